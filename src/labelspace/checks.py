@@ -1,0 +1,119 @@
+"""Input checks that need nothing but the standard library.
+
+Tensors are looked at through `ndim` and `shape` only, so that this file stays below torch.
+"""
+
+import difflib
+import importlib
+import math
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any, Protocol
+
+from labelspace.errors import ConfigError, MissingDependencyError, ShapeError
+
+
+class HasShape(Protocol):
+    """Anything with a shape: a torch tensor, a numpy array."""
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `" Did you mean 'x'?"` for the closest known word, or an empty string.
+
+    Example:
+        >>> did_you_mean("desciptions", ["name", "descriptions"])
+        " Did you mean 'descriptions'?"
+    """
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
+    """Raise ConfigError unless `value` is one of `choices`."""
+    choices = list(choices)
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ConfigError(f"{name} must be one of {listed}. Got {value!r} instead.")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    whole: bool = False,
+) -> None:
+    """Raise ConfigError unless `value` is a finite number within the bounds.
+
+    Args:
+        name: what the caller knows the value as.
+        value: the value; booleans are not numbers here.
+        above: exclusive lower bound.
+        least: inclusive lower bound.
+        most: inclusive upper bound.
+        whole: True where only integers make sense.
+    """
+    kind = "a whole number" if whole else "a number"
+    bounds = []
+    if above is not None:
+        bounds.append(f"above {above:g}")
+    if least is not None:
+        bounds.append(f"at least {least:g}")
+    if most is not None:
+        bounds.append(f"at most {most:g}")
+    wanted = " ".join([kind, " and ".join(bounds)]).strip()
+    is_number = isinstance(value, int) or (isinstance(value, float) and not whole)
+    fits = (
+        is_number
+        and not isinstance(value, bool)
+        and math.isfinite(value)  # pyright: ignore[reportArgumentType]
+        and (above is None or value > above)  # pyright: ignore[reportOperatorIssue]
+        and (least is None or value >= least)  # pyright: ignore[reportOperatorIssue]
+        and (most is None or value <= most)  # pyright: ignore[reportOperatorIssue]
+    )
+    if not fits:
+        raise ConfigError(f"{name} must be {wanted}. Got {value!r} instead.")
+
+
+def check_scores_and_targets(scores: HasShape, targets: HasShape) -> None:
+    """Raise ShapeError unless `scores` is a matrix and `targets` has one entry per row."""
+    if scores.ndim != 2:
+        raise ShapeError(f"scores must be a matrix [desc label]. Got shape {tuple(scores.shape)} instead.")
+    if targets.ndim != 1 or targets.shape[0] != scores.shape[0]:
+        raise ShapeError(
+            f"targets must hold one column number per row of scores ({scores.shape[0]}). "
+            f"Got shape {tuple(targets.shape)} instead."
+        )
+
+
+def import_optional(module: str, *, package: str, extra: str, purpose: str) -> ModuleType:
+    """Import `module` now, or raise MissingDependencyError with the install command.
+
+    Args:
+        module: dotted module name, for example `"umap"`.
+        package: its name in the package index, for example `"umap-learn"`.
+        extra: the extra of labelspace that installs it.
+        purpose: what the caller wanted, as the start of a sentence.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(package, extra, purpose) from error
+
+
+def check_keys(where: str, given: Iterable[Any], known: Iterable[str]) -> None:
+    """Raise ConfigError for the first key that nobody knows, with the closest known one."""
+    known = list(known)
+    for key in given:
+        if key not in known:
+            raise ConfigError(
+                f"{where} has no option {key!r}.{did_you_mean(str(key), known)} Known: {', '.join(known)}."
+            )

@@ -1,0 +1,22 @@
+"""Estimators: the scikit-learn face."""
+
+from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.description import DescriptionClassifier
+from labelspace.classify.editing import LabelChange
+from labelspace.classify.explanation import Explanation
+from labelspace.classify.saving import load
+from labelspace.classify.scorer import Scorer
+from labelspace.classify.stream import Predicted, predict_file
+from labelspace.classify.zero_shot import ZeroShotClassifier
+
+__all__ = [
+    "BiEncoderClassifier",
+    "DescriptionClassifier",
+    "Explanation",
+    "LabelChange",
+    "Predicted",
+    "Scorer",
+    "ZeroShotClassifier",
+    "load",
+    "predict_file",
+]

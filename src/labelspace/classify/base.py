@@ -1,0 +1,238 @@
+"""What every bi-encoder classifier does once it has an encoder and a label space."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import check_choice, check_number
+from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, encode_label, encode_labels
+from labelspace.classify.editing import LabelChange, advice_after_adding
+from labelspace.classify.explanation import Explanation, explain_scores
+from labelspace.config import ANCHORS
+from labelspace.corpus import as_documents
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError
+from labelspace.labels import Label, LabelSpace
+
+
+class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
+    """Predicts by cosine between a document and one anchor per label. Abstract: fit is up to the subclass.
+
+    A fitted one holds `encoder_`, `label_space_`, `label_vectors_` and `classes_`.
+    """
+
+    labels: Any
+    encoder: Any
+    anchor: str
+    temperature: float
+    threshold: float | None
+
+    encoder_: Encoder
+    label_space_: LabelSpace
+    label_vectors_: dict[str, LabelVectors]
+    classes_: NDArray[np.object_]
+
+    def predict(
+        self, X: Any, *, return_scores: bool = False
+    ) -> NDArray[np.object_] | tuple[NDArray[np.object_], NDArray[np.float32]]:
+        """Return the name of each document's likeliest label, None below the threshold.
+
+        Args:
+            X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset.
+            return_scores: True returns the scores of `decision_function` as well.
+
+        Returns:
+            [text] names, or the pair (names, scores [text label]).
+        """
+        scores = self.decision_function(X)
+        names = self._names(scores)
+        return (names, scores) if return_scores else names
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return the cosine of each document with each label, [text label], also where there are two labels."""
+        check_is_fitted(self)
+        return self.scores(as_documents(X), self.label_space_)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the softmax of the cosines over the temperature, [text label]; its argmax is `predict`'s.
+
+        These are shares among the labels given: they say which label, not whether any. For "none of these" use
+        the threshold, which looks at the cosine itself.
+        """
+        return self._probabilities(self.decision_function(X))
+
+    def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
+        """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
+        check_is_fitted(self)
+        check_choice("anchor", self.anchor, ANCHORS)
+        known = space == self.label_space_
+        vectors = self.label_vectors_ if known else encode_labels(self.encoder_, space)
+        return cosines(self.encoder_.encode(texts), anchor_matrix(vectors, space, self.anchor))
+
+    def explain(self, text: str, *, top: int = 3, nearest: int = 2) -> Explanation:
+        """Say why a text gets its label.
+
+        Args:
+            text: one text.
+            top: how many labels to name.
+            nearest: how many descriptions to quote of the winner and of the runner-up.
+
+        Returns:
+            Scores, margin and nearest descriptions; print it, or take it apart.
+        """
+        check_is_fitted(self)
+        if not isinstance(text, str):
+            raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
+        check_number("top", top, least=1, whole=True)
+        check_number("nearest", nearest, least=0, whole=True)
+        documents = as_documents([text])
+        vector = self.encoder_.encode(documents)[0]
+        scores = cosines(vector[None], anchor_matrix(self.label_vectors_, self.label_space_, self.anchor))
+        return explain_scores(
+            text,
+            vector,
+            scores=scores[0],
+            probabilities=self._probabilities(scores)[0],
+            answer=self._names(scores)[0],
+            space=self.label_space_,
+            vectors=self.label_vectors_,
+            threshold=self.threshold,
+            top=top,
+            nearest=nearest,
+        )
+
+    def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
+        """Add a label to a fitted model without training; the other labels' scores stay as they are.
+
+        Args:
+            label: a Label, or a mapping with the keys of a label file.
+
+        Returns:
+            Whether retraining is advised, and why.
+        """
+        check_is_fitted(self)
+        if isinstance(label, Mapping):
+            label = _label_from(label)
+        space = self.label_space_.add(label)
+        self.label_vectors_ = {
+            **self.label_vectors_,
+            label.name: encode_label(self.encoder_, label, space.verbalizers[space.index(label.name)]),
+        }
+        self._set_labels(space)
+        return advice_after_adding(label.name, space, self.label_vectors_, self.anchor)
+
+    def rename_label(self, old: str, new: str) -> LabelChange:
+        """Rename a label of a fitted model; its texts, and so all scores, stay as they are."""
+        check_is_fitted(self)
+        space = self.label_space_.rename(old, new)
+        self.label_vectors_ = {new if name == old else name: kept for name, kept in self.label_vectors_.items()}
+        self._set_labels(space)
+        return LabelChange(retrain=False, reason="a name is only what is shown; its texts stay as they were.")
+
+    def remove_label(self, name: str) -> LabelChange:
+        """Remove a label from a fitted model; the other labels' scores stay as they are."""
+        check_is_fitted(self)
+        space = self.label_space_.remove(name)
+        self.label_vectors_ = {kept: vectors for kept, vectors in self.label_vectors_.items() if kept != name}
+        self._set_labels(space)
+        return LabelChange(retrain=False, reason="the remaining labels were told apart from each other already.")
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model as a folder that `labelspace.load` and `SentenceTransformer` open.
+
+        The old folder stays until the new one is whole. Scores after `load` are the same to the bit on this machine.
+
+        Raises:
+            OutputError: the folder cannot be written; what was there stays.
+        """
+        from labelspace.classify.saving import save
+
+        check_is_fitted(self)
+        return save(self, Path(folder))
+
+    def _finish(self, encoder: Encoder, space: LabelSpace) -> Self:
+        self.encoder_ = encoder
+        self.label_vectors_ = encode_labels(encoder, space)
+        self._set_labels(space, keep_parameter=True)
+        return self
+
+    def _set_labels(self, space: LabelSpace, *, keep_parameter: bool = False) -> None:
+        self.label_space_ = space
+        self.classes_ = np.array(space.names, dtype=object)
+        if not keep_parameter:
+            # An edit is the caller's wish: the next fit shall know of it.
+            self.labels = space
+
+    def _names(self, scores: NDArray[np.float32]) -> NDArray[np.object_]:
+        # Not `classes_[argmax]` alone: no documents make an empty answer, and None needs an object array.
+        names = self.classes_[scores.argmax(axis=1)] if len(scores) else np.empty(0, dtype=object)
+        if self.threshold is not None and len(scores):
+            names[scores.max(axis=1) < self.threshold] = None
+        return names
+
+    def _probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        # float64 keeps cosines that differ in the last bit apart, so that argmax agrees with predict.
+        logits = scores.astype(np.float64) / self.temperature
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def _check_parameters(self) -> LabelSpace:
+        check_choice("anchor", self.anchor, ANCHORS)
+        check_number("temperature", self.temperature, above=0)
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, least=-1, most=1)
+        return as_label_space(self.labels)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.input_tags.string = True
+        tags.target_tags.required = False
+        return tags
+
+
+def as_label_space(labels: Any) -> LabelSpace:
+    """Return a LabelSpace, made from a dictionary, a list of names or a label file where it is none yet.
+
+    Raises:
+        LabelFileError: the content cannot be a label space.
+        ConfigError: the value is nothing of the kind.
+    """
+    if isinstance(labels, LabelSpace):
+        return labels
+    if isinstance(labels, (str, Path)):
+        return LabelSpace.from_file(labels)
+    if isinstance(labels, Mapping):
+        return LabelSpace.from_dict(dict(labels))
+    if isinstance(labels, Iterable):
+        entries = list(labels)
+        if all(isinstance(entry, Label) for entry in entries):
+            return LabelSpace(entries)
+        if all(isinstance(entry, str) for entry in entries):
+            return LabelSpace.from_names(entries)
+    raise ConfigError(
+        "labels must be a LabelSpace, a label file, a dictionary like one, or a list of names. "
+        f"Got {type(labels).__name__} instead."
+    )
+
+
+def as_encoder(encoder: Any) -> Encoder:
+    """Return an Encoder, opened by name or folder where it is none yet."""
+    if isinstance(encoder, Encoder):
+        return encoder
+    if isinstance(encoder, (str, Path)):
+        return Encoder(encoder)
+    raise ConfigError(f"encoder must be a name, a folder or an Encoder. Got {type(encoder).__name__} instead.")
+
+
+def _label_from(values: Mapping[str, Any]) -> Label:
+    # Through a file-like dictionary, so that typos and empty texts get the same errors as in a label file.
+    space = LabelSpace.from_dict({"labels": [dict(values), {"name": f"not {values.get('name')}"}]})
+    return space.labels[0]

@@ -1,0 +1,157 @@
+"""`DescriptionClassifier`: the encoder adapted to the label space by its descriptions alone."""
+
+from collections.abc import Sequence
+from typing import Any, Self, final
+
+from labelspace.classify.base import BiEncoderClassifier, as_encoder
+from labelspace.config import SearchConfig, TrainingConfig
+from labelspace.corpus import as_targets, sample_pool
+from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.errors import ConfigError
+from labelspace.training import Callback, FitResult, train_on_descriptions
+
+
+@final
+class DescriptionClassifier(BiEncoderClassifier):
+    """Trains the encoder so that verbalizers and descriptions of one label meet and others part.
+
+    No labelled document is used. Unlabelled ones, given to `fit`, choose the learning rate and watch that the
+    space does not collapse.
+
+    Args:
+        labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
+        encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, or an Encoder;
+            it is copied, never changed.
+        anchor: what stands for a label in `predict`: `"verbalizer"` (the paper), `"descriptions"` (mean of their
+            vectors) or `"both"`. The default is what measured best, see the method page of the docs.
+        temperature: divides the cosines, in training and in `predict_proba`.
+        threshold: cosine, -1 to 1, below which `predict` answers None; None always names a label.
+        objective: `"rows"`, `"columns"` or `"both"` (eq. 1-3).
+        learning_rate: a rate, `"uniformity"` (chosen on the documents given to `fit`; without any the encoder's
+            base rate) or `"base"`.
+        search: candidates and sizes of that choice, a SearchConfig; None for its defaults.
+        max_steps: most optimizer updates; one is a sweep over all descriptions x verbalizers.
+        warmup: share of `max_steps` over which the rate rises.
+        check_every: steps between two looks at the stopping rule.
+        patience: looks without improvement after which training stops.
+        tolerance: least fall of the loss that counts as improvement.
+        weight_decay: AdamW's.
+        descriptions_per_label: at most so many descriptions of each label; None: all.
+        freeze_layers: so many lower layers stay as they are.
+        lora_rank: low-rank adapters instead of the weights; needs the package peft.
+        max_tokens_in_memory: a larger sweep is cut into chunks; the gradient is the same.
+        callbacks: told loss and learning rate at every step, see `training.callbacks`.
+        seed: of everything random; the same seed gives the same bits on the same machine.
+        verbose: True shows progress.
+
+    Attributes:
+        fit_result_: the curve, the learning rate and how it was chosen, uniformity before and after.
+        encoder_, label_space_, classes_: what was learnt, and for which labels.
+
+    Example:
+        >>> from labelspace import DescriptionClassifier
+        >>> labels = {"sports": ["matches and teams", "results of games"], "money": ["banks and prices", "markets"]}
+        >>> clf = DescriptionClassifier({"labels": labels}, encoder="tests/data/tiny-bert", max_steps=5)
+        >>> clf.fit().predict(["the team lost the match"]).shape
+        (1,)
+
+    Reference:
+        "Description-only supervision: contrastive label-embedding alignment for zero-shot text classification".
+    """
+
+    fit_result_: FitResult
+
+    def __init__(
+        self,
+        labels: Any,
+        encoder: Any = DEFAULT_ENCODER,
+        *,
+        anchor: str = "both",
+        temperature: float = TrainingConfig.temperature,
+        threshold: float | None = None,
+        objective: str = TrainingConfig.objective,
+        learning_rate: float | str = TrainingConfig.learning_rate,
+        search: SearchConfig | None = None,
+        max_steps: int = TrainingConfig.max_steps,
+        warmup: float = TrainingConfig.warmup,
+        check_every: int = TrainingConfig.check_every,
+        patience: int = TrainingConfig.patience,
+        tolerance: float = TrainingConfig.tolerance,
+        weight_decay: float = TrainingConfig.weight_decay,
+        descriptions_per_label: int | None = TrainingConfig.descriptions_per_label,
+        freeze_layers: int = TrainingConfig.freeze_layers,
+        lora_rank: int | None = TrainingConfig.lora_rank,
+        max_tokens_in_memory: int = TrainingConfig.max_tokens_in_memory,
+        callbacks: Sequence[Callback] = (),
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.labels = labels
+        self.encoder = encoder
+        self.anchor = anchor
+        self.temperature = temperature
+        self.threshold = threshold
+        self.objective = objective
+        self.learning_rate = learning_rate
+        self.search = search
+        self.max_steps = max_steps
+        self.warmup = warmup
+        self.check_every = check_every
+        self.patience = patience
+        self.tolerance = tolerance
+        self.weight_decay = weight_decay
+        self.descriptions_per_label = descriptions_per_label
+        self.freeze_layers = freeze_layers
+        self.lora_rank = lora_rank
+        self.max_tokens_in_memory = max_tokens_in_memory
+        self.callbacks = callbacks
+        self.seed = seed
+        self.verbose = verbose
+
+    def training_config(self) -> TrainingConfig:
+        """Return the parameters that concern training as one checked value.
+
+        Raises:
+            ConfigError: one of them makes no sense.
+        """
+        return TrainingConfig(**{name: getattr(self, name) for name in TrainingConfig.__dataclass_fields__})
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Adapt the encoder to the labels.
+
+        Args:
+            X: unlabelled documents, or a path to a file of them, or None. At most `search.documents` of them are
+                held. Give documents like those to be predicted, but not the test set.
+            y: not used, only checked; labelled documents teach this classifier nothing.
+
+        Returns:
+            The classifier.
+
+        Raises:
+            ConfigError: a parameter makes no sense.
+            LabelFileError: the labels cannot be used.
+            EncoderError: the encoder cannot be opened.
+            InputError: a document is none, or `y` does not fit.
+            TrainingError: the loss is not finite.
+        """
+        space = self._check_parameters()
+        config = self.training_config()
+        if self.search is not None and not isinstance(self.search, SearchConfig):
+            raise ConfigError(f"search must be a SearchConfig or None. Got {type(self.search).__name__} instead.")
+        search = self.search or SearchConfig()
+        if y is not None and X is not None:
+            as_targets(y, space.names, n_documents=len(X))
+        pool = None if X is None else sample_pool(X, size=search.documents, seed=self.seed)
+        given = as_encoder(self.encoder)
+        encoder = given.copy() if given is self.encoder else given
+        self.fit_result_ = train_on_descriptions(
+            encoder,
+            space,
+            config,
+            search,
+            pool=pool,
+            seed=self.seed,
+            callbacks=self.callbacks,
+            show_progress=self.verbose,
+        )
+        return self._finish(encoder, space)

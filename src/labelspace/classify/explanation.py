@@ -1,0 +1,110 @@
+"""Why a text got its label: scores, margin, and the descriptions it lies nearest to."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+
+from labelspace.classify.anchors import LabelVectors, Matrix, cosines
+from labelspace.labels import LabelSpace
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LabelScore:
+    """One label's part in an explanation."""
+
+    label: str
+    """Its name."""
+
+    score: float
+    """Cosine of text and label, -1 to 1."""
+
+    probability: float
+    """Softmax of the scores over the temperature."""
+
+    nearest: tuple[tuple[str, float], ...]
+    """Its descriptions nearest to the text, with their cosines; only for the winner and the runner-up."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Why a text got its label. `print` it, or take it apart."""
+
+    text: str
+    """The text."""
+
+    label: str | None
+    """What `predict` answers; None below the threshold."""
+
+    margin: float
+    """Score of the winner less that of the runner-up; near 0 is a toss-up."""
+
+    top: tuple[LabelScore, ...]
+    """The likeliest labels, first the winner."""
+
+    threshold: float | None
+    """Score below which the answer is None."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        shown = self.text if len(self.text) <= 200 else self.text[:197] + "..."
+        verdict = self.label if self.label is not None else f"none of these (below {self.threshold:g})"
+        lines = [shown, f"  -> {verdict}   margin {self.margin:.3f}"]
+        for entry in self.top:
+            lines.append(f"  {entry.score:6.3f}  p={entry.probability:.3f}  {entry.label}")
+            lines.extend(f"            {cosine:.3f}  {text}" for text, cosine in entry.nearest)
+        return "\n".join(lines)
+
+
+def explain_scores(
+    text: str,
+    vector: Matrix,
+    *,
+    scores: Matrix,
+    probabilities: np.ndarray,
+    answer: str | None,
+    space: LabelSpace,
+    vectors: dict[str, LabelVectors],
+    threshold: float | None,
+    top: int,
+    nearest: int,
+) -> Explanation:
+    """Put an explanation together from what a classifier has computed.
+
+    Args:
+        text: the text.
+        vector: its vector, [dim].
+        scores: [label].
+        probabilities: [label].
+        answer: what predict says.
+        space: names, in the order of `scores`.
+        vectors: the labels' encoded texts.
+        threshold: below which the answer is None.
+        top: how many labels to name.
+        nearest: how many descriptions to quote of the winner and the runner-up.
+    """
+    # A stable sort, so that the first of equals wins, as in argmax.
+    order = np.argsort(-scores, kind="stable")
+    entries = []
+    for place, column in enumerate(order[:top]):
+        label = space.labels[column]
+        quotes: tuple[tuple[str, float], ...] = ()
+        if place < 2 and label.descriptions:
+            near = cosines(vector[None], vectors[label.name].descriptions)[0]
+            best = np.argsort(-near, kind="stable")[:nearest]
+            quotes = tuple((label.descriptions[row], float(near[row])) for row in best)
+        entries.append(
+            LabelScore(
+                label=label.name,
+                score=float(scores[column]),
+                probability=float(probabilities[column]),
+                nearest=quotes,
+            )
+        )
+    margin = float(scores[order[0]] - scores[order[1]])
+    return Explanation(text=text, label=answer, margin=margin, top=tuple(entries), threshold=threshold)

@@ -1,0 +1,152 @@
+"""A file of documents in, the same file with predictions out: constant memory, and a kill costs one chunk."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.classify.base import BiEncoderClassifier
+from labelspace.corpus import DocumentTable, ResumableWriter, open_table
+from labelspace.errors import InputError
+from labelspace.progress import progress_bar
+
+CHUNK_ROWS = 2048
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """What `predict_file` did."""
+
+    path: Path
+    """The file written."""
+
+    rows: int
+    """Rows in it."""
+
+    resumed_at: int
+    """Rows that an earlier, interrupted run had done; 0 for a fresh one."""
+
+    abstained: int
+    """Rows of this run without a label, because every score was below the threshold."""
+
+
+def predict_file(
+    model: BiEncoderClassifier,
+    source: Any,
+    target: str | Path,
+    *,
+    text: str = "text",
+    resume: bool = False,
+    overwrite: bool = False,
+    all_scores: bool = False,
+    prefix: str = "predicted_",
+    chunk_rows: int = CHUNK_ROWS,
+    show_progress: bool = False,
+) -> Predicted:
+    """Predict every row of a table and write it with the predictions beside the other columns.
+
+    Adds the columns `predicted_label` (null below the threshold), `predicted_score` (the winner's cosine) and
+    `predicted_probability`. The file appears in one step when all rows are done; until then finished chunks lie
+    in `<target>.parts`, from where `resume=True` goes on with the same bytes as an uninterrupted run.
+
+    Args:
+        model: a fitted classifier.
+        source: CSV, TSV, JSONL, Parquet (also .gz), a glob, or a table in memory.
+        target: a .parquet, .csv, .tsv or .jsonl file (text also .gz).
+        text: the column with the documents.
+        resume: go on after an interrupted run with the same input, model and options.
+        overwrite: replace the target, and forget an interrupted run.
+        all_scores: also one column `predicted_score:<label>` for every label.
+        prefix: of the added columns.
+        chunk_rows: rows that are read, predicted and made safe together.
+        show_progress: True shows rows done and an ETA.
+
+    Returns:
+        Where the file is and how many rows it has.
+
+    Raises:
+        ColumnError: no such column.
+        InputError: unreadable input, an output that is there already, another run's parts.
+        OutputError: the output cannot be written; finished rows are safe.
+    """
+    check_is_fitted(model)
+    table = open_table(source, text=text, batch_rows=chunk_rows)
+    schema = _output_schema(table, model, prefix, all_scores)
+    fingerprint = {
+        "input": table.fingerprint(),
+        "model": model_fingerprint(model),
+        "options": {"all_scores": all_scores, "prefix": prefix, "chunk_rows": chunk_rows},
+    }
+    abstained = 0
+    with (
+        ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite) as writer,
+        progress_bar("predicting", show=show_progress) as report,
+    ):
+        resumed_at = writer.rows_done
+        if writer.already_done:
+            return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=0)
+        for batch in table.batches(skip_rows=resumed_at):
+            columns, without = _predictions(model, table.texts(batch), all_scores)
+            writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
+            abstained += without
+            report(writer.rows_done, table.rows or _estimated_rows(table, writer.rows_done))
+        writer.finish()
+        return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
+
+
+def model_fingerprint(model: BiEncoderClassifier) -> str:
+    """Hash everything that a prediction depends on: weights, labels, anchor, temperature, threshold, precision."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.encoder_.backbone.model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
+    facts = {
+        "space": model.label_space_.to_dict(),
+        "anchor": model.anchor,
+        "temperature": model.temperature,
+        "threshold": model.threshold,
+        "encoder": {key: value for key, value in model.encoder_.describe().items() if key not in ("name", "source")},
+    }
+    digest.update(json.dumps(facts, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _output_schema(table: DocumentTable, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:
+    added = [
+        pa.field(f"{prefix}label", pa.string()),
+        pa.field(f"{prefix}score", pa.float32()),
+        pa.field(f"{prefix}probability", pa.float64()),
+    ]
+    if all_scores:
+        added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in model.label_space_.names]
+    for field in added:
+        if field.name in table.columns:
+            raise InputError(f"the input has a column {field.name!r} already; choose another prefix than {prefix!r}.")
+    return pa.schema([*table.schema, *added])
+
+
+def _predictions(model: BiEncoderClassifier, texts: list[str], all_scores: bool) -> tuple[list[pa.Array], int]:
+    scores = model.scores(texts, model.label_space_)
+    names = model._names(scores)
+    best = scores.argmax(axis=1)
+    rows = np.arange(len(scores))
+    columns = [
+        pa.array(names.tolist(), pa.string()),
+        pa.array(scores[rows, best], pa.float32()),
+        pa.array(model._probabilities(scores)[rows, best], pa.float64()),
+    ]
+    if all_scores:
+        columns += [pa.array(scores[:, column], pa.float32()) for column in range(scores.shape[1])]
+    return columns, int(sum(name is None for name in names))
+
+
+def _estimated_rows(table: DocumentTable, done: int) -> float | None:
+    """Rows of a file that only reading would count: as many to the byte as so far."""
+    read = table.bytes_read()
+    return max(done, done * table.bytes_total / read) if read and table.bytes_total else None

@@ -1,0 +1,59 @@
+"""`ZeroShotClassifier`: the encoder as it is; the baseline that every trained model must beat."""
+
+from typing import Any, Self, final
+
+from labelspace.classify.base import BiEncoderClassifier, as_encoder
+from labelspace.config import TrainingConfig
+from labelspace.corpus import as_targets
+from labelspace.encoders import DEFAULT_ENCODER
+
+
+@final
+class ZeroShotClassifier(BiEncoderClassifier):
+    """Classifies by the cosine between document and label, without any training.
+
+    Args:
+        labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
+        encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, or an Encoder.
+        anchor: what stands for a label: `"verbalizer"`, `"descriptions"` (mean of their vectors) or `"both"`.
+        temperature: of the softmax in `predict_proba`, above 0.
+        threshold: cosine, -1 to 1, below which `predict` answers None; None always names a label.
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> clf.predict_proba(["the match was won late"]).shape
+        (1, 2)
+
+    Reference:
+        "Description-only supervision", section 3, "Inference".
+    """
+
+    def __init__(
+        self,
+        labels: Any,
+        encoder: Any = DEFAULT_ENCODER,
+        *,
+        anchor: str = "both",
+        temperature: float = TrainingConfig.temperature,
+        threshold: float | None = None,
+    ) -> None:
+        self.labels = labels
+        self.encoder = encoder
+        self.anchor = anchor
+        self.temperature = temperature
+        self.threshold = threshold
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Encode the labels. Documents and their labels are not used; they are there for pipelines.
+
+        Raises:
+            ConfigError: a parameter makes no sense.
+            LabelFileError: the labels cannot be used.
+            EncoderError: the encoder cannot be opened.
+            InputError: `y` holds a name that is no label, or has another length than `X`.
+        """
+        space = self._check_parameters()
+        if y is not None and X is not None:
+            as_targets(y, space.names, n_documents=len(X))
+        return self._finish(as_encoder(self.encoder), space)

@@ -1,0 +1,119 @@
+"""A sample of unlabelled documents, drawn from any number of them in constant memory.
+
+Every distinct document gets a ticket: a hash of its text, keyed with the seed. The `size` smallest tickets win.
+That is a uniform sample of the *distinct* documents. The classical reservoir (algorithm R) is not: to know a
+document again after it has been dropped it would have to remember all of them, and so a text that occurs a
+thousand times would be drawn a thousand times as readily. Tickets do not depend on the order of the documents
+either, so a shuffled file gives the same pool, in another order.
+"""
+
+import hashlib
+import heapq
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import final
+
+from labelspace.checks import check_number
+from labelspace.corpus.documents import DocumentPolicy, document_values, is_table, kind_of
+from labelspace.corpus.readers import open_table
+from labelspace.errors import LabelSpaceWarning
+from labelspace.seeds import child_seed
+
+_CHUNK = 1024
+
+
+@final
+@dataclass(frozen=True)
+class Pool:
+    """Unlabelled documents, and where they come from."""
+
+    texts: tuple[str, ...]
+    """The documents, each once, none empty, in the order in which they were met."""
+
+    seen: int
+    """How many documents were looked at, with repetitions and empty ones."""
+
+    source: str
+    """Where they come from, for the record that a result carries."""
+
+
+def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> Pool:
+    """Draw up to `size` distinct, non-empty documents.
+
+    Args:
+        source: whatever `as_documents` or `open_table` takes; a str, or a list of `pathlib.Path`, names files.
+            An iterator is read once, and never held whole.
+        size: the most documents the pool may have.
+        seed: the seed of the run; the same documents and seed give the same pool.
+        text: the column that holds the documents, where `source` is a table or a file.
+
+    Raises:
+        ConfigError: `size` is no positive whole number.
+        InputError: a value that is no document, or a file that cannot be read.
+        ColumnError: a table without the column `text`.
+
+    Example:
+        >>> sample_pool(["a", "b", "a", " "], size=10, seed=0)
+        Pool(texts=('a', 'b'), seen=4, source='list in memory (4 documents)')
+    """
+    check_number("size", size, least=1, whole=True)
+    key = child_seed(seed, "pool").to_bytes(8, "big")
+    chunks, name = _chunks(source, text)
+    heap: list[tuple[int, int, str]] = []  # the largest ticket on top, as its negative; number; text
+    drawn: set[int] = set()
+    seen = 0
+    for chunk in chunks:
+        for number, document in enumerate(chunk, seen):
+            if not document or document.isspace():
+                continue
+            ticket = int.from_bytes(hashlib.blake2b(document.encode(), digest_size=16, key=key).digest(), "big")
+            if ticket in drawn or (len(heap) == size and ticket > -heap[0][0]):
+                continue
+            drawn.add(ticket)
+            if len(heap) < size:
+                heapq.heappush(heap, (-ticket, number, document))
+            else:
+                drawn.remove(-heapq.heapreplace(heap, (-ticket, number, document))[0])
+        seen += len(chunk)
+    texts = tuple(document for _, _, document in sorted(heap, key=lambda entry: entry[1]))
+    return Pool(texts=texts, seen=seen, source=name(seen))
+
+
+def _chunks(source: object, text: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
+    """Return the cleaned documents in small lists, and what to call their source once they are counted."""
+    if _names_files(source) or is_table(source):
+        table = open_table(source, text=text, batch_rows=_CHUNK)
+        values = (batch.column(text).to_pylist() for batch in table.batches())
+        files = table.fingerprint()["files"]
+        if files is None:
+            return _cleaned(values, table.place), lambda seen: f"{kind_of(source) or 'Arrow table'} ({seen} rows)"
+        names = ", ".join(file["name"] for file in files[:5]) + (f" and {len(files) - 5} more" if files[5:] else "")
+        return _cleaned(values, table.place), lambda seen: f"{names} ({seen} rows)"
+    items = iter(document_values(source, text=text, what="source"))
+    values = iter(lambda: list(islice(items, _CHUNK)), [])
+    kind = kind_of(source) or type(source).__name__
+    return (
+        _cleaned(values, lambda position: f"source[{position}]"),
+        lambda seen: f"{kind} in memory ({seen} documents)",
+    )
+
+
+def _cleaned(chunks: Iterable[list[object]], place: Callable[[int], str]) -> Iterator[list[str]]:
+    policy = DocumentPolicy(place)
+    first = 0
+    for chunk in chunks:
+        yield policy.clean(chunk, first)
+        first += len(chunk)
+    for note in policy.notes():
+        if "longer" in note:  # empty documents are left out of a pool; there is nothing to warn of
+            warnings.warn(note, LabelSpaceWarning, stacklevel=3)
+
+
+def _names_files(source: object) -> bool:
+    if isinstance(source, (list, tuple)):  # a list of str is documents
+        return bool(source) and all(isinstance(item, Path) for item in source)
+    return isinstance(source, (str, os.PathLike))

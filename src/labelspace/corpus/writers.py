@@ -1,0 +1,503 @@
+"""Tables written so that a kill, a crash or a full disk costs at most the chunk in hand.
+
+    out.parquet.parts/          exists exactly as long as out.parquet is not complete
+        lock                    held by the one process that writes; the system frees it when that process dies
+        state.json              what the run was begun with: input, model, options, columns
+        000000.1024.5f3a2b1c.parquet
+        000001.1024.09d1c77e.parquet        chunk number, rows, CRC-32 of the bytes
+        *.tmp                   unfinished; thrown away at the next start
+    out.parquet                 appears in one rename, made from the parts alone
+
+A part is written to a temporary file, synced and renamed, so it is there whole or not at all; a part that a
+crash has damaged all the same is known by its CRC and is written again, with all that follow. The final file is
+made from the parts in every run, killed or not, and so has the same bytes.
+
+Formats: Parquet (one row group for each chunk); CSV and TSV (RFC 4180, quoted only where needed, lines end in
+LF, null is an empty cell, nested values are JSON text); JSONL (UTF-8; NaN and infinities become null, which is
+all that JSON has for them).
+"""
+
+import base64
+import errno
+import gzip
+import io
+import json
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from labelspace.corpus.documents import one_line, plain_schema
+from labelspace.corpus.readers import file_kind
+from labelspace.errors import ConfigError, InputError, OutputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody keeps a second process away
+    fcntl = None
+
+STATE_FORMAT = 1
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_PART = re.compile(r"(\d{6,})\.(\d+)\.([0-9a-f]{8})\..+")
+_MUST_QUOTE = re.compile('["\r\n]')
+
+
+@final
+class ResumableWriter:
+    """Writes a table chunk by chunk and goes on where it was, even after `kill -9`.
+
+    What happens at the start depends on what lies there:
+
+        out    parts   neither option   resume=True               overwrite=True
+        no     no      begins           begins                    begins
+        no     yes     InputError       goes on                   throws the parts away, begins
+        yes    no      InputError       `already_done` is True    begins; the old file stays until `finish`
+        yes    yes     InputError       goes on, then replaces    throws the parts away, begins
+
+    A file without a parts folder is complete, because the folder goes last. It is not compared with the
+    fingerprint, which a CSV file could not hold: `already_done` says that the file is complete, no more.
+
+    Args:
+        path: the file to write; its extension tells the format, as for `open_table`.
+        schema: names and types of the columns; metadata is dropped.
+        fingerprint: plain values that tell this run from another: input, model, options.
+        resume: go on with the parts of a run that had the same fingerprint.
+        overwrite: throw away what an earlier run left.
+
+    Raises:
+        InputError: the file or its parts are there already; the fingerprint is another one (the message says
+            where); an extension nobody knows; a schema the format cannot hold.
+        OutputError: no such folder, one that cannot be written, another process at work, a full disk.
+        ConfigError: both `resume` and `overwrite`.
+
+    Example:
+        >>> import tempfile
+        >>> rows = pa.record_batch({"id": [1, 2], "label": ["sports", None]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     out = Path(folder) / "out.csv"
+        ...     with ResumableWriter(out, schema=rows.schema, fingerprint={"model": "m"}) as writer:
+        ...         writer.write(rows)
+        ...         writer.finish()
+        ...     out.read_text()
+        'id,label\\n1,sports\\n2,\\n'
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        schema: pa.Schema,
+        fingerprint: Mapping[str, Any],
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        if resume and overwrite:
+            raise ConfigError("resume and overwrite cannot both be asked for; choose one.")
+        self.path = Path(path)
+        self.schema = plain_schema(schema)
+        self.parts = self.path.with_name(self.path.name + ".parts")
+        self.rows_done = 0
+        self.chunks_done = 0
+        self.already_done = False
+        self._format = _Format(self.path, self.schema)
+        columns = [[field.name, str(field.type)] for field in self.schema]
+        state = {"format": STATE_FORMAT, "columns": columns, "fingerprint": dict(fingerprint)}
+        self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as they will on reading
+        self._resume, self._overwrite = resume, overwrite
+        self._lock: int | None = None
+
+    def __enter__(self) -> "ResumableWriter":
+        """Lock the output and find out where to go on; all that can be refused is refused here."""
+        self._check_place()
+        with self._safe_so_far():
+            _remove_folder(self._finished_folder)
+            if not self.already_done:
+                self._take_lock()
+        try:
+            with self._safe_so_far():
+                if self._lock is not None:
+                    self._begin()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release the output; the parts stay, unless there are none worth keeping."""
+        self._leave()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Put one chunk safely on the disk; a chunk without rows is nothing.
+
+        Raises:
+            InputError: the columns of `batch` are not those of `schema`.
+            OutputError: the disk is full or fails; says how many rows are safe.
+        """
+        if not batch.schema.equals(self.schema, check_metadata=False):
+            raise InputError(f"the chunk has the columns {_listed(batch.schema)}; expected {_listed(self.schema)}.")
+        if self._lock is None:
+            raise OutputError(f"{self.path}: nothing can be written; it is complete, or the writer is not open.")
+        if batch.num_rows == 0:
+            return
+        data = self._format.encode(batch)
+        name = f"{self.chunks_done:06d}.{batch.num_rows}.{zlib.crc32(data):08x}.{self._format.suffix}"
+        with self._safe_so_far():
+            _write_whole(self.parts / name, data)
+        self.chunks_done += 1
+        self.rows_done += batch.num_rows
+
+    def finish(self) -> None:
+        """Make the file from its parts, in one rename, and remove the parts; does nothing on `already_done`.
+
+        Raises:
+            OutputError: the disk is full or fails, or a part was damaged meanwhile; the parts are kept.
+        """
+        if self.already_done:
+            return
+        if self._lock is None:
+            raise OutputError(f"{self.path}: cannot be finished; the writer is not open.")
+        whole = self.parts / "whole.tmp"
+        with self._safe_so_far():
+            try:
+                with whole.open("wb") as file:
+                    self._format.assemble(file, self._part_bytes())
+                    file.flush()
+                    os.fsync(file.fileno())
+                whole.replace(self.path)
+            finally:
+                whole.unlink(missing_ok=True)
+            _sync_folder(self.path.parent)
+            # One rename ends the run; taking the folder apart may then be cut short anywhere.
+            self.parts.rename(self._finished_folder)
+            _remove_folder(self._finished_folder)
+        self._leave()
+        self.already_done = True
+
+    @property
+    def _finished_folder(self) -> Path:
+        return self.parts.with_name(self.parts.name + ".finished")
+
+    def _check_place(self) -> None:
+        """Refuse what can be refused without touching the disk."""
+        if not self.path.parent.is_dir():
+            raise OutputError(f"{self.path}: there is no folder {self.path.parent}; make it first.")
+        if self.path.is_dir() or (self.parts.exists() and not self.parts.is_dir()):
+            raise OutputError(f"{self.path}: cannot be written, because a folder or file of that name is in the way.")
+        if self.parts.exists():
+            if not (self._resume or self._overwrite):
+                raise InputError(
+                    f"{self.path}: an earlier run was not finished ({self.parts.name}/); "
+                    "go on with --resume, or begin anew with --overwrite."
+                )
+        elif self.path.exists():
+            if not (self._resume or self._overwrite):
+                raise InputError(f"{self.path}: exists already; choose another name, or replace it with --overwrite.")
+            self.already_done = self._resume
+
+    def _begin(self) -> None:
+        """Take over the parts that are good, or start with none."""
+        state_file = self.parts / "state.json"
+        for leftover in self.parts.glob("*.tmp"):
+            leftover.unlink()
+        parts = self._listed_parts()
+        begun = state_file.exists()
+        if not (begun or self._resume or self._overwrite) and self.path.exists():
+            raise OutputError(f"{self.path}: another process has just finished it.")
+        if begun and not self._overwrite:
+            self._check_same_run(state_file)
+            for part in parts:
+                rows = _rows_if_sound(part, self.chunks_done)
+                if rows is None:
+                    break
+                self.chunks_done, self.rows_done = self.chunks_done + 1, self.rows_done + rows
+        for part in reversed(parts[self.chunks_done :]):  # backwards: a kill in between leaves no gap
+            part.unlink()
+        if not begun or self._overwrite:
+            _write_whole(state_file, json.dumps(self._state, indent=1, sort_keys=True).encode())
+
+    def _check_same_run(self, state_file: Path) -> None:
+        try:
+            before = json.loads(state_file.read_bytes())
+        except ValueError as error:
+            raise InputError(f"{state_file}: is damaged; begin anew with --overwrite.") from error
+        differences = list(_differences(before, self._state))
+        if differences:
+            raise InputError(
+                f"{self.path}: cannot go on, because the run was begun with something else: "
+                f"{'; '.join(differences[:8])}. Use the same again, or begin anew with --overwrite."
+            )
+
+    def _listed_parts(self) -> list[Path]:
+        found = [(int(match[1]), file) for file in self.parts.iterdir() if (match := _PART.fullmatch(file.name))]
+        return [file for _, file in sorted(found)]
+
+    def _part_bytes(self) -> Iterator[bytes]:
+        parts = self._listed_parts()
+        if len(parts) != self.chunks_done:
+            raise OutputError(
+                f"{self.parts}: holds {len(parts)} of the {self.chunks_done} chunks that were written; "
+                "run again with --resume to write the others anew."
+            )
+        for number, part in enumerate(parts):
+            data = part.read_bytes()
+            if _rows_if_sound(part, number, data) is None:
+                raise OutputError(
+                    f"{part}: was damaged after it was written; run again with --resume to write it anew."
+                )
+            yield data
+
+    def _take_lock(self) -> None:
+        while self._lock is None:
+            self.parts.mkdir(exist_ok=True)
+            lock_file = self.parts / "lock"
+            try:
+                handle = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+            except FileNotFoundError:  # another process has just finished and taken the folder along
+                self._check_place_again()
+                continue
+            except OSError:
+                with suppress(OSError):
+                    self.parts.rmdir()  # if we have just made it
+                raise
+            try:
+                _lock_file(handle)
+                if os.path.samestat(os.fstat(handle), lock_file.stat()):
+                    self._lock = handle
+                    return
+            except BlockingIOError as error:
+                raise OutputError(f"{self.path}: another process is writing it; wait for it, or stop it.") from error
+            except FileNotFoundError:
+                self._check_place_again()
+            finally:
+                if self._lock is None:
+                    os.close(handle)
+
+    def _check_place_again(self) -> None:
+        if self.path.exists() and not self._overwrite:
+            raise OutputError(f"{self.path}: another process has just finished it.")
+
+    def _leave(self) -> None:
+        if self._lock is None:
+            return
+        with suppress(OSError):
+            if self.parts.is_dir() and not self._listed_parts():
+                _remove_folder(self.parts)
+        os.close(self._lock)
+        self._lock = None
+
+    @contextmanager
+    def _safe_so_far(self) -> Iterator[None]:
+        """Turn what the disk says into one line that tells what is safe and what to do."""
+        try:
+            yield
+        except OutputError:
+            raise
+        except OSError as error:
+            full = error.errno in _FULL
+            reason = "the disk is full, or a quota reached" if full else one_line(error.strerror or error)
+            cure = "free some space" if full else "set that right"
+            if self.rows_done:
+                safe = f"{self.rows_done} rows are safe in {self.parts.name}/; {cure}, then go on with --resume."
+            else:
+                safe = f"Nothing is lost; {cure}, then run again."
+            raise OutputError(f"{self.path}: cannot be written ({reason}). {safe}") from error
+
+
+@final
+class _Format:
+    """How rows become bytes: one chunk on its own, and all chunks as one file."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._kind, self._packed = file_kind(path)
+        self._schema = schema
+        self._delimiter = "\t" if self._kind == "tsv" else ","
+        self.suffix = f"{self._kind}.gz" if self._packed else self._kind
+        if len(set(schema.names)) < len(schema.names):
+            raise InputError(f"{path}: two columns would share a name: {_listed(schema)}; rename one of them.")
+        try:
+            self.encode(pa.RecordBatch.from_pylist([], schema=schema))
+        except pa.ArrowException as error:
+            raise InputError(f"{path}: {self._kind} cannot hold these columns ({one_line(error)}).") from error
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
+        if self._kind == "parquet":
+            sink = io.BytesIO()
+            self._write_parquet(sink, [pa.Table.from_batches([batch], self._schema)])
+            return sink.getvalue()
+        if self._kind == "jsonl":
+            columns = [_json_values(column) for column in batch.columns]
+            rows = zip(*columns, strict=True)
+            return self._pack([_json_text(dict(zip(self._schema.names, row, strict=True))) for row in rows])
+        cells = [_csv_cells(column) for column in batch.columns]
+        return self._pack([self._csv_line(row) for row in zip(*cells, strict=True)])
+
+    def assemble(self, file: BinaryIO, parts: Iterator[bytes]) -> None:
+        if self._kind == "parquet":
+            self._write_parquet(file, (pq.ParquetFile(pa.BufferReader(data)).read() for data in parts))
+            return
+        if self._kind != "jsonl":
+            file.write(self._pack([self._csv_line(self._schema.names)]))
+        for data in parts:  # members of a gzip file simply follow one another
+            file.write(data)
+
+    def _write_parquet(self, sink: BinaryIO, tables: Iterable[pa.Table]) -> None:
+        with pq.ParquetWriter(sink, self._schema) as writer:
+            for table in tables:
+                writer.write_table(table.cast(self._schema), row_group_size=max(1, table.num_rows))
+
+    def _pack(self, lines: list[str]) -> bytes:
+        data = "".join(f"{line}\n" for line in lines).encode()
+        return gzip.compress(data, mtime=0) if self._packed else data
+
+    def _csv_line(self, cells: Sequence[str]) -> str:
+        if len(cells) == 1 and not cells[0]:
+            return '""'  # a blank line would be no row at all
+        quoted = (
+            '"' + cell.replace('"', '""') + '"' if self._delimiter in cell or _MUST_QUOTE.search(cell) else cell
+            for cell in cells
+        )
+        return self._delimiter.join(quoted)
+
+
+def _csv_cells(column: pa.Array) -> list[str]:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        values = column.to_pylist()
+    elif pa.types.is_nested(kind) or isinstance(column, (pa.ExtensionArray, pa.DictionaryArray)) or _is_bytes(kind):
+        values = [
+            value if value is None or isinstance(value, str) else _json_text(value) for value in _json_values(column)
+        ]
+    else:
+        values = _as_strings(column)
+    return ["" if value is None else value for value in values]
+
+
+def _json_values(column: pa.Array) -> list[Any]:
+    """Return the values of a column as JSON has them."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    if pa.types.is_temporal(column.type):
+        return _as_strings(column)
+    if _is_bytes(column.type):
+        return [None if value is None else _plain(value) for value in column.to_pylist()]
+    if pa.types.is_float32(column.type):  # 0.9, not 0.8999999761581421
+        return [None if value is None else float(value) for value in _as_strings(column)]
+    return column.to_pylist()
+
+
+def _as_strings(column: pa.Array) -> list[str | None]:
+    try:
+        return column.cast(pa.string()).to_pylist()
+    except pa.ArrowException:  # durations and other rarities
+        return [None if value is None else str(value) for value in column.to_pylist()]
+
+
+def _json_text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False, default=_plain)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    return value
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
+    return str(value)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+
+
+def _rows_if_sound(part: Path, number: int, data: bytes | None = None) -> int | None:
+    """Return how many rows a part holds, or None if it is not the one expected or not whole."""
+    match = _PART.fullmatch(part.name)
+    if match is None or int(match[1]) != number:
+        return None
+    data = part.read_bytes() if data is None else data
+    return int(match[2]) if zlib.crc32(data) == int(match[3], 16) else None
+
+
+def _lock_file(handle: int) -> None:
+    """Take the lock or raise BlockingIOError; where the system or the disk knows no locks, go on without."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}:
+            raise
+
+
+def _write_whole(target: Path, data: bytes) -> None:
+    """Make a file appear whole or not at all, even if the power goes."""
+    temporary = target.with_name(target.name + ".tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a parts folder; a file in it that is none of ours stays, and the folder with it."""
+    if not folder.is_dir():
+        return
+    for file in folder.iterdir():
+        if _PART.fullmatch(file.name) or file.name in {"state.json", "lock"} or file.suffix == ".tmp":
+            file.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
+    """Name every leaf in which two states differ."""
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        before, now = dict(enumerate(before)), dict(enumerate(now))
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in [*before, *(key for key in now if key not in before)]:
+            inner = f"{where}.{key}".removeprefix(".fingerprint").removeprefix(".")
+            yield from _differences(before.get(key), now.get(key), inner)
+    elif repr(before) != repr(now):  # NaN, too, is what it was
+        yield f"{where} was {one_line(repr(before), 80)}, now {one_line(repr(now), 80)}"
+
+
+def _listed(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"

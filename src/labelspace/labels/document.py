@@ -1,0 +1,236 @@
+"""From the plain data of a label file (mappings, lists, texts) to its name, its template and its labels.
+
+One reader serves every kind of file and `LabelSpace.from_dict`. What differs is how a place is named in an error: a
+file says `path:line: label 'x': `, a dict says `labels[2] ('x'): `. A path is the tuple of keys and positions that
+leads to a value, for example `("labels", 2, "descriptions", 0)`.
+"""
+
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, final
+
+from labelspace.checks import did_you_mean
+from labelspace.errors import LabelFileError
+from labelspace.labels.label import (
+    Label,
+    clean_name,
+    clean_text,
+    cut,
+    described,
+    list_of_descriptions,
+    quoted,
+)
+
+KEYS = ("name", "template", "labels")
+LABEL_KEYS = ("name", "phrase", "verbalizer", "descriptions")
+DEFAULT_NAME = "labels"
+DEFAULT_TEMPLATE = "This text is about {label}."
+
+Path = tuple[Any, ...]
+
+
+class Source(Protocol):
+    """Where data came from, as far as errors need it."""
+
+    def at(self, path: Path, name: str | None = None) -> str:
+        """Return the start of a message about the value at `path`, which belongs to the label `name`."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class FromDict:
+    """Data that the caller wrote in Python."""
+
+    def at(self, path: Path, name: str | None = None) -> str:
+        """Return `labels[2] ('x'): ` for a path inside a label, else an empty string."""
+        if len(path) < 2:
+            return ""
+        known = f" ({quoted(name)})" if name is not None and isinstance(path[1], int) else ""
+        return f"labels[{path[1]!r}]{known}: "
+
+
+@final
+@dataclass(frozen=True)
+class FromFile:
+    """Data that was read from a file, with the line of each path."""
+
+    file: str
+    lines: Mapping[Path, int] = field(default_factory=dict)
+
+    def at(self, path: Path, name: str | None = None) -> str:
+        """Return `file:line: label 'x': `, with the line of the nearest known place around `path`."""
+        line = self.line(path)
+        place = f"{self.file}:{line}: " if line is not None else f"{self.file}: "
+        if len(path) < 2:
+            return place
+        if name is None:
+            return f"{place}label {path[1] + 1}: " if isinstance(path[1], int) else place
+        return f"{place}label {quoted(name)}: "
+
+    def line(self, path: Path) -> int | None:
+        """Return the line of `path`, or of the nearest place around it whose line is known."""
+        if path[:1] == ("labels",) and path[:1] not in self.lines:
+            path = path[1:]  # the short form: the file is what otherwise stands under the key
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.lines:
+                return self.lines[path[:length]]
+        return None
+
+
+@final
+@dataclass(frozen=True)
+class Document:
+    """The checked contents of a label file; None where it says nothing."""
+
+    name: str | None
+    template: str | None
+    labels: tuple[Label, ...]
+
+
+def read_document(data: object, source: Source) -> Document:
+    """Check plain data and turn it into labels.
+
+    Args:
+        data: a mapping with the keys of a label file; or one of the short forms: the list of names or the mapping
+            from names to descriptions that usually stands under `labels:`.
+        source: names places in errors.
+
+    Raises:
+        LabelFileError: anything that cannot be used, with its place.
+    """
+    document = _with_labels_key(data, source)
+    _check_keys(document, KEYS, (), source, None)
+    name = document.get("name")
+    template = document.get("template")
+    if name is not None:
+        name = clean_name(name, "name", source.at(("name",)))
+    if template is not None:
+        template = clean_template(template, source.at(("template",)))
+    if document.get("labels") is None:
+        raise LabelFileError(f"{source.at(('labels',))}there are no labels; a classifier needs at least two labels.")
+    labels: dict[str, Label] = {}
+    seen: dict[str, Path] = {}
+    for path, path_of_descriptions, item in _items(document["labels"], source):
+        label = _read_label(item, path, path_of_descriptions, source)
+        if label.name in labels:
+            first = _first_place(seen[label.name], source)
+            raise LabelFileError(
+                f"{source.at((*path, 'name'), label.name)}the name is used twice{first}; rename or remove one."
+            )
+        labels[label.name], seen[label.name] = label, path
+    check_count(list(labels), source.at(("labels",)))
+    return Document(name, template, tuple(labels.values()))
+
+
+def clean_template(value: object, where: str = "") -> str:
+    """Return a template without white space around it; it must hold `{label}` and no other placeholder.
+
+    Args:
+        value: what came; `{{` and `}}` stand for braces.
+        where: start of the message.
+    """
+    template = clean_text(value, "template", where)
+    try:
+        fields = [(name, spec, how) for _, name, spec, how in string.Formatter().parse(template) if name is not None]
+    except ValueError as error:
+        raise LabelFileError(
+            f"{where}template has a brace that opens or closes nothing: {quoted(template)}; "
+            "write {label} for the phrase, {{ and }} for braces."
+        ) from error
+    for name, spec, how in fields:
+        if name != "label" or spec or how:
+            shown = "{" + name + (f"!{how}" if how else "") + (f":{spec}" if spec else "") + "}"
+            hint = did_you_mean(name, ["label"])
+            raise LabelFileError(f"{where}template has the unknown placeholder {cut(shown)}.{hint} Write {{label}}.")
+    if not fields:
+        raise LabelFileError(
+            f"{where}template has no {{label}}: {quoted(template)}; every label would read the same. "
+            "Write {label} where the phrase goes."
+        )
+    return template
+
+
+def check_count(names: Sequence[str], where: str) -> None:
+    """Refuse fewer than two labels."""
+    if len(names) < 2:
+        came = f"Got only {quoted(names[0])}" if names else "Got none"
+        raise LabelFileError(f"{where}a classifier needs at least two labels. {came}; add another label.")
+
+
+def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
+    """Return the long form of a document; a bare list, or a bare mapping to lists, is what `labels:` holds."""
+    if isinstance(data, list | tuple):
+        return {"labels": data}
+    if not isinstance(data, Mapping):
+        came = "an empty document" if data is None else described(data)
+        raise LabelFileError(f"{source.at(())}a label file is a mapping with the key 'labels'. Got {came}.")
+    bare = len(data) > 1 and not any(key in data for key in KEYS)
+    if bare and all(value is None or isinstance(value, list | tuple) for value in data.values()):
+        return {"labels": data}
+    return data
+
+
+def _items(labels: object, source: Source) -> Iterator[tuple[Path, Path, Any]]:
+    """Yield each label with its path and the path of its descriptions, in the long form where a mapping was given."""
+    if isinstance(labels, Mapping):
+        for key, value in labels.items():
+            path = ("labels", key)
+            if not isinstance(value, Mapping):
+                yield path, path, {"name": key, "descriptions": value}
+            elif "name" in value:
+                where = source.at((*path, "name"), str(key))
+                raise LabelFileError(f"{where}the name is written twice, as key and as 'name'; keep the key.")
+            else:
+                yield path, (*path, "descriptions"), {"name": key, **value}
+    elif isinstance(labels, list | tuple):
+        for i, item in enumerate(labels):
+            yield ("labels", i), ("labels", i, "descriptions"), item
+    else:
+        raise LabelFileError(
+            f"{source.at(('labels',))}labels must be a list, or a mapping from names to descriptions. "
+            f"Got {described(labels)}."
+        )
+
+
+def _read_label(item: object, path: Path, path_of_descriptions: Path, source: Source) -> Label:
+    if isinstance(item, list | tuple):
+        raise LabelFileError(f"{source.at(path)}must be a name or a mapping with the key 'name'. Got a list.")
+    if not isinstance(item, Mapping):
+        return Label(clean_name(item, "the name", source.at(path)))
+    if item.get("name") is None:
+        _check_keys(item, LABEL_KEYS, path, source, None)
+        raise LabelFileError(f"{source.at(path)}has no name; write 'name:' (in quotes if it is a word like null).")
+    name = clean_name(item["name"], "the name", source.at((*path, "name")))
+    _check_keys(item, LABEL_KEYS, path, source, name)
+    texts: dict[str, str | None] = {}
+    for key in ("phrase", "verbalizer"):
+        value = item.get(key)
+        texts[key] = None if value is None else clean_text(value, f"the {key}", source.at((*path, key), name))
+    came = item.get("descriptions")
+    listed = [] if came is None else list_of_descriptions(came, source.at(path_of_descriptions, name))
+    descriptions = [
+        clean_text(text, f"description {i + 1}", source.at((*path_of_descriptions, i), name))
+        for i, text in enumerate(listed)
+    ]
+    return Label(name, **texts, descriptions=descriptions)
+
+
+def _check_keys(data: Mapping[Any, Any], known: Sequence[str], path: Path, source: Source, name: str | None) -> None:
+    for key in data:
+        if key in known:
+            continue
+        if not isinstance(key, str):
+            raise LabelFileError(f"{source.at((*path, key), name)}a key must be text. Got {described(key)}.")
+        raise LabelFileError(
+            f"{source.at((*path, key), name)}unknown key {quoted(key)}.{did_you_mean(key, known)} "
+            f"Known: {', '.join(known)}."
+        )
+
+
+def _first_place(path: Path, source: Source) -> str:
+    if isinstance(source, FromFile):
+        line = source.line(path)
+        return f" (first in line {line})" if line is not None else ""
+    return f" (first at labels[{path[1]!r}])"

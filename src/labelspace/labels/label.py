@@ -1,0 +1,159 @@
+"""One label: its name, the words that stand for it, and any number of descriptions.
+
+The checks of single texts live here too, because `Label` and the readers of label files share them: each takes
+`where`, the start of its message, so that one rule speaks of `label 'x'` here and of a file and line there.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from labelspace.errors import LabelFileError
+
+KINDS = ((bool, "a truth value"), ((int, float), "a number"), (Mapping, "a mapping"), ((list, tuple), "a list"))
+SHOWN = 60
+
+
+@final
+@dataclass(frozen=True)
+class NotText:
+    """A scalar of a label file that its format does not read as text, such as `no` or `2024` in YAML."""
+
+    source: str
+    """the characters in the file"""
+    kind: str
+    """what the format takes them for, for example "a truth value" """
+
+
+@final
+@dataclass(frozen=True, init=False)
+class Label:
+    """One label of a label space.
+
+    Args:
+        name: what the user sees and what `predict` returns; one line, stripped.
+        phrase: what `{label}` becomes in the template of the label space; the name if left out.
+        verbalizer: the whole sentence that stands for the label; replaces template and phrase.
+        descriptions: any number of texts that say what belongs to the label; stripped, stored as a tuple.
+
+    Raises:
+        LabelFileError: a text that is empty or no text at all, or a name of several lines.
+
+    Example:
+        >>> Label("sports", descriptions=["Results of matches.", "News of players and teams."])
+        Label(name='sports', phrase=None, verbalizer=None, descriptions=('Results of matches.', ...
+        >>> Label("sports", descriptions=[" "])
+        Traceback (most recent call last):
+        labelspace.errors.LabelFileError: label 'sports': description 1 is empty; write one or remove it.
+    """
+
+    name: str
+    phrase: str | None
+    verbalizer: str | None
+    descriptions: tuple[str, ...]
+
+    def __init__(
+        self,
+        name: str,
+        phrase: str | None = None,
+        verbalizer: str | None = None,
+        descriptions: Iterable[str] = (),
+    ) -> None:
+        name = clean_name(name, "the name", "label: ")
+        where = f"label {quoted(name)}: "
+        listed = list_of_descriptions(descriptions, where)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "phrase", None if phrase is None else clean_text(phrase, "the phrase", where))
+        object.__setattr__(
+            self, "verbalizer", None if verbalizer is None else clean_text(verbalizer, "the verbalizer", where)
+        )
+        cleaned = tuple(clean_text(text, f"description {i}", where) for i, text in enumerate(listed, start=1))
+        object.__setattr__(self, "descriptions", cleaned)
+
+    def verbalize(self, template: str) -> str:
+        """Return the sentence that stands for this label: its verbalizer, or the template with its phrase.
+
+        Args:
+            template: a checked template, which holds `{label}`.
+
+        Example:
+            >>> Label("sports", phrase="sport and games").verbalize("This text is about {label}.")
+            'This text is about sport and games.'
+        """
+        return self.verbalizer or template.format(label=self.phrase or self.name)
+
+
+def list_of_descriptions(value: object, where: str) -> list[object]:
+    """Return the descriptions as a list, not looking at each; one bare text is refused, as it would be its letters."""
+    if isinstance(value, str | NotText):
+        raise LabelFileError(f"{where}descriptions must be a list. Got {described(value)}; make it a list of one.")
+    if isinstance(value, Mapping) or not isinstance(value, Iterable):
+        raise LabelFileError(f"{where}descriptions must be a list. Got {described(value)}; write a list of texts.")
+    return list(value)
+
+
+def clean_name(value: object, what: str, where: str) -> str:
+    """Return a name without white space around it; refuse one of several lines or with control characters."""
+    name = clean_text(value, what, where)
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in name):
+        raise LabelFileError(f"{where}{what} must be one line without tabs. Got {quoted(name)}; write it on one line.")
+    return name
+
+
+def clean_text(value: object, what: str, where: str) -> str:
+    """Return a text without white space around it; refuse empty text, half characters and anything else.
+
+    Args:
+        value: what came.
+        what: what it should be, for example `"the phrase"`.
+        where: start of the message, with its own `": "`.
+    """
+    if value is None:
+        raise LabelFileError(f"{where}{what} is empty; write one or remove it.")
+    if not isinstance(value, str):
+        raise LabelFileError(f"{where}{what} must be text. Got {described(value)}; {_cure(value)}.")
+    text = value.strip()
+    if not text:
+        raise LabelFileError(f"{where}{what} is empty; write one or remove it.")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise LabelFileError(f"{where}{what} holds half a character (a lone surrogate): {quoted(text)}; retype it.")
+    return text
+
+
+def described(value: object) -> str:
+    """Say what came, for a message: the value in short and its kind."""
+    if isinstance(value, NotText):
+        return f"{cut(value.source)}, which is read as {value.kind}"
+    if isinstance(value, str):
+        return f"the text {quoted(value)}"
+    if value is None:
+        return "nothing"
+    for types, kind in KINDS:
+        if isinstance(value, types):
+            return kind if isinstance(value, Mapping | list | tuple) else f"{value!r}, {kind}"
+    return f"{cut(repr(value))} ({type(value).__name__})"
+
+
+def quoted(text: str) -> str:
+    """Quote a text on one line, cut to some 60 characters."""
+    return repr(cut(text))
+
+
+def cut(text: str, length: int = SHOWN) -> str:
+    """Put a text on one line of at most `length` characters.
+
+    Example:
+        >>> cut("one two\\n three", 9)
+        'one tw...'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 3].rstrip() + "..."
+
+
+def _cure(value: object) -> str:
+    if isinstance(value, NotText):
+        return f'write it in quotes: "{cut(value.source)}"'
+    if isinstance(value, bool | int | float):
+        return f'write it in quotes: "{value}"'
+    return "write one text"

@@ -1,0 +1,122 @@
+"""Lint: what in a label space will likely cost accuracy, found before any training, each with its cure."""
+
+from collections.abc import Iterator
+
+from labelspace.checks import check_number
+from labelspace.labels import lint_meaning, lint_words
+from labelspace.labels.finding import SEVERITIES, Finding, TextMeasures
+from labelspace.labels.label import quoted
+from labelspace.labels.lint_words import Place
+from labelspace.labels.space import LabelSpace
+
+__all__ = ["Finding", "TextMeasures", "lint"]
+
+
+def lint(
+    space: LabelSpace,
+    encoder: TextMeasures | None = None,
+    *,
+    few: int = 3,
+    short: int = 4,
+    uneven: float = 3.0,
+    near_duplicate_words: float = 0.8,
+    near_duplicate: float = 0.95,
+    margin: float = 0.05,
+    overlap: float = 0.9,
+) -> list[Finding]:
+    """Look a label space over and return what should be better.
+
+    Codes, without an encoder: `duplicate-description`, `duplicate-verbalizer` (errors); `no-descriptions`,
+    `uneven-counts`, `very-short-description`, `names-differ-by-case`, `near-duplicate-description`,
+    `name-in-other-description` (warnings); `few-descriptions`, `raw-name-in-verbalizer` (infos). With an encoder also
+    `nearer-to-other-label`, `overlapping-labels` and `text-too-long` (warnings), and near-duplicates by meaning.
+
+    Args:
+        space: the label space.
+        encoder: anything that measures texts, see `TextMeasures`; without one, the checks that need it do not run. It
+            is asked for one matrix over all texts, so memory grows with the square of their number.
+        few: a label with fewer descriptions than this, but some, has few. One or two describe documents, not a label.
+        short: a description with fewer words than this is very short: less than the smallest sentence.
+        uneven: ratio of the most to the fewest descriptions of a label that is very uneven. Each description weighs
+            the same in the row loss, so at 3 one label has three times the say of another.
+        near_duplicate_words: share of their different words that two descriptions have in common (Jaccard) when they
+            say the same. At 0.8 one word in ten is exchanged.
+        near_duplicate: cosine of two descriptions that say the same. Sentences about one subject lie below 0.9 in the
+            common encoders, paraphrases with a word or two exchanged above 0.95.
+        margin: cosine by which a description must be nearer to another label before it is reported. Smaller
+            differences come and go with single words; at 0 a quarter of the descriptions of 77 close labels is named.
+        overlap: mean cosine between two labels' descriptions over that within them, from which on they overlap. At 1
+            the two sets cannot be told apart; from 0.9 on, all-MiniLM-L6-v2 names the pairs of the shipped examples
+            that a reader confuses too, and no pair of unlike labels.
+
+    Returns:
+        The findings: errors first, then warnings, then infos; within each in the order of the labels.
+
+    Raises:
+        ConfigError: a threshold that makes no sense.
+
+    Example:
+        >>> space = LabelSpace.from_dict({"sports": ["Results of a match.", "results of a match."], "world": []})
+        >>> for finding in lint(space):
+        ...     print(finding.severity, finding.code, finding.labels)
+        error duplicate-description ('sports',)
+        warning no-descriptions ('world',)
+        info few-descriptions ('sports',)
+    """
+    check_number("few", few, least=0, whole=True)
+    check_number("short", short, least=0, whole=True)
+    check_number("uneven", uneven, above=1)
+    check_number("near_duplicate_words", near_duplicate_words, above=0, most=1)
+    check_number("near_duplicate", near_duplicate, above=0, most=1)
+    check_number("margin", margin, least=0)
+    check_number("overlap", overlap, above=0)
+    findings = [
+        *lint_words.duplicate_verbalizers(space),
+        *lint_words.duplicate_descriptions(space),
+        *lint_words.names_by_case(space),
+        *lint_words.missing_descriptions(space),
+        *lint_words.few_descriptions(space, few=few),
+        *lint_words.uneven_counts(space, uneven=uneven),
+        *lint_words.short_descriptions(space, short=short),
+        *lint_words.raw_names(space),
+        *lint_words.names_in_descriptions(space),
+    ]
+    near_words = lint_words.near_by_words(space, share=near_duplicate_words)
+    near_meaning: dict[tuple[Place, Place], float] = {}
+    if encoder is not None:
+        meanings = lint_meaning.Meanings.of(space, encoder)
+        near_meaning = lint_meaning.near_by_meaning(meanings, cosine=near_duplicate)
+        findings += lint_meaning.nearer_to_other(meanings, margin=margin)
+        findings += lint_meaning.overlapping(meanings, overlap=overlap)
+        findings += lint_meaning.too_long(space, encoder)
+    findings += _near_duplicates(space, near_words, near_meaning)
+    return sorted(findings, key=lambda found: (SEVERITIES.index(found.severity), space.index(found.labels[0])))
+
+
+def _near_duplicates(
+    space: LabelSpace, by_words: dict[tuple[Place, Place], float], by_meaning: dict[tuple[Place, Place], float]
+) -> Iterator[Finding]:
+    """near-duplicate-description: one finding a pair, whichever way it was found; the same text twice is no pair."""
+    for pair in sorted({*by_words, *by_meaning}):
+        (i, j), (k, m) = pair
+        one, other = space.descriptions[i][j], space.descriptions[k][m]
+        if lint_words.same_text(one, other):
+            continue
+        if pair in by_meaning:
+            how = f"cosine {by_meaning[pair]:.2f}"
+        else:
+            how = f"{by_words[pair]:.0%} of their words in common"
+        names = tuple(dict.fromkeys((space.names[i], space.names[k])))
+        if len(names) == 1:
+            where, cure = f"label {quoted(names[0])}", "Keep one, or let the other speak of another side of the label."
+        else:
+            where = f"labels {quoted(names[0])} and {quoted(names[1])}"
+            cure = "Keep it where it belongs, or say what sets the labels apart."
+        yield Finding(
+            "warning",
+            "near-duplicate-description",
+            names,
+            f"{where}: the descriptions {quoted(one)} and {quoted(other)} say nearly the same ({how}).",
+            cure,
+            (one, other),
+        )

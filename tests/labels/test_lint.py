@@ -1,0 +1,267 @@
+"""Lint: every code is found where it is due, and only there."""
+
+import math
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from labelspace.errors import ConfigError
+from labelspace.labels import Finding, Label, LabelSpace, lint
+
+SPORTS = ["The team won the final match.", "A runner broke the record.", "Fans fill every stadium tonight."]
+MONEY = ["Shares fell sharply on Monday.", "The company cut its profit forecast.", "Central banks raised rates again."]
+CLEAN = LabelSpace([Label("sports", descriptions=SPORTS), Label("money", descriptions=MONEY)])
+
+
+class Angles:
+    """Measures texts by angles given by hand, in degrees; a word is a token."""
+
+    max_tokens = 8
+
+    def __init__(self, angles: dict[str, float]) -> None:
+        self.angles = angles
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    def similarities(self, texts: Sequence[str]) -> list[list[float]]:
+        degrees = [self.angles[text] for text in texts]
+        return [[math.cos(math.radians(a - b)) for b in degrees] for a in degrees]
+
+
+def space_of(**descriptions: list[str]) -> LabelSpace:
+    return LabelSpace.from_dict({"labels": descriptions})
+
+
+def found(space: LabelSpace, code: str, *rest, **options) -> list[Finding]:
+    return [finding for finding in lint(space, *rest, **options) if finding.code == code]
+
+
+def test_a_good_space_gives_no_findings():
+    assert lint(CLEAN) == []
+
+
+CASES = {
+    "no-descriptions": (
+        space_of(sports=SPORTS, money=[]),
+        [("warning", ("money",), "its verbalizer 'This text is about money.' stands alone")],
+    ),
+    "few-descriptions": (
+        space_of(sports=SPORTS[:2], money=MONEY[:1]),
+        [("info", ("sports",), "has only 2 descriptions."), ("info", ("money",), "has only 1 description.")],
+    ),
+    "uneven-counts": (
+        space_of(sports=SPORTS[:1], money=MONEY, art=[]),
+        [("warning", ("sports",), "runs from 1 ('sports') to 3 ('money')")],
+    ),
+    "very-short-description": (
+        space_of(sports=["Ball games only", *SPORTS], money=MONEY),
+        [("warning", ("sports",), "'Ball games only' has fewer than 4 words")],
+    ),
+    "names-differ-by-case": (
+        LabelSpace.from_names(["Sports", "money", "sports"]),
+        [("warning", ("Sports", "sports"), "differ only in capital letters")],
+    ),
+    "duplicate-verbalizer": (
+        LabelSpace([Label("a", "sport"), Label("b", "money"), Label("c", verbalizer="this text is about  Sport.")]),
+        [("error", ("a", "c"), "have the same verbalizer 'This text is about sport.'")],
+    ),
+    "raw-name-in-verbalizer": (
+        LabelSpace([Label("card_arrival"), Label("card_lost", "a lost card"), Label("card_pin", verbalizer="My PIN.")]),
+        [("info", ("card_arrival",), "the encoder reads 'This text is about card_arrival.'")],
+    ),
+    "name-in-other-description": (
+        space_of(
+            **{"lost_card": ["Where is my LOST card now?"], "pin": ["My lost-card question.", "Spinning pinned."]}
+        ),
+        [("warning", ("pin", "lost_card"), "'My lost-card question.' holds the name of 'lost_card'")],
+    ),
+    "duplicate-description": (
+        space_of(sports=[SPORTS[0], SPORTS[0].upper(), SPORTS[1]], money=[MONEY[0], SPORTS[1].replace(" ", "  ")]),
+        [
+            ("error", ("sports",), "label 'sports' has the same description 2 times: 'The team won"),
+            ("error", ("sports", "money"), "the labels 'sports', 'money' share the same description 2 times"),
+        ],
+    ),
+    "near-duplicate-description": (
+        space_of(
+            sports=[
+                "one two three four five six seven eight nine ten",
+                "Nine ten, eight seven six five four three two!",
+            ],
+            money=["one two three four five six seven eight nine x", "one two three four x y z"],
+        ),
+        [
+            ("warning", ("sports",), "say nearly the same (90% of their words in common)"),
+            ("warning", ("sports", "money"), "(82% of their words in common)"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "space", "expected"), [(code, *case) for code, case in CASES.items()], ids=CASES)
+def test_without_an_encoder_lint_finds(code: str, space: LabelSpace, expected: list[tuple]):
+    findings = found(space, code)
+    assert [(finding.severity, finding.labels) for finding in findings] == [(each[0], each[1]) for each in expected]
+    for finding, (_, _, part) in zip(findings, expected, strict=True):
+        assert part in finding.message
+        assert finding.message.endswith(".")
+        assert finding.cure.endswith(".")
+
+
+def test_near_duplicates_are_those_of_every_pair_compared():
+    """The prefix filter leaves out only pairs that cannot be near."""
+    words = ["red", "green", "blue", "white", "black", "grey"]
+    texts = [" ".join(word for bit, word in enumerate(words) if number >> bit & 1) for number in range(1, 64)]
+    space = LabelSpace([Label("a", descriptions=texts), Label("b")])
+    for share in (0.2, 0.5, 2 / 3, 0.8, 1.0):
+        expected = {
+            (one, other)
+            for i, one in enumerate(texts)
+            for other in texts[i + 1 :]
+            if len({*one.split()} & {*other.split()}) / len({*one.split()} | {*other.split()}) >= share
+        }
+        pairs = found(space, "near-duplicate-description", near_duplicate_words=share)
+        assert {finding.texts for finding in pairs} == expected
+
+
+def test_names_of_parts_of_the_own_name_and_very_short_names_are_no_findings():
+    space = space_of(
+        card=["Any card."], card_arrival=["My card has not come."], no=["Say it."], other=["No, it is no good."]
+    )
+    assert found(space, "name-in-other-description") == []
+
+
+def test_each_chinese_or_japanese_character_is_a_word():
+    space = space_of(体育=["昨晚的比赛很精彩"], 财经=["体育股票今天大跌"])
+    assert found(space, "very-short-description") == []
+    assert [finding.labels for finding in found(space, "name-in-other-description")] == [("财经", "体育")]
+
+
+def test_findings_are_sorted_by_severity_and_then_by_label():
+    space = space_of(b=[], a=["Same text it is.", "Same text it is."], c=["One more text here."])
+    findings = lint(space)
+    ranks = [("error", "warning", "info").index(finding.severity) for finding in findings]
+    assert ranks == sorted(ranks)
+    for severity in ("error", "warning", "info"):
+        places = [space.index(finding.labels[0]) for finding in findings if finding.severity == severity]
+        assert places == sorted(places)
+
+
+def test_another_order_of_labels_gives_the_same_findings():
+    space = CASES["name-in-other-description"][0].add(Label("art", descriptions=["My lost card, as art."]))
+    turned = space.reorder(["art", "pin", "lost_card"])
+    assert {(each.code, frozenset(each.labels)) for each in lint(space)} == {
+        (each.code, frozenset(each.labels)) for each in lint(turned)
+    }
+
+
+# ---- with an encoder
+
+
+def measured(sports: dict[str, float], money: dict[str, float]) -> tuple[LabelSpace, Angles]:
+    """Two labels whose verbalizers lie at 0 and 90 degrees, with descriptions at angles."""
+    space = space_of(sports=list(sports), money=list(money))
+    return space, Angles({space.verbalizers[0]: 0, space.verbalizers[1]: 90, **sports, **money})
+
+
+def test_descriptions_near_their_own_label_give_no_findings():
+    space, angles = measured(
+        {"a b c d": 0, "e f g h": 20, "i j k l": 40}, {"m n o p": 90, "q r s t": 70, "u v w x": 110}
+    )
+    assert lint(space, angles) == []
+
+
+def test_a_description_nearer_to_another_label_is_found_by_both_rules():
+    space, angles = measured(
+        {"a b c d": 0, "e f g h": 20, "i j k l": 80}, {"m n o p": 90, "q r s t": 70, "u v w x": 110}
+    )
+    (finding,) = found(space, "nearer-to-other-label", angles)
+    assert finding.labels == ("sports", "money")
+    assert finding.texts == ("i j k l",)
+    # own verbalizer cos 80, other cos 10; own others mean(cos 80, cos 60), other mean(cos 10, cos 10, cos 30)
+    assert "the verbalizer of 'money' (cosine 0.98, to its own 0.17)" in finding.message
+    assert "to the descriptions of 'money' (cosine 0.95, to its own 0.34)" in finding.message
+
+
+def test_a_description_is_left_out_of_its_own_label():
+    """At 40 degrees it is nearer to its own verbalizer, and only its own cosine of 1 would hide the other label."""
+    space, angles = measured({"a b c d": 40, "e f g h": -60}, {"m n o p": 90, "q r s t": 90})
+    (finding,) = found(space, "nearer-to-other-label", angles)
+    # mean over both descriptions would be (1 + cos 100) / 2 = 0.41, without itself it is cos 100 = -0.17; other cos 50
+    assert finding.message.endswith("is nearer to the descriptions of 'money' (cosine 0.64, to its own -0.17).")
+
+
+def test_an_only_description_is_judged_by_its_verbalizer():
+    space, angles = measured({"a b c d": 40}, {"m n o p": 40})
+    (finding,) = found(space, "nearer-to-other-label", angles)
+    assert finding.labels == ("money", "sports")
+    assert "verbalizer" in finding.message
+    assert "descriptions" not in finding.message
+
+
+def test_a_difference_within_the_margin_is_no_finding():
+    space, angles = measured({"a b c d": 46}, {"m n o p": 90})
+    assert found(space, "nearer-to-other-label", angles) == []
+    assert len(found(space, "nearer-to-other-label", angles, margin=0)) == 1
+
+
+def test_labels_as_near_to_each_other_as_within_overlap():
+    space, angles = measured({"a b c d": 0, "e f g h": 60}, {"m n o p": 10, "q r s t": 70})
+    (finding,) = found(space, "overlapping-labels", angles)
+    # within: cos 60 both; between: mean of cos 10, cos 70, cos 50, cos 10
+    assert finding.labels == ("sports", "money")
+    assert "mean cosine is 0.74 between the labels and 0.50 within them" in finding.message
+    assert found(space, "overlapping-labels", angles, overlap=1.5) == []
+
+
+def test_near_duplicates_by_meaning_are_found_once_beside_those_by_words():
+    space, angles = measured({"a b c d": 0, "d c b a": 1, "e f g h": 10}, {"m n o p": 90})
+    findings = found(space, "near-duplicate-description", angles)
+    assert [finding.texts for finding in findings] == [
+        ("a b c d", "d c b a"),
+        ("a b c d", "e f g h"),
+        ("d c b a", "e f g h"),
+    ]
+    assert "(cosine 1.00)" in findings[0].message
+
+
+def test_texts_longer_than_the_encoder_reads_are_found_descriptions_and_verbalizers():
+    long = "one two three four five six seven eight nine"
+    space = LabelSpace([Label("a", verbalizer=long), Label("b", descriptions=[long + " ten"])])
+    angles = Angles({long: 0, "This text is about b.": 90, long + " ten": 90})
+    verbalizer, description = found(space, "text-too-long", angles)
+    assert "label 'a': the verbalizer" in verbalizer.message
+    assert "has 9 tokens, the encoder reads the first 8" in verbalizer.message
+    assert "label 'b': the description" in description.message
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"few": -1},
+        {"short": 1.5},
+        {"uneven": 1},
+        {"near_duplicate_words": 0},
+        {"near_duplicate": 2},
+        {"margin": -1},
+        {"overlap": 0},
+    ],
+)
+def test_a_senseless_threshold_is_refused(option: dict):
+    with pytest.raises(ConfigError, match=next(iter(option))):
+        lint(CLEAN, **option)
+
+
+def test_many_labels_are_looked_over_quickly():
+    words = [f"word{i}" for i in range(500)]
+    space = space_of(
+        **{
+            f"label{i}": [" ".join(words[(i * 7 + j * 31 + k * k) % 500] for k in range(25)) for j in range(5)]
+            for i in range(77)
+        }
+    )
+    start = time.perf_counter()
+    lint(space)
+    assert time.perf_counter() - start < 2
