@@ -121,6 +121,9 @@ class TrainingConfig(_Saved):
     tolerance: float = 1e-5
     """Least fall of the loss that counts as improvement."""
 
+    dropout: bool = False
+    """The encoder's own dropout; the paper is silent. Off by default: as good, and the step is a third faster."""
+
     weight_decay: float = 0.01
     """AdamW's; the paper is silent, this is the default of its optimizer."""
 
@@ -148,6 +151,7 @@ class TrainingConfig(_Saved):
         check_number("check_every", self.check_every, least=1, whole=True)
         check_number("patience", self.patience, least=1, whole=True)
         check_number("tolerance", self.tolerance, least=0)
+        check_choice("dropout", self.dropout, (False, True))
         check_number("weight_decay", self.weight_decay, least=0)
         if self.descriptions_per_label is not None:
             check_number("descriptions_per_label", self.descriptions_per_label, least=1, whole=True)

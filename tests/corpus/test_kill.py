@@ -28,7 +28,7 @@ out, whole = Path(folder) / f"out.{suffix}", Path(folder) / f"whole.{suffix}"
 
 
 def predict(path, *, seconds=0.0, **options):
-    table = open_table(source, id="id", batch_rows=8)
+    table = open_table(source, id="id", batch_rows=16)
     schema = table.schema.append(pa.field("label", pa.string())).append(pa.field("score", pa.float32()))
     fingerprint = {"input": table.fingerprint(), "model": "a slow scorer"}
     with ResumableWriter(path, schema=schema, fingerprint=fingerprint, **options) as writer:
@@ -90,7 +90,7 @@ assert not attempt(path=whole, seconds=0.003)
 duration = time.monotonic() - began
 kills, draw = 0, random.Random(seed)
 if way == "anywhere":
-    while kills < 40:
+    while kills < 20:
         while attempt(path=out, resume=True, seconds=0.003, after=draw.uniform(0, 1.2 * duration)):
             kills += 1
         attempt(path=out, resume=True)
@@ -109,7 +109,6 @@ else:  # an old file is replaced: at every moment there is the old one or the ne
     while killed:
         out.write_text("old")
         killed = attempt(path=out, overwrite=True, touch=touch)
-        assert out.read_text() == "old" if suffix == "csv" and out.stat().st_size == 3 else True
         assert out.read_bytes() in (b"old", whole.read_bytes())
         kills += killed
         attempt(path=out, resume=True)
@@ -149,13 +148,15 @@ def killed_runs(tmp_path, suffix, way):
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_a_kill_at_a_random_moment_costs_nothing(tmp_path, suffix):
-    assert killed_runs(tmp_path, suffix, "anywhere") >= 40
+    assert killed_runs(tmp_path, suffix, "anywhere") >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_a_kill_before_every_single_touch_of_the_disk_costs_nothing(tmp_path, suffix):
-    assert killed_runs(tmp_path, suffix, "everywhere") > 60
+    assert killed_runs(tmp_path, suffix, "everywhere") > 40
 
 
+@pytest.mark.slow
 def test_a_kill_while_replacing_leaves_the_old_file_or_the_new_one(tmp_path):
-    assert killed_runs(tmp_path, "csv", "replacing") > 60
+    assert killed_runs(tmp_path, "csv", "replacing") > 40

@@ -134,7 +134,10 @@ YAML_ERRORS = {
         ":3: not valid YAML: mapping values are not allowed here; put a text that holds ': ' in quotes.",
     ),
     "a tab": ("labels:\n\t- a\n", ":2: not valid YAML: while scanning for the next token found character '\\t'"),
-    "an open quote": ("labels:\n  - 'a\n", ":3: not valid YAML: while scanning a quoted scalar"),
+    "an open quote": (
+        "labels:\n  - 'a\n",
+        ":3: not valid YAML: while scanning a quoted scalar found unexpected end of stream; close",
+    ),
     "two documents": ("- a\n---\n- b\n", ":2: not valid YAML: expected a single document"),
     "a forbidden character": ("- a\n- b\x07\n", ":2: YAML allows no character U+0007 here"),
     "a tag that runs code": ("- !!python/object/apply:os.system [ls]\n- b\n", ":1: the tag 'tag:yaml.org,2002:python"),

@@ -35,6 +35,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         check_every: steps between two looks at the stopping rule.
         patience: looks without improvement after which training stops.
         tolerance: least fall of the loss that counts as improvement.
+        dropout: the encoder's own dropout in training.
         weight_decay: AdamW's.
         descriptions_per_label: at most so many descriptions of each label; None: all.
         freeze_layers: so many lower layers stay as they are.
@@ -77,6 +78,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         check_every: int = TrainingConfig.check_every,
         patience: int = TrainingConfig.patience,
         tolerance: float = TrainingConfig.tolerance,
+        dropout: bool = TrainingConfig.dropout,
         weight_decay: float = TrainingConfig.weight_decay,
         descriptions_per_label: int | None = TrainingConfig.descriptions_per_label,
         freeze_layers: int = TrainingConfig.freeze_layers,
@@ -99,6 +101,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         self.check_every = check_every
         self.patience = patience
         self.tolerance = tolerance
+        self.dropout = dropout
         self.weight_decay = weight_decay
         self.descriptions_per_label = descriptions_per_label
         self.freeze_layers = freeze_layers

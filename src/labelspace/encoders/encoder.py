@@ -179,17 +179,12 @@ class Encoder:
         """Turn token ids from `tokenize` into vectors [text dim]; what is encoded often is tokenised once."""
         vectors = np.empty((len(token_ids), self.dimension), dtype=np.float32)
         prompt_tokens = self.backbone.prompt_tokens(self.prompts[role])
-        was_training = self.backbone.model.training
-        self.backbone.model.eval()
-        try:
-            with torch.inference_mode():
-                for positions in plan_batches([len(ids) for ids in token_ids], self.config.token_budget):
-                    batch = self.backbone.batch(token_ids, positions)
-                    vectors[positions] = self.backbone.embed(batch, prompt_tokens=prompt_tokens).cpu().numpy()
-                    done += len(positions)
-                    report(done, total)
-        finally:
-            self.backbone.model.train(was_training)
+        with torch.inference_mode():
+            for positions in plan_batches([len(ids) for ids in token_ids], self.config.token_budget):
+                batch = self.backbone.batch(token_ids, positions)
+                vectors[positions] = self.backbone.embed(batch, prompt_tokens=prompt_tokens).cpu().numpy()
+                done += len(positions)
+                report(done, total)
         return vectors
 
     def count_tokens(self, texts: Sequence[str], *, role: str = "text") -> list[int]:

@@ -35,6 +35,7 @@ YAML_HINTS = {
     "could not find expected ':'": "check the indentation, and put a text that holds ': ' or '#' in quotes",
     "expected <block end>": "check the indentation and the quotes",
     "cannot start any token": "indent with spaces, and put a text that starts with a special character in quotes",
+    "unexpected end of stream": "close the quotes",
     "expected a single document": "keep one document a file, without '---' between labels",
 }
 

@@ -41,13 +41,14 @@ def lint(
             the same in the row loss, so at 3 one label has three times the say of another.
         near_duplicate_words: share of their different words that two descriptions have in common (Jaccard) when they
             say the same. At 0.8 one word in ten is exchanged.
-        near_duplicate: cosine of two descriptions that say the same. Sentences about one subject lie below 0.9 in the
-            common encoders, paraphrases with a word or two exchanged above 0.95.
+        near_duplicate: cosine of two descriptions that say the same. High enough that two different sentences about
+            one narrow subject stay below it; encoders whose cosines are all high need more.
         margin: cosine by which a description must be nearer to another label before it is reported. Smaller
-            differences come and go with single words; at 0 a quarter of the descriptions of 77 close labels is named.
+            differences come and go with single words. On the shipped file of 77 close labels, all-MiniLM-L6-v2 names
+            63 of 385 descriptions at 0.05 and 103 at 0.02.
         overlap: mean cosine between two labels' descriptions over that within them, from which on they overlap. At 1
-            the two sets cannot be told apart; from 0.9 on, all-MiniLM-L6-v2 names the pairs of the shipped examples
-            that a reader confuses too, and no pair of unlike labels.
+            the two sets cannot be told apart. At 0.9 all-MiniLM-L6-v2 names 16 of the 2926 pairs of that file, all of
+            them on one subject, and the positive and negative reviews of another, which share their words.
 
     Returns:
         The findings: errors first, then warnings, then infos; within each in the order of the labels.

@@ -51,7 +51,7 @@ def backpropagate(
     """Add the gradient of the sweep's loss to the encoder's parameters and return the loss.
 
     Args:
-        backbone: the encoder, in training mode; gradients are added to what is there.
+        backbone: the encoder, inside its `training_mode`; gradients are added to what is there.
         sweep: the texts.
         loss: a function of all embeddings.
         seed: decides the dropout masks, the same for every value of `max_tokens_in_memory`.
@@ -86,7 +86,7 @@ def _in_three_passes(backbone: Backbone, sweep: Sweep, loss: SweepLoss, seed: in
     for number, chunk in enumerate(sweep.chunks):
         rows = slice(start, start := start + len(chunk.batch.positions))
         with seeded(backbone.device, seed, "dropout", number):
-            again = backbone.embed(chunk.batch, prompt_tokens=chunk.prompt_tokens)
+            again = backbone.embed(chunk.batch, prompt_tokens=chunk.prompt_tokens, training=True)
         again.backward(embeddings.grad[rows])
     return value.item()
 
@@ -97,7 +97,7 @@ def _embed_all(backbone: Backbone, sweep: Sweep, seed: int) -> list[Tensor]:
     with backbone.autocast():
         for number, chunk in enumerate(sweep.chunks):
             with seeded(backbone.device, seed, "dropout", number):
-                parts.append(backbone.embed(chunk.batch, prompt_tokens=chunk.prompt_tokens))
+                parts.append(backbone.embed(chunk.batch, prompt_tokens=chunk.prompt_tokens, training=True))
     return parts
 
 

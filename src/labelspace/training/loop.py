@@ -144,46 +144,38 @@ def run(
     losses: list[float] = []
     best, best_step, stop_reason = snapshot(weights), 0, "max_steps"
     started = time.perf_counter()
-    backbone.weights_changed()
-    backbone.model.train()
     try:
-        for step in range(total):
-            rate = learning_rate * warmup_factor(step, warmup_steps)
-            optimizer.param_groups[0]["lr"] = rate
-            optimizer.zero_grad(set_to_none=True)
-            loss = backpropagate(
-                backbone,
-                sweep,
-                loss_of,
-                seed=child_seed(seed, "step", step),
-                max_tokens_in_memory=config.max_tokens_in_memory,
-            )
-            if not math.isfinite(loss):
-                raise TrainingError(
-                    f"the loss is {loss} at step {step + 1} with learning rate {rate:.1e}; "
-                    f"use a lower one, for example learning_rate={learning_rate / 10:.0e}, or dtype='float32'."
+        with backbone.training_mode(dropout=config.dropout):
+            for step in range(total):
+                rate = learning_rate * warmup_factor(step, warmup_steps)
+                optimizer.param_groups[0]["lr"] = rate
+                optimizer.zero_grad(set_to_none=True)
+                step_seed = child_seed(seed, "step", step)
+                loss = backpropagate(
+                    backbone, sweep, loss_of, seed=step_seed, max_tokens_in_memory=config.max_tokens_in_memory
                 )
-            losses.append(loss)
-            # The loss belongs to the weights before the update: look first, then move on.
-            if len(losses) % config.check_every == 0:
-                if stopping.improved(sum(losses[-config.check_every :]) / config.check_every):
-                    best, best_step = snapshot(weights), step
-                if stopping.exhausted:
-                    stop_reason = "patience"
-                    break
-            optimizer.step()
-            for callback in callbacks:
-                callback(step + 1, {"loss": loss, "learning_rate": rate})
-            report(step + 1, total, f"loss {loss:.4f}")
-        else:
-            best, best_step = _last_or_best(weights, best, best_step, losses, stopping, config.check_every)
+                _check_finite(loss, step, rate)
+                losses.append(loss)
+                # The loss belongs to the weights before the update: look first, then move on.
+                if len(losses) % config.check_every == 0:
+                    if stopping.improved(sum(losses[-config.check_every :]) / config.check_every):
+                        best, best_step = snapshot(weights), step
+                    if stopping.exhausted:
+                        stop_reason = "patience"
+                        break
+                optimizer.step()
+                for callback in callbacks:
+                    callback(step + 1, {"loss": loss, "learning_rate": rate})
+                report(step + 1, total, f"loss {loss:.4f}")
+            # Nobody looks at the last update any more; it counts unless the loss was on its way up.
+            latest = losses[-config.check_every :]
+            if stop_reason == "max_steps" and sum(latest) / len(latest) <= stopping.best:
+                best, best_step = snapshot(weights), len(losses)
     except KeyboardInterrupt:
-        # What was learnt since the last look is worth keeping too, as long as it was going down.
+        # It may have come in the middle of an update, so only the weights of the best look are sound.
         stop_reason = "interrupted"
-        best, best_step = _last_or_best(weights, best, best_step, losses, stopping, config.check_every)
     finally:
         restore(weights, best)
-        backbone.model.eval()
         backbone.weights_changed()
     return Curve(
         learning_rate=learning_rate,
@@ -194,16 +186,9 @@ def run(
     )
 
 
-def _last_or_best(
-    weights: list[tuple[str, nn.Parameter]],
-    best: dict[str, Tensor],
-    best_step: int,
-    losses: list[float],
-    stopping: EarlyStopping,
-    check_every: int,
-) -> tuple[dict[str, Tensor], int]:
-    """Take the weights as they are now, unless the latest losses are worse than the best look."""
-    latest = losses[-check_every:]
-    if latest and sum(latest) / len(latest) <= stopping.best:
-        return snapshot(weights), len(losses)
-    return best, best_step
+def _check_finite(loss: float, step: int, rate: float) -> None:
+    if not math.isfinite(loss):
+        raise TrainingError(
+            f"the loss is {loss} at step {step + 1} with learning rate {rate:.1e}; "
+            f"use a lower one, for example learning_rate={rate / 10:.0e}, or dtype='float32'."
+        )
