@@ -1,0 +1,60 @@
+# Two commands on a fresh machine do all the set-up: `make demo` and `make test`.
+
+VENV   := .venv
+PYTHON := python3
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+# Small models gain nothing from a thread pool, and the test processes share the cores.
+export OMP_NUM_THREADS ?=
+export HF_HUB_OFFLINE  := 1
+export MPLBACKEND      := Agg
+
+.PHONY: help setup demo test check lint types layers fast slow docs format bench clean
+
+help:            ## this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
+
+setup: $(READY)  ## virtual environment, CPU torch, pinned packages, the project
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+demo: $(READY)   ## the main job on real data: 77 intents from their descriptions, in about six minutes
+	$(BIN)/python examples/banking77/demo.py
+
+test: check slow ## everything CI runs
+
+check: lint types layers fast docs ## what to run before each commit
+
+lint: $(READY)   ## ruff, style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## pyright
+	$(BIN)/pyright
+
+layers: $(READY) ## import-linter: imports run up the drawing in docs/architecture.md
+	$(BIN)/lint-imports
+
+fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" tests src --doctest-modules
+
+slow: $(READY)   ## tests on the real encoder and real data, and processes killed on purpose
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m slow tests
+
+docs: $(READY)   ## build the docs strictly
+	$(BIN)/mkdocs build --strict --quiet
+
+format: $(READY) ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## the numbers of docs/benchmarks.md, three seeds, resumable
+	$(BIN)/python benchmarks/quality.py
+
+clean:           ## remove what the other targets made, but the environment
+	rm -rf build dist site .pytest_cache .ruff_cache

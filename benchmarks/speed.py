@@ -1,0 +1,146 @@
+"""Speed as ratios of two things measured in the same run.
+
+    python benchmarks/speed.py encode      # Encoder.encode against SentenceTransformer.encode with its defaults
+    python benchmarks/speed.py step        # a training step against the float32, padded, single-batch reference
+
+Run nothing else beside it.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from quality import macro_f1
+from sentence_transformers import SentenceTransformer
+from tasks import DATA, ROOT, load_task
+
+from labelspace import Encoder
+from labelspace.config import TrainingConfig
+from labelspace.evaluate import provenance, write_result
+from labelspace.labels import LabelSpace
+from labelspace.training.loop import run as train
+from labelspace.training.loop import sweep_loss
+from labelspace.training.sweep import build_sweep, sweep_texts
+from labelspace.training.trainable import trainable_weights
+
+MINILM = "all-MiniLM-L6-v2"
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Time one call."""
+    started = time.perf_counter()
+    value = work()
+    return time.perf_counter() - started, value
+
+
+def encode(options: argparse.Namespace) -> dict[str, Any]:
+    """Documents per second on AG News test, in turn: theirs, ours, theirs, ours ..."""
+    task = load_task("agnews", options.data, "official")
+    texts = task.texts[: options.documents]
+    ours = Encoder(options.encoder)
+    theirs = SentenceTransformer(str(ours.folder), device="cpu")
+    theirs.encode(texts[:64])
+    ours.encode(texts[:64])
+    pairs = []
+    vectors: dict[str, np.ndarray] = {}
+    for _ in range(options.repeats):
+        slow, vectors["sentence-transformers"] = seconds(lambda: theirs.encode(texts))
+        fast, vectors["labelspace"] = seconds(lambda: ours.encode(texts))
+        pairs.append({"sentence_transformers": len(texts) / slow, "labelspace": len(texts) / fast, "ratio": slow / fast})
+        print(pairs[-1], flush=True)
+    exact = Encoder(options.encoder, dtype="float32")
+    truth = task.truth[: len(texts)]
+    return {
+        "documents": len(texts),
+        "dtype": ours.dtype,
+        "pairs": pairs,
+        "ratio": statistics.median(pair["ratio"] for pair in pairs),
+        "macro_f1": {
+            "sentence-transformers, float32": macro_f1(exact, task.labels, vectors["sentence-transformers"], truth),
+            "labelspace": macro_f1(ours, task.labels, vectors["labelspace"], truth),
+        },
+    }
+
+
+def reference_step(encoder: Encoder, space: LabelSpace, steps: int) -> tuple[list[float], list[float]]:
+    """The plain way: float32, all texts padded to the longest, one batch, AdamW."""
+    texts, targets = sweep_texts(space)
+    token_ids = encoder.tokenize([*texts, *space.verbalizers])
+    batch = encoder.backbone.batch(token_ids, list(range(len(token_ids))))
+    optimizer = torch.optim.AdamW(encoder.backbone.model.parameters(), lr=1e-5, weight_decay=0.01)
+    loss_of = sweep_loss("both", 0.07)
+    times, losses = [], []
+    for _ in range(steps):
+
+        def step() -> float:
+            optimizer.zero_grad()
+            vectors = encoder.backbone.embed(batch, training=True)
+            loss = loss_of(vectors[: len(texts)], vectors[len(texts) :], torch.tensor(targets))
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        taken, loss = seconds(step)
+        times.append(taken)
+        losses.append(loss)
+    return times, losses
+
+
+def step(options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of one update, and both loss curves, constant learning rate."""
+    results = {}
+    for name in options.tasks:
+        space = load_task(name, options.data, "own").labels
+        slow, slow_losses = reference_step(Encoder(options.encoder, dtype="float32"), space, options.steps)
+        encoder = Encoder(options.encoder)
+        config = TrainingConfig(warmup=0.0, max_steps=options.steps, check_every=options.steps + 1)
+        sweep = build_sweep(encoder, space, max_tokens_in_memory=config.max_tokens_in_memory)
+        stamps = [time.perf_counter()]
+        with trainable_weights(encoder.backbone) as weights:
+            curve = train(
+                encoder.backbone,
+                weights,
+                sweep,
+                config,
+                learning_rate=1e-5,
+                seed=0,
+                callbacks=[lambda *_: stamps.append(time.perf_counter())],
+            )
+        fast = np.diff(stamps).tolist()
+        # The first step pays for warming up on both sides.
+        results[name] = {
+            "reference_seconds": slow,
+            "labelspace_seconds": fast,
+            "ratio": statistics.median(slow[1:]) / statistics.median(fast[1:]),
+            "reference_losses": slow_losses,
+            "labelspace_losses": list(curve.losses),
+            "dtype": encoder.dtype,
+            "tokens": sweep.tokens,
+        }
+        print(name, "ratio", results[name]["ratio"], flush=True)
+    return results
+
+
+def main() -> None:
+    """Measure one thing and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["encode", "step"])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--encoder", default=MINILM)
+    parser.add_argument("--documents", type=int, default=7600)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--tasks", nargs="+", default=["agnews", "banking77"])
+    options = parser.parse_args()
+    result = encode(options) if options.what == "encode" else step(options)
+    path = ROOT / "benchmarks" / "results" / f"speed_{options.what}.json"
+    write_result(path, {"encoder": options.encoder, **result}, provenance=provenance(seeds=[0], data=str(options.data)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Write the tables of README.md, docs/benchmarks.md and docs/method.md from the result files.
+
+    python benchmarks/tables.py            # rewrite what stands between the markers
+    python benchmarks/tables.py --check    # exit 1 where a page is not what the files say
+"""
+
+import argparse
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+TASKS = {
+    "agnews": "AG News",
+    "rottentomatoes": "Rotten Tomatoes",
+    "emotion": "Emotion",
+    "banking77_cards": "Banking77, six cards",
+    "banking77": "Banking77, all 77",
+}
+# Table 1 of the paper, MiniLM; it has no row for all 77 intents.
+PAPER = {"agnews": (0.47, 0.76), "rottentomatoes": (0.34, 0.69), "emotion": (0.13, 0.43), "banking77_cards": (0.59, 0.88)}
+Row = dict[str, Any]
+
+
+def read(pattern: str) -> list[Row]:
+    """Read result files in the order of their names."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob(pattern))]
+
+
+def spread(values: list[float]) -> str:
+    """Mean, and the standard deviation over seeds where there are several."""
+    mean = f"{statistics.mean(values):.3f}"
+    return f"{mean} ± {statistics.stdev(values):.3f}" if len(values) > 1 else mean
+
+
+def trained_runs(encoder: str, verbalizers: str = "official", strategy: str = "halving") -> dict[str, list[Row]]:
+    """Trained runs by task."""
+    runs = defaultdict(list)
+    for row in read("quality/*_seed*.json"):
+        same = row["encoder"] == encoder and row["pooling"] is None and row["verbalizers"] == verbalizers
+        if same and row["search"]["strategy"] == strategy:
+            runs[row["task"]].append(row)
+    return runs
+
+
+def untrained(encoder: str, pooling: str | None = None, verbalizers: str = "official") -> dict[str, Row]:
+    """Untrained runs by task."""
+    rows = read("quality/*_untrained.json")
+    wanted = [encoder, pooling, verbalizers]
+    return {row["task"]: row for row in rows if [row["encoder"], row["pooling"], row["verbalizers"]] == wanted}
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Lay out a Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def results(encoder: str) -> str:
+    """The main table: both untrained baselines, and the trained model with its default anchor."""
+    before, after = untrained(encoder), trained_runs(encoder)
+    rows = []
+    for task, title in TASKS.items():
+        if task in before and task in after:
+            base = before[task]["macro_f1"]
+            trained = spread([row["macro_f1"]["both"] for row in after[task]])
+            rows.append([title, f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", f"**{trained}**"])
+    return table(["", "nearest verbalizer", "mean of descriptions", "trained"], rows)
+
+
+def anchors(encoder: str) -> str:
+    """Every anchor, untrained and trained."""
+    before, after = untrained(encoder), trained_runs(encoder)
+    kinds = ("verbalizer", "descriptions", "both")
+    rows = []
+    means: dict[str, list[float]] = defaultdict(list)
+    for task, title in TASKS.items():
+        if task in before and task in after:
+            scores = {kind: [row["macro_f1"][kind] for row in after[task]] for kind in kinds}
+            for kind in kinds:
+                means[kind].append(statistics.mean(scores[kind]))
+            base = before[task]["macro_f1"]
+            rows.append([title, *(f"{base[kind]:.3f}" for kind in kinds), *(spread(scores[kind]) for kind in kinds)])
+    if rows:
+        rows.append(["mean", "", "", "", *(f"{statistics.mean(means[kind]):.3f}" for kind in kinds)])
+    return table(["", *(f"untrained, {kind}" for kind in kinds), *(f"trained, {kind}" for kind in kinds)], rows)
+
+
+def paper(encoder: str) -> str:
+    """Beside the paper's MiniLM row; the untrained model in both poolings."""
+    mean, cls, after = untrained(encoder), untrained(encoder, "cls"), trained_runs(encoder)
+    rows = []
+    for task, (theirs_before, theirs_after) in PAPER.items():
+        if task in mean and task in cls and task in after:
+            ours = {kind: spread([row["macro_f1"][kind] for row in after[task]]) for kind in ("verbalizer", "both")}
+            before = [f"{row[task]['macro_f1']['verbalizer']:.3f}" for row in (cls, mean)]
+            figures = [f"{theirs_before:.2f}", *before, f"{theirs_after:.2f}", ours["verbalizer"], ours["both"]]
+            rows.append([TASKS[task], *figures])
+    header = ["", "paper, untrained", "[CLS] pooling here", "mean pooling here", "paper, trained"]
+    return table([*header, "here, verbalizer", "here, both"], rows)
+
+
+def search(encoder: str) -> str:
+    """Halving against the full grid, seed 0."""
+    halving, grid = trained_runs(encoder), trained_runs(encoder, strategy="grid")
+    rows = []
+    for task, title in TASKS.items():
+        pairs = [(one, other) for one in halving[task] for other in grid[task] if one["seed"] == other["seed"]]
+        for one, other in pairs[:1]:
+            cost = sum(t["steps"] for t in one["trials"]) / sum(t["steps"] for t in other["trials"])
+            rates = [f"{row['learning_rate']:.0e}" for row in (one, other)]
+            scores = [f"{row['macro_f1']['both']:.3f}" for row in (one, other)]
+            rows.append([title, *rates, *scores, f"{cost:.2f}"])
+    return table(["", "rate, halving", "rate, grid", "macro-F1, halving", "macro-F1, grid", "steps, halving / grid"], rows)
+
+
+def runs(encoder: str) -> str:
+    """How training went."""
+    rows = []
+    for task, done in trained_runs(encoder).items():
+        rates = ", ".join(f"{row['learning_rate']:.0e}" for row in done)
+        steps = ", ".join(str(row["steps"]) for row in done)
+        moved = f"{done[0]['uniformity'][0]:.2f} to {done[0]['uniformity'][1]:.2f}"
+        rows.append([TASKS[task], str(done[0]["training"]["max_steps"]), rates, steps, moved])
+    order = list(TASKS.values())
+    rows.sort(key=lambda row: order.index(row[0]))
+    return table(["", "max_steps", "learning rate, each seed", "steps made", "uniformity, seed 0"], rows)
+
+
+def speed() -> str:
+    """Encoding, training step, memory: ratios of two things measured in one run."""
+    rows = []
+    for row in read("speed_encode.json"):
+        ratios = ", ".join(f"{pair['ratio']:.2f}" for pair in row["pairs"])
+        rows.append(["documents per second, AG News test, against `SentenceTransformer.encode`", f"{row['ratio']:.2f}", ratios])
+    for row in read("speed_step.json"):
+        for task in TASKS:
+            if task in row:
+                rows.append([f"training step, {TASKS[task]}, against float32, padded, one batch", f"{row[task]['ratio']:.2f}", ""])
+    for row in read("memory.json"):
+        sizes = " and ".join(f"{run['peak_mib']:,.0f} MiB" for run in row["runs"])
+        rows.append(["peak memory of fit, 10,000 against 500 descriptions", f"{row['ratio']:.2f}", sizes])
+    return table(["what", "ratio", "of which"], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "results": lambda: results("all-MiniLM-L6-v2"),
+    "results-mpnet": lambda: results("all-mpnet-base-v2"),
+    "anchors-table": lambda: anchors("all-MiniLM-L6-v2"),
+    "anchors-mpnet": lambda: anchors("all-mpnet-base-v2"),
+    "paper": lambda: paper("all-MiniLM-L6-v2"),
+    "search": lambda: search("all-MiniLM-L6-v2"),
+    "runs": lambda: runs("all-MiniLM-L6-v2"),
+    "runs-mpnet": lambda: runs("all-mpnet-base-v2"),
+    "speed": speed,
+}
+PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "method.md")
+
+
+def rewritten(text: str) -> str:
+    """Put each table between its markers `<!-- name -->` and `<!-- /name -->`."""
+    for name, make in BLOCKS.items():
+        start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        if start in text and end in text:
+            head, rest = text.split(start, 1)
+            text = f"{head}{start}\n{make()}\n{end}{rest.split(end, 1)[1]}"
+    return text
+
+
+def main() -> None:
+    """Rewrite the pages, or say which are stale."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    stale = [page for page in PAGES if page.read_text(encoding="utf-8") != rewritten(page.read_text(encoding="utf-8"))]
+    for page in stale:
+        if options.check:
+            print(f"{page.relative_to(ROOT)} is not what benchmarks/results says; run benchmarks/tables.py")
+        else:
+            page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
+    raise SystemExit(1 if options.check and stale else 0)
+
+
+if __name__ == "__main__":
+    main()

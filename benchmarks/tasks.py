@@ -1,0 +1,82 @@
+"""The five data sets of the description-only study, as (labels, pool, test)."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from labelspace import Label, LabelSpace
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT.parent / "shared" / "data"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set: its label space, unlabelled pool and labelled test rows."""
+
+    name: str
+    labels: LabelSpace
+    pool: list[str]
+    pool_source: str
+    texts: list[str]
+    truth: list[str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a task comes from."""
+
+    label_file: str
+    folder: str
+    hypotheses: str
+
+
+SOURCES = {
+    "agnews": Source("agnews.yaml", "btzsc/agnews", "btzsc/agnews"),
+    "rottentomatoes": Source("rottentomatoes.yaml", "btzsc/rottentomatoes", "btzsc/rottentomatoes"),
+    "emotion": Source("emotion.yaml", "btzsc/emotiondair", "btzsc/emotiondair"),
+    "banking77_cards": Source("banking77_cards.yaml", "mteb/banking77", "btzsc/banking77"),
+    "banking77": Source("banking77/labels.yaml", "mteb/banking77", "btzsc/banking77"),
+}
+
+
+def load_task(name: str, data: Path, verbalizers: str) -> Task:
+    """Read a task.
+
+    Args:
+        name: a key of SOURCES.
+        data: the data folder.
+        verbalizers: "official" takes the benchmark authors' hypotheses where they have one (72 of the 77 intents),
+            read at run time; "own" keeps those of the label file.
+    """
+    source = SOURCES[name]
+    space = LabelSpace.from_file(ROOT / "examples" / source.label_file)
+    if verbalizers == "official":
+        classes = json.loads((data / source.hypotheses / "labels.json").read_text())["classes"]
+        official = {entry["name"]: entry["hypothesis"] for entry in classes}
+        space = LabelSpace(
+            [
+                Label(label.name, verbalizer=official.get(label.name, own), descriptions=label.descriptions)
+                for label, own in zip(space.labels, space.verbalizers, strict=True)
+            ],
+            name=space.name,
+        )
+    names = _class_names(data / source.folder)
+    train, _ = _rows(data / source.folder / "train.parquet", names, space)
+    texts, truth = _rows(data / source.folder / "test.parquet", names, space)
+    return Task(name, space, train, f"{source.folder}/train.parquet ({len(train)} rows)", texts, truth)
+
+
+def _class_names(folder: Path) -> list[str]:
+    if (folder / "labels.json").exists():
+        return [entry["name"] for entry in json.loads((folder / "labels.json").read_text())["classes"]]
+    return json.loads((folder / "meta.json").read_text())["label_names"]
+
+
+def _rows(path: Path, names: list[str], space: LabelSpace) -> tuple[list[str], list[str]]:
+    table = pq.read_table(path, columns=["text", "label"])
+    rows = zip(table["text"].to_pylist(), table["label"].to_pylist(), strict=True)
+    kept = [(text, names[label]) for text, label in rows if names[label] in space]
+    return [text for text, _ in kept], [label for _, label in kept]

@@ -1,0 +1,132 @@
+"""All commands as one application, and what becomes of errors and signals.
+
+0    done
+1    it could not be finished (a full disk, a loss that is not finite, a missing package), or `lint` found errors
+2    wrong use or bad input: one line on stderr, nothing was written
+130  Ctrl-C; what was kept is said
+141  whoever read our output has gone
+"""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from labelspace import __version__
+from labelspace.cli import encoders, evaluate, fit, labels, predict
+from labelspace.cli.printing import one_line, only_our_words, tell
+from labelspace.errors import LabelSpaceError, MissingDependencyError, OutputError, TrainingError
+
+INTERRUPTED = 130
+READER_GONE = 141
+
+# All of what typer says about wrong use inherits from this; its own home has moved between versions.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class Commands(TyperGroup):
+    """The group of commands; errors become one line and an exit code here."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run a command line and exit, or return the exit code where `standalone_mode` is False."""
+        with only_our_words():
+            code = self._run(*args, **extra)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def _run(self, *args: Any, **extra: Any) -> int:
+        try:
+            result = super().main(*args, standalone_mode=False, **extra)
+        except _UsageError as error:
+            if not error.format_message():  # no command at all; its help has been shown
+                return 2
+            see = f" See: {error.ctx.command_path} --help" if error.ctx else ""
+            tell(f"error: {one_line(error.format_message())}{see}")
+            return 2
+        except typer.Abort:  # the end of the input while a question stands
+            tell("stopped; nothing was written.")
+            return 1
+        return result if isinstance(result, int) else 0
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was parsed."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except LabelSpaceError as error:
+            tell(f"error: {one_line(error)}")
+            raise typer.Exit(exit_code(error)) from error
+        except KeyboardInterrupt as error:
+            tell("interrupted.")
+            raise typer.Exit(INTERRUPTED) from error
+        except BrokenPipeError as error:
+            _forget_stdout()
+            raise typer.Exit(READER_GONE) from error
+        except OSError as error:
+            _forget_stdout()
+            where = f"{error.filename}: " if error.filename else ""
+            tell(f"error: {where}{error.strerror or one_line(error)}.")
+            raise typer.Exit(1) from error
+        return result
+
+
+def exit_code(error: LabelSpaceError) -> int:
+    """Return 1 for what failed on the way, 2 for what should not have been asked.
+
+    Example:
+        >>> exit_code(TrainingError("the loss is nan")), exit_code(LabelSpaceError("bad input"))
+        (1, 2)
+    """
+    # An output that makes no sense is wrong use; one that the system refuses is not.
+    refused = isinstance(error, OutputError) and isinstance(error.__cause__, OSError)
+    return 1 if refused or isinstance(error, (TrainingError, MissingDependencyError)) else 2
+
+
+def _forget_stdout() -> None:
+    # What is still buffered cannot be written; the interpreter would try again on its way out, and complain.
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # no real file
+        return
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), descriptor)
+
+
+app = typer.Typer(
+    name="labelspace",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
+    help="Write down what your labels mean, get a fast text classifier: no labelled documents needed.",
+    epilog="First steps: labelspace init, then lint, fit and predict. Every command has --help.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"labelspace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("init")(labels.init_command)
+app.command("lint")(labels.lint_command)
+app.command("encoders")(encoders.encoders_command)
+app.command("fit")(fit.fit_command)
+app.command("predict")(predict.predict_command)
+app.command("evaluate")(evaluate.evaluate_command)
+app.command("explain")(predict.explain_command)
+app.command("figures")(evaluate.figures_command)

@@ -1,0 +1,154 @@
+"""`labelspace evaluate` and `labelspace figures`: how good a model is, and what its space looks like."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labelspace.checks import check_choice, check_number, import_optional
+from labelspace.cli.options import (
+    Anchor,
+    AsJson,
+    Device,
+    Dtype,
+    EncoderName,
+    LabelColumn,
+    Offline,
+    Quiet,
+    TextColumn,
+    Threshold,
+    TrustRemoteCode,
+    open_encoder,
+    open_model,
+)
+from labelspace.cli.printing import busy, hush, print_json
+from labelspace.config import EncodingConfig
+from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.errors import OutputError
+from labelspace.labels import LabelSpace
+
+PROJECTIONS = ("umap", "pca", "tsne")
+
+Labelled = Annotated[str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .jsonl or .parquet file, or a glob.")]
+
+
+def evaluate_command(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Folder of a saved model; or a label file, for no training at all.")
+    ],
+    file: Labelled,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    confusion: Annotated[Path | None, typer.Option(help="Also draw the confusion matrix: .png, .svg or .pdf.")] = None,
+    no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave the untrained baselines out.")] = False,
+    threshold: Threshold = None,
+    anchor: Anchor = "both",
+    encoder: EncoderName = DEFAULT_ENCODER,
+    dtype: Dtype = EncodingConfig.dtype,
+    device: Device = EncodingConfig.device,
+    trust_remote_code: TrustRemoteCode = False,
+    offline: Offline = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
+
+    --encoder, --anchor and --dtype go with a label file; a saved model brings its own.
+    """
+    from labelspace.corpus import open_table
+
+    hush(quiet)
+    open_table(file, text=text_column, label=label_column)  # refuses a missing column before torch is loaded
+    if confusion is not None:
+        _check_folder(confusion.parent)
+        import_optional("matplotlib", package="matplotlib", extra="plot", purpose="--confusion")
+    if model.is_dir() or not model.exists():
+        opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
+    else:
+        given = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
+        space = LabelSpace.from_file(model)
+        untrained = open_encoder(encoder, quiet=quiet, **given)
+        from labelspace.classify import ZeroShotClassifier
+
+        opened = ZeroShotClassifier(space, untrained, anchor=anchor, threshold=threshold).fit()
+    from labelspace.evaluate import confusion_figure, evaluate_table
+
+    evaluation = evaluate_table(
+        opened, file, text=text_column, label=label_column, baselines=not no_baselines, show_progress=not quiet
+    )
+    if confusion is not None:
+        confusion_figure(evaluation, confusion)
+    if as_json:
+        print_json(evaluation.to_dict())
+    else:
+        print(evaluation.to_text())
+
+
+def figures_command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")],
+    file: Labelled,
+    out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")],
+    text_column: TextColumn = "text",
+    label_column: Annotated[
+        str | None, typer.Option(help="Column with the labels: colours the map, and adds the confusion matrix.")
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="|".join(PROJECTIONS), help="How two dimensions are found.")] = "umap",
+    max_documents: Annotated[int, typer.Option(help="Documents on the map, drawn at random from FILE.")] = 2000,
+    no_before: Annotated[bool, typer.Option("--no-before", help="Leave out the map of the untrained encoder.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the sample and the map.")] = 0,
+    device: Device = EncodingConfig.device,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a map of documents and labels, map.png and map.svg, and with labels also confusion.png and .svg."""
+    from labelspace.corpus import open_table
+
+    hush(quiet)
+    check_choice("--method", method, PROJECTIONS)
+    check_number("--max-documents", max_documents, least=2, whole=True)
+    table = open_table(file, text=text_column, label=label_column)
+    _check_folder(out.absolute().parent)
+    import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
+    opened = open_model(model, device=device, quiet=quiet)
+    from labelspace.evaluate import confusion_figure, evaluate, map_figure
+
+    texts: list[str] = []
+    names: list[Any] = []
+    for batch in table.batches():
+        texts += table.texts(batch)
+        names += batch.column(label_column).to_pylist() if label_column else []
+    _make_folder(out)
+    written = []
+    with busy("drawing", quiet=quiet):
+        for ending in ("png", "svg"):
+            path = out / f"map.{ending}"
+            map_figure(
+                opened,
+                texts,
+                path,
+                y=names if label_column else None,
+                method=method,
+                before=not no_before,
+                seed=seed,
+                max_documents=max_documents,
+            )
+            written.append(path)
+    if label_column:
+        evaluation = evaluate(opened, texts, names, baselines=False, show_progress=not quiet)
+        for ending in ("png", "svg"):
+            path = out / f"confusion.{ending}"
+            confusion_figure(evaluation, path)
+            written.append(path)
+    for path in written:
+        print(path)
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise OutputError(f"there is no folder {folder}; make it first.")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be made ({error.strerror}); give another place.") from error

@@ -1,0 +1,175 @@
+"""`labelspace init` and `labelspace lint`: a label file, begun and looked over."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelspace.cli.options import (
+    AsJson,
+    Dtype,
+    Offline,
+    Overwrite,
+    Template,
+    TrustRemoteCode,
+    open_encoder,
+)
+from labelspace.cli.printing import busy, console, note, print_json, tell
+from labelspace.config import EncodingConfig
+from labelspace.errors import ConfigError, LabelFileError, OutputError
+from labelspace.labels import Finding, LabelSpace, lint, starter_file
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN_OF_ONE_CODE = 3
+_COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def init_command(
+    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The label file to write: .yaml or .yml.")] = Path(
+        "labels.yaml"
+    ),
+    labels: Annotated[
+        list[str] | None, typer.Option(help="Names of the labels, with commas between; may be given more than once.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What the label space is called.")] = None,
+    template: Annotated[str | None, typer.Option(help="Sentence around each label, with {label} in it.")] = None,
+    descriptions_per_label: Annotated[int, typer.Option(help="How many descriptions there is room for.")] = 5,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a label file with comments, ready for your descriptions. Without --labels it asks."""
+    if file.suffix not in (".yaml", ".yml"):
+        raise ConfigError(f"{file}: the name of a new label file must end in .yaml or .yml.")
+    if not overwrite and file.exists():
+        raise ConfigError(f"{file} exists already; name another, or replace it with --overwrite.")
+    names = _names(labels or [])
+    if not names:
+        if not _on_a_terminal():
+            raise ConfigError('no labels; give them as --labels "sports,politics", or run this on a terminal.')
+        name, names, template = _ask(name or file.stem, template)
+    text = starter_file(names, name=name or file.stem, template=template, descriptions_per_label=descriptions_per_label)
+    try:
+        with file.open("w" if overwrite else "x", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written ({error.strerror}).") from error
+    print(f"wrote {file} with {len(names)} labels")
+    note(f"write some descriptions into it, then: labelspace lint {file}")
+
+
+def lint_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A label file: YAML, JSON or CSV.")],
+    encoder: Annotated[
+        str | None, typer.Option(help="Also compare meanings, with this encoder; see `labelspace encoders`.")
+    ] = None,
+    template: Template = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show every finding, however many are alike.")] = False,
+    as_json: AsJson = False,
+    dtype: Dtype = EncodingConfig.dtype,
+    trust_remote_code: TrustRemoteCode = False,
+    offline: Offline = False,
+) -> int:
+    """Look a label file over, before any training. Exits with 1 where something is wrong."""
+    space = LabelSpace.from_file(file, template=template)
+    measures = None
+    if encoder is not None:
+        measures = open_encoder(encoder, dtype=dtype, trust_remote_code=trust_remote_code, offline=offline)
+    with busy("looking"):
+        findings = lint(space, measures)
+    counts = {severity: sum(found.severity == severity for found in findings) for severity in _COLOURS}
+    if as_json:
+        facts = {"file": str(file), "name": space.name, "labels": len(space)}
+        facts["descriptions"] = sum(map(len, space.descriptions))
+        print_json({**facts, "counts": counts, "findings": [asdict(found) for found in findings]})
+    else:
+        _print_findings(console(), findings, show_all=show_all)
+        print(f"{file}: {len(space)} labels, {sum(map(len, space.descriptions))} descriptions: {_counted(counts)}")
+        if encoder is None and not counts["error"]:
+            note(f"meanings are compared too with: labelspace lint {file} --encoder all-MiniLM-L6-v2")
+    return int(bool(counts["error"] or (strict and counts["warning"])))
+
+
+def _counted(counts: dict[str, int]) -> str:
+    said = [f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts.items() if count]
+    return ", ".join(said) or "nothing to find fault with"
+
+
+def _print_findings(screen: "Console", findings: list[Finding], *, show_all: bool) -> None:
+    from rich.text import Text
+
+    findings = sorted(findings, key=lambda found: (list(_COLOURS).index(found.severity), found.code))
+    for (severity, code), group in groupby(findings, key=lambda found: (found.severity, found.code)):
+        alike = list(group)
+        shown = alike if show_all else alike[:SHOWN_OF_ONE_CODE]
+        one_cure = len({found.cure for found in alike}) == 1
+        count = f" ({len(alike)})" if len(alike) > 1 else ""
+        screen.print(Text.assemble((severity, _COLOURS[severity]), " ", (code, "bold"), count))
+        for found in shown:
+            cure = "" if one_cure else f" {found.cure}"
+            screen.print(Text(f"  {found.message}{cure}"), soft_wrap=True)
+        if len(shown) < len(alike):
+            screen.print(Text(f"  and {len(alike) - len(shown)} more; --all shows them", "dim"))
+        if one_cure:
+            screen.print(Text(f"  -> {alike[0].cure}", "green"), soft_wrap=True)
+        screen.print()
+
+
+def _on_a_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _names(given: list[str]) -> list[str]:
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+
+
+def _ask(name: str, template: str | None) -> tuple[str, list[str], str | None]:
+    """Ask for name, labels and template on the terminal; a wrong answer is asked for again."""
+    two = ["one", "another"]
+    name = _question("What is the task called?", name, lambda answer: starter_file(two, name=answer))
+    tell("Which labels are there? Commas between them, or one a line; an empty line ends.")
+    names: list[str] = []
+    while True:
+        answer = _names([_read("> ")])
+        if not answer and len(names) > 1:
+            break
+        if not answer:
+            tell(f"Two labels or more are needed; so far: {len(names)}.")
+        for label in answer:
+            if label in names:
+                tell(f"{label!r} is there already.")
+            else:
+                names.append(label)
+    if template is None:
+        template = _question(
+            "What sentence stands for a label?",
+            "This text is about {label}.",
+            lambda answer: starter_file(two, template=answer),
+        )
+    return name, names, template
+
+
+def _question(text: str, default: str, check: Callable[[str], object]) -> str:
+    while True:
+        answer = _read(f"{text} [{default}] ") or default
+        try:
+            check(answer)
+        except LabelFileError as error:
+            tell(str(error))
+            continue
+        return answer
+
+
+def _read(prompt: str) -> str:
+    # On stderr: what is asked is no result.
+    print(prompt, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        tell("")
+        raise typer.Abort
+    return line.strip()

@@ -1,0 +1,154 @@
+"""`labelspace predict` and `labelspace explain`: labels for documents, and why."""
+
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labelspace.checks import check_number
+from labelspace.cli.options import AsJson, Device, Overwrite, Quiet, TextColumn, Threshold, open_model
+from labelspace.cli.printing import hush, note, print_json, tell
+from labelspace.config import EncodingConfig
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+
+STDIN = "-"
+LINES_AT_ONCE = 256
+_READ_BYTES = 64 * 1024
+_LINE_BYTES = 64 * 1024 * 1024  # as for one row of a file
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")]
+
+
+def predict_command(
+    model: Model,
+    source: Annotated[str, typer.Argument(metavar="IN", help="A .csv, .tsv, .jsonl or .parquet file, a glob, or -.")],
+    target: Annotated[
+        str, typer.Argument(metavar="[OUT]", help="The file to write, its format by its name; - or none: stdout.")
+    ] = STDIN,
+    text_column: TextColumn = "text",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    overwrite: Overwrite = False,
+    threshold: Threshold = None,
+    all_scores: Annotated[bool, typer.Option("--all-scores", help="Also the score of every label.")] = False,
+    device: Device = EncodingConfig.device,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Label every document of a file, or every line of stdin.
+
+    To a file: all columns of IN, and predicted_label, predicted_score, predicted_probability. To stdout: one line a
+    document, label, score and text with tabs between, or JSON lines with --json.
+    """
+    hush(quiet)
+    if target == STDIN:
+        if resume or overwrite:
+            raise ConfigError("--resume and --overwrite need an OUT file.")
+        if all_scores and not as_json:
+            raise ConfigError("--all-scores on stdout needs --json.")
+    elif source == STDIN:
+        raise ConfigError("lines of stdin go to stdout; leave OUT out, and send the output where you want it.")
+    elif resume and overwrite:
+        raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
+    if source == STDIN:
+        blocks = _lines()
+    else:
+        from labelspace.corpus import open_table
+
+        table = open_table(source, text=text_column, batch_rows=LINES_AT_ONCE)  # refuses what it can before torch
+        blocks = (table.texts(batch) for batch in table.batches())
+    opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
+    if target == STDIN:
+        _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json)
+        return
+    from labelspace.classify import predict_file
+
+    try:
+        done = predict_file(
+            opened,
+            source,
+            target,
+            text=text_column,
+            resume=resume,
+            overwrite=overwrite,
+            all_scores=all_scores,
+            show_progress=not quiet,
+        )
+    except KeyboardInterrupt:
+        if Path(f"{target}.parts").is_dir():
+            tell(f"interrupted: what was finished is safe in {target}.parts; go on with the same command and --resume.")
+        else:
+            tell("interrupted; nothing was written.")
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json({**asdict(done), "path": str(done.path)})
+    else:
+        print(f"wrote {done.path} with {done.rows:,} rows{_details(done)}")
+
+
+def explain_command(
+    model: Model,
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="One or more texts, each in quotes.")],
+    top: Annotated[int, typer.Option(help="How many labels to name.")] = 3,
+    nearest: Annotated[int, typer.Option(help="How many descriptions to quote of the first two.")] = 2,
+    threshold: Threshold = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a text gets its label: scores, margin, and the descriptions it lies nearest to."""
+    check_number("--top", top, least=1, whole=True)
+    check_number("--nearest", nearest, least=0, whole=True)
+    opened = open_model(model, threshold=threshold)
+    explanations = [opened.explain(text, top=top, nearest=nearest) for text in texts]
+    if as_json:
+        print_json([explanation.to_dict() for explanation in explanations])
+    else:
+        print("\n\n".join(str(explanation) for explanation in explanations))
+
+
+def _details(done: Any) -> str:
+    details = []
+    if done.resumed_at:
+        details.append(f"{done.resumed_at:,} of them from an earlier run")
+    if done.abstained:
+        details.append(f"{done.abstained:,} without a label")
+    return f" ({', '.join(details)})" if details else ""
+
+
+def _print_predictions(model: Any, blocks: Iterator[list[str]], *, all_scores: bool, as_json: bool) -> None:
+    for texts in blocks:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LabelSpaceWarning)  # whoever yields the texts has warned of odd ones
+            names, scores = model.predict(texts, return_scores=True)
+        for text, name, row in zip(texts, names, scores.tolist(), strict=True):
+            if as_json:
+                every = {"scores": dict(zip(model.classes_, row, strict=True))} if all_scores else {}
+                print_json({"label": name, "score": max(row), **every, "text": text}, indent=None)
+            else:
+                print(name or "", f"{max(row):.4f}", " ".join(text.splitlines()), sep="\t")
+        sys.stdout.flush()
+
+
+def _lines() -> Iterator[list[str]]:
+    """Yield the lines of stdin as they come: one at a time from a person, many at a time from a file."""
+    from labelspace.corpus.documents import DocumentPolicy
+
+    if sys.stdin.isatty():
+        note("one document a line; Ctrl-D ends.")
+    policy = DocumentPolicy(lambda position: f"stdin: line {position + 1}")
+    stdin: Any = sys.stdin.buffer
+    done, pending = 0, b""
+    while piece := stdin.read1(_READ_BYTES):
+        *lines, pending = (pending + piece).split(b"\n")
+        if len(pending) > _LINE_BYTES:
+            raise InputError(f"stdin: line {done + len(lines) + 1} is longer than {_LINE_BYTES // 1024**2} MB.")
+        for start in range(0, len(lines), LINES_AT_ONCE):
+            block = [line.removesuffix(b"\r") for line in lines[start : start + LINES_AT_ONCE]]
+            yield policy.clean(block, done)
+            done += len(block)
+    if pending:
+        yield policy.clean([pending], done)
+    for message in policy.notes():
+        warnings.warn(message, LabelSpaceWarning, stacklevel=2)

@@ -1,0 +1,135 @@
+"""A label file, documents and a saved model on the tiny encoder, and a way to call the command line."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from labelspace.cli.app import app
+
+Run = Callable[..., Result]
+
+LABELS = """\
+name: news
+template: "This news text is about {label}."
+labels:
+  - name: sports
+    descriptions:
+      - "A team wins or loses a match and the players celebrate."
+      - "An athlete breaks a record at the games."
+      - "A club hires a coach for the season."
+  - name: money
+    descriptions:
+      - "A bank raises the price of a loan for its clients."
+      - "The market falls after a company reports a loss."
+      - "People pay more tax and buy fewer goods."
+"""
+
+DOCUMENTS = [
+    ("the team won the match", "sports"),
+    ("the bank lost money", "money"),
+    ("a coach and a player", "sports"),
+    ("prices rise in the market", "money"),
+    ("a record at the games", "sports"),
+    ("tax on goods, and loans", "money"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def call(*args: object, **more: Any) -> Result:
+    """Run a command line in this process."""
+    return CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False, prog_name="labelspace", **more)
+
+
+def command(*args: object) -> list[str]:
+    """The same command line for a process of its own."""
+    return [sys.executable, "-c", "from labelspace.cli import main; main()", *(str(arg) for arg in args)]
+
+
+def environment() -> dict[str, str]:
+    """For such a process: one thread, no hub."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+def process(*args: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own."""
+    return subprocess.run(
+        command(*args), capture_output=True, text=True, check=False, env=environment(), timeout=120, **more
+    )
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    return call
+
+
+@pytest.fixture(scope="session")
+def own_process() -> Callable[..., subprocess.CompletedProcess[str]]:
+    return process
+
+
+@pytest.fixture(scope="session")
+def command_line() -> Callable[..., list[str]]:
+    return command
+
+
+@pytest.fixture(scope="session")
+def one_thread() -> dict[str, str]:
+    return environment()
+
+
+@pytest.fixture(scope="session")
+def refused() -> Callable[[Result], str]:
+    """Check that a result is a refusal, and return its one line."""
+
+    def line(result: Result) -> str:
+        lines = result.stderr.splitlines()
+        assert result.exit_code == 2, result.output
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("error: ")
+        assert result.stdout == ""
+        return lines[0]
+
+    return line
+
+
+@pytest.fixture
+def label_file(tmp_path: Path) -> Path:
+    file = tmp_path / "labels.yaml"
+    file.write_text(LABELS, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "documents.jsonl", [{"text": text, "label": label} for text, label in DOCUMENTS])
+
+
+def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    """Write a JSONL file."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_folder: Path) -> Path:
+    """A model that was fitted by the command line; do not write into it."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "labels.yaml").write_text(LABELS, encoding="utf-8")
+    result = call(
+        *("fit", folder / "labels.yaml", "--encoder", tiny_encoder_folder, "--out", folder / "model"),
+        *("--max-steps", 4, "--learning-rate", "1e-4", "--dtype", "float32"),
+    )
+    assert result.exit_code == 0, result.output
+    return folder / "model"

@@ -1,0 +1,220 @@
+"""The frame around the commands: help, exit codes, which stream, what a crash of the other side looks like."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import typer
+
+from labelspace import __version__
+from labelspace.cli import app as application
+from labelspace.cli.app import app, exit_code
+from labelspace.cli.printing import note, one_line, print_json, tell
+from labelspace.errors import (
+    InputError,
+    LabelSpaceError,
+    LabelSpaceWarning,
+    MissingDependencyError,
+    OutputError,
+    TrainingError,
+)
+
+COMMANDS = ["init", "lint", "encoders", "fit", "predict", "evaluate", "explain", "figures"]
+HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "pyarrow", "numpy", "matplotlib")
+
+
+def test_the_commands_are_these():
+    assert list(typer.main.get_command(app).commands) == COMMANDS  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_every_option_has_help():
+    group = typer.main.get_command(app)
+    for command in group.commands.values():  # pyright: ignore[reportAttributeAccessIssue]
+        assert command.help
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), f"{command.name}: {parameter.name}"
+
+
+def test_version(run):
+    result = run("--version")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"labelspace {__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage: labelspace" in result.stdout
+    assert result.stderr == ""
+
+
+def test_no_command_shows_the_help_and_is_wrong_use(run):
+    result = run()
+    assert result.exit_code == 2
+    assert "figures" in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["fot"], "Did you mean 'fit'?"),
+        (["fit"], "Missing argument 'LABELS'"),
+        (["fit", "labels.yaml"], "Missing option '--out'"),
+        (["lint", "--stict", "x.yaml"], "--stict"),
+        (["fit", "labels.yaml", "--out", "m", "--max-steps", "many"], "--max-steps"),
+        (["--verison"], "--verison"),
+    ],
+)
+def test_wrong_use_is_one_line(run, refused, args, said):
+    line = refused(run(*args))
+    assert said in line
+    assert "--help" in line
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["fit", "--help"], ["lint", "LABELS"], ["encoders"]])
+def test_light_commands_load_nothing_heavy(args, tmp_path, label_file, one_thread):
+    # huggingface_hub, which `encoders` asks for its cache, is allowed; none of these is.
+    code = f"""
+import atexit, sys
+atexit.register(lambda: print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr))
+from labelspace.cli import main
+main()
+"""
+    args = [str(label_file) if arg == "LABELS" else arg for arg in args]
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, env=one_thread)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_results_and_messages_are_apart(own_process, label_file):
+    done = own_process("lint", label_file)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].startswith(f"{label_file}: 2 labels")
+    assert done.stderr.startswith("note: ")
+
+
+def test_exit_code_of_a_process(own_process, tmp_path):
+    done = own_process("lint", tmp_path / "nothing.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_stdout_is_one_line(command_line, one_thread):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command_line("encoders"), stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=one_thread
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: No space left on device.\n"
+
+
+def test_a_reader_that_goes_away_is_no_error(command_line, one_thread, saved):
+    lines = b"the team won\n" * 20_000
+    with subprocess.Popen(
+        command_line("predict", saved, "-"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=one_thread,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(b"the team won\n")
+        process.stdin.flush()
+        assert b"the team won" in process.stdout.readline()
+        process.stdout.close()
+        try:
+            process.stdin.write(lines)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        assert process.stderr.read() == b""
+    assert process.returncode == application.READER_GONE
+
+
+def _refused_by_the_system() -> OutputError:
+    error = OutputError("out.csv: cannot be written (the disk is full).")
+    error.__cause__ = OSError(28, "No space left on device")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError("bad"), 2),
+        (LabelSpaceError("bad"), 2),
+        (OutputError("there is no folder x"), 2),
+        (_refused_by_the_system(), 1),
+        (TrainingError("the loss is nan"), 1),
+        (MissingDependencyError("umap-learn", "plot", "The map"), 1),
+    ],
+)
+def test_exit_codes_tell_wrong_use_from_misfortune(error, code):
+    assert exit_code(error) == code
+
+
+@pytest.fixture
+def trial(monkeypatch):
+    """Replace what `encoders` does."""
+
+    def put(function):
+        command = next(found for found in app.registered_commands if found.name == "encoders")
+        monkeypatch.setattr(command, "callback", function)
+
+    return put
+
+
+def test_warnings_are_one_line_and_only_ours(run, trial):
+    def noisy() -> None:
+        warnings.warn("two\nlines", LabelSpaceWarning, stacklevel=1)
+        warnings.warn("not yours", DeprecationWarning, stacklevel=1)
+        warnings.simplefilter("always")  # as some libraries do when they are imported
+        warnings.warn("not yours either", UserWarning, stacklevel=1)
+        note("by the way")
+
+    trial(noisy)
+    before = list(warnings.filters)
+    result = run("encoders")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == ["warning: two lines", "note: by the way"]
+    assert warnings.filters == before
+
+
+def test_an_interrupt_is_130(run, trial):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    trial(interrupted)
+    result = run("encoders")
+    assert (result.exit_code, result.stderr) == (130, "interrupted.\n")
+
+
+def test_an_error_of_the_system_is_one_line(run, trial):
+    def broken() -> None:
+        Path("no such folder/file").read_text()
+
+    trial(broken)
+    result = run("encoders")
+    assert (result.exit_code, result.stderr) == (1, "error: no such folder/file: No such file or directory.\n")
+
+
+def test_a_bug_of_ours_keeps_its_traceback(run, trial):
+    def bug() -> None:
+        raise ZeroDivisionError
+
+    trial(bug)
+    with pytest.raises(ZeroDivisionError):
+        run("encoders")
+
+
+def test_json_holds_no_nan(capsys):
+    print_json({"loss": float("nan"), "rates": (1.0, float("inf"))}, indent=None)
+    tell(one_line(" a\n b"))
+    out, err = capsys.readouterr()
+    assert out == '{"loss": null, "rates": [1.0, null]}\n'
+    assert err == "a b\n"

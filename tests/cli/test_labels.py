@@ -1,0 +1,173 @@
+"""init and lint."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from labelspace import LabelSpace
+
+
+def test_init_from_names(run, tmp_path):
+    file = tmp_path / "topics.yaml"
+    result = run("init", file, "--labels", "sports, money", "--labels", "world", "--template", "About {label}.")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"wrote {file} with 3 labels\n"
+    assert f"labelspace lint {file}" in result.stderr
+    space = LabelSpace.from_file(file)
+    assert (space.name, space.names, space.template) == ("topics", ("sports", "money", "world"), "About {label}.")
+
+
+def test_init_leaves_what_is_there(run, refused, label_file):
+    before = label_file.read_text()
+    assert "--overwrite" in refused(run("init", label_file, "--labels", "a,b"))
+    assert label_file.read_text() == before
+    assert run("init", label_file, "--labels", "a,b", "--overwrite").exit_code == 0
+    assert LabelSpace.from_file(label_file).names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["new.yaml"], "--labels"),
+        (["new.yaml", "--labels", "one"], "two"),
+        (["new.yaml", "--labels", "one,one"], "one"),
+        (["new.yaml", "--labels", "a,b", "--template", "no place"], "{label}"),
+        (["new.csv", "--labels", "a,b"], ".yaml"),
+        (["new.yaml", "--labels", "a,b", "--descriptions-per-label", "0"], "descriptions_per_label"),
+    ],
+)
+def test_init_refuses(run, refused, tmp_path, monkeypatch, args, said):
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(run("init", *args))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_init_into_no_folder_is_one_line(run, tmp_path):
+    result = run("init", tmp_path / "nothing" / "labels.yaml", "--labels", "a,b")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def _type(monkeypatch, text):
+    # CliRunner brings a stdin of its own, so answer for whatever stdin there is.
+    monkeypatch.setattr("labelspace.cli.labels._on_a_terminal", lambda: True)
+    return text
+
+
+def test_init_asks_and_takes_enter_for_the_usual(run, tmp_path, monkeypatch):
+    file = tmp_path / "news.yaml"
+    result = run("init", file, input=_type(monkeypatch, "\nsports, money\nworld\n\n\n"))
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"wrote {file} with 3 labels\n"
+    space = LabelSpace.from_file(file)
+    assert (space.name, space.names) == ("news", ("sports", "money", "world"))
+    assert space.template == "This text is about {label}."
+
+
+def test_init_asks_again_after_a_wrong_answer(run, tmp_path, monkeypatch):
+    file = tmp_path / "news.yaml"
+    answers = "my news\nsports\n\nsports\nmoney\n\nno place for it\nA text on {label}.\n"
+    result = run("init", file, input=_type(monkeypatch, answers))
+    assert result.exit_code == 0, result.output
+    assert "so far: 1" in result.stderr
+    assert "'sports' is there already" in result.stderr
+    space = LabelSpace.from_file(file)
+    assert (space.name, space.names, space.template) == ("my news", ("sports", "money"), "A text on {label}.")
+
+
+def test_init_that_is_left_writes_nothing(run, tmp_path, monkeypatch):
+    result = run("init", tmp_path / "news.yaml", input=_type(monkeypatch, "news\nsports\n"))
+    assert result.exit_code == 1
+    assert "nothing was written" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+BAD = """\
+labels:
+  - name: sports
+    descriptions: ["A match is won by a team.", "a match is won by a team."]
+  - name: money
+    descriptions: []
+"""
+
+
+@pytest.fixture
+def bad_file(tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text(BAD, encoding="utf-8")
+    return file
+
+
+def test_lint_of_a_good_file(run, label_file):
+    result = run("lint", label_file)
+    assert result.exit_code == 0
+    assert result.stdout == f"{label_file}: 2 labels, 6 descriptions: nothing to find fault with\n"
+
+
+def test_lint_names_errors_first_and_exits_with_1(run, bad_file):
+    result = run("lint", bad_file)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "error duplicate-description"
+    assert any(line.startswith("  -> ") for line in lines)
+    assert lines[-1].endswith("2 labels, 2 descriptions: 1 error, 1 warning, 1 info")
+    assert "\x1b" not in result.stdout
+
+
+def test_strict_counts_warnings(run, tmp_path):
+    file = tmp_path / "few.yaml"
+    file.write_text("labels: [a, b]\n")
+    assert run("lint", file).exit_code == 0
+    assert run("lint", file, "--strict").exit_code == 1
+
+
+def test_many_alike_are_folded(run, tmp_path):
+    file = tmp_path / "many.yaml"
+    file.write_text(f"labels: {[f'label {number}' for number in range(9)]}\n")
+    folded = run("lint", file).stdout
+    assert "no-descriptions (9)" in folded
+    assert "and 6 more" in folded
+    assert folded.count("->") == 1
+    assert "label 8" in run("lint", file, "--all").stdout
+
+
+def test_lint_as_json(run, bad_file):
+    result = run("lint", bad_file, "--json")
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    assert told["counts"] == {"error": 1, "warning": 1, "info": 1}
+    assert told["findings"][0]["code"] == "duplicate-description"
+    assert (told["labels"], told["descriptions"]) == (2, 2)
+
+
+def test_lint_with_an_encoder_looks_at_meanings(run, tmp_path, tiny_encoder_folder):
+    file = tmp_path / "long.yaml"
+    long = " ".join(["word"] * 300)
+    file.write_text(f'labels: {{a: ["{long}"], b: ["A short text about something."]}}\n')
+    codes = {found["code"] for found in json.loads(run("lint", file, "--json").stdout)["findings"]}
+    assert "text-too-long" not in codes
+    result = run("lint", file, "--json", "--encoder", tiny_encoder_folder)
+    assert "text-too-long" in {found["code"] for found in json.loads(result.stdout)["findings"]}
+
+
+def test_lint_of_a_csv_file_with_a_template(run, tmp_path):
+    file = tmp_path / "labels.csv"
+    file.write_text("label,description\na,One two three four.\nb,Five six seven eight.\n")
+    assert run("lint", file, "--template", "It is {label}.").exit_code == 0
+    assert run("lint", file, "--template", "It is.").exit_code == 2
+
+
+def test_a_person_sits_at_a_terminal_only(monkeypatch):
+    from labelspace.cli.labels import _on_a_terminal
+
+    monkeypatch.setattr(sys, "stdin", _Terminal(io.BytesIO()))
+    assert _on_a_terminal()
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert not _on_a_terminal()
