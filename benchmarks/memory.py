@@ -14,7 +14,7 @@ import sys
 from tasks import ROOT
 
 from labelspace import DescriptionClassifier, Label, LabelSpace
-from labelspace.evaluate import provenance, write_result
+from labelspace.evaluate.provenance import provenance, write_result
 
 
 def grown(count: int) -> LabelSpace:

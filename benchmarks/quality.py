@@ -18,7 +18,7 @@ from tasks import DATA, ROOT, SOURCES, Task, load_task
 from labelspace import DescriptionClassifier, Encoder
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.config import ANCHORS, SearchConfig
-from labelspace.evaluate import provenance, write_result
+from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.labels import LabelSpace
 
 

@@ -21,7 +21,7 @@ from tasks import DATA, ROOT, load_task
 
 from labelspace import Encoder
 from labelspace.config import TrainingConfig
-from labelspace.evaluate import provenance, write_result
+from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.labels import LabelSpace
 from labelspace.training.loop import run as train
 from labelspace.training.loop import sweep_loss

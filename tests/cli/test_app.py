@@ -104,7 +104,7 @@ def test_exit_code_of_a_process(own_process, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout_is_one_line(command_line, one_thread):
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command_line("encoders"), stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=one_thread
         )

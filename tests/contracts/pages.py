@@ -214,7 +214,8 @@ def skips(path: Path) -> list[str]:
 
 def not_mentioned(names: list[str], text: str) -> list[str]:
     """Names that a text never speaks of as code."""
-    return [name for name in names if not re.search(rf"`[^`\n]*\b{re.escape(name)}\b", text)]
+    code = " ".join(re.findall(r"`([^`\n]+)`", text))
+    return [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", code)]
 
 
 def dead_paths(page: Path, root: Path = ROOT) -> list[str]:

@@ -45,11 +45,11 @@ def encoders_command(as_json: AsJson = False) -> None:
             str(spec.max_tokens or "-"),
             spec.licence,
             f"{rate:.0e}" if rate else "-",
-            "remote" if spec.remote_code else "-",
+            "own" if spec.remote_code else "-",
             places[spec.name] or ("login" if spec.gated else "-"),
         )
     console().print(table)
     print(
-        "\nrate: the authors' learning rate. code: needs --trust-remote-code. here: which copy this machine has;\n"
+        "\nrate: the authors' learning rate. own code: needs --trust-remote-code. here: which copy this machine has;\n"
         f"-: it would be downloaded. Default: {DEFAULT_ENCODER}. Prompts and hub names: --json."
     )

@@ -55,8 +55,8 @@ _STOPS = {
 }
 
 
-def _training(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=_TRAINING, **more)
+def _training(help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_TRAINING, **more)
 
 
 def _search(help: str, **more: Any) -> Any:
@@ -102,6 +102,7 @@ def fit_command(
     check_every: Annotated[int, _training("Steps between two looks at the loss.")] = TrainingConfig.check_every,
     patience: Annotated[int, _training("Looks without improvement before it stops.")] = TrainingConfig.patience,
     tolerance: Annotated[float, _training("Least fall of the loss that counts.")] = TrainingConfig.tolerance,
+    dropout: Annotated[bool, _training("Train with the encoder's own dropout.", "--dropout")] = TrainingConfig.dropout,
     weight_decay: Annotated[float, _training("Of AdamW.")] = TrainingConfig.weight_decay,
     descriptions_per_label: Annotated[int | None, _training("At most so many of each label; all.")] = None,
     freeze_layers: Annotated[int, _training("So many lower layers stay as they are.")] = TrainingConfig.freeze_layers,
@@ -139,6 +140,7 @@ def fit_command(
         check_every=check_every,
         patience=patience,
         tolerance=tolerance,
+        dropout=dropout,
         weight_decay=weight_decay,
         descriptions_per_label=descriptions_per_label,
         freeze_layers=freeze_layers,

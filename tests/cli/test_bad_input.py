@@ -1,0 +1,186 @@
+"""Bad input: one clear line, exit code 2, no traceback, nothing written."""
+
+import json
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture
+def untouched(tmp_path):
+    """Call the returned function last: it checks that no file has come or gone since the test began its work."""
+    seen = []
+
+    def check() -> None:
+        now = sorted(tmp_path.rglob("*"))
+        if seen:
+            assert now == seen[0]
+        seen.append(now)
+
+    return check
+
+
+LABEL_FILES = {
+    "a typo in a key": ("labels:\n  - name: a\n    desciptions: [x]\n  - name: b\n", "Did you mean 'descriptions'?"),
+    "a duplicate label": ("labels: [a, b, a]\n", "twice"),
+    "one label only": ("labels: [a]\n", "two"),
+    "no labels": ("name: x\n", "labels"),
+    "an empty description": ('labels:\n  - name: a\n    descriptions: ["  "]\n  - name: b\n', "empty"),
+    "an empty file": ("", "empty"),
+    "no YAML": ("labels: [a, b\n", "labels.yaml"),
+    "a template without a place": ("template: x\nlabels: [a, b]\n", "{label}"),
+    "bytes that are no UTF-8": (b"labels: [caf\xe9, b]\n", "UTF-8"),
+}
+
+
+@pytest.mark.parametrize("kind", LABEL_FILES)
+@pytest.mark.parametrize("command", ["lint", "fit", "evaluate"])
+def test_label_files(run, refused, untouched, documents, tmp_path, kind, command):
+    content, said = LABEL_FILES[kind]
+    file = tmp_path / "labels.yaml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    more = {"lint": (), "fit": ("--out", tmp_path / "model", "--encoder", "no/such"), "evaluate": (documents,)}
+    untouched()
+    assert said.lower() in refused(run(command, file, *more[command])).lower()
+    untouched()
+
+
+@pytest.mark.parametrize("command", ["lint", "fit", "evaluate", "explain"])
+def test_no_such_file_or_folder(run, refused, untouched, documents, tmp_path, command):
+    more = {"lint": (), "fit": ("--out", tmp_path / "m"), "evaluate": (documents,), "explain": ("a text",)}
+    untouched()
+    assert "nothing" in refused(run(command, tmp_path / "nothing", *more[command]))
+    untouched()
+
+
+def test_lint_errors_stop_fit(run, refused, untouched, tmp_path):
+    file = tmp_path / "labels.yaml"
+    file.write_text('labels: {a: ["The same text of five.", "The same text of five."], b: ["Another text of five."]}\n')
+    untouched()
+    line = refused(run("fit", file, "--out", tmp_path / "model", "--encoder", "no/such"))
+    assert f"labelspace lint {file}" in line
+    untouched()
+
+
+@pytest.mark.parametrize("command", ["fit", "lint", "evaluate"])
+def test_an_unknown_encoder_offline(run, refused, untouched, label_file, documents, tmp_path, command):
+    more = {"fit": ("--out", tmp_path / "model"), "lint": (), "evaluate": (documents,)}
+    untouched()
+    line = refused(run(command, label_file, *more[command], "--encoder", "no-such-encoder", "--offline"))
+    assert "no encoder 'no-such-encoder'" in line
+    untouched()
+
+
+def test_an_encoder_with_code_of_its_own(run, refused, untouched, label_file, tmp_path, tiny_folder):
+    untouched()
+    for encoder in ("gte-base-en-v1.5", tiny_folder("gte-remote")):
+        line = refused(run("fit", label_file, "--out", tmp_path / "model", "--encoder", encoder))
+        assert "--trust-remote-code" in line
+    untouched()
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "figures"])
+def test_a_missing_column(run, refused, untouched, saved, label_file, documents, tmp_path, command):
+    args = {
+        "fit": ("fit", label_file, "--out", tmp_path / "model", "--encoder", "no/such", "--pool", documents),
+        "predict": ("predict", saved, documents, tmp_path / "out.csv"),
+        "evaluate": ("evaluate", saved, documents),
+        "figures": ("figures", saved, documents, "--out", tmp_path / "figures"),
+    }
+    untouched()
+    assert "no column 'txt'. Did you mean 'text'?" in refused(run(*args[command], "--text-column", "txt"))
+    if command in ("evaluate", "figures"):
+        assert "'lable'" in refused(run(*args[command], "--label-column", "lable"))
+    untouched()
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(None, pa.string()), (float("nan"), pa.float64()), (b"\xff\xfe", pa.binary())]
+)
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
+def test_a_document_that_is_none(
+    run, untouched, saved, label_file, tiny_encoder_folder, tmp_path, command, value, kind
+):
+    rows = pa.table({"text": pa.array([value, value], kind), "label": ["sports", "money"]})
+    file = tmp_path / "rows.parquet"
+    pq.write_table(rows, file)
+    args = {
+        "fit": ("fit", label_file, "--out", tmp_path / "m", "--encoder", tiny_encoder_folder, "--pool", file),
+        "predict": ("predict", saved, file, tmp_path / "out.csv", "--quiet"),
+        "evaluate": ("evaluate", saved, file, "--quiet"),
+    }
+    untouched()
+    result = run(*args[command])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert str(file) in lines[0]
+    untouched()
+
+
+def test_lines_that_are_no_text(run, refused, saved):
+    assert "stdin: line 2" in refused(run("predict", saved, "-", input=b"a text\n\xff\xfe\n"))
+
+
+def test_empty_and_huge_documents_are_kept_with_a_warning(run, saved, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    rows = [{"text": "  "}, {"text": "the team won " * 800_000}, {"text": "a loan"}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("predict", saved, file, tmp_path / "out.csv", "--quiet")
+    assert result.exit_code == 0
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["warning", "warning"]
+    assert "3 rows" in result.stdout
+
+
+@pytest.fixture
+def broken(saved, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(saved, folder)
+    return folder
+
+
+def _truncated(folder):
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+
+
+def _lacking(folder):
+    (folder / "label_vectors.safetensors").unlink()
+
+
+def _newer(folder):
+    header = folder / "labelspace.json"
+    header.write_text(header.read_text().replace('"format_version": 1', '"format_version": 99'))
+
+
+def _with_a_pickle(folder):
+    (folder / "extra.pkl").write_bytes(b"\x80\x04N.")
+
+
+def _no_model(folder):
+    (folder / "labelspace.json").unlink()
+
+
+@pytest.mark.parametrize("damage", [_truncated, _lacking, _newer, _with_a_pickle, _no_model])
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "figures"])
+def test_a_model_that_cannot_be_trusted(run, refused, untouched, broken, documents, tmp_path, damage, command):
+    damage(broken)
+    args = {
+        "predict": ("predict", broken, documents, tmp_path / "out.csv"),
+        "evaluate": ("evaluate", broken, documents),
+        "explain": ("explain", broken, "a text"),
+        "figures": ("figures", broken, documents, "--out", tmp_path / "figures"),
+    }
+    untouched()
+    assert str(broken) in refused(run(*args[command]))
+    untouched()
+
+
+def test_a_label_that_the_model_does_not_know(run, refused, saved, tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("text,label\na loan,money\na vote,politics\n")
+    assert "'politics'" in refused(run("evaluate", saved, file, "--quiet"))

@@ -1,0 +1,80 @@
+"""evaluate and figures."""
+
+import json
+
+import pytest
+
+PNG = b"\x89PNG"
+
+
+def test_evaluate_prints_figures_table_confusion_and_baselines(run, saved, documents):
+    result = run("evaluate", saved, documents)
+    assert result.exit_code == 0, result.output
+    for word in ("macro-F1", "accuracy", "precision", "recall", "sports", "money", "verbalizer", "descriptions"):
+        assert word in result.stdout
+    assert "warning" not in result.stderr
+
+
+def test_evaluate_as_json(run, saved, documents):
+    result = run("evaluate", saved, documents, "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert result.stderr == ""
+    assert told["baselines"]
+    bare = json.loads(run("evaluate", saved, documents, "--json", "--quiet", "--no-baselines").stdout)
+    assert not bare["baselines"]
+
+
+def test_evaluate_draws_the_confusion(run, saved, documents, tmp_path):
+    picture = tmp_path / "confusion.png"
+    assert run("evaluate", saved, documents, "--confusion", picture).exit_code == 0
+    assert picture.read_bytes().startswith(PNG)
+
+
+def test_evaluate_refuses_a_picture_without_a_folder(run, refused, saved, documents, tmp_path):
+    assert "nowhere" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "nowhere" / "x.png"))
+
+
+def test_a_label_file_is_evaluated_without_training(run, label_file, documents, tiny_encoder_folder):
+    result = run("evaluate", label_file, documents, "--encoder", tiny_encoder_folder, "--anchor", "verbalizer")
+    assert result.exit_code == 0, result.output
+    assert "macro-F1" in result.stdout
+
+
+def test_other_columns(run, saved, tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("review,topic\nthe team won,sports\na loan,money\n")
+    result = run("evaluate", saved, file, "--text-column", "review", "--label-column", "topic")
+    assert result.exit_code == 0, result.output
+
+
+def test_figures_with_labels(run, saved, documents, tmp_path):
+    out = tmp_path / "figures"
+    result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--method", "pca")
+    assert result.exit_code == 0, result.output
+    names = ["map.png", "map.svg", "confusion.png", "confusion.svg"]
+    assert result.stdout.splitlines() == [str(out / name) for name in names]
+    assert sorted(path.name for path in out.iterdir()) == sorted(names)
+    assert (out / "map.png").read_bytes().startswith(PNG)
+
+
+def test_figures_without_labels(run, saved, documents, tmp_path):
+    out = tmp_path / "figures"
+    result = run("figures", saved, documents, "--out", out, "--method", "pca", "--no-before", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in out.iterdir()) == ["map.png", "map.svg"]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--method", "lda"], "--method"),
+        (["--max-documents", "1"], "--max-documents"),
+        (["--out", "nowhere/deeper"], "nowhere"),
+    ],
+)
+def test_figures_refuses(run, refused, saved, documents, tmp_path, monkeypatch, args, said):
+    monkeypatch.chdir(tmp_path)
+    out = [] if "--out" in args else ["--out", "figures"]
+    assert said in refused(run("figures", saved, documents, *out, *args))
+    assert not (tmp_path / "figures").exists()

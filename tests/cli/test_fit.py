@@ -1,0 +1,209 @@
+"""fit: what it refuses before any work, what it says afterwards, and Ctrl-C."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from dataclasses import fields
+
+import pytest
+import typer
+
+from labelspace import ZeroShotClassifier, load
+from labelspace.cli.app import app
+from labelspace.config import EncodingConfig, SearchConfig, TrainingConfig
+
+SHORT = ("--max-steps", 3, "--dtype", "float32")
+
+
+def _fit_defaults() -> dict[str, object]:
+    command = typer.main.get_command(app).commands["fit"]  # pyright: ignore[reportAttributeAccessIssue]
+    return {parameter.name: parameter.default for parameter in command.params}
+
+
+@pytest.mark.parametrize("field", fields(TrainingConfig), ids=lambda field: field.name)
+def test_every_training_option_is_an_option_with_the_same_default(field):
+    assert _fit_defaults()[field.name] == field.default
+
+
+@pytest.mark.parametrize("field", fields(SearchConfig), ids=lambda field: field.name)
+def test_every_option_of_the_search_is_an_option(field):
+    default = _fit_defaults()[f"search_{field.name}"]
+    assert default == (None if field.name == "rates" else field.default)
+
+
+def test_options_reach_the_model(run, label_file, documents, tiny_encoder_folder, tmp_path):
+    result = run(
+        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT),
+        *("--pool", documents, "--learning-rate", "uniformity", "--search-rates", "1e-5,1e-4", "--search-steps", 2),
+        *("--search-strategy", "grid", "--search-documents", 4, "--search-pairs", 10, "--anchor", "verbalizer"),
+        *("--objective", "rows", "--temperature", 0.1, "--threshold", -0.5, "--seed", 7, "--warmup", 0.1),
+        *("--descriptions-per-label", 2, "--freeze-layers", 1, "--max-tokens", 32, "--weight-decay", 0.02),
+        *("--template", "It is {label}.", "--quiet"),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    model = load(tmp_path / "model")
+    given = model.get_params()
+    assert given["objective"] == "rows"
+    assert (given["temperature"], given["threshold"], given["seed"]) == (0.1, -0.5, 7)
+    assert (given["anchor"], given["descriptions_per_label"], given["freeze_layers"]) == ("verbalizer", 2, 1)
+    assert given["search"] == SearchConfig(rates=(1e-5, 1e-4), strategy="grid", steps=2, documents=4, pairs=10)
+    assert not given["verbose"]
+    assert model.encoder_.config == EncodingConfig(dtype="float32", max_tokens=32)
+    assert model.label_space_.template == "It is {label}."
+    fit = model.fit_result_.to_dict()
+    assert fit["rate"]["reason"] == "uniformity"
+    assert fit["pool"] == f"{documents.name} (6 rows)"
+    assert fit["pool_documents"] == 4
+
+
+def test_the_summary_says_what_happened_and_what_comes_next(run, label_file, tiny_encoder_folder, tmp_path, documents):
+    out = tmp_path / "model"
+    result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--pool", documents)
+    assert result.exit_code == 0, result.output
+    said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
+    assert list(said) == ["learning rate", "steps", "loss", "uniformity", "pool", "saved"]
+    assert said["steps"].strip().startswith("3; --max-steps reached")
+    assert said["saved"].strip() == str(out)
+    assert f"note: next: labelspace predict {out}" in result.stderr
+    assert "training: 3 of 3" in result.stderr
+
+
+def test_fit_as_json(run, label_file, tiny_encoder_folder, tmp_path):
+    out = tmp_path / "model"
+    result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--json")
+    told = json.loads(result.stdout)
+    assert told["model"] == str(out)
+    assert len(told["fit"]["curve"]["losses"]) == 3
+    assert told["fit"]["uniformity_before"] is None
+
+
+def test_zero_shot_trains_nothing(run, label_file, tiny_encoder_folder, tmp_path):
+    out = tmp_path / "model"
+    result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, "--method", "zero-shot")
+    assert result.exit_code == 0, result.output
+    assert "none: the encoder as it is" in result.stdout
+    assert isinstance(load(out), ZeroShotClassifier)
+
+
+def test_another_text_column_and_tensorboard(run, label_file, tiny_encoder_folder, tmp_path):
+    pool = tmp_path / "pool.csv"
+    pool.write_text("review\nthe team won\nthe bank lost\n")
+    result = run(
+        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT),
+        *("--pool", pool, "--text-column", "review", "--learning-rate", "1e-4", "--tensorboard", tmp_path / "log"),
+    )
+    assert result.exit_code == 0, result.output
+    assert list((tmp_path / "log").glob("events.*"))
+
+
+def test_a_model_goes_on_from_another(run, label_file, saved, tmp_path):
+    result = run("fit", label_file, "--encoder", saved, "--out", tmp_path / "more", *SHORT)
+    assert result.exit_code == 0, result.output
+    assert load(tmp_path / "more").predict(["a text"]).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--method", "magic"], "--method"),
+        (["--anchor", "rope"], "--anchor"),
+        (["--threshold", "2"], "--threshold"),
+        (["--threshold", "nan"], "--threshold"),
+        (["--learning-rate", "fast"], "learning_rate"),
+        (["--learning-rate", "-1"], "learning_rate"),
+        (["--objective", "diagonals"], "objective"),
+        (["--max-steps", "0"], "max_steps"),
+        (["--dtype", "float8"], "dtype"),
+        (["--search-rates", "1e-5,low"], "--search-rates"),
+        (["--search-strategy", "luck"], "strategy"),
+        (["--pooling", "max"], "pooling"),
+        (["--device", "abacus"], "device"),
+        (["--pool", "nothing.csv"], "nothing.csv"),
+        (["--template", "no place for it"], "{label}"),
+    ],
+)
+def test_fit_refuses(run, refused, label_file, tiny_encoder_folder, tmp_path, args, said):
+    before = sorted(tmp_path.rglob("*"))
+    command = ["fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT]
+    assert said in refused(run(*command, *args))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_place_that_cannot_hold_a_model_is_refused_first(run, refused, label_file, saved, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    # No such encoder: were it looked for, the message would be another.
+    for place, said in (("file", "is a file"), ("full", "holds no model")):
+        assert said in refused(run("fit", label_file, "--out", tmp_path / place, "--encoder", "no/such"))
+    assert "--overwrite" in refused(run("fit", label_file, "--out", saved, "--encoder", "no/such"))
+    assert run("fit", label_file, "--out", tmp_path / "file" / "model", "--encoder", "no/such").exit_code == 1
+
+
+def test_overwrite_replaces_a_model(run, label_file, tiny_encoder_folder, tmp_path):
+    command = ("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT)
+    assert run(*command).exit_code == 0
+    assert run(*command, "--overwrite", "--anchor", "verbalizer").exit_code == 0
+    assert load(tmp_path / "model").anchor == "verbalizer"
+
+
+def _interrupted_when(said: bytes, command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
+    """Run on a terminal, press Ctrl-C once `said` is seen; return exit code, stdout and what the terminal shows."""
+    ours, theirs = pty.openpty()
+    env = {**env, "TERM": "xterm", "COLUMNS": "160"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=env) as process:
+        os.close(theirs)
+        seen, sent, deadline = b"", False, time.monotonic() + 90
+        while time.monotonic() < deadline:
+            if not select.select([ours], [], [], 0.2)[0]:
+                continue
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other side has closed
+                break
+            if not piece:
+                break
+            seen += piece
+            if not sent and said in seen:
+                process.send_signal(signal.SIGINT)
+                sent = True
+        out = process.communicate(timeout=30)[0]
+    os.close(ours)
+    assert sent, seen
+    return process.returncode, out.decode(), seen.decode()
+
+
+def test_ctrl_c_in_training_keeps_what_was_learnt(command_line, one_thread, label_file, tiny_encoder_folder, tmp_path):
+    out = tmp_path / "model"
+    command = command_line(
+        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, "--learning-rate", "1e-5"),
+        *("--max-steps", 10**6, "--patience", 10**6),
+    )
+    code, stdout, seen = _interrupted_when(b"loss ", command, one_thread)
+    assert code == 130, seen
+    assert "Traceback" not in seen
+    assert "interrupted" in stdout
+    assert f"labelspace fit {label_file} --encoder {out}" in " ".join(seen.split())
+    model = load(out)
+    assert model.fit_result_.to_dict()["curve"]["stop_reason"] == "interrupted"
+    assert len(model.predict(["the team won"])) == 1
+
+
+def test_ctrl_c_in_the_search_leaves_nothing(
+    command_line, one_thread, label_file, tiny_encoder_folder, tmp_path, documents
+):
+    command = command_line(
+        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model"),
+        *("--pool", documents, "--search-steps", 10**6),
+    )
+    before = sorted(tmp_path.rglob("*"))
+    code, stdout, seen = _interrupted_when(b"choosing", command, one_thread)
+    assert (code, stdout) == (130, "")
+    assert "nothing was written" in seen
+    assert "Traceback" not in seen
+    assert sorted(tmp_path.rglob("*")) == before

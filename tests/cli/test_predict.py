@@ -1,0 +1,156 @@
+"""predict and explain."""
+
+import json
+import subprocess
+
+import pyarrow.parquet as pq
+import pytest
+
+from labelspace import load
+from labelspace.errors import OutputError
+
+
+def test_a_file_in_a_file_out(run, saved, documents, tmp_path):
+    out = tmp_path / "out.parquet"
+    result = run("predict", saved, documents, out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"wrote {out} with 6 rows\n"
+    table = pq.read_table(out)
+    assert table.column_names == ["text", "label", "predicted_label", "predicted_score", "predicted_probability"]
+    texts = table["text"].to_pylist()
+    assert table["predicted_label"].to_pylist() == load(saved).predict(texts).tolist()
+
+
+def test_all_scores_threshold_and_json(run, saved, documents, tmp_path):
+    out = tmp_path / "out.parquet"
+    result = run("predict", saved, documents, out, "--all-scores", "--threshold", 1, "--json", "--quiet")
+    assert json.loads(result.stdout) == {"path": str(out), "rows": 6, "resumed_at": 0, "abstained": 6}
+    assert result.stderr == ""
+    assert "predicted_score:sports" in pq.read_table(out).column_names
+
+
+def test_without_a_label_is_said(run, saved, documents, tmp_path):
+    result = run("predict", saved, documents, tmp_path / "out.csv", "--threshold", 1)
+    assert "(6 without a label)" in result.stdout
+
+
+def test_what_is_there_stays(run, refused, saved, documents, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    assert "--overwrite" in refused(run("predict", saved, documents, out))
+    assert out.read_text() == "mine"
+    assert run("predict", saved, documents, out, "--overwrite").exit_code == 0
+    assert run("predict", saved, documents, out, "--resume").exit_code == 0
+
+
+def test_lines_in_lines_out(run, saved):
+    result = run("predict", saved, "-", input="the team won\nthe bank\tlost\r\nno newline at the end")
+    assert result.exit_code == 0, result.output
+    rows = [line.split("\t", 2) for line in result.stdout.splitlines()]
+    assert [row[2] for row in rows] == ["the team won", "the bank\tlost", "no newline at the end"]
+    model = load(saved)
+    names, scores = model.predict([row[2] for row in rows], return_scores=True)
+    assert [row[0] for row in rows] == names.tolist()
+    assert [float(row[1]) for row in rows] == pytest.approx(scores.max(axis=1), abs=1e-4)
+
+
+def test_lines_as_json(run, saved):
+    result = run("predict", saved, "-", "--json", "--all-scores", "--threshold", 1, input="the team won\na loan\n")
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [entry["text"] for entry in told] == ["the team won", "a loan"]
+    assert told[0]["label"] is None
+    assert told[0]["score"] == max(told[0]["scores"].values())
+    assert list(told[0]["scores"]) == ["sports", "money"]
+
+
+def test_a_file_to_stdout(run, saved, documents):
+    result = run("predict", saved, documents, "-")
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 6
+
+
+def test_many_lines_keep_their_order(run, saved):
+    lines = [f"line {number}" for number in range(600)]
+    result = run("predict", saved, "-", input="\n".join(lines) + "\n")
+    assert [line.split("\t")[2] for line in result.stdout.splitlines()] == lines
+
+
+def test_empty_lines_are_kept_and_told_of_once(run, saved):
+    result = run("predict", saved, "-", input="one\n\n\ntwo\n")
+    assert len(result.stdout.splitlines()) == 4
+    assert result.stderr.count("warning:") == 1
+    assert "stdin: line 2" in result.stderr
+
+
+def test_a_line_is_answered_when_it_comes(command_line, one_thread, saved):
+    with subprocess.Popen(
+        command_line("predict", saved, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=one_thread
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        for text in ("the team won", "the bank lost"):
+            process.stdin.write(f"{text}\n")
+            process.stdin.flush()
+            assert process.stdout.readline().endswith(f"\t{text}\n")
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["-", "out.csv"], "leave OUT out"),
+        (["-", "--resume"], "--resume"),
+        (["-", "--all-scores"], "--json"),
+        (["DOCUMENTS", "out.csv", "--resume", "--overwrite"], "choose one"),
+        (["DOCUMENTS", "out.csv", "--threshold", "nan"], "threshold"),
+        (["DOCUMENTS", "out.xlsx"], ".parquet"),
+        (["DOCUMENTS", "nowhere/out.csv"], "nowhere"),
+        (["nothing.csv", "out.csv"], "nothing.csv"),
+        (["DOCUMENTS", "out.csv", "--device", "abacus"], "device"),
+    ],
+)
+def test_predict_refuses(run, refused, saved, documents, tmp_path, monkeypatch, args, said):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    args = [documents if arg == "DOCUMENTS" else arg for arg in args]
+    assert said in refused(run("predict", saved, *args, input="a text\n"))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_full_disk_is_1_and_an_interrupt_says_what_is_safe(run, saved, documents, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OutputError("out.csv: cannot be written (the disk is full).") from OSError(28, "full")
+
+    monkeypatch.setattr("labelspace.classify.predict_file", full)
+    result = run("predict", saved, documents, tmp_path / "out.csv")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "error: out.csv: cannot be written (the disk is full).\n"
+
+    def interrupted(*_, **__):
+        (tmp_path / "out.csv.parts").mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspace.classify.predict_file", interrupted)
+    result = run("predict", saved, documents, tmp_path / "out.csv")
+    assert result.exit_code == 130
+    assert "--resume" in result.stderr
+
+
+def test_explain(run, saved):
+    result = run("explain", saved, "the team won the match", "a loan", "--top", 1)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("the team won the match\n  -> ")
+    assert result.stdout.count("margin") == 2
+
+
+def test_explain_as_json(run, saved):
+    told = json.loads(run("explain", saved, "the team won", "--json", "--nearest", 1).stdout)
+    assert told[0]["text"] == "the team won"
+    assert len(told[0]["top"]) == 2
+    assert len(told[0]["top"][0]["nearest"]) == 1
+
+
+@pytest.mark.parametrize("args", [["--top", "0"], ["--nearest", "-1"], ["--threshold", "3"]])
+def test_explain_refuses(run, refused, saved, args):
+    refused(run("explain", saved, "a text", *args))

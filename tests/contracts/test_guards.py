@@ -1,0 +1,221 @@
+"""The guards are guarded: what each is there to catch is planted, and the very functions of the tests catch it."""
+
+import types
+
+import pytest
+
+from contracts import pages, source
+
+
+def page_with(tmp_path, text: str):
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def file_with(tmp_path, text: str):
+    path = tmp_path / "planted.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# ---- docs
+
+
+def test_a_planted_skip_is_caught(tmp_path):
+    page = page_with(tmp_path, "# Page\n\n```python\nx = 1  # doctest: +SKIP\n```\n")
+    assert pages.skips(page) == ["page.md:4"]
+
+
+def test_a_broken_block_is_caught_with_page_and_line(tmp_path, tiny_encoder_folder):
+    page = page_with(
+        tmp_path, "# Page\n\n```python\nx = 1\n```\n\ntext\n\n```python\ny = x\nassert x == 2, 'no'\n```\n"
+    )
+    with pytest.raises(AssertionError, match=r"^page\.md:11: AssertionError: no$"):
+        pages.run_page(page, tiny_encoder_folder)
+
+
+def test_a_block_that_is_no_python_is_caught_with_page_and_line(tmp_path, tiny_encoder_folder):
+    page = page_with(tmp_path, "```python\nx = 1\ny = = 2\n```\n")
+    with pytest.raises(AssertionError, match=r"^page\.md:3: SyntaxError"):
+        pages.run_page(page, tiny_encoder_folder)
+
+
+def test_blocks_in_lists_are_run_too(tmp_path, tiny_encoder_folder):
+    page = page_with(tmp_path, "- item\n\n    ```python\n    raise RuntimeError('seen')\n    ```\n")
+    with pytest.raises(AssertionError, match=r"page\.md:4: RuntimeError: seen"):
+        pages.run_page(page, tiny_encoder_folder)
+
+
+def test_a_block_that_is_never_closed_is_caught(tmp_path):
+    with pytest.raises(AssertionError, match="never closed"):
+        pages.blocks_of(page_with(tmp_path, "```python\nx = 1\n"))
+
+
+@pytest.mark.parametrize("language", ["py", "pycon", "", "Python"])
+def test_a_block_that_would_go_unrun_is_caught(language, tmp_path):
+    assert pages.unknown_languages(page_with(tmp_path, f"```{language}\nassert False\n```\n")) != []
+
+
+def test_the_tiny_encoder_stands_in_under_the_real_name_only_there(tmp_path, tiny_encoder_folder):
+    page = page_with(tmp_path, "```python\nfrom labelspace import Encoder\nassert Encoder().dimension == 32\n```\n")
+    assert pages.run_page(page, tiny_encoder_folder) == 1
+    from labelspace.encoders import encoder, resolve
+
+    assert encoder.resolve is resolve.resolve
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("labelspace fitt labels.yaml", "no command 'fitt'"),
+        ("labelspace fit labels.yaml --out model --learning-rat 1", "--learning-rat"),
+        ("labelspace fit labels.yaml", "--out"),
+        ("labelspace --verison", "--verison"),
+        ("make tset", "tset"),
+    ],
+)
+def test_a_command_line_that_would_be_refused_is_caught(line, problem, tmp_path):
+    (block,) = pages.blocks_of(page_with(tmp_path, f"```console\n$ {line}\n```\n"))
+    (command,) = pages.commands_of(block)
+    assert problem in pages.command_problem(command.words)
+
+
+def test_a_command_line_that_would_be_taken_is_no_problem(tmp_path):
+    text = (
+        "```console\n$ labelspace fit labels.yaml \\\n    --out model  # a remark\nmodel\n$ labelspace --version\n```\n"
+    )
+    (block,) = pages.blocks_of(page_with(tmp_path, text))
+    commands = pages.commands_of(block)
+    assert [(command.line, len(command.words)) for command in commands] == [(2, 5), (5, 2)]
+    assert [pages.command_problem(command.words) for command in commands] == ["", ""]
+
+
+def test_a_public_name_that_the_docs_leave_out_is_caught():
+    assert pages.not_mentioned(["load", "Encoder"], "`load` opens a model; an Encoder is no code here.") == ["Encoder"]
+
+
+def test_a_file_that_is_not_there_is_caught(tmp_path):
+    page = page_with(tmp_path, "See `tests/losses/test_nothing.py` and [here](nowhere.md), not `src/labelspace`.\n")
+    assert pages.dead_paths(page) == ["tests/losses/test_nothing.py", "nowhere.md"]
+
+
+def test_a_python_name_that_is_not_there_is_caught(tmp_path):
+    page = page_with(tmp_path, "`labelspace.losses.infonce_rows` and `labelspace.losses.infonce_diagonal`\n")
+    assert pages.dead_names(page) == ["labelspace.losses.infonce_diagonal"]
+
+
+# ---- security
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle\n",
+        "from pickle import loads\n",
+        "def late():\n    import joblib.externals\n",
+        "import torch\ntorch.load('x')\n",
+        "eval('1')\n",
+        "exec('1')\n",
+        "import yaml\nyaml.load('x')\n",
+        "import numpy as np\nnp.load('x', allow_pickle=True)\n",
+        "def f(*, trust_remote_code=True): ...\n",
+        "def f(trust_remote_code: bool = True): ...\n",
+        "open_encoder('x', trust_remote_code=True)\n",
+        "class C:\n    trust_remote_code: bool = True\n",
+    ],
+)
+def test_a_planted_danger_is_caught(text, tmp_path):
+    assert source.dangers(file_with(tmp_path, text)) != []
+
+
+def test_safe_code_is_no_danger(tmp_path):
+    safe = ["import yaml", "yaml.safe_load('a: 1')", "model.eval()", "def f(*, trust_remote_code=False):", "    g(1)"]
+    text = "\n".join(safe) + "\n"
+    assert source.dangers(file_with(tmp_path, text)) == []
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize(
+    "text", ["raise ValueError('x')\n", "raise KeyError\n", "def f():\n    raise RuntimeError('x')\n"]
+)
+def test_a_planted_built_in_error_is_caught(text, tmp_path):
+    assert source.foreign_raises(file_with(tmp_path, text)) != []
+
+
+def test_a_planted_check_by_assert_is_caught(tmp_path):
+    text = "def f(x, *, y):\n    z = x\n    assert z\n    assert y > 0, 'no'\n"
+    assert source.asserts_on_arguments(file_with(tmp_path, text)) == ["planted.py:4 asserts on the argument y"]
+
+
+def test_a_planted_line_break_in_a_message_is_caught(tmp_path):
+    assert source.messages_of_several_lines(file_with(tmp_path, "raise E(f'a {b}\\nc')\n")) != []
+
+
+# ---- docstrings and configs
+
+
+def test_a_planted_undocumented_name_is_caught():
+    module = types.ModuleType("planted")
+    code = "class Open:\n    'Said.'\n    def said(self): 'Yes.'\n    def unsaid(self): ...\ndef silent(): ...\n"
+    exec(code + "__all__ = ['Open', 'silent']\n", module.__dict__)
+    assert source.undocumented(module) == ["planted.Open.unsaid", "planted.silent"]
+
+
+GOOD = """One line.
+
+    .. math:: a
+
+    Paper: eq. 1.
+
+    Args:
+        a: number.
+
+    Returns:
+        It.
+
+    Raises:
+        ShapeError: never.
+
+    Example:
+        >>> 1
+        1
+
+    Reference:
+        A paper, eq. 1.
+    """
+
+
+def with_docstring(text: str):
+    def function() -> None: ...
+
+    function.__doc__ = text
+    return function
+
+
+def test_a_docstring_in_order_has_no_problem():
+    assert source.docstring_problems(with_docstring(GOOD)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("    Paper: eq. 1.\n\n", "", "lacks Paper:"),
+        (".. math:: a", "a", "lacks .. math::"),
+        ("Raises:\n        ShapeError: never.", "None.", "lacks Raises:"),
+        (">>> 1\n        1", "one", "has no example that runs"),
+        ("Args:\n        a: number.\n\n    Returns:", "Returns:\n        It.\n\n    Args:", "another order"),
+        ("One line.\n", "Two lines,\n    or more.\n", "begin with one line"),
+    ],
+)
+def test_a_docstring_out_of_order_is_caught(old, new, problem):
+    assert old in GOOD
+    problems = source.docstring_problems(with_docstring(GOOD.replace(old, new, 1)))
+    assert any(problem in told for told in problems), problems
+
+
+def test_a_field_without_a_docstring_is_caught(tmp_path):
+    text = 'class C:\n    a: int = 1\n    """Said."""\n    b: int = 2\n    c: int = 3\n    """Said."""\n'
+    assert source.undocumented_fields(file_with(tmp_path, text), "C") == ["b"]

@@ -1,0 +1,115 @@
+"""Importing is cheap and leaves no trace: measured in a fresh process, by modules and not by seconds."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = [
+    "torch",
+    "numpy",
+    "transformers",
+    "sentence_transformers",
+    "sklearn",
+    "pyarrow",
+    "matplotlib",
+    "pandas",
+    "rich",
+    "typer",
+]
+
+WATCH = """
+import json, logging, os, sys, warnings
+
+def state():
+    root = logging.getLogger()
+    return {
+        "environment": dict(os.environ),
+        "filters": [str(entry) for entry in warnings.filters],
+        "logging": [root.level, len(root.handlers), logging.raiseExceptions, logging.root.manager.disable],
+        "hooks": [str(sys.excepthook), str(sys.displayhook)],
+    }
+
+before = state()
+for name in sys.argv[1:]:
+    __import__(name)
+after = state()
+changed = [key for key in before if before[key] != after[key]]
+print(json.dumps({"modules": sorted(sys.modules), "changed": changed}))
+"""
+
+HELP = """
+import sys
+from labelspace.cli import main
+sys.argv = ["labelspace", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as stop:
+    code = stop.code
+loaded = sorted({name.partition(".")[0] for name in sys.modules})
+print("\\nLOADED", *loaded, "CODE", code)
+"""
+
+
+def in_a_fresh_process(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run code with warnings as errors, in an environment without a terminal."""
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("module", ["labelspace", "labelspace.errors", "labelspace.config", "labelspace.labels"])
+def test_importing_loads_nothing_heavy_changes_nothing_and_says_nothing(module):
+    done = in_a_fresh_process(WATCH, module)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1, "something was printed"
+    seen = json.loads(lines[0])
+    assert [name for name in HEAVY if name in seen["modules"]] == []
+    assert seen["changed"] == []
+
+
+def test_importing_labelspace_loads_its_own_front_only():
+    seen = json.loads(in_a_fresh_process(WATCH, "labelspace").stdout)
+    assert [name for name in seen["modules"] if name.startswith("labelspace")] == ["labelspace"]
+
+
+def test_the_registry_of_encoders_needs_no_torch():
+    seen = json.loads(in_a_fresh_process(WATCH, "labelspace.encoders").stdout)
+    assert [name for name in HEAVY if name in seen["modules"]] == []
+
+
+def test_using_the_library_leaves_environment_and_logging_alone():
+    done = in_a_fresh_process(WATCH, "labelspace.classify")
+    seen = json.loads(done.stdout)
+    assert "torch" in seen["modules"]
+    assert set(seen["changed"]) <= {"filters"}, "numpy and torch set filters of their own, and nothing else changes"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"], ["predict", "--help"]])
+def test_help_loads_no_torch(arguments):
+    done = in_a_fresh_process(HELP, *arguments)
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split()
+    loaded = words[words.index("LOADED") :]
+    assert loaded[-1] == "0"
+    assert not {"torch", "transformers", "sentence_transformers", "sklearn"} & set(loaded)
+
+
+def test_wrong_use_is_told_without_torch(tmp_path):
+    missing = tmp_path / "missing.yaml"
+    done = in_a_fresh_process(HELP, "fit", str(missing), "--out", str(tmp_path / "model"))
+    words = done.stdout.split()
+    loaded = words[words.index("LOADED") :]
+    assert loaded[-1] == "2"
+    assert "torch" not in loaded
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,187 @@
+"""The public surface, written out: changing it is a visible line in a diff."""
+
+import importlib
+import inspect
+
+import pytest
+
+import labelspace
+from labelspace import errors
+from labelspace.config import CONFIGS
+
+PUBLIC = [
+    "DescriptionClassifier",
+    "Encoder",
+    "Label",
+    "LabelSpace",
+    "LabelSpaceError",
+    "ZeroShotClassifier",
+    "__version__",
+    "load",
+]
+
+MODULES = {
+    "labelspace.labels": ["Finding", "Label", "LabelSpace", "lint", "starter_file"],
+    "labelspace.corpus": [
+        "MAX_CHARACTERS",
+        "DocumentTable",
+        "Pool",
+        "ResumableWriter",
+        "as_documents",
+        "as_targets",
+        "open_table",
+        "sample_pool",
+    ],
+    "labelspace.encoders": ["DEFAULT_ENCODER", "KNOWN_ENCODERS", "Encoder", "EncoderSpec", "find_spec"],
+    "labelspace.losses": ["cosine_scores", "infonce_columns", "infonce_rows", "symmetric_infonce"],
+    "labelspace.geometry": ["alignment", "sample_pairs", "uniformity"],
+    "labelspace.training": [
+        "Callback",
+        "Curve",
+        "FitResult",
+        "MLflowLogger",
+        "RateChoice",
+        "TensorBoardLogger",
+        "Trial",
+        "WandbLogger",
+        "train_on_descriptions",
+    ],
+    "labelspace.classify": [
+        "BiEncoderClassifier",
+        "DescriptionClassifier",
+        "Explanation",
+        "LabelChange",
+        "Predicted",
+        "Scorer",
+        "ZeroShotClassifier",
+        "load",
+        "predict_file",
+    ],
+    "labelspace.cli": ["main"],
+}
+
+FIELDS = {
+    "EncodingConfig": {"dtype": "auto", "device": "auto", "token_budget": 1024, "max_tokens": None},
+    "SearchConfig": {
+        "rates": (1e-6, 3e-6, 5e-6, 1e-5, 3e-5, 5e-5, 1e-4, 3e-4, 5e-4),
+        "strategy": "halving",
+        "steps": 40,
+        "documents": 1000,
+        "pairs": 50_000,
+    },
+    "TrainingConfig": {
+        "objective": "both",
+        "temperature": 0.07,
+        "learning_rate": "uniformity",
+        "max_steps": 1000,
+        "warmup": 0.5,
+        "check_every": 10,
+        "patience": 10,
+        "tolerance": 1e-5,
+        "dropout": False,
+        "weight_decay": 0.01,
+        "descriptions_per_label": None,
+        "freeze_layers": 0,
+        "lora_rank": None,
+        "max_tokens_in_memory": 16_384,
+    },
+}
+
+ERRORS = {
+    "LabelSpaceError": ["Exception"],
+    "ConfigError": ["LabelSpaceError", "ValueError"],
+    "LabelFileError": ["LabelSpaceError", "ValueError"],
+    "InputError": ["LabelSpaceError", "ValueError"],
+    "ColumnError": ["InputError", "KeyError"],
+    "ShapeError": ["LabelSpaceError", "ValueError"],
+    "EncoderError": ["LabelSpaceError", "ValueError"],
+    "EncoderNotFoundError": ["EncoderError", "FileNotFoundError"],
+    "RemoteCodeError": ["EncoderError", "PermissionError"],
+    "ModelFolderError": ["LabelSpaceError", "ValueError"],
+    "TrainingError": ["LabelSpaceError", "RuntimeError"],
+    "OutputError": ["LabelSpaceError", "OSError"],
+    "MissingDependencyError": ["LabelSpaceError", "ImportError"],
+    "LabelSpaceWarning": ["UserWarning"],
+}
+
+COMMANDS_OF_THE_DESIGN = "init lint fit predict evaluate explain encoders prefinetune bench figures serve"
+FORMAT_VERSION = 1
+
+
+def test_labelspace_offers_these_names():
+    assert labelspace.__all__ == PUBLIC
+
+
+def test_labelspace_offers_at_most_a_dozen_names():
+    assert len(labelspace.__all__) <= 12
+
+
+def test_every_public_name_is_there_and_dir_shows_no_other():
+    for name in labelspace.__all__:
+        assert getattr(labelspace, name) is not None
+    assert dir(labelspace) == sorted(labelspace.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Classifier'"):
+        labelspace.Classifier  # noqa: B018
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_folder_offers_these_names(module):
+    assert importlib.import_module(module).__all__ == MODULES[module]
+
+
+@pytest.mark.parametrize("module", [*MODULES, "labelspace.evaluate"])
+def test_each_folder_keeps_what_it_offers(module):
+    folder = importlib.import_module(module)
+    gone = [name for name in getattr(folder, "__all__", []) if not hasattr(folder, name)]
+    assert not gone
+    assert folder.__doc__, "each folder says what it is for"
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.__name__)
+def test_configs_have_these_fields_and_defaults(config):
+    expected = FIELDS[config.__name__]
+    assert list(vars(config())) == list(expected)
+    for name, value in vars(config()).items():
+        wanted = pytest.approx(expected[name]) if isinstance(value, tuple) else expected[name]
+        assert value == wanted, name
+
+
+def test_every_config_is_listed():
+    assert [config.__name__ for config in CONFIGS] == list(FIELDS)
+
+
+def test_errors_form_this_tree():
+    classes = {
+        name: [base.__name__ for base in thing.__bases__]
+        for name, thing in vars(errors).items()
+        if inspect.isclass(thing) and thing.__module__ == errors.__name__
+    }
+    assert classes == ERRORS
+
+
+def test_saved_models_have_this_format_version():
+    from labelspace.classify import saving
+
+    assert saving.FORMAT_VERSION == FORMAT_VERSION
+
+
+def test_saved_models_are_of_these_classes():
+    from labelspace.classify import saving
+
+    assert set(saving.CLASSES) == {"DescriptionClassifier", "ZeroShotClassifier"}
+    for name, kind in saving.CLASSES.items():
+        assert kind is getattr(labelspace, name)
+
+
+def test_commands_are_words_of_the_design():
+    import typer
+
+    from labelspace.cli.app import app
+
+    commands = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+    assert set(commands) <= set(COMMANDS_OF_THE_DESIGN.split())
+    assert {"init", "lint", "encoders", "fit", "predict", "evaluate", "explain"} <= set(commands)
+    assert all(command.help for command in commands.values()), "each command says what it does"

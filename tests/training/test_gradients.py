@@ -1,0 +1,248 @@
+"""The gradient in bounded memory is the gradient: same numbers, same dropout masks, no trace in global state."""
+
+import random
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from labelspace.encoders import Encoder
+from labelspace.labels import LabelSpace
+from labelspace.training.gradients import backpropagate, seeded
+from labelspace.training.loop import sweep_loss
+from labelspace.training.sweep import Sweep, build_sweep, sweep_texts
+
+LOSS = sweep_loss("both", 0.07)
+EVERYTHING = 10**9
+KINDS = ("bert-mean", "modernbert-cls", "qwen3-last")
+# Room for the longest text alone, for two or three, for half of them.
+CHUNKS = (16, 60, 150)
+
+
+def gradients(
+    encoder: Encoder, sweep: Sweep, memory: int, *, dropout: bool, seed: int = 5, loss: Callable[..., Tensor] = LOSS
+) -> tuple[float, dict[str, Tensor]]:
+    """Loss and gradient of every parameter; 0 where none came."""
+    encoder.backbone.model.zero_grad(set_to_none=True)
+    with encoder.backbone.training_mode(dropout=dropout):
+        value = backpropagate(encoder.backbone, sweep, loss, seed=seed, max_tokens_in_memory=memory)
+    parameters = encoder.backbone.model.named_parameters()
+    return value, {name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in parameters}
+
+
+def with_dropout(encoder: Encoder) -> Encoder:
+    """Switch dropout on where this architecture is made without any."""
+    for module in encoder.backbone.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.1
+        if hasattr(module, "attention_dropout"):
+            module.attention_dropout = 0.1
+    return encoder
+
+
+def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float = 1e-5) -> None:
+    """Equal within `tolerance` of the tensor's largest gradient; what is zero but for rounding, of 1% of the model's."""
+    largest = max(float(gradient.abs().max()) for gradient in expected.values())
+    assert largest > 1e-4
+    for name, gradient in expected.items():
+        allowed = tolerance * max(float(gradient.abs().max()), 1e-2 * largest)
+        assert float((found[name] - gradient).abs().max()) <= allowed, name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_three_passes_give_the_gradient_of_one_pass_with_dropout_active(
+    kind: str, chunk: int, open_tiny: Callable[..., Encoder], space: LabelSpace
+):
+    encoder = with_dropout(open_tiny(kind))
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=chunk)
+    assert len(sweep.chunks) > 2
+    one, expected = gradients(encoder, sweep, EVERYTHING, dropout=True)
+    three, found = gradients(encoder, sweep, chunk, dropout=True)
+    assert three == pytest.approx(one, rel=1e-6)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_is_active_and_its_masks_are_the_seeds(kind: str, open_tiny: Callable[..., Encoder], space: LabelSpace):
+    """Else the test above would hold for a reason of no interest."""
+    encoder = with_dropout(open_tiny(kind))
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    first, again, other = (gradients(encoder, sweep, EVERYTHING, dropout=True, seed=seed)[0] for seed in (5, 5, 6))
+    assert first == again
+    assert first != other
+    assert gradients(encoder, sweep, EVERYTHING, dropout=False)[0] not in (first, other)
+
+
+def test_the_test_of_equal_gradients_fails_where_the_masks_of_the_passes_differ(encoder: Encoder, space: LabelSpace):
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    _, expected = gradients(encoder, sweep, EVERYTHING, dropout=True, seed=5)
+    _, found = gradients(encoder, sweep, 60, dropout=True, seed=6)
+    with pytest.raises(AssertionError):
+        assert_same(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("objective", ["rows", "columns", "both"])
+def test_every_way_gives_the_gradient_of_a_single_padded_batch_without_dropout(
+    kind: str, objective: str, open_tiny: Callable[..., Encoder], space: LabelSpace
+):
+    """The reference knows no chunks, no sorting and no autocast: sentence-transformers' forward, one batch, backward."""
+    encoder, loss = open_tiny(kind), sweep_loss(objective, 0.07)
+    descriptions, targets = sweep_texts(space)
+    model = encoder.backbone.model
+    model.zero_grad(set_to_none=True)
+    features = model.preprocess([*descriptions, *space.verbalizers])
+    stacked = model(features)["sentence_embedding"]
+    value = loss(stacked[: len(descriptions)], stacked[len(descriptions) :], torch.tensor(targets))
+    value.backward()
+    expected = {n: torch.zeros_like(p) if p.grad is None else p.grad.clone() for n, p in model.named_parameters()}
+    for chunk in (60, EVERYTHING):
+        sweep = build_sweep(encoder, space, max_tokens_in_memory=chunk)
+        one, found = gradients(encoder, sweep, chunk, dropout=False, loss=loss)
+        assert one == pytest.approx(value.item(), rel=1e-5)
+        assert_same(found, expected, tolerance=1e-4)  # another attention and another padding: other roundings
+
+
+def test_gradients_are_added_to_what_is_there(encoder: Encoder, space: LabelSpace):
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    _, once = gradients(encoder, sweep, 60, dropout=False)
+    with encoder.backbone.training_mode(dropout=False):
+        backpropagate(encoder.backbone, sweep, LOSS, seed=5, max_tokens_in_memory=60)
+    twice = {n: p.grad for n, p in encoder.backbone.model.named_parameters() if p.grad is not None}
+    assert len(twice) > 10
+    for name, gradient in twice.items():
+        torch.testing.assert_close(gradient, 2 * once[name], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("memory", [60, EVERYTHING])
+def test_a_loss_that_is_not_finite_leaves_no_gradient(memory: int, encoder: Encoder, space: LabelSpace):
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    value, found = gradients(encoder, sweep, memory, dropout=False, loss=lambda d, v, t: LOSS(d, v, t) * torch.nan)
+    assert np.isnan(value)
+    assert all(not gradient.any() for gradient in found.values())
+
+
+@pytest.mark.parametrize("memory", [60, EVERYTHING])
+def test_no_global_random_state_is_touched(memory: int, encoder: Encoder, space: LabelSpace):
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
+    gradients(encoder, sweep, memory, dropout=True)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
+    assert random.getstate() == before[2]
+
+
+def test_the_callers_random_state_does_not_decide_the_masks(encoder: Encoder, space: LabelSpace):
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    values = []
+    for state in (1, 2):
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(state)
+            values.append(gradients(encoder, sweep, EVERYTHING, dropout=True)[0])
+    assert values[0] == values[1]
+
+
+def test_seeded_puts_the_state_back_even_after_an_error():
+    before = torch.get_rng_state()
+    with pytest.raises(RuntimeError, match="planted"), seeded(torch.device("cpu"), 0, "x"):
+        torch.rand(3)
+        raise RuntimeError("planted")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# ---- memory
+
+
+class Held:
+    """Counts the bytes that autograd holds for backward, now and at most."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    def pack(self, tensor: Tensor) -> object:
+        if isinstance(tensor, torch.nn.Parameter):
+            return lambda: tensor
+        kept = _Kept(tensor)
+        size = tensor.numel() * tensor.element_size()
+        self.now += size
+        self.most = max(self.most, self.now)
+        weakref.finalize(kept, self._let_go, size)
+        return kept
+
+    def unpack(self, kept: object) -> Tensor:
+        return kept.tensor if isinstance(kept, _Kept) else kept()  # type: ignore[operator]
+
+    def _let_go(self, size: int) -> None:
+        self.now -= size
+
+
+class _Kept:
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor.detach()  # an output held with its history would hold itself
+
+
+def most_held(encoder: Encoder, descriptions: int, memory: int) -> int:
+    """Bytes held at most for so many descriptions of one length, with the sweep cut to `memory`."""
+    texts = [f"the team of {number} won the match in the last minute" for number in range(10, 10 + descriptions // 2)]
+    space = LabelSpace.from_dict({"labels": {"sports": texts, "money": [f"bank {text}" for text in texts]}})
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=memory)
+    held = Held()
+    with torch.autograd.graph.saved_tensors_hooks(held.pack, held.unpack):
+        gradients(encoder, sweep, memory, dropout=True)
+    assert held.now == 0
+    return held.most
+
+
+def test_activations_held_are_bounded_by_the_chunk_and_not_by_the_number_of_descriptions(encoder: Encoder):
+    few, many = most_held(encoder, 20, 100), most_held(encoder, 160, 100)
+    # What may grow is one vector of 32 floats a text, and the table of scores.
+    assert many - few < 140 * (8 * 32 * 4 + 16 * 8)
+    assert most_held(encoder, 20, 200) > 1.5 * few
+
+
+def test_one_pass_holds_more_the_more_descriptions_there_are(encoder: Encoder):
+    """So the count above counts what it should."""
+    assert most_held(encoder, 160, EVERYTHING) > 6 * most_held(encoder, 20, EVERYTHING)
+
+
+def test_at_most_one_chunk_has_a_graph(encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch):
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    alive: weakref.WeakSet[Tensor] = weakref.WeakSet()
+    most = 0
+    embed = type(encoder.backbone).embed
+
+    def spy(self: object, *args: object, **options: object) -> Tensor:
+        nonlocal most
+        result = embed(self, *args, **options)  # type: ignore[arg-type]
+        if result.grad_fn is not None:
+            alive.add(result)
+            most = max(most, len(alive))
+        return result
+
+    monkeypatch.setattr(type(encoder.backbone), "embed", spy)
+    gradients(encoder, sweep, 60, dropout=True)
+    assert most <= 2  # the name of the last chunk's result is bound until the next one's is
+    gradients(encoder, sweep, EVERYTHING, dropout=True)
+    assert most == len(sweep.chunks) > 4
+
+
+# ---- sweeps
+
+
+def test_a_sweep_holds_every_text_once_and_its_targets(encoder: Encoder, space: LabelSpace):
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    rows = [row for chunk in sweep.chunks for row in chunk.batch.positions]
+    assert sorted(rows) == list(range(9 + 4))
+    assert sweep.targets.tolist() == [0, 0, 0, 1, 2, 2, 3, 3, 3]
+    assert (sweep.descriptions, sweep.labels) == (9, 4)
+    assert sweep.tokens == sum(chunk.batch.tokens for chunk in sweep.chunks)
+    assert all(chunk.batch.tokens <= 60 or len(chunk.batch.positions) == 1 for chunk in sweep.chunks)
+
+
+def test_a_label_without_descriptions_stands_in_with_its_verbalizer():
+    space = LabelSpace.from_dict({"template": "On {label}.", "labels": {"a": ["one"], "b": []}})
+    assert sweep_texts(space) == (["one", "On b."], [0, 1])
