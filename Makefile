@@ -5,10 +5,9 @@ PYTHON := python3
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-# Small models gain nothing from a thread pool, and the test processes share the cores.
-export OMP_NUM_THREADS ?=
 export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: help setup demo test check lint types layers fast slow docs format bench clean
 
@@ -40,6 +39,7 @@ types: $(READY)  ## pyright
 layers: $(READY) ## import-linter: imports run up the drawing in docs/architecture.md
 	$(BIN)/lint-imports
 
+# One thread a process: tiny models gain nothing from more, and the test processes share the cores.
 fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" tests src --doctest-modules
 

@@ -41,6 +41,7 @@ def run(task: Task, encoder_name: str, pooling: str | None, seed: int, options: 
         encoder=Encoder(encoder_name, pooling=pooling),
         seed=seed,
         max_steps=options.max_steps,
+        learning_rate=options.learning_rate,
         search=search,
         verbose=True,
     )
@@ -74,6 +75,8 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--verbalizers", choices=["official", "own"], default="official")
     parser.add_argument("--max-steps", type=int, default=1000)
+    parser.add_argument("--learning-rate", default="uniformity", choices=["uniformity", "base"])
+    parser.add_argument("--test-rows", type=int, help="at most so many test rows, a fixed draw; all")
     parser.add_argument("--search-steps", type=int, default=SearchConfig.steps)
     parser.add_argument("--strategy", default=SearchConfig.strategy)
     parser.add_argument("--untrained-only", action="store_true")
@@ -81,7 +84,7 @@ def main() -> None:
     if not options.data.is_dir():
         raise SystemExit(f"no data in {options.data}; say where it is with --data")
     for name in options.tasks:
-        task = load_task(name, options.data, options.verbalizers)
+        task = load_task(name, options.data, options.verbalizers, test_rows=options.test_rows)
         prefix = f"{options.encoder}{'-' + options.pooling if options.pooling else ''}_{name}_{options.verbalizers}"
         facts = {"task": name, "encoder": options.encoder, "pooling": options.pooling, "verbalizers": options.verbalizers}
         facts |= {"labels": len(task.labels), "test_rows": len(task.texts), "pool": task.pool_source}
@@ -92,7 +95,8 @@ def main() -> None:
             write_result(untrained, {**facts, "macro_f1": scores}, provenance=provenance(seeds=[], data=task.pool_source))
             print(f"{prefix} untrained {scores}", flush=True)
         for seed in [] if options.untrained_only else options.seeds:
-            path = options.out / f"{prefix}_{options.strategy}_{options.max_steps}_seed{seed}.json"
+            way = options.strategy if options.learning_rate == "uniformity" else "base"
+            path = options.out / f"{prefix}_{way}_{options.max_steps}_seed{seed}.json"
             if path.exists():
                 continue
             result = run(task, options.encoder, options.pooling, seed, options)

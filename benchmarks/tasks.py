@@ -1,6 +1,7 @@
 """The five data sets of the description-only study, as (labels, pool, test)."""
 
 import json
+import random
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +43,7 @@ SOURCES = {
 }
 
 
-def load_task(name: str, data: Path, verbalizers: str) -> Task:
+def load_task(name: str, data: Path, verbalizers: str, *, test_rows: int | None = None) -> Task:
     """Read a task.
 
     Args:
@@ -50,6 +51,7 @@ def load_task(name: str, data: Path, verbalizers: str) -> Task:
         data: the data folder.
         verbalizers: "official" takes the benchmark authors' hypotheses where they have one (72 of the 77 intents),
             read at run time; "own" keeps those of the label file.
+        test_rows: at most so many test rows, drawn with a fixed seed; None for all.
     """
     source = SOURCES[name]
     space = LabelSpace.from_file(ROOT / "examples" / source.label_file)
@@ -66,6 +68,9 @@ def load_task(name: str, data: Path, verbalizers: str) -> Task:
     names = _class_names(data / source.folder)
     train, _ = _rows(data / source.folder / "train.parquet", names, space)
     texts, truth = _rows(data / source.folder / "test.parquet", names, space)
+    if test_rows is not None and test_rows < len(texts):
+        drawn = sorted(random.Random(0).sample(range(len(texts)), test_rows))
+        texts, truth = [texts[row] for row in drawn], [truth[row] for row in drawn]
     return Task(name, space, train, f"{source.folder}/train.parquet ({len(train)} rows)", texts, truth)
 
 

@@ -70,7 +70,7 @@ class SearchConfig(_Saved):
     """The candidates: {1, 3, 5} x {1e-4, 1e-5, 1e-6}, the paper's grid."""
 
     strategy: str = "halving"
-    """`"halving"`: after each rung the worse half goes; `"grid"`: every rate runs to the end."""
+    """`"halving"`: all run a quarter of the steps, the best three all of them; `"grid"`: all run all of them."""
 
     steps: int = 40
     """Steps of a full warm-up run. The paper says "short" and no more."""
@@ -82,8 +82,8 @@ class SearchConfig(_Saved):
     """Pairs (i, j), i != j, in the uniformity estimate (section 4)."""
 
     def __post_init__(self) -> None:
-        if not self.rates:
-            raise ConfigError("rates must hold at least one learning rate. Got none instead.")
+        if not isinstance(self.rates, tuple) or not self.rates:
+            raise ConfigError(f"rates must be a tuple of one learning rate or more. Got {self.rates!r} instead.")
         for rate in self.rates:
             check_number("rates", rate, above=0, most=1)
         check_choice("strategy", self.strategy, SEARCHES)

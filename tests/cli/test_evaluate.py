@@ -31,8 +31,9 @@ def test_evaluate_draws_the_confusion(run, saved, documents, tmp_path):
     assert picture.read_bytes().startswith(PNG)
 
 
-def test_evaluate_refuses_a_picture_without_a_folder(run, refused, saved, documents, tmp_path):
+def test_evaluate_refuses_a_picture_that_cannot_be(run, refused, saved, documents, tmp_path):
     assert "nowhere" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "nowhere" / "x.png"))
+    assert ".png, .svg, .pdf" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "x.gif"))
 
 
 def test_a_label_file_is_evaluated_without_training(run, label_file, documents, tiny_encoder_folder):
@@ -52,7 +53,7 @@ def test_figures_with_labels(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--method", "pca")
     assert result.exit_code == 0, result.output
-    names = ["map.png", "map.svg", "confusion.png", "confusion.svg"]
+    names = ["confusion.png", "confusion.svg", "map.png", "map.svg"]
     assert result.stdout.splitlines() == [str(out / name) for name in names]
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
     assert (out / "map.png").read_bytes().startswith(PNG)
@@ -69,7 +70,7 @@ def test_figures_without_labels(run, saved, documents, tmp_path):
     ("args", "said"),
     [
         (["--method", "lda"], "--method"),
-        (["--max-documents", "1"], "--max-documents"),
+        (["--max-documents", "0"], "--max-documents"),
         (["--out", "nowhere/deeper"], "nowhere"),
     ],
 )
@@ -78,3 +79,15 @@ def test_figures_refuses(run, refused, saved, documents, tmp_path, monkeypatch, 
     out = [] if "--out" in args else ["--out", "figures"]
     assert said in refused(run("figures", saved, documents, *out, *args))
     assert not (tmp_path / "figures").exists()
+
+
+def test_the_map_holds_documents_drawn_from_the_whole_file(documents):
+    from labelspace.cli.evaluate import _drawn
+    from labelspace.corpus import open_table
+
+    table = open_table(documents, text="text", label="label", batch_rows=2)
+    everything = [_drawn(table, 2, seed) for seed in range(30)]
+    assert all(len(texts) == len(names) == 2 for texts, names in everything)
+    assert len({text for texts, _ in everything for text in texts}) == 6
+    assert _drawn(table, 2, 7) == _drawn(table, 2, 7)
+    assert len(_drawn(table, 100, 0)[0]) == 6

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -152,8 +153,8 @@ def test_overwrite_replaces_a_model(run, label_file, tiny_encoder_folder, tmp_pa
     assert load(tmp_path / "model").anchor == "verbalizer"
 
 
-def _interrupted_when(said: bytes, command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
-    """Run on a terminal, press Ctrl-C once `said` is seen; return exit code, stdout and what the terminal shows."""
+def _interrupted_when(pattern: bytes, command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
+    """Run on a terminal, press Ctrl-C once `pattern` is seen; return exit code, stdout and what the terminal shows."""
     ours, theirs = pty.openpty()
     env = {**env, "TERM": "xterm", "COLUMNS": "160"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=env) as process:
@@ -169,7 +170,7 @@ def _interrupted_when(said: bytes, command: list[str], env: dict[str, str]) -> t
             if not piece:
                 break
             seen += piece
-            if not sent and said in seen:
+            if not sent and re.search(pattern, seen):
                 process.send_signal(signal.SIGINT)
                 sent = True
         out = process.communicate(timeout=30)[0]
@@ -184,10 +185,11 @@ def test_ctrl_c_in_training_keeps_what_was_learnt(command_line, one_thread, labe
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, "--learning-rate", "1e-5"),
         *("--max-steps", 10**6, "--patience", 10**6),
     )
-    code, stdout, seen = _interrupted_when(b"loss ", command, one_thread)
+    code, stdout, seen = _interrupted_when(rb"\b[2-9]\d/1000000|\d{3}/1000000", command, one_thread)
     assert code == 130, seen
     assert "Traceback" not in seen
     assert "interrupted" in stdout
+    assert "warning" not in seen
     assert f"labelspace fit {label_file} --encoder {out}" in " ".join(seen.split())
     model = load(out)
     assert model.fit_result_.to_dict()["curve"]["stop_reason"] == "interrupted"
@@ -206,4 +208,18 @@ def test_ctrl_c_in_the_search_leaves_nothing(
     assert (code, stdout) == (130, "")
     assert "nothing was written" in seen
     assert "Traceback" not in seen
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_ctrl_c_before_the_first_look_leaves_nothing(
+    command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
+):
+    command = command_line(
+        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", "--learning-rate", "1e-5"),
+        *("--max-steps", 10**6, "--check-every", 10**6),
+    )
+    before = sorted(tmp_path.rglob("*"))
+    code, stdout, seen = _interrupted_when(rb"loss ", command, one_thread)
+    assert (code, stdout) == (130, "")
+    assert "nothing was written" in seen
     assert sorted(tmp_path.rglob("*")) == before

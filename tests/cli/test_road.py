@@ -36,6 +36,8 @@ def test_from_names_to_figures(run, tmp_path, documents, tiny_encoder_folder, mo
     )
     go("predict", "model", documents, "predicted.csv")
     assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 7
-    assert 0 <= json.loads(go("evaluate", "model", documents, "--json"))["macro_f1"] <= 1
+    assert 0 <= json.loads(go("evaluate", "model", documents, "--json"))["metrics"]["macro_f1"] <= 1
     assert "margin" in go("explain", "model", "the team won the match")
-    assert "map.png" in go("figures", "model", documents, "--out", "figures", "--label-column", "label")
+    assert "map.png" in go(
+        "figures", "model", documents, "--out", "figures", "--label-column", "label", "--method", "pca"
+    )

@@ -105,12 +105,32 @@ def commands_of(block: Block) -> list[Command]:
         if pending.endswith("\\"):
             pending = pending[:-1] + " "
             continue
-        words = shlex.split(pending, comments=True)
+        commands += _commands(block.page, began, pending)
         pending = ""
-        stop = next((i for i, word in enumerate(words) if word in _SHELL), len(words))
-        if words[:stop]:
-            commands.append(Command(block.page, began, tuple(words[:stop])))
     return commands
+
+
+def commands_in_prose(page: Path) -> list[Command]:
+    """The command lines that a page shows by indenting them, without a fence."""
+    fenced = {block.line + offset for block in blocks_of(page) for offset in range(block.code.count("\n"))}
+    lines = enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+    return [
+        command
+        for number, line in lines
+        if number not in fenced and re.match(r" {4}(\S.*\| )?labelspace ", line)
+        for command in _commands(page, number, line.strip())
+    ]
+
+
+def _commands(page: Path, line: int, text: str) -> list[Command]:
+    """One line of a shell as commands: what stands between pipes and redirections."""
+    commands: list[list[str]] = [[]]
+    for word in shlex.split(text, comments=True):
+        if word in _SHELL:
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return [Command(page, line, tuple(words)) for words in commands if words]
 
 
 def command_problem(words: tuple[str, ...]) -> str:
@@ -138,6 +158,26 @@ def command_problem(words: tuple[str, ...]) -> str:
     except usage_error as error:
         return error.format_message()
     return ""
+
+
+def options_of(command: str) -> set[str]:
+    """The long options that a command of the application takes, `--help` left out."""
+    import typer
+
+    from labelspace.cli.app import app
+
+    group: Any = typer.main.get_command(app)
+    given = {option for each in group.commands[command].params for option in (*each.opts, *each.secondary_opts)}
+    return {option for option in given if option.startswith("--")} - {"--help"}
+
+
+def options_by_section(page: Path) -> dict[str, set[str]]:
+    """The options that a page speaks of under each heading `## labelspace COMMAND`."""
+    parts = re.split(r"^## labelspace (\w+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return {
+        name: set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
 @contextmanager

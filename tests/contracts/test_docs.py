@@ -16,10 +16,13 @@ from contracts.pages import (
     all_pages,
     blocks_of,
     command_problem,
+    commands_in_prose,
     commands_of,
     dead_names,
     dead_paths,
     not_mentioned,
+    options_by_section,
+    options_of,
     run_page,
     skips,
     unknown_languages,
@@ -49,6 +52,7 @@ def test_every_python_block_of_a_page_runs(page, tiny_encoder_folder, tmp_path, 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_of_a_page_is_one_that_the_application_takes(page):
     commands = [command for block in blocks_of(page) if block.language in PARSED for command in commands_of(block)]
+    commands += commands_in_prose(page)
     problems = [f"{command}: {problem}" for command in commands if (problem := command_problem(command.words))]
     assert problems == []
 
@@ -116,6 +120,12 @@ def test_every_command_is_in_the_docs():
     assert [name for name in commands if f"labelspace {name}" not in pages] == []
 
 
+@pytest.mark.parametrize("command", options_by_section(DOCS / "command-line.md"))
+def test_the_command_line_page_names_every_option_and_no_other(command):
+    said = options_by_section(DOCS / "command-line.md")[command]
+    assert said == options_of(command)
+
+
 def test_every_folder_of_the_package_is_in_the_drawing():
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
     source = ROOT / "src" / "labelspace"
@@ -127,3 +137,16 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
     assert [page for page in pages if f" {page}\n" not in navigation] == []
+
+
+def test_the_citation_names_this_version_and_five_papers():
+    import yaml
+
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == labelspace.__version__
+    assert len(citation["references"]) == 5
+    assert all(reference["title"] and reference["authors"] for reference in citation["references"])
+
+
+def test_the_changelog_knows_this_version():
+    assert labelspace.__version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

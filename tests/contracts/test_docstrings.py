@@ -15,7 +15,7 @@ FORMULAS = [
 ]
 # They draw or arrange, and compute no formula of a paper.
 HELPERS = {"sample_pairs"}
-FOLDERS = ("labels", "corpus", "encoders", "losses", "geometry", "training", "classify", "cli")
+FOLDERS = ("labels", "corpus", "encoders", "losses", "geometry", "training", "classify", "evaluate", "cli")
 
 
 @pytest.mark.parametrize("function", FORMULAS, ids=lambda function: function.__name__)

@@ -91,6 +91,19 @@ def test_a_command_line_that_would_be_taken_is_no_problem(tmp_path):
     assert [pages.command_problem(command.words) for command in commands] == ["", ""]
 
 
+def test_a_command_line_that_is_only_indented_is_seen(tmp_path):
+    page = page_with(
+        tmp_path, "# Page\n\n    labelspace fitt x\n\n    cat a | labelspace predict m - | head\n\n    x = 1\n"
+    )
+    said = [(command.line, command.words[:2]) for command in pages.commands_in_prose(page)]
+    assert said == [(3, ("labelspace", "fitt")), (5, ("cat", "a")), (5, ("labelspace", "predict")), (5, ("head",))]
+
+
+def test_an_option_that_a_page_makes_up_is_caught(tmp_path):
+    page = page_with(tmp_path, "## labelspace lint\n\n- `--strict`: yes\n- `--stricter`: no\n")
+    assert pages.options_by_section(page)["lint"] - pages.options_of("lint") == {"--stricter"}
+
+
 def test_a_public_name_that_the_docs_leave_out_is_caught():
     assert pages.not_mentioned(["load", "Encoder"], "`load` opens a model; an Encoder is no code here.") == ["Encoder"]
 

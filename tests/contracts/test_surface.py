@@ -34,7 +34,7 @@ MODULES = {
     ],
     "labelspace.encoders": ["DEFAULT_ENCODER", "KNOWN_ENCODERS", "Encoder", "EncoderSpec", "find_spec"],
     "labelspace.losses": ["cosine_scores", "infonce_columns", "infonce_rows", "symmetric_infonce"],
-    "labelspace.geometry": ["alignment", "sample_pairs", "uniformity"],
+    "labelspace.geometry": ["alignment", "project", "sample_pairs", "uniformity"],
     "labelspace.training": [
         "Callback",
         "Curve",

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labelspace.corpus import DocumentTable, open_table, readers
-from labelspace.corpus.readers import SCHEMA_ROWS
+from labelspace.corpus import DocumentTable, files_to_rows, open_table
+from labelspace.corpus.files_to_rows import SCHEMA_ROWS
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning
 
 FORMATS = ["csv", "tsv", "jsonl", "ndjson", "parquet", "csv.gz", "tsv.gz", "jsonl.gz"]
@@ -330,7 +330,7 @@ def test_a_document_of_ten_megabytes_passes_through(tmp_path, suffix):
 
 
 def test_a_quote_left_open_in_a_large_file_is_suspected(tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "_CSV_ROW_BYTES", 4 * 1024 * 1024)
+    monkeypatch.setattr(files_to_rows, "_CSV_ROW_BYTES", 4 * 1024 * 1024)
     path = tmp_path / "in.csv"
     path.write_bytes(b'text\n"open\n' + b"x\n" * 8_000_000)
     with pytest.raises(InputError, match=r"in\.csv: row 1, or .* longer than 4 MB; is a quotation mark left open"):

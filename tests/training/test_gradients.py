@@ -44,7 +44,7 @@ def with_dropout(encoder: Encoder) -> Encoder:
 
 
 def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float = 1e-5) -> None:
-    """Equal within `tolerance` of the tensor's largest gradient; what is zero but for rounding, of 1% of the model's."""
+    """Equal within `tolerance` of the tensor's largest gradient; zeros but for rounding, of 1% of the model's."""
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     assert largest > 1e-4
     for name, gradient in expected.items():
@@ -90,7 +90,7 @@ def test_the_test_of_equal_gradients_fails_where_the_masks_of_the_passes_differ(
 def test_every_way_gives_the_gradient_of_a_single_padded_batch_without_dropout(
     kind: str, objective: str, open_tiny: Callable[..., Encoder], space: LabelSpace
 ):
-    """The reference knows no chunks, no sorting and no autocast: sentence-transformers' forward, one batch, backward."""
+    """The reference knows no chunks and no sorting: sentence-transformers' forward, one batch, backward."""
     encoder, loss = open_tiny(kind), sweep_loss(objective, 0.07)
     descriptions, targets = sweep_texts(space)
     model = encoder.backbone.model
@@ -148,9 +148,14 @@ def test_the_callers_random_state_does_not_decide_the_masks(encoder: Encoder, sp
 
 def test_seeded_puts_the_state_back_even_after_an_error():
     before = torch.get_rng_state()
-    with pytest.raises(RuntimeError, match="planted"), seeded(torch.device("cpu"), 0, "x"):
-        torch.rand(3)
-        raise RuntimeError("planted")
+
+    def draw_and_fail() -> None:
+        with seeded(torch.device("cpu"), 0, "x"):
+            torch.rand(3)
+            raise RuntimeError("planted")
+
+    with pytest.raises(RuntimeError, match="planted"):
+        draw_and_fail()
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -199,8 +204,7 @@ def most_held(encoder: Encoder, descriptions: int, memory: int) -> int:
 
 def test_activations_held_are_bounded_by_the_chunk_and_not_by_the_number_of_descriptions(encoder: Encoder):
     few, many = most_held(encoder, 20, 100), most_held(encoder, 160, 100)
-    # What may grow is one vector of 32 floats a text, and the table of scores.
-    assert many - few < 140 * (8 * 32 * 4 + 16 * 8)
+    assert many <= 1.01 * few
     assert most_held(encoder, 20, 200) > 1.5 * few
 
 

@@ -15,7 +15,7 @@ from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, en
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.explanation import Explanation, explain_scores
 from labelspace.config import ANCHORS
-from labelspace.corpus import as_documents
+from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
@@ -196,6 +196,17 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.target_tags.required = False
         return tags
+
+
+def check_targets(X: Any, y: Any, space: LabelSpace) -> None:
+    """Raise InputError unless `y`, from which nothing is learnt, fits the documents and the labels all the same."""
+    if X is None or y is None:
+        return
+    if isinstance(X, (str, Path)) or not hasattr(X, "__len__"):
+        raise InputError(
+            f"y goes with documents in memory. Got X of type {type(X).__name__}; leave y out, it teaches nothing here."
+        )
+    as_targets(y, space.names, n_documents=len(X))
 
 
 def as_label_space(labels: Any) -> LabelSpace:

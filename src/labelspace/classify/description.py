@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Self, final
 
-from labelspace.classify.base import BiEncoderClassifier, as_encoder
+from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
 from labelspace.config import SearchConfig, TrainingConfig
-from labelspace.corpus import as_targets, sample_pool
+from labelspace.corpus import sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
 from labelspace.training import Callback, FitResult, train_on_descriptions
@@ -142,8 +142,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         if self.search is not None and not isinstance(self.search, SearchConfig):
             raise ConfigError(f"search must be a SearchConfig or None. Got {type(self.search).__name__} instead.")
         search = self.search or SearchConfig()
-        if y is not None and X is not None:
-            as_targets(y, space.names, n_documents=len(X))
+        check_targets(X, y, space)
         pool = None if X is None else sample_pool(X, size=search.documents, seed=self.seed)
         given = as_encoder(self.encoder)
         encoder = given.copy() if given is self.encoder else given

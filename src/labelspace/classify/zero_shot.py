@@ -2,9 +2,8 @@
 
 from typing import Any, Self, final
 
-from labelspace.classify.base import BiEncoderClassifier, as_encoder
+from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
 from labelspace.config import TrainingConfig
-from labelspace.corpus import as_targets
 from labelspace.encoders import DEFAULT_ENCODER
 
 
@@ -54,6 +53,5 @@ class ZeroShotClassifier(BiEncoderClassifier):
             InputError: `y` holds a name that is no label, or has another length than `X`.
         """
         space = self._check_parameters()
-        if y is not None and X is not None:
-            as_targets(y, space.names, n_documents=len(X))
+        check_targets(X, y, space)
         return self._finish(as_encoder(self.encoder), space)

@@ -1,7 +1,10 @@
 """`labelspace evaluate` and `labelspace figures`: how good a model is, and what its space looks like."""
 
+import heapq
+import random
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,9 +27,14 @@ from labelspace.cli.options import (
 from labelspace.cli.printing import busy, hush, print_json
 from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import OutputError
+from labelspace.errors import ConfigError, OutputError
 from labelspace.labels import LabelSpace
+from labelspace.seeds import child_seed
 
+if TYPE_CHECKING:
+    from labelspace.corpus import DocumentTable
+
+PICTURES = (".png", ".svg", ".pdf")
 PROJECTIONS = ("umap", "pca", "tsne")
 
 Labelled = Annotated[str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .jsonl or .parquet file, or a glob.")]
@@ -60,6 +68,8 @@ def evaluate_command(
     hush(quiet)
     open_table(file, text=text_column, label=label_column)  # refuses a missing column before torch is loaded
     if confusion is not None:
+        if confusion.suffix.lower() not in PICTURES:
+            raise ConfigError(f"--confusion must end in {', '.join(PICTURES)}. Got {confusion.name!r} instead.")
         _check_folder(confusion.parent)
         import_optional("matplotlib", package="matplotlib", extra="plot", purpose="--confusion")
     if model.is_dir() or not model.exists():
@@ -104,42 +114,55 @@ def figures_command(
 
     hush(quiet)
     check_choice("--method", method, PROJECTIONS)
-    check_number("--max-documents", max_documents, least=2, whole=True)
+    check_number("--max-documents", max_documents, least=1, whole=True)
     table = open_table(file, text=text_column, label=label_column)
     _check_folder(out.absolute().parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
+    if method == "umap":
+        import_optional("umap", package="umap-learn", extra="plot", purpose="--method umap")
     opened = open_model(model, device=device, quiet=quiet)
-    from labelspace.evaluate import confusion_figure, evaluate, map_figure
+    from labelspace.evaluate import confusion_figure, evaluate_table, map_figure
 
-    texts: list[str] = []
-    names: list[Any] = []
-    for batch in table.batches():
-        texts += table.texts(batch)
-        names += batch.column(label_column).to_pylist() if label_column else []
+    with busy("reading", quiet=quiet):
+        texts, names = _drawn(table, max_documents, seed)
     _make_folder(out)
-    written = []
-    with busy("drawing", quiet=quiet):
-        for ending in ("png", "svg"):
-            path = out / f"map.{ending}"
-            map_figure(
-                opened,
-                texts,
-                path,
-                y=names if label_column else None,
-                method=method,
-                before=not no_before,
-                seed=seed,
-                max_documents=max_documents,
-            )
-            written.append(path)
+    written: list[Path] = []
     if label_column:
-        evaluation = evaluate(opened, texts, names, baselines=False, show_progress=not quiet)
-        for ending in ("png", "svg"):
-            path = out / f"confusion.{ending}"
-            confusion_figure(evaluation, path)
-            written.append(path)
+        evaluation = evaluate_table(
+            opened, file, text=text_column, label=label_column, baselines=False, show_progress=not quiet
+        )
+        written += confusion_figure(evaluation, out / "confusion")
+    with busy("drawing the map", quiet=quiet):
+        written += map_figure(
+            opened,
+            texts,
+            out / "map",
+            y=names if label_column else None,
+            method=method,
+            before=not no_before,
+            seed=seed,
+            max_documents=max_documents,
+        )
     for path in written:
         print(path)
+
+
+def _drawn(table: "DocumentTable", size: int, seed: int) -> tuple[list[str], list[Any]]:
+    """Draw rows at random, in the order of the file, and hold no more of them than that."""
+    tickets = random.Random(child_seed(seed, "figures"))
+
+    def rows() -> Iterator[tuple[float, int, str, Any]]:
+        number = 0
+        for batch in table.batches():
+            texts = table.texts(batch)
+            names = batch.column(table.label).to_pylist() if table.label else [None] * len(texts)
+            for text, name in zip(texts, names, strict=True):
+                yield tickets.random(), number, text, name
+                number += 1
+
+    drawn = heapq.nsmallest(size, rows(), key=lambda row: row[0])
+    drawn.sort(key=lambda row: row[1])
+    return [row[2] for row in drawn], [row[3] for row in drawn]
 
 
 def _check_folder(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """`labelspace fit`: from a label file to a saved model."""
 
 import tempfile
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from labelspace.cli.options import (
 from labelspace.cli.printing import hush, note, print_json, print_pairs, tell
 from labelspace.config import ANCHORS, OBJECTIVES, SEARCHES, EncodingConfig, SearchConfig, TrainingConfig
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, LabelFileError, OutputError
+from labelspace.errors import ConfigError, LabelFileError, LabelSpaceWarning, OutputError
 from labelspace.labels import LabelSpace, lint
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from labelspace.training import FitResult
 
 METHODS = ("description", "zero-shot")
+NOTHING_KEPT = "interrupted before anything was learnt that is worth keeping; nothing was written."
 _TRAINING = "Training"
 _SEARCH = "Choice of the learning rate"
 _REASONS = {
@@ -179,9 +181,12 @@ def fit_command(
     else:
         given = {"search": search, "seed": seed, "verbose": not quiet, **shown, **vars(config)}
         model = _trained(space, opened, documents, given, tensorboard)
-    saved = model.save(out)
-    result = getattr(model, "fit_result_", None)
+    result: FitResult | None = getattr(model, "fit_result_", None)
     interrupted = result is not None and result.curve.stop_reason == "interrupted"
+    if result is not None and interrupted and not result.curve.best_step:
+        tell(NOTHING_KEPT)
+        return 130
+    saved = model.save(out)
     if as_json:
         print_json({"model": str(saved), "method": method, "fit": result.to_dict() if result else None})
     else:
@@ -189,7 +194,7 @@ def fit_command(
         if not interrupted:
             note(f"next: labelspace predict {out} documents.csv predicted.csv")
     if interrupted:
-        tell(f"interrupted: {out} holds what was learnt so far, and can be used as it is.")
+        tell(f"interrupted: {out} holds the best state so far, and can be used as it is.")
         tell(f"to go on from it: labelspace fit {labels} --encoder {out} --out ANOTHER")
         return 130
     return 0
@@ -208,9 +213,12 @@ def _trained(
     with TensorBoardLogger(tensorboard) if tensorboard else nullcontext() as log:
         model = DescriptionClassifier(space, encoder, callbacks=[log] if log else [], **parameters)
         try:
-            model.fit(list(documents.texts) if documents else None)
+            with warnings.catch_warnings():
+                # What an interrupt means for the command line is said at its end.
+                warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
+                model.fit(list(documents.texts) if documents else None)
         except KeyboardInterrupt:
-            tell("interrupted before there was anything to keep; nothing was written.")
+            tell(NOTHING_KEPT)
             raise typer.Exit(130) from None
     if documents:
         # The sample was drawn here, so that a bad pool is refused early; the record names its file.

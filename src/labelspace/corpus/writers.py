@@ -12,30 +12,24 @@ A part is written to a temporary file, synced and renamed, so it is there whole 
 crash has damaged all the same is known by its CRC and is written again, with all that follow. The final file is
 made from the parts in every run, killed or not, and so has the same bytes.
 
-Formats: Parquet (one row group for each chunk); CSV and TSV (RFC 4180, quoted only where needed, lines end in
-LF, null is an empty cell, nested values are JSON text); JSONL (UTF-8; NaN and infinities become null, which is
-all that JSON has for them).
+How rows become the bytes of each format is told in `rows_to_files`.
 """
 
-import base64
 import errno
-import gzip
-import io
 import json
-import math
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any, final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from labelspace.corpus.documents import one_line, plain_schema
-from labelspace.corpus.readers import file_kind
+from labelspace.corpus.files_to_rows import listed
+from labelspace.corpus.rows_to_files import Format
 from labelspace.errors import ConfigError, InputError, OutputError
 
 try:
@@ -46,7 +40,6 @@ except ImportError:  # Windows: nobody keeps a second process away
 STATE_FORMAT = 1
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PART = re.compile(r"(\d{6,})\.(\d+)\.([0-9a-f]{8})\..+")
-_MUST_QUOTE = re.compile('["\r\n]')
 
 
 @final
@@ -106,7 +99,7 @@ class ResumableWriter:
         self.rows_done = 0
         self.chunks_done = 0
         self.already_done = False
-        self._format = _Format(self.path, self.schema)
+        self._format = Format(self.path, self.schema)
         columns = [[field.name, str(field.type)] for field in self.schema]
         state = {"format": STATE_FORMAT, "columns": columns, "fingerprint": dict(fingerprint)}
         self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as they will on reading
@@ -141,7 +134,7 @@ class ResumableWriter:
             OutputError: the disk is full or fails; says how many rows are safe.
         """
         if not batch.schema.equals(self.schema, check_metadata=False):
-            raise InputError(f"the chunk has the columns {_listed(batch.schema)}; expected {_listed(self.schema)}.")
+            raise InputError(f"the chunk has the columns {listed(batch.schema)}; expected {listed(self.schema)}.")
         if self._lock is None:
             raise OutputError(f"{self.path}: nothing can be written; it is complete, or the writer is not open.")
         if batch.num_rows == 0:
@@ -310,127 +303,6 @@ class ResumableWriter:
             raise OutputError(f"{self.path}: cannot be written ({reason}). {safe}") from error
 
 
-@final
-class _Format:
-    """How rows become bytes: one chunk on its own, and all chunks as one file."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._kind, self._packed = file_kind(path)
-        self._schema = schema
-        self._delimiter = "\t" if self._kind == "tsv" else ","
-        self.suffix = f"{self._kind}.gz" if self._packed else self._kind
-        if len(set(schema.names)) < len(schema.names):
-            raise InputError(f"{path}: two columns would share a name: {_listed(schema)}; rename one of them.")
-        try:
-            self.encode(pa.RecordBatch.from_pylist([], schema=schema))
-        except pa.ArrowException as error:
-            raise InputError(f"{path}: {self._kind} cannot hold these columns ({one_line(error)}).") from error
-
-    def encode(self, batch: pa.RecordBatch) -> bytes:
-        if self._kind == "parquet":
-            sink = io.BytesIO()
-            self._write_parquet(sink, [pa.Table.from_batches([batch], self._schema)])
-            return sink.getvalue()
-        if self._kind == "jsonl":
-            columns = [_json_values(column) for column in batch.columns]
-            rows = zip(*columns, strict=True)
-            return self._pack([_json_text(dict(zip(self._schema.names, row, strict=True))) for row in rows])
-        cells = [_csv_cells(column) for column in batch.columns]
-        return self._pack([self._csv_line(row) for row in zip(*cells, strict=True)])
-
-    def assemble(self, file: BinaryIO, parts: Iterator[bytes]) -> None:
-        if self._kind == "parquet":
-            self._write_parquet(file, (pq.ParquetFile(pa.BufferReader(data)).read() for data in parts))
-            return
-        if self._kind != "jsonl":
-            file.write(self._pack([self._csv_line(self._schema.names)]))
-        for data in parts:  # members of a gzip file simply follow one another
-            file.write(data)
-
-    def _write_parquet(self, sink: BinaryIO, tables: Iterable[pa.Table]) -> None:
-        with pq.ParquetWriter(sink, self._schema) as writer:
-            for table in tables:
-                writer.write_table(table.cast(self._schema), row_group_size=max(1, table.num_rows))
-
-    def _pack(self, lines: list[str]) -> bytes:
-        data = "".join(f"{line}\n" for line in lines).encode()
-        return gzip.compress(data, mtime=0) if self._packed else data
-
-    def _csv_line(self, cells: Sequence[str]) -> str:
-        if len(cells) == 1 and not cells[0]:
-            return '""'  # a blank line would be no row at all
-        quoted = (
-            '"' + cell.replace('"', '""') + '"' if self._delimiter in cell or _MUST_QUOTE.search(cell) else cell
-            for cell in cells
-        )
-        return self._delimiter.join(quoted)
-
-
-def _csv_cells(column: pa.Array) -> list[str]:
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        values = column.to_pylist()
-    elif pa.types.is_nested(kind) or isinstance(column, (pa.ExtensionArray, pa.DictionaryArray)) or _is_bytes(kind):
-        values = [
-            value if value is None or isinstance(value, str) else _json_text(value) for value in _json_values(column)
-        ]
-    else:
-        values = _as_strings(column)
-    return ["" if value is None else value for value in values]
-
-
-def _json_values(column: pa.Array) -> list[Any]:
-    """Return the values of a column as JSON has them."""
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    if isinstance(column, pa.DictionaryArray):
-        column = column.dictionary_decode()
-    if pa.types.is_temporal(column.type):
-        return _as_strings(column)
-    if _is_bytes(column.type):
-        return [None if value is None else _plain(value) for value in column.to_pylist()]
-    if pa.types.is_float32(column.type):  # 0.9, not 0.8999999761581421
-        return [None if value is None else float(value) for value in _as_strings(column)]
-    return column.to_pylist()
-
-
-def _as_strings(column: pa.Array) -> list[str | None]:
-    try:
-        return column.cast(pa.string()).to_pylist()
-    except pa.ArrowException:  # durations and other rarities
-        return [None if value is None else str(value) for value in column.to_pylist()]
-
-
-def _json_text(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
-    except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, default=_plain)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    if isinstance(value, dict):
-        return {name: _finite(inner) for name, inner in value.items()}
-    return value
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bytes):
-        try:
-            return value.decode("utf-8")
-        except UnicodeDecodeError:
-            return base64.b64encode(value).decode()
-    return str(value)
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-
-
 def _rows_if_sound(part: Path, number: int, data: bytes | None = None) -> int | None:
     """Return how many rows a part holds, or None if it is not the one expected or not whole."""
     match = _PART.fullmatch(part.name)
@@ -497,7 +369,3 @@ def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
             yield from _differences(before.get(key), now.get(key), inner)
     elif repr(before) != repr(now):  # NaN, too, is what it was
         yield f"{where} was {one_line(repr(before), 80)}, now {one_line(repr(now), 80)}"
-
-
-def _listed(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"

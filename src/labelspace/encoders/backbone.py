@@ -142,13 +142,11 @@ class Backbone:
         """Turn texts into token ids, special tokens included, cut to `max_tokens` unless told not to."""
         if not texts:
             return []
-        # sentence-transformers strips too; the vectors must not depend on who calls.
-        stripped = [text.strip() for text in texts]
-        if getattr(self.transformer, "do_lower_case", False):
-            stripped = [text.lower() for text in stripped]
+        # White space stays, as in sentence-transformers: the vectors must not depend on who calls.
+        texts = [text.lower() for text in texts] if getattr(self.transformer, "do_lower_case", False) else list(texts)
         options = {"truncation": True, "max_length": self.max_tokens} if truncate else {"truncation": False}
         with _quiet_tokenizer(self.tokenizer):
-            return self.tokenizer(stripped, return_attention_mask=False, return_token_type_ids=False, **options)[
+            return self.tokenizer(texts, return_attention_mask=False, return_token_type_ids=False, **options)[
                 "input_ids"
             ]
 

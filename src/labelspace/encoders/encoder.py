@@ -16,6 +16,7 @@ from labelspace.encoders.batching import plan_batches, windows
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.registry import DEFAULT_ENCODER
 from labelspace.encoders.resolve import check_remote_code, resolve
+from labelspace.errors import InputError
 from labelspace.progress import Progress, progress_bar, silent
 
 ROLES = ("text", "label")
@@ -156,6 +157,8 @@ class Encoder:
         Yields:
             [text dim] float32 for each window of `window` texts, the last one shorter.
         """
+        if isinstance(texts, str):
+            raise InputError("texts is a single str, not a collection of texts; pass [text] for one text.")
         done = 0
         for block in windows(texts, window):
             yield self.embed(self.tokenize(block, role=role), role=role, done=done, total=total, report=report)

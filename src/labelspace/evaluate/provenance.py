@@ -1,114 +1,176 @@
-"""Where a number comes from: without that it is not written down."""
+"""Where a number comes from: code, versions, machine, seeds, data. No result file is written without it."""
 
-import datetime
-import importlib.metadata
+import contextlib
 import json
 import os
 import platform
+import secrets
+import shlex
 import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from labelspace import __version__
+import labelspace
 from labelspace.errors import ConfigError, OutputError
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
+REQUIRED = ("labelspace", "commit", "versions", "hardware", "seeds", "data", "date", "command")
 
 
-def provenance(*, seeds: Sequence[int], data: str) -> dict[str, Any]:
-    """Collect commit, versions, hardware, seeds and data of a result made here and now.
+def provenance(
+    *, seeds: int | Sequence[int] | None = None, data: Any = None, dtype: str | None = None
+) -> dict[str, Any]:
+    """Say what a number made now, here, comes from.
 
     Args:
-        seeds: the seeds that the result depends on; none where nothing is random.
-        data: which documents it was measured on, or where the unlabelled pool came from.
+        seeds: of the run or runs; None where nothing random was decided.
+        data: which documents: a name with its revision, a fingerprint, and where the unlabelled pool came from.
+        dtype: number format of the encoder; None: what `"auto"` chooses on this machine.
 
     Returns:
-        Plain values, ready for JSON.
+        Plain values, ready for JSON. `commit` is that of the source checkout, with `-dirty` where its code was changed
+        since, and None where labelspace runs from elsewhere.
 
     Example:
-        >>> sorted(provenance(seeds=[0], data="a list"))[:4]
-        ['command', 'commit', 'data', 'date']
+        >>> found = provenance(seeds=0, data="agnews, test split, revision eb185aa")
+        >>> found["seeds"], found["data"], sorted(found["versions"])[:3]
+        ([0], 'agnews, test split, revision eb185aa', ['numpy', 'python', 'scikit-learn'])
     """
     import torch
 
+    from labelspace.encoders.precision import choose_device, choose_dtype
+
+    if dtype is None:
+        dtype = str(choose_dtype("auto", choose_device("auto"))).removeprefix("torch.")
     return {
-        "labelspace": __version__,
-        "commit": _commit(),
-        "versions": {
-            "python": platform.python_version(),
-            **{package: importlib.metadata.version(package) for package in PACKAGES},
-        },
+        "labelspace": labelspace.__version__,
+        "commit": source_commit(),
+        "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
         "hardware": {
             "platform": platform.platform(),
             "processor": _processor(),
-            "cores": os.cpu_count(),
+            "cores": _cores(),
             "memory_gib": _memory_gib(),
-            "gpu": torch.cuda.get_device_name(0) if torch.cuda.is_available() else None,
-            "threads": torch.get_num_threads(),
+            "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+            "torch_threads": torch.get_num_threads(),
+            "dtype": dtype,
         },
-        "seeds": list(seeds),
+        "seeds": [] if seeds is None else [seeds] if isinstance(seeds, int) else list(seeds),
         "data": data,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": shlex.join(sys.argv),
     }
 
 
-def write_result(path: str | Path, result: dict[str, Any], *, provenance: dict[str, Any]) -> None:
-    """Write a result as JSON, whole or not at all.
+def source_commit(folder: Path | None = None) -> str | None:
+    """Return the commit of the checkout that labelspace runs from, with `-dirty` where code was changed since.
 
     Args:
-        path: the file; its folder is made.
+        folder: of the package; None: where it was imported from.
+
+    Returns:
+        None where the package is not in `src/` of a git checkout, or git is not to be had.
+    """
+    package = (folder or Path(labelspace.__file__).parent).resolve()
+    root = package.parents[1]
+    # Not any checkout above: an environment inside somebody's project is not our source.
+    top = _git(root, "rev-parse", "--show-toplevel")
+    if package.parent.name != "src" or top is None or Path(top.strip()).resolve() != root:
+        return None
+    commit = _git(root, "rev-parse", "HEAD")
+    # Untracked files count where they could be code: a result written beside is no change.
+    changed = _git(root, "status", "--porcelain", "--untracked-files=all")
+    if commit is None or changed is None:
+        return None
+    dirty = any(not line.startswith("?? ") or line[3:].startswith(("src/", '"src/')) for line in changed.splitlines())
+    return commit.strip() + ("-dirty" if dirty else "")
+
+
+def write_result(path: str | Path, result: Mapping[str, Any], *, provenance: Mapping[str, Any] | None = None) -> Path:
+    """Write a result as JSON, with where it comes from; a killed write leaves the old file or the new one.
+
+    Args:
+        path: the file; an existing one is replaced.
         result: plain values.
-        provenance: from `provenance`.
+        provenance: what `provenance()` returns; it becomes the key `"provenance"`.
+
+    Returns:
+        The file.
 
     Raises:
-        ConfigError: without provenance.
-        OutputError: the file cannot be written.
+        ConfigError: provenance is missing or lacks an entry, or the result is not plain finite values.
+        OutputError: the file cannot be written; what was there stays.
+
+    Example:
+        >>> write_result("f1.json", {"macro_f1": 0.87})
+        Traceback (most recent call last):
+        labelspace.errors.ConfigError: f1.json: a result is not written without its provenance; pass provenance().
     """
-    if not provenance.get("versions") or "commit" not in provenance:
-        raise ConfigError("a result needs its provenance; pass what labelspace.evaluate.provenance returns.")
-    path = Path(path)
-    text = json.dumps({**result, "provenance": provenance}, indent=2, ensure_ascii=False) + "\n"
+    if not isinstance(provenance, Mapping):
+        raise ConfigError(f"{path}: a result is not written without its provenance; pass provenance().")
+    missing = [key for key in REQUIRED if key not in provenance]
+    if missing:
+        raise ConfigError(f"{path}: the provenance lacks {', '.join(missing)}; pass provenance().")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        text = json.dumps({**result, "provenance": dict(provenance)}, indent=2, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{path}: the result is not plain finite values ({error}); convert them first.") from error
+    return write_atomically(path, (text + "\n").encode())
+
+
+def write_atomically(path: str | Path, content: bytes) -> Path:
+    """Write a file beside its place and rename it.
+
+    Raises:
+        OutputError: the file cannot be written; what was there stays.
+    """
+    file = Path(path).resolve()
+    staged = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        with staged.open("xb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        staged.replace(file)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error.strerror}).") from error
+        with contextlib.suppress(OSError):
+            staged.unlink(missing_ok=True)
+        reason = error.strerror or error
+        raise OutputError(f"{path} cannot be written ({reason}); what was there before is unchanged.") from error
+    return Path(path)
 
 
-def _commit() -> str | None:
-    """The commit of the checkout that this package runs from, marked when it was changed since."""
-    here = Path(__file__).resolve().parent
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(here), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-
+def _git(folder: Path, *words: str) -> str | None:
+    # Reads only: without optional locks git leaves even its index alone.
+    command = ["git", "--no-optional-locks", "-C", str(folder), *words]
     try:
-        commit = git("rev-parse", "HEAD")
-        return f"{commit}-dirty" if git("status", "--porcelain", "--untracked-files=no", "--", ".") else commit
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _memory_gib() -> float | None:
     try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (ValueError, OSError, AttributeError):
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3, 1)
+    except (AttributeError, ValueError, OSError):
         return None

@@ -4,6 +4,7 @@ Too high a rate collapses the space, too low a one does nothing. Uniformity of u
 (description-only supervision, eq. 4, t = 2) sees both.
 """
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -20,6 +21,9 @@ from labelspace.seeds import child_seed
 from labelspace.training.loop import run
 from labelspace.training.sweep import Sweep
 from labelspace.training.trainable import restore, snapshot
+
+# Candidates that the second rung of successive halving runs to the end.
+KEPT = 3
 
 
 @final
@@ -102,34 +106,33 @@ def choose_learning_rate(
     """
     start = snapshot(weights)
     trials: list[Trial] = []
+
+    def measured(rate: float, steps: int) -> float:
+        try:
+            trial = _try(encoder, weights, sweep, config, measure, rate=rate, steps=steps, seed=seed)
+        finally:
+            restore(weights, start)
+            encoder.backbone.weights_changed()
+        trials.append(trial)
+        done = sum(trial.steps for trial in trials)
+        report(done, None, f"rate {rate:.0e}: uniformity {trial.uniformity:.3f}")
+        return trial.uniformity
+
     rates = sorted(search.rates)
-    scores: dict[float, float] = {}
-    done = 0
-    for steps, keep in _rungs(search, len(rates)):
-        for rate in rates:
-            try:
-                trial = _try(encoder, weights, sweep, config, measure, rate=rate, steps=steps, seed=seed)
-            finally:
-                restore(weights, start)
-                encoder.backbone.weights_changed()
-            trials.append(trial)
-            scores[rate] = trial.uniformity
-            done += steps
-            report(done, None, f"rate {rate:.0e}: uniformity {trial.uniformity:.3f}")
-        rates = sorted(sorted(rates, key=lambda rate: scores[rate])[:keep])
-    if scores[rates[0]] == float("inf"):
+    if search.strategy == "halving" and len(rates) > KEPT:
+        short = max(1, search.steps // 4)
+        scores = [measured(rate, short) for rate in rates]
+        # The longer the run, the lower the best rate: what a short one finds too low may be right, never what it
+        # finds too high.
+        best = max(scores.index(min(scores)), KEPT - 1)
+        rates = rates[best - KEPT + 1 : best + 1]
+    scores = [measured(rate, search.steps) for rate in rates]
+    if min(scores) == math.inf:
         raise TrainingError(
             f"the loss was not finite at any learning rate from {min(search.rates):.0e} to {max(search.rates):.0e}; "
             "give a lower learning_rate, or dtype='float32'."
         )
-    return rates[0], tuple(trials)
-
-
-def _rungs(search: SearchConfig, candidates: int) -> list[tuple[int, int]]:
-    """Steps of each rung and how many candidates are kept after it."""
-    if search.strategy == "grid" or candidates == 1:
-        return [(search.steps, 1)]
-    return [(max(1, search.steps // 4), min(3, candidates)), (search.steps, 1)]
+    return rates[scores.index(min(scores))], tuple(trials)
 
 
 def _try(
@@ -146,7 +149,7 @@ def _try(
     try:
         curve = run(encoder.backbone, weights, sweep, config, learning_rate=rate, seed=seed, max_steps=steps)
     except TrainingError:
-        return Trial(learning_rate=rate, steps=steps, uniformity=float("inf"), loss=float("nan"))
+        return Trial(learning_rate=rate, steps=steps, uniformity=math.inf, loss=math.nan)
     if curve.stop_reason == "interrupted":
         raise KeyboardInterrupt
     return Trial(learning_rate=rate, steps=steps, uniformity=measure(), loss=curve.losses[-1])

@@ -1,5 +1,6 @@
 """Which weights learn: all, the upper layers only, or low-rank adapters."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -76,7 +77,8 @@ def _freeze(backbone: Backbone, count: int) -> None:
 def _add_adapters(backbone: Backbone, rank: int, seed: int) -> Any:
     peft = import_optional("peft", package="peft", extra="lora", purpose="Training with LoRA (lora_rank)")
     config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
-    with seeded(backbone.device, seed, "lora"):
+    with seeded(backbone.device, seed, "lora"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is peft's to change
         adapted = peft.get_peft_model(backbone.transformer.model, config)
     backbone.transformer.model = adapted
     return adapted

@@ -1,0 +1,285 @@
+"""Files of each format as rows: their columns, and their rows piece by piece, in constant memory.
+
+    file_kind(path)                               what the name tells: the format, and whether it is compressed
+    csv_schema, jsonl_schema                      columns and types, found before any work; Parquet has its own
+    csv_pieces, jsonl_pieces, parquet_pieces      the rows in pieces, which `readers` cuts and joins to batches
+    readable(path)                                turns what the libraries say of a damaged file into one line
+
+Three decisions a user should know:
+
+    CSV, TSV   every column is read as strings, so 007 stays 007; an empty cell is an empty string; a blank
+               line is no row; one row may hold up to 64 MB.
+    JSONL      columns and types are those of the first SCHEMA_ROWS rows; a later row that does not fit them
+               is an error and never a silent loss. A key that a row lacks is null.
+    Parquet    taken as it is.
+
+The way back, from rows to the bytes of a file, is in `rows_to_files`.
+"""
+
+import csv
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from labelspace.corpus.documents import one_line, without_surrogates
+from labelspace.errors import InputError
+
+SCHEMA_ROWS = 1000
+"""Rows of JSONL that tell columns and types; a constant, so that `batch_rows` changes no type."""
+
+_CSV_BLOCK_BYTES = 1024 * 1024
+_CSV_ROW_BYTES = 64 * 1024 * 1024  # a document may have 10 MB; a row much longer is an open quotation mark
+_SCHEMA_BYTES = 32 * 1024 * 1024  # of JSONL held for its schema, where rows are very long
+_COLUMN_BYTES = 1024 * 1024  # of a Parquet column held at a time
+_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_JSON_TYPES = {
+    str: pa.types.is_string,
+    bool: pa.types.is_boolean,
+    int: lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind),
+    float: pa.types.is_floating,
+}
+
+
+def file_kind(path: Path) -> tuple[str, bool]:
+    """Return the format behind a file name and whether it is compressed; InputError for an unknown extension.
+
+    Example:
+        >>> file_kind(Path("news.csv.gz"))
+        ('csv', True)
+    """
+    packed = path.suffix.lower() == ".gz"
+    kind = _KINDS.get((path.with_suffix("") if packed else path).suffix.lower())
+    if kind is None or (packed and kind == "parquet"):
+        raise InputError(
+            f"{path}: the extension must tell the format: .csv, .tsv, .jsonl, .ndjson (each also with .gz) or "
+            f".parquet. Got {path.name!r} instead."
+        )
+    return kind, packed
+
+
+class Piece(NamedTuple):
+    """Some rows of a file: the number of the first one, the rows, and how many bytes are behind us after them."""
+
+    first: int
+    rows: pa.RecordBatch
+    position: int
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what the libraries say about a damaged file into one line."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read, it may be damaged or cut short ({one_line(error)}).") from error
+
+
+def listed(schema: pa.Schema) -> str:
+    """Name columns and their types, for a message."""
+    return ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"
+
+
+def _csv_options(path: Path) -> tuple[str, bool]:
+    kind, packed = file_kind(path)
+    return "," if kind == "csv" else "\t", packed
+
+
+def csv_schema(path: Path) -> pa.Schema:
+    """Return the columns that the header names, all of them strings."""
+    delimiter, packed = _csv_options(path)
+    opener = gzip.open if packed else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+        names = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
+    if names is None:
+        raise InputError(f"{path}: is empty; its first line must name the columns.")
+    return pa.schema([pa.field(name, pa.string()) for name in names])
+
+
+def csv_pieces(path: Path, schema: pa.Schema) -> Iterator[Piece]:
+    """Read with small blocks, because pyarrow holds 32 of them ready; and with larger ones once a row needs it."""
+    first, block = 0, _CSV_BLOCK_BYTES
+    while True:
+        try:
+            for piece in _csv_blocks(path, schema, block):
+                fresh = piece.first + piece.rows.num_rows - first
+                if fresh > 0:
+                    yield Piece(first, piece.rows.slice(piece.rows.num_rows - fresh), piece.position)
+                    first += fresh
+            return
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):
+                raise
+            if block >= _CSV_ROW_BYTES:
+                raise InputError(
+                    f"{path}: row {first + 1}, or one soon after, is longer than {_CSV_ROW_BYTES // 1024**2} MB; "
+                    "is a quotation mark left open?"
+                ) from error
+            block *= 2
+
+
+def _csv_blocks(path: Path, schema: pa.Schema, block: int) -> Iterator[Piece]:
+    delimiter, packed = _csv_options(path)
+    reader = pa_csv.open_csv(
+        pa.input_stream(str(path), compression="gzip" if packed else None),
+        read_options=pa_csv.ReadOptions(block_size=block, use_threads=False),
+        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=schema, include_columns=schema.names, strings_can_be_null=False
+        ),
+    )
+    file_bytes, first = path.stat().st_size, 0
+    unpacked_bytes = _unpacked_bytes(path) if packed else file_bytes
+    for number, rows in enumerate(reader, 1):
+        yield Piece(first, rows, int(file_bytes * min(1, number * block / unpacked_bytes)))
+        first += rows.num_rows
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """Return the size that a gzip file tells at its end; of several members it is the last one's, so a guess."""
+    with path.open("rb") as file:
+        file.seek(-4, os.SEEK_END)
+        return max(int.from_bytes(file.read(), "little"), path.stat().st_size)
+
+
+def parquet_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
+    """Read from the row group that holds row `ahead` on, `size` rows at a time, columns in the order of the schema."""
+    file_bytes = path.stat().st_size
+    with pq.ParquetFile(path, buffer_size=_COLUMN_BYTES, pre_buffer=False) as file:
+        groups = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+        first = skipped = 0
+        while skipped < len(groups) and first + groups[skipped] <= ahead:
+            first, skipped = first + groups[skipped], skipped + 1
+        yield Piece(first, _no_rows(schema), file_bytes * first // max(1, sum(groups)))
+        for rows in file.iter_batches(size, row_groups=list(range(skipped, len(groups)))):
+            columns = [_cast(rows.column(field.name), field.type) for field in schema]
+            rows_behind = first + rows.num_rows
+            yield Piece(first, pa.record_batch(columns, schema=schema), file_bytes * rows_behind // sum(groups))
+            first = rows_behind
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
+    """Yield number, content and end position of each line that is not blank."""
+    with path.open("rb") as raw:
+        lines: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
+        for number, line in enumerate(lines, 1):
+            content = line.strip() if number > 1 else line.removeprefix(b"\xef\xbb\xbf").strip()
+            if content:
+                yield number, content, raw.tell()
+
+
+def _json_row(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: line {number} is not valid JSON ({one_line(error)}).") from error
+    if not isinstance(row, dict):
+        raise InputError(f"{path}: line {number} must be an object with named values. Got {one_line(row, 40)} instead.")
+    # Only an escape can bring in a surrogate, and UTF-8 cannot hold it.
+    return _without_surrogates(row) if b"\\ud" in line.lower() else row
+
+
+def jsonl_schema(paths: list[Path], wanted: list[str]) -> pa.Schema:
+    """Return the columns and types of the first SCHEMA_ROWS rows of all files together."""
+    rows, size = [], 0
+    for path in paths:
+        with readable(path):
+            for number, line, _ in _json_lines(path):
+                if len(rows) == SCHEMA_ROWS or size > _SCHEMA_BYTES:
+                    break
+                rows.append(_json_row(path, number, line))
+                size += len(line)
+    if not rows:  # no row in, no row out: whatever was asked for is there
+        return pa.schema([(name, pa.string()) for name in wanted])
+    fields = []
+    for name in dict.fromkeys(name for row in rows for name in row):
+        try:
+            fields.append((name, _without_null(pa.array([row.get(name) for row in rows]).type)))
+        except (pa.ArrowException, OverflowError) as error:
+            raise InputError(
+                f"{paths[0]}: the values of {name!r} in the first {len(rows)} rows do not share one type "
+                f"({one_line(error)})."
+            ) from error
+    return pa.schema(fields)
+
+
+def jsonl_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
+    """Read from row `ahead` on, `size` rows at a time; each row must fit the schema."""
+    lines = _json_lines(path)
+    first = sum(1 for _ in islice(lines, ahead))
+    yield Piece(first, _no_rows(schema), 0)
+    while chunk := list(islice(lines, size)):
+        rows = [_json_row(path, number, line) for number, line, _ in chunk]
+        yield Piece(first, _json_batch(path, rows, schema, first), chunk[-1][2])
+        first += len(rows)
+
+
+def _json_batch(path: Path, rows: list[dict[str, Any]], schema: pa.Schema, first: int) -> pa.RecordBatch:
+    names = set(schema.names)
+    for row_number, row in enumerate(rows, first + 1):
+        if not row.keys() <= names:
+            new = next(name for name in row if name not in names)
+            raise InputError(f"{path}: row {row_number} has the key {new!r}, which no row at the beginning has.")
+        for name, value in row.items():
+            if not _fits(value, schema.field(name).type):
+                raise InputError(
+                    f"{path}: row {row_number} has {one_line(repr(value), 60)} as {name!r}, where the rows at the "
+                    f"beginning have {schema.field(name).type}; give the column one type."
+                )
+    try:
+        columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
+    except (pa.ArrowException, OverflowError) as error:
+        raise InputError(f"{path}: a number after row {first} is too large ({one_line(error)}).") from error
+    return pa.record_batch(columns, schema=schema)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    """Whether Arrow keeps all of a JSON value in that type; on its own it would drop fractions and new keys."""
+    if value is None:
+        return True
+    if isinstance(value, dict):
+        return pa.types.is_struct(kind) and all(
+            kind.get_field_index(name) >= 0 and _fits(inner, kind.field(name).type) for name, inner in value.items()
+        )
+    if isinstance(value, list):
+        return pa.types.is_list(kind) and all(_fits(inner, kind.value_type) for inner in value)
+    return _JSON_TYPES[type(value)](kind)
+
+
+def _without_null(kind: pa.DataType) -> pa.DataType:
+    """A column that begins with nothing but nulls is taken for strings."""
+    if pa.types.is_null(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_without_null(kind.value_type))
+    if pa.types.is_struct(kind):
+        fields = [kind.field(number) for number in range(kind.num_fields)]
+        return pa.struct([(field.name, _without_null(field.type)) for field in fields])
+    return kind
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if isinstance(value, list):
+        return [_without_surrogates(inner) for inner in value]
+    if isinstance(value, dict):
+        return {without_surrogates(name): _without_surrogates(inner) for name, inner in value.items()}
+    return value
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=schema)

@@ -1,0 +1,154 @@
+"""Rows as the bytes of a file: a chunk on its own, and all chunks as one file.
+
+    Format(path, schema)  ->  .encode(batch)          bytes of one chunk
+                          ->  .assemble(file, parts)  the whole file, made from its chunks
+
+    Parquet    one row group for each chunk.
+    CSV, TSV   RFC 4180, quoted only where needed, lines end in LF; null is an empty cell, nested values are
+               JSON text.
+    JSONL      UTF-8; NaN and infinities become null, which is all that JSON has for them.
+
+The way back, from files to rows, is in `files_to_rows`; where bytes go and how they survive a kill, in `writers`.
+"""
+
+import base64
+import gzip
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from labelspace.corpus.documents import one_line
+from labelspace.corpus.files_to_rows import file_kind, listed
+from labelspace.errors import InputError
+
+_MUST_QUOTE = re.compile('["\r\n]')
+
+
+@final
+class Format:
+    """How rows become bytes: one chunk on its own, and all chunks as one file."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._kind, self._packed = file_kind(path)
+        self._schema = schema
+        self._delimiter = "\t" if self._kind == "tsv" else ","
+        self.suffix = f"{self._kind}.gz" if self._packed else self._kind
+        if len(set(schema.names)) < len(schema.names):
+            raise InputError(f"{path}: two columns would share a name: {listed(schema)}; rename one of them.")
+        try:
+            self.encode(pa.RecordBatch.from_pylist([], schema=schema))
+        except pa.ArrowException as error:
+            raise InputError(f"{path}: {self._kind} cannot hold these columns ({one_line(error)}).") from error
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the bytes of one chunk; a chunk of CSV has no header."""
+        if self._kind == "parquet":
+            sink = io.BytesIO()
+            self._write_parquet(sink, [pa.Table.from_batches([batch], self._schema)])
+            return sink.getvalue()
+        if self._kind == "jsonl":
+            columns = [_json_values(column) for column in batch.columns]
+            rows = zip(*columns, strict=True)
+            return self._pack([_json_text(dict(zip(self._schema.names, row, strict=True))) for row in rows])
+        cells = [_csv_cells(column) for column in batch.columns]
+        return self._pack([self._csv_line(row) for row in zip(*cells, strict=True)])
+
+    def assemble(self, file: BinaryIO, parts: Iterator[bytes]) -> None:
+        """Write the whole file from the bytes of its chunks; CSV gets its header here."""
+        if self._kind == "parquet":
+            self._write_parquet(file, (pq.ParquetFile(pa.BufferReader(data)).read() for data in parts))
+            return
+        if self._kind != "jsonl":
+            file.write(self._pack([self._csv_line(self._schema.names)]))
+        for data in parts:  # members of a gzip file simply follow one another
+            file.write(data)
+
+    def _write_parquet(self, sink: BinaryIO, tables: Iterable[pa.Table]) -> None:
+        with pq.ParquetWriter(sink, self._schema) as writer:
+            for table in tables:
+                writer.write_table(table.cast(self._schema), row_group_size=max(1, table.num_rows))
+
+    def _pack(self, lines: list[str]) -> bytes:
+        data = "".join(f"{line}\n" for line in lines).encode()
+        return gzip.compress(data, mtime=0) if self._packed else data
+
+    def _csv_line(self, cells: Sequence[str]) -> str:
+        if len(cells) == 1 and not cells[0]:
+            return '""'  # a blank line would be no row at all
+        quoted = (
+            '"' + cell.replace('"', '""') + '"' if self._delimiter in cell or _MUST_QUOTE.search(cell) else cell
+            for cell in cells
+        )
+        return self._delimiter.join(quoted)
+
+
+def _csv_cells(column: pa.Array) -> list[str]:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        values = column.to_pylist()
+    elif pa.types.is_nested(kind) or isinstance(column, (pa.ExtensionArray, pa.DictionaryArray)) or _is_bytes(kind):
+        values = [
+            value if value is None or isinstance(value, str) else _json_text(value) for value in _json_values(column)
+        ]
+    else:
+        values = _as_strings(column)
+    return ["" if value is None else value for value in values]
+
+
+def _json_values(column: pa.Array) -> list[Any]:
+    """Return the values of a column as JSON has them."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    if pa.types.is_temporal(column.type):
+        return _as_strings(column)
+    if _is_bytes(column.type):
+        return [None if value is None else _plain(value) for value in column.to_pylist()]
+    if pa.types.is_float32(column.type):  # 0.9, not 0.8999999761581421
+        return [None if value is None else float(value) for value in _as_strings(column)]
+    return column.to_pylist()
+
+
+def _as_strings(column: pa.Array) -> list[str | None]:
+    try:
+        return column.cast(pa.string()).to_pylist()
+    except pa.ArrowException:  # durations and other rarities
+        return [None if value is None else str(value) for value in column.to_pylist()]
+
+
+def _json_text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False, default=_plain)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    return value
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
+    return str(value)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)

@@ -1,0 +1,358 @@
+"""`evaluate`: a fitted classifier on labelled documents, with the two untrained baselines beside it.
+
+Documents go through in blocks of 4,096, the window that `predict` encodes together; apart from the documents that the
+caller holds, nothing grows with their number. Documents without a label are not encoded.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import check_choice
+from labelspace.classify import BiEncoderClassifier, ZeroShotClassifier
+from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
+from labelspace.config import ANCHORS
+from labelspace.corpus import DocumentTable, as_documents, as_targets, open_table
+from labelspace.encoders import Encoder
+from labelspace.encoders.encoder import WINDOW
+from labelspace.errors import ConfigError, EncoderError, InputError
+from labelspace.evaluate.metrics import LabelMetrics, Metrics, Tally
+from labelspace.evaluate.provenance import provenance
+from labelspace.evaluate.tables import evaluation_text
+from labelspace.progress import progress_bar
+
+BASELINES = {
+    "untrained: nearest verbalizer": "verbalizer",
+    "untrained: mean of descriptions": "descriptions",
+}
+"""The baselines by name, and what a label is compared by in each."""
+
+Block = tuple[list[str], Sequence[int]]
+Vectors = NDArray[np.float32]
+
+
+class Baseline(NamedTuple):
+    """What the encoder does without any training."""
+
+    name: str
+    """`"untrained: nearest verbalizer"` or `"untrained: mean of descriptions"`."""
+
+    metrics: Metrics | None
+    """None where the untrained encoder could not be opened."""
+
+    note: str
+    """Why not, or what else should be known; mostly empty."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How good a classifier is on some labelled documents. `print` it, or take it apart."""
+
+    model: str
+    """Class of the classifier."""
+
+    space: str
+    """Name of the label space."""
+
+    metrics: Metrics
+    """The numbers of the whole."""
+
+    per_label: tuple[LabelMetrics, ...]
+    """The numbers of each label, in the order of the space."""
+
+    labels: tuple[str, ...]
+    """The label names: rows and columns of `confusion`."""
+
+    confusion: NDArray[np.int64]
+    """[label, label + 1]: rows true, columns predicted, the last column "none of these"."""
+
+    baselines: tuple[Baseline, ...]
+    """The untrained encoder on the same documents; empty where not asked for."""
+
+    provenance: dict[str, Any]
+    """Code, versions, machine, seeds, data; see `provenance`."""
+
+    seconds: float
+    """The classifier's own time, without reading and baselines."""
+
+    documents_per_second: float
+    """Documents that it scored in a second."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON and for `write_result`."""
+        return {
+            "model": self.model,
+            "label_space": self.space,
+            "metrics": self.metrics.to_dict(),
+            "baselines": [
+                {"name": name, "metrics": metrics.to_dict() if metrics else None, "note": note}
+                for name, metrics, note in self.baselines
+            ],
+            "per_label": [vars(row) for row in self.per_label],
+            "labels": list(self.labels),
+            "confusion": self.confusion.tolist(),
+            "seconds": self.seconds,
+            "documents_per_second": self.documents_per_second,
+            "provenance": self.provenance,
+        }
+
+    def to_text(self) -> str:
+        """Return plain-text tables: the whole beside the baselines, each label, and the confusions."""
+        return evaluation_text(self)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def evaluate(
+    model: BiEncoderClassifier, X: Any, y: Any, *, baselines: bool = True, show_progress: bool = False
+) -> Evaluation:
+    """Compare a classifier's predictions with labels, and the untrained encoder's beside them.
+
+    Args:
+        model: a fitted classifier.
+        X: [text] documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, pathlib.Path.
+        y: [text] label names; documents whose label is missing (None, NaN, -1) are left out and counted.
+        baselines: False leaves the untrained baselines out, and with them the second encoding of the documents.
+        show_progress: True shows how far it is.
+
+    Returns:
+        An `Evaluation`. The baselines name a label always; a threshold is the trained model's alone.
+
+    Raises:
+        ConfigError: `model` is no classifier of labelspace.
+        InputError: a document is none, `y` holds an unknown label, no label at all, or another number than `X`.
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> found = evaluate(clf, ["the match", "the vote", "a film"], ["sports", "politics", None])
+        >>> found.metrics.documents, found.metrics.left_out, found.confusion.shape
+        (2, 1, (2, 3))
+        >>> [name for name, _, _ in found.baselines]
+        ['untrained: nearest verbalizer', 'untrained: mean of descriptions']
+    """
+    _check_model(model)
+    documents = as_documents(X)
+    targets = as_targets(y, model.label_space_.names, n_documents=len(documents))
+    if all(target < 0 for target in targets):
+        raise InputError(f"y has no label for any of the {len(targets)} documents; give labelled ones to compare with.")
+    digest = hashlib.sha256()
+    for document, target in zip(documents, targets, strict=True):
+        digest.update(f"{len(document)} {target} {document}".encode())
+    data = {"documents": len(documents), "sha256": digest.hexdigest()}
+    blocks = ((documents[at : at + WINDOW], targets[at : at + WINDOW]) for at in range(0, len(documents), WINDOW))
+    return _evaluate(model, blocks, len(documents), data, baselines=baselines, show_progress=show_progress)
+
+
+def evaluate_table(
+    model: BiEncoderClassifier,
+    source: Any,
+    *,
+    text: str = "text",
+    label: str = "label",
+    baselines: bool = True,
+    show_progress: bool = False,
+) -> Evaluation:
+    """Compare a classifier's predictions with the labels of a table, read as a stream.
+
+    Args:
+        model: a fitted classifier.
+        source: CSV, TSV, JSONL, Parquet (text also .gz), a glob, or a table in memory.
+        text: the column with the documents.
+        label: the column with the label names; rows where it is empty are left out and counted.
+        baselines: False leaves the untrained baselines out.
+        show_progress: True shows how far it is.
+
+    Returns:
+        An `Evaluation`.
+
+    Raises:
+        ConfigError: `model` is no classifier of labelspace.
+        ColumnError: no such column.
+        InputError: unreadable input, a row without a text, an unknown label (before any document is encoded).
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> table = pa.table({"text": ["the match", "the vote"], "label": ["sports", "politics"]})
+        >>> evaluate_table(clf, table, baselines=False).metrics.documents
+        2
+    """
+    _check_model(model)
+    table = open_table(source, text=text, label=label, batch_rows=WINDOW)
+    names = model.label_space_.names
+    rows = _check_labels(table, label, names)
+    blocks = (
+        (table.texts(batch), as_targets(batch.column(label), names, n_documents=batch.num_rows))
+        for batch in table.batches()
+    )
+    return _evaluate(model, blocks, rows, table.fingerprint(), baselines=baselines, show_progress=show_progress)
+
+
+def _check_model(model: BiEncoderClassifier) -> None:
+    if not isinstance(model, BiEncoderClassifier):
+        raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
+    check_is_fitted(model)
+
+
+def _check_labels(table: DocumentTable, label: str, names: Sequence[str]) -> int:
+    """Look at every label before anything is encoded, and count the rows."""
+    rows = labelled = 0
+    for batch in table.batches():
+        values = batch.column(label).to_pylist()
+        try:
+            labelled += sum(target >= 0 for target in as_targets(values, names, n_documents=len(values)))
+        except InputError:
+            for row, value in enumerate(values, rows):
+                _check_label(value, names, f"{table.place(row)}: column {label!r}")
+            raise
+        rows += len(values)
+    if not labelled:
+        raise InputError(
+            f"column {label!r} has no label in any of the {rows} rows; give labelled ones to compare with."
+        )
+    return rows
+
+
+def _check_label(value: Any, names: Sequence[str], where: str) -> None:
+    try:
+        as_targets([value], names, n_documents=1, what=where)
+    except InputError as error:
+        raise InputError(str(error).replace(f"{where}[0]", where, 1)) from None
+
+
+def untrained_encoder(encoder: Encoder) -> Encoder:
+    """Open the encoder that a trained one began as, with the same pooling, prompts and precision.
+
+    Raises:
+        EncoderError: it is not on this machine, or not any more.
+    """
+    return Encoder(
+        encoder.name,
+        pooling=encoder.pooling,
+        text_prompt=encoder.prompts["text"],
+        label_prompt=encoder.prompts["label"],
+        **encoder.config.to_dict(),
+    )
+
+
+def _evaluate(
+    model: BiEncoderClassifier,
+    blocks: Iterable[Block],
+    rows: int,
+    data: dict[str, Any],
+    *,
+    baselines: bool,
+    show_progress: bool,
+) -> Evaluation:
+    check_choice("anchor", model.anchor, ANCHORS)
+    space = model.label_space_
+    tally = Tally(space.names)
+    untrained = _Untrained(model) if baselines else None
+    seconds, done = 0.0, 0
+    with progress_bar("evaluating", show=show_progress) as report:
+        for texts, targets in blocks:
+            known = [row for row, target in enumerate(targets) if target >= 0]
+            documents, own = [texts[row] for row in known], [targets[row] for row in known]
+            tally.left_out += len(texts) - len(known)
+            started = time.perf_counter()
+            scores, vectors = _scores(model, documents)
+            seconds += time.perf_counter() - started
+            _count(tally, model, own, scores)
+            if untrained is not None:
+                untrained.add(documents, own, vectors)
+            done += len(texts)
+            report(done, rows)
+    metrics = tally.metrics()
+    return Evaluation(
+        model=type(model).__name__,
+        space=space.name,
+        metrics=metrics,
+        per_label=tally.per_label(),
+        labels=space.names,
+        confusion=tally.confusion,
+        baselines=untrained.results(tally.left_out) if untrained is not None else (),
+        provenance=_provenance(model, data),
+        seconds=seconds,
+        documents_per_second=metrics.documents / max(seconds, 1e-9),
+    )
+
+
+def _scores(model: BiEncoderClassifier, documents: list[str]) -> tuple[Vectors, Vectors | None]:
+    """Return the model's scores; and the documents' vectors, where those of the untrained encoder are the same."""
+    if not isinstance(model, ZeroShotClassifier):
+        return model.scores(documents, model.label_space_), None
+    vectors = model.encoder_.encode(documents)
+    return cosines(vectors, anchor_matrix(model.label_vectors_, model.label_space_, model.anchor)), vectors
+
+
+def _count(tally: Tally, model: BiEncoderClassifier, own: list[int], scores: Vectors, *, always: bool = False) -> None:
+    best = scores.argmax(axis=1)
+    confidence = model._probabilities(scores)[np.arange(len(scores)), best]
+    if not always:
+        answered = np.array([name is not None for name in model._names(scores)], dtype=bool)
+        best = np.where(answered, best, -1)
+    tally.add(own, best, confidence)
+
+
+@final
+class _Untrained:
+    """Both baselines, from one encoding of each document."""
+
+    def __init__(self, model: BiEncoderClassifier) -> None:
+        self._model, space = model, model.label_space_
+        shared = isinstance(model, ZeroShotClassifier)
+        self._encoder, self._reason = None, ""
+        try:
+            self._encoder = model.encoder_ if shared else untrained_encoder(model.encoder_)
+        except EncoderError as error:
+            self._reason = f"the untrained encoder cannot be opened: {error}"
+            return
+        vectors = model.label_vectors_ if shared else encode_labels(self._encoder, space)
+        self._anchors = {name: anchor_matrix(vectors, space, kind) for name, kind in BASELINES.items()}
+        self._tallies = {name: Tally(space.names) for name in BASELINES}
+
+    def add(self, documents: list[str], own: list[int], vectors: Vectors | None) -> None:
+        """Count some documents; `vectors` are theirs, where they are known."""
+        if self._encoder is None:
+            return
+        if vectors is None:
+            vectors = self._encoder.encode(documents)
+        for name, anchors in self._anchors.items():
+            _count(self._tallies[name], self._model, own, cosines(vectors, anchors), always=True)
+
+    def results(self, left_out: int) -> tuple[Baseline, ...]:
+        """Return both, or why there are none."""
+        if self._encoder is None:
+            return tuple(Baseline(name, None, self._reason) for name in BASELINES)
+        for tally in self._tallies.values():
+            tally.left_out = left_out
+        return tuple(
+            Baseline(name, self._tallies[name].metrics(), self._note(kind)) for name, kind in BASELINES.items()
+        )
+
+    def _note(self, kind: str) -> str:
+        labels = self._model.label_space_.labels
+        bare = sum(not label.descriptions for label in labels)
+        if kind != "descriptions" or not bare:
+            return ""
+        return f"{bare} of {len(labels)} labels have no description; their verbalizer stands for them"
+
+
+def _provenance(model: BiEncoderClassifier, data: dict[str, Any]) -> dict[str, Any]:
+    fit_result = getattr(model, "fit_result_", None)
+    fit = fit_result.to_dict() if fit_result is not None else {}
+    pool = {"source": fit["pool"], "documents": fit["pool_documents"]} if fit.get("pool") else None
+    found = provenance(
+        seeds=fit.get("seed"), data={"evaluated": data, "unlabelled_pool": pool}, dtype=model.encoder_.dtype
+    )
+    return {**found, "encoder": model.encoder_.describe()}

@@ -1,0 +1,135 @@
+"""An evaluation as plain text: the whole beside the baselines, each label, the confusions."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
+
+if TYPE_CHECKING:
+    from labelspace.evaluate.evaluation import Evaluation
+
+MATRIX_LABELS = 12
+"""Up to so many labels the confusion matrix is shown whole; beyond it would not fit a screen."""
+
+CONFUSIONS = 20
+"""How many of the most frequent confusions are listed then."""
+
+NAME_WIDTH = 48
+
+
+def evaluation_text(found: "Evaluation") -> str:
+    """Return the report of an evaluation; see `Evaluation.to_text`."""
+    parts = [_headline(found), _summary(found), _labels(found.per_label)]
+    if len(found.labels) <= MATRIX_LABELS:
+        parts.append(_matrix(found.confusion, found.labels))
+    else:
+        parts.append(_confusions(found.confusion, found.labels))
+    parts.append(_origin(found))
+    return "\n\n".join(parts)
+
+
+def most_frequent_confusions(
+    confusion: NDArray[np.int64], labels: Sequence[str], most: int = CONFUSIONS
+) -> list[tuple[str, str, int]]:
+    """Return (true, predicted, documents) of the largest cells off the diagonal, largest first.
+
+    Args:
+        confusion: [label, label + 1], the last column "none of these".
+        labels: the label names.
+        most: how many to return.
+
+    Example:
+        >>> most_frequent_confusions(np.array([[5, 2, 0], [0, 3, 4]]), ["sports", "world"])
+        [('world', 'none of these', 4), ('sports', 'world', 2)]
+    """
+    wrong = confusion.copy()
+    np.fill_diagonal(wrong, 0)
+    columns = [*labels, NONE_OF_THESE]
+    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+    cells = (np.unravel_index(place, wrong.shape) for place in order)
+    return [(labels[row], columns[column], int(wrong[row, column])) for row, column in cells if wrong[row, column]]
+
+
+def _headline(found: "Evaluation") -> str:
+    metrics = found.metrics
+    left_out = f"; {metrics.left_out:,} without a label left out" if metrics.left_out else ""
+    return f"{found.space}: {metrics.documents:,} labelled documents, {len(found.labels)} labels{left_out}"
+
+
+def _summary(found: "Evaluation") -> str:
+    rows = [["", "macro-F1", "accuracy", "precision", "recall", "coverage", "on covered", "ECE"]]
+    rows.append([found.model, *_numbers(found.metrics)])
+    for name, metrics, _ in found.baselines:
+        rows.append([name, *(_numbers(metrics) if metrics else ["-"] * 7)])
+    # One line for a reason that both share.
+    notes = dict.fromkeys(note for _, _, note in found.baselines if note)
+    return "\n".join([_table(rows), *(f"note: {note}" for note in notes)])
+
+
+def _numbers(metrics: Metrics) -> list[str]:
+    values = (
+        metrics.macro_f1,
+        metrics.accuracy,
+        metrics.macro_precision,
+        metrics.macro_recall,
+        metrics.coverage,
+        metrics.accuracy_on_covered,
+        metrics.expected_calibration_error,
+    )
+    return ["-" if value is None else f"{value:.3f}" for value in values]
+
+
+def _labels(per_label: Sequence[LabelMetrics]) -> str:
+    rows = [["label", "precision", "recall", "F1", "documents", "predicted"]]
+    for row in per_label:
+        shares = (f"{value:.3f}" for value in (row.precision, row.recall, row.f1))
+        rows.append([_short(row.label), *shares, f"{row.support:,}", f"{row.predicted:,}"])
+    return _table(rows)
+
+
+def _matrix(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
+    # Columns go by number, so that long names cost no width; "none of these" only where it happened.
+    abstained = bool(confusion[:, -1].any())
+    shown = confusion if abstained else confusion[:, :-1]
+    width = len(str(len(labels)))
+    head = ["true \\ predicted", *(str(number) for number in range(1, len(labels) + 1))]
+    rows = [[*head, NONE_OF_THESE] if abstained else head]
+    for number, (name, counts) in enumerate(zip(labels, shown, strict=True), 1):
+        rows.append([f"{number:>{width}} {_short(name)}", *(f"{count:,}" if count else "." for count in counts)])
+    return _table(rows)
+
+
+def _confusions(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
+    found = most_frequent_confusions(confusion, labels)
+    if not found:
+        return "no document was confused"
+    lines = [f"{true} -> {predicted}: {count:,}" for true, predicted, count in found]
+    return "\n".join(["most frequent confusions, true -> predicted: documents", *lines])
+
+
+def _origin(found: "Evaluation") -> str:
+    origin: dict[str, Any] = found.provenance
+    hardware = origin["hardware"]
+    commit = f" ({origin['commit']})" if origin["commit"] else ""
+    return (
+        f"{found.seconds:,.1f} s, {found.documents_per_second:,.0f} documents/s in {hardware['dtype']} on "
+        f"{hardware['accelerator'] or hardware['processor']}, {hardware['torch_threads']} threads\n"
+        f"labelspace {origin['labelspace']}{commit}, {origin['date']}"
+    )
+
+
+def _table(rows: list[list[str]]) -> str:
+    """First column to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        numbers = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        lines.append("  ".join([row[0].ljust(widths[0]), *numbers]).rstrip())
+    return "\n".join(lines)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 3] + "..."

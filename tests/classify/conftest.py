@@ -1,0 +1,62 @@
+"""What the tests of the classifiers share: a label space of three, documents, and fitted models."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
+from labelspace.encoders import Encoder
+
+SPACE = {
+    "name": "desk",
+    "template": "This text is about {label}.",
+    "labels": [
+        {"name": "sports", "descriptions": ["Results of matches and games.", "Players, teams and a coach who leaves."]},
+        {"name": "money", "phrase": "banks and money", "descriptions": ["Banks, markets and prices."]},
+        {"name": "world", "verbalizer": "War, peace and elections.", "descriptions": []},
+    ],
+}
+
+TEXTS = [
+    "the team won the match in the last minute",
+    "the bank said that prices will rise next year",
+    "the minister asked the court for time",
+    "police said nothing",
+    "my card is not working and I want my money back now please",
+    "Müller 北京 ☃",
+]
+
+METHODS = ("description", "zero-shot")
+
+
+@pytest.fixture
+def space() -> LabelSpace:
+    """Labels with two, one and no description."""
+    return LabelSpace.from_dict(SPACE)
+
+
+@pytest.fixture(scope="session")
+def encoders(tiny_encoder_folder: Path) -> dict[str, Encoder]:
+    """The tiny BERT in each format; not to be changed."""
+    return {dtype: Encoder(tiny_encoder_folder, dtype=dtype, device="cpu") for dtype in ("float32", "bfloat16")}
+
+
+@pytest.fixture
+def make(encoders: dict[str, Encoder], space: LabelSpace) -> Callable[..., Any]:
+    """Make a classifier, not fitted, of a method and a format."""
+
+    def made(method: str = "description", dtype: str = "float32", labels: Any = None, **options: Any) -> Any:
+        labels = space if labels is None else labels
+        if method == "zero-shot":
+            return ZeroShotClassifier(labels, encoders[dtype], **options)
+        return DescriptionClassifier(labels, encoders[dtype], **{"max_steps": 6, "learning_rate": 1e-3, **options})
+
+    return made
+
+
+@pytest.fixture
+def fitted(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Make and fit a classifier."""
+    return lambda *args, **options: make(*args, **options).fit()

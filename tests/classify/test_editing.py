@@ -1,0 +1,138 @@
+"""Labels added, renamed and removed on a fitted model leave the others' scores alone, and say when to retrain."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from classify.conftest import METHODS, TEXTS
+from labelspace import Label, LabelSpace
+from labelspace.errors import LabelFileError
+
+Maker = Callable[..., Any]
+
+each_method = pytest.mark.parametrize("method", METHODS)
+each_dtype = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+FILM = {"name": "film", "descriptions": ["A film, and how great it is."]}
+
+
+@each_method
+@each_dtype
+def test_a_label_added_changes_no_other_score(method: str, dtype: str, fitted: Maker):
+    clf = fitted(method, dtype)
+    before = clf.decision_function(TEXTS)
+    clf.add_label(FILM)
+    after = clf.decision_function(TEXTS)
+    assert (after[:, :3] == before).all()
+    assert list(clf.classes_) == list(clf.label_space_.names) == ["sports", "money", "world", "film"]
+    assert clf.predict(["film film film"]).shape == (1,)
+
+
+@each_method
+def test_an_added_label_scores_as_if_it_had_been_there_from_the_start(method: str, fitted: Maker):
+    clf = fitted(method)
+    clf.add_label(Label(FILM["name"], descriptions=FILM["descriptions"]))
+    assert (clf.decision_function(TEXTS) == clf.scores(TEXTS, LabelSpace(clf.label_space_, name="anew"))).all()
+
+
+@each_method
+@each_dtype
+def test_a_label_removed_changes_no_other_score(method: str, dtype: str, fitted: Maker):
+    clf = fitted(method, dtype)
+    before = clf.decision_function(TEXTS)
+    change = clf.remove_label("money")
+    assert (clf.decision_function(TEXTS) == before[:, [0, 2]]).all()
+    assert list(clf.classes_) == ["sports", "world"]
+    assert not change.retrain
+
+
+@each_method
+@each_dtype
+def test_a_label_renamed_changes_no_score_at_all(method: str, dtype: str, fitted: Maker):
+    clf = fitted(method, dtype)
+    before = clf.decision_function(TEXTS)
+    change = clf.rename_label("sports", "Sport & Games")
+    assert (clf.decision_function(TEXTS) == before).all()
+    assert list(clf.classes_) == ["Sport & Games", "money", "world"]
+    assert not change.retrain
+    # Also where the vectors are made anew from the texts.
+    assert (clf.scores(TEXTS, LabelSpace(clf.label_space_, template="{label}")) != before).any()
+    fresh = LabelSpace(clf.label_space_, name="anew", template=clf.label_space_.template)
+    assert (clf.scores(TEXTS, fresh) == before).all()
+
+
+def test_the_next_fit_knows_of_the_edits(fitted: Maker):
+    clf = fitted("zero-shot")
+    clf.add_label(FILM)
+    clf.remove_label("money")
+    assert list(clf.fit().classes_) == ["sports", "world", "film"]
+    assert clf.get_params()["labels"].names == ("sports", "world", "film")
+
+
+def test_the_callers_label_space_is_not_edited(fitted: Maker, space: LabelSpace):
+    clf = fitted("zero-shot", labels=space)
+    clf.add_label(FILM)
+    assert space.names == ("sports", "money", "world")
+
+
+# ---- advice
+
+
+def test_a_label_in_a_place_of_its_own_needs_no_retraining(fitted: Maker):
+    clf = fitted("zero-shot", anchor="descriptions")
+    change = clf.add_label({"name": "film", "descriptions": ["☃ 北京 zyxw qqq jj xx 77 88"]})
+    assert not change.retrain, change.reason
+    assert str(change) == f"no retraining needed: {change.reason}"
+
+
+def test_a_label_that_draws_descriptions_away_is_said_to(fitted: Maker):
+    """It is the very text of another label's description, and that label's anchor is a mean of two."""
+    clf = fitted("zero-shot", anchor="descriptions")
+    change = clf.add_label({"name": "games", "descriptions": ["Results of matches and games."]})
+    assert change.retrain
+    assert "draws 1 descriptions away" in change.reason
+    assert str(change).startswith("retraining is advised: ")
+
+
+def test_a_label_whose_descriptions_lie_elsewhere_is_said_to(fitted: Maker):
+    """Its anchor is its verbalizer; its description is the exact verbalizer of another label."""
+    clf = fitted("zero-shot", anchor="verbalizer")
+    change = clf.add_label(
+        {"name": "odd", "verbalizer": "☃ 北京 zyxw", "descriptions": ["War, peace and elections."]},
+    )
+    assert change.retrain
+    assert change.reason.startswith("1 of the 1 descriptions of 'odd' lie nearer to another label")
+
+
+def test_a_label_without_description_cannot_be_checked(fitted: Maker):
+    change = fitted("zero-shot").add_label({"name": "film"})
+    assert change.retrain
+    assert "has no description" in change.reason
+
+
+# ---- refusals
+
+
+def test_a_refused_edit_changes_nothing(fitted: Maker):
+    clf = fitted("zero-shot")
+    before = clf.decision_function(TEXTS)
+    for edit, message in (
+        (lambda: clf.add_label({"name": "money"}), "used twice"),
+        (lambda: clf.add_label({"name": "film", "desciptions": ["x"]}), "descriptions"),
+        (lambda: clf.add_label({"descriptions": ["x"]}), "name"),
+        (lambda: clf.rename_label("sprots", "x"), "Did you mean 'sports'"),
+        (lambda: clf.rename_label("sports", "money"), "another label is called"),
+        (lambda: clf.remove_label("film"), "has no label .*'film'"),
+    ):
+        with pytest.raises(LabelFileError, match=message):
+            edit()
+    assert list(clf.classes_) == ["sports", "money", "world"]
+    assert (clf.decision_function(TEXTS) == before).all()
+
+
+def test_the_last_but_one_label_cannot_go(fitted: Maker):
+    clf = fitted("zero-shot")
+    clf.remove_label("money")
+    with pytest.raises(LabelFileError):
+        clf.remove_label("world")
+    assert list(clf.classes_) == ["sports", "world"]

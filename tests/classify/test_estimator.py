@@ -1,0 +1,375 @@
+"""The law of scikit-learn: init stores, fit checks and returns self, a second fit forgets the first, clone works."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import Tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from classify.conftest import METHODS, TEXTS
+from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
+from labelspace.config import SearchConfig, TrainingConfig
+from labelspace.encoders import DEFAULT_ENCODER, Encoder
+from labelspace.errors import ConfigError, InputError, LabelFileError
+
+Maker = Callable[..., Any]
+
+TINY = str(Path(__file__).parents[1] / "data" / "tiny-bert")
+each_method = pytest.mark.parametrize("method", METHODS)
+each_class = pytest.mark.parametrize("cls", [ZeroShotClassifier, DescriptionClassifier])
+Y = ["sports", "money", "world", "world", "money", "sports"]
+
+
+def weights_of(encoder: Encoder) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
+
+
+# ---- scikit-learn's own checks
+#
+# They feed tables of numbers, and whole numbers as labels. The tag says truthfully that X is documents, for which
+# scikit-learn makes one check; a subclass that says otherwise runs them all, and these cannot hold:
+
+NUMBERS = "its X is a table of numbers; ours is documents"
+CLASSES = "its y is not made of the label space's names"
+CANNOT_HOLD = {
+    "check_fit_score_takes_y": CLASSES,
+    "check_estimators_overwrite_params": CLASSES,
+    "check_estimators_fit_returns_self": CLASSES,
+    "check_readonly_memmap_input": CLASSES,
+    "check_n_features_in_after_fitting": CLASSES,
+    "check_positive_only_tag_during_fit": CLASSES,
+    "check_estimators_dtypes": CLASSES,
+    "check_dtype_object": CLASSES,
+    "check_pipeline_consistency": CLASSES,
+    "check_estimators_pickle": CLASSES,
+    "check_classifiers_one_label": CLASSES,
+    "check_classifiers_classes": CLASSES,
+    "check_classifiers_train": CLASSES,
+    "check_supervised_y_2d": CLASSES,
+    "check_supervised_y_no_nan": "a missing label is an unlabelled document here; it asks for another message",
+    "check_classifiers_regression_target": "an unknown label is named as such; it asks for another message",
+    "check_decision_proba_consistency": CLASSES,
+    "check_fit_idempotent": CLASSES,
+    "check_fit_check_is_fitted": CLASSES,
+    "check_n_features_in": CLASSES,
+    "check_dont_overwrite_attributes": NUMBERS,
+    "check_dont_overwrite_parameters": NUMBERS,
+    "check_complex_data": NUMBERS,
+    "check_estimators_empty_data_messages": "without a document fit still knows the labels",
+    "check_estimators_nan_inf": NUMBERS,
+    "check_estimator_sparse_array": NUMBERS,
+    "check_estimator_sparse_matrix": NUMBERS,
+    "check_f_contiguous_array_estimator": NUMBERS,
+    "check_classifier_data_not_an_array": NUMBERS,
+    "check_methods_sample_order_invariance": NUMBERS,
+    "check_methods_subset_invariance": NUMBERS,
+    "check_fit2d_1sample": NUMBERS,
+    "check_fit2d_1feature": NUMBERS,
+    "check_dict_unchanged": NUMBERS,
+    "check_fit2d_predict1d": NUMBERS,
+}
+
+
+class _OnTables(ZeroShotClassifier):  # type: ignore[misc]
+    """Says that it takes tables, so that scikit-learn runs all of its checks."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        return tags
+
+
+class _TrainedOnTables(DescriptionClassifier):  # type: ignore[misc]
+    """The same for the classifier that trains."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        return tags
+
+
+def cannot_hold(estimator: BaseEstimator) -> dict[str, str]:
+    return CANNOT_HOLD
+
+
+@parametrize_with_checks(
+    [_OnTables(["a", "b"], TINY), _TrainedOnTables(["a", "b"], TINY, max_steps=1)],
+    expected_failed_checks=cannot_hold,
+    xfail_strict=True,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]):
+    check(estimator)
+
+
+# ---- the important ones, on documents
+
+
+@each_class
+def test_init_stores_what_it_is_given_and_does_nothing_else(cls: type):
+    """Sentinels that would break at any touch."""
+    names = [name for name in inspect.signature(cls).parameters if name != "self"]
+    sentinels = {name: object() for name in names}
+    made = cls(**sentinels)
+    assert vars(made) == sentinels
+    assert all(getattr(made, name) is sentinel for name, sentinel in sentinels.items())
+
+
+@each_class
+def test_the_tags_say_that_x_is_documents_and_y_may_be_left_out(cls: type):
+    tags = cls(["a", "b"]).__sklearn_tags__()
+    assert (tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.input_tags.string) == (False, True, True)
+    assert tags.target_tags.required is False
+    assert tags.estimator_type == "classifier"
+
+
+def test_the_defaults_of_the_estimator_are_those_of_the_configurations():
+    parameters = inspect.signature(DescriptionClassifier).parameters
+    for name, field in TrainingConfig.__dataclass_fields__.items():
+        assert parameters[name].default == field.default, name
+    assert DescriptionClassifier(["a", "b"]).training_config() == TrainingConfig()
+    assert parameters["search"].default is None
+    shared = inspect.signature(ZeroShotClassifier).parameters
+    for name in ("encoder", "anchor", "temperature", "threshold"):
+        assert shared[name].default == parameters[name].default, name
+    assert shared["encoder"].default == DEFAULT_ENCODER
+
+
+@each_method
+def test_fit_returns_self_and_learns_names_that_end_in_an_underscore(method: str, make: Maker):
+    clf = make(method)
+    before = set(vars(clf))
+    assert clf.fit() is clf
+    learnt = set(vars(clf)) - before
+    assert learnt == {"encoder_", "label_space_", "label_vectors_", "classes_"} | (
+        {"fit_result_"} if method == "description" else set()
+    )
+
+
+@each_method
+def test_fit_changes_no_parameter(method: str, make: Maker):
+    clf = make(method)
+    before = clf.get_params()
+    clf.fit(TEXTS, Y)
+    after = clf.get_params()
+    assert before.keys() == after.keys()
+    assert all(after[name] is before[name] for name in before)
+
+
+def test_a_second_fit_forgets_the_first(make: Maker, space: LabelSpace):
+    """The second starts from the given encoder again, and knows nothing of the first's labels."""
+    other = LabelSpace.from_names(["film", "food"])
+    clf = make(labels=space).fit()
+    clf.set_params(labels=other).fit()
+    fresh = make(labels=other).fit()
+    assert list(clf.classes_) == ["film", "food"]
+    assert set(clf.label_vectors_) == {"film", "food"}
+    assert (clf.decision_function(TEXTS) == fresh.decision_function(TEXTS)).all()
+    assert clf.fit_result_.curve.losses == fresh.fit_result_.curve.losses
+
+
+@each_method
+def test_fitting_twice_gives_the_same_bits(method: str, make: Maker):
+    clf = make(method)
+    first = clf.fit().decision_function(TEXTS)
+    assert (clf.fit().decision_function(TEXTS) == first).all()
+
+
+def test_fit_leaves_the_callers_encoder_alone_and_moves_its_own(make: Maker, encoders: dict[str, Encoder]):
+    before = weights_of(encoders["float32"])
+    clf = make(learning_rate=1e-2).fit()
+    after = weights_of(encoders["float32"])
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert clf.encoder is encoders["float32"]
+    trained = weights_of(clf.encoder_)
+    assert not all(torch.equal(before[name], trained[name]) for name in before)
+
+
+@each_method
+def test_predicting_changes_nothing_that_is_stored(method: str, fitted: Maker):
+    clf = fitted(method)
+    before = {name: id(value) for name, value in vars(clf).items()}
+    first = clf.decision_function(TEXTS)
+    for ask in (clf.predict, clf.predict_proba, clf.decision_function):
+        ask(TEXTS)
+    assert {name: id(value) for name, value in vars(clf).items()} == before
+    assert (clf.decision_function(TEXTS) == first).all()
+
+
+@each_method
+def test_a_clone_is_unfitted_and_fits_to_the_same_bits(method: str, fitted: Maker):
+    clf = fitted(method, threshold=0.1)
+    twin = clone(clf)
+    assert not hasattr(twin, "classes_")
+    assert twin.get_params().keys() == clf.get_params().keys()
+    assert (twin.threshold, twin.labels) == (0.1, clf.labels)
+    assert (twin.fit().decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+
+
+def test_set_params_reaches_the_next_fit(make: Maker):
+    clf = make().fit()
+    clf.set_params(max_steps=2, temperature=0.5).fit()
+    assert clf.fit_result_.curve.steps == 2
+    with pytest.raises(ValueError, match="Invalid parameter 'max_step'"):
+        clf.set_params(max_step=2)
+
+
+@each_method
+def test_order_and_company_of_documents_change_no_answer(method: str, fitted: Maker):
+    """In float32; in bfloat16 a vector may move with its batch, as the Encoder says."""
+    clf = fitted(method)
+    whole = clf.decision_function(TEXTS)
+    assert np.abs(clf.decision_function(TEXTS[::-1]) - whole[::-1]).max() < 1e-6
+    assert np.abs(np.concatenate([clf.decision_function([text]) for text in TEXTS]) - whole).max() < 1e-6
+
+
+# ---- company
+
+
+class Lowercase(TransformerMixin, BaseEstimator):
+    """A step before the classifier."""
+
+    def fit(self, X: Any, y: Any = None) -> "Lowercase":
+        return self
+
+    def transform(self, X: list[str]) -> list[str]:
+        return [text.lower() for text in X]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+@each_method
+def test_a_pipeline_fits_and_predicts(method: str, make: Maker):
+    pipeline = make_pipeline(Lowercase(), make(method)).fit(TEXTS)
+    lowered = [text.lower() for text in TEXTS]
+    assert list(pipeline.predict([text.upper() for text in TEXTS])) == list(pipeline[-1].predict(lowered))
+
+
+@each_method
+def test_cross_validation_scores_names(method: str, make: Maker):
+    scores = cross_val_score(make(method), TEXTS, Y, cv=2)
+    assert scores.shape == (2,)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    clf = make(method).fit()
+    y = clf.predict(TEXTS)
+    assert clf.score(TEXTS, y) == 1.0
+
+
+def test_a_grid_search_over_anchor_and_temperature_finds_its_best(make: Maker):
+    grid = {"anchor": ["verbalizer", "descriptions", "both"], "temperature": [0.05, 0.5]}
+    search = GridSearchCV(make("zero-shot"), grid, cv=2, error_score="raise").fit(TEXTS, Y)
+    assert search.best_params_.keys() == grid.keys()
+    assert search.cv_results_["mean_test_score"].shape == (6,)
+    assert list(search.predict(TEXTS)) == list(search.best_estimator_.predict(TEXTS))
+    assert list(search.classes_) == ["sports", "money", "world"]
+
+
+# ---- y
+
+
+@each_method
+def test_an_unknown_name_in_y_is_refused_before_any_work(method: str, make: Maker, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Encoder, "copy", lambda self: pytest.fail("work began"))
+    with pytest.raises(InputError, match=r"y\[1\] is 'sprots', which is no label\. Did you mean 'sports'\?"):
+        make(method).fit(TEXTS[:2], ["money", "sprots"])
+
+
+@each_method
+def test_y_of_another_length_is_refused(method: str, make: Maker):
+    with pytest.raises(InputError, match=r"one label for each of the 6 documents\. Got 2"):
+        make(method).fit(TEXTS, Y[:2])
+
+
+@each_method
+@pytest.mark.parametrize("X", [iter(TEXTS), "pool.csv", Path("pool.csv")])
+def test_y_beside_documents_that_cannot_be_counted_is_refused(method: str, X: Any, make: Maker):
+    with pytest.raises(InputError, match="y goes with documents in memory"):
+        make(method).fit(X, Y)
+
+
+@each_method
+def test_unlabelled_rows_are_welcome(method: str, make: Maker):
+    make(method).fit(TEXTS, ["sports", None, -1, "", np.nan, "world"])
+
+
+def test_labels_in_y_teach_nothing(make: Maker):
+    one, other = make().fit(TEXTS, Y), make().fit(TEXTS, Y[::-1])
+    assert (one.decision_function(TEXTS) == other.decision_function(TEXTS)).all()
+
+
+# ---- parameters
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"anchor": "mean"}, "anchor must be one of 'verbalizer', 'descriptions', 'both'"),
+        ({"temperature": 0}, "temperature must be a number above 0"),
+        ({"threshold": 2}, "threshold must be a number at least -1 and at most 1"),
+        ({"max_steps": 0}, "max_steps must be a whole number at least 1"),
+        ({"learning_rate": "best"}, "learning_rate must be one of 'uniformity', 'base'"),
+        ({"objective": "cols"}, "objective must be one of"),
+        ({"search": {"steps": 3}}, "search must be a SearchConfig or None. Got dict"),
+        ({"lora_rank": 4, "freeze_layers": 1}, "lora_rank and freeze_layers exclude each other"),
+        ({"dropout": "yes"}, "dropout must be one of"),
+        ({"labels": 3}, "labels must be a LabelSpace"),
+        ({"encoder": 3}, "encoder must be a name, a folder or an Encoder. Got int"),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any], message: str, make: Maker):
+    clf = make()
+    clf.set_params(**options)
+    with pytest.raises(ConfigError, match=message) as error:
+        clf.fit()
+    assert "\n" not in str(error.value)
+    assert not hasattr(clf, "classes_")
+
+
+def test_labels_come_as_names_dictionary_file_or_labels(make: Maker, space: LabelSpace, tmp_path: Path):
+    space.to_file(tmp_path / "labels.yaml")
+    for labels in (space, space.to_dict(), tmp_path / "labels.yaml", str(tmp_path / "labels.yaml")):
+        assert make("zero-shot", labels=labels).fit().label_space_ == space
+    assert list(make("zero-shot", labels=list(space.labels)).fit().classes_) == list(space.names)
+    assert list(make("zero-shot", labels=["a", "b"]).fit().classes_) == ["a", "b"]
+    with pytest.raises(LabelFileError, match="used twice"):
+        make("zero-shot", labels=["a", "a"]).fit()
+
+
+def test_the_encoder_comes_as_folder_too(make: Maker):
+    by_object, by_folder = make("zero-shot"), make("zero-shot")
+    by_folder.set_params(encoder=Path(TINY))
+    assert np.abs(by_folder.fit().decision_function(TEXTS) - by_object.fit().decision_function(TEXTS)).max() < 2e-2
+
+
+# ---- the pool
+
+
+def test_documents_given_to_fit_choose_the_rate_and_their_source_is_kept(make: Maker, tmp_path: Path):
+    search = SearchConfig(rates=(1e-4, 1e-3), steps=4)
+    clf = make(learning_rate="uniformity", search=search).fit(TEXTS)
+    assert clf.fit_result_.rate.reason == "uniformity"
+    assert clf.fit_result_.rate.learning_rate in search.rates
+    assert clf.fit_result_.pool == "list in memory (6 documents)"
+    pool = tmp_path / "pool.csv"
+    pool.write_text("text\n" + "\n".join(TEXTS) + "\n", encoding="utf-8")
+    from_file = make(learning_rate="uniformity", search=search).fit(pool)
+    assert from_file.fit_result_.pool == "pool.csv (6 rows)"
+    assert from_file.fit_result_.rate.trials == clf.fit_result_.rate.trials
+
+
+def test_a_fit_without_documents_takes_the_base_rate(make: Maker):
+    assert make(learning_rate="uniformity").fit().fit_result_.rate.reason == "no pool"
+
+
+def test_no_more_documents_are_held_than_the_search_reads(make: Maker):
+    clf = make(search=SearchConfig(documents=4)).fit(TEXTS)
+    assert clf.fit_result_.pool_documents == 4

@@ -1,0 +1,265 @@
+"""predict, predict_proba, decision_function and explain tell one story, and no label listens to another."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from classify.conftest import METHODS, TEXTS
+from labelspace import LabelSpace
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+
+Maker = Callable[..., Any]
+
+each_method = pytest.mark.parametrize("method", METHODS)
+each_dtype = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+each_anchor = pytest.mark.parametrize("anchor", ["verbalizer", "descriptions", "both"])
+
+
+# ---- one story
+
+
+@each_method
+def test_predict_is_the_argmax_of_scores_and_of_probabilities(method: str, fitted: Maker):
+    clf = fitted(method, anchor="verbalizer")
+    texts = [*TEXTS, *clf.label_space_.verbalizers]
+    names, scores, probabilities = clf.predict(texts), clf.decision_function(texts), clf.predict_proba(texts)
+    assert scores.shape == probabilities.shape == (len(texts), 3)
+    assert list(names) == [clf.classes_[row] for row in scores.argmax(axis=1)]
+    assert list(names) == [clf.classes_[row] for row in probabilities.argmax(axis=1)]
+    assert len(set(names)) > 1  # a constant answer would agree with itself
+
+
+near_ties = st.integers(-(2**24), 2**24).flatmap(
+    lambda center: st.lists(st.integers(center - 2, center + 2), min_size=3, max_size=3)
+)
+
+
+@given(st.lists(near_ties, min_size=1, max_size=6), st.sampled_from([1e-4, 0.07, 1.0, 100.0]))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_all_agree_on_any_scores_also_where_they_differ_in_the_last_bit(
+    make: Maker, rows: list[list[int]], temperature: float
+):
+    """Scores as float32 holds them next to 1: multiples of 2**-24, a few bits apart."""
+    clf = make("zero-shot", temperature=temperature)
+    clf.classes_ = np.array(["a", "b", "c"], dtype=object)
+    scores = (np.array(rows, dtype=np.float64) / 2**24).clip(-1, 1).astype(np.float32)
+    probabilities = clf._probabilities(scores)
+    assert np.abs(probabilities.sum(axis=1) - 1).max() < 1e-12
+    assert (probabilities >= 0).all()
+    assert list(clf._names(scores)) == list(clf.classes_[probabilities.argmax(axis=1)])
+
+
+@each_method
+def test_probabilities_are_the_softmax_of_the_scores_over_the_temperature(method: str, fitted: Maker):
+    clf = fitted(method, temperature=0.2)
+    for row, probabilities in zip(clf.decision_function(TEXTS).tolist(), clf.predict_proba(TEXTS), strict=True):
+        powers = [np.exp(score / 0.2) for score in row]
+        assert probabilities == pytest.approx([power / sum(powers) for power in powers], rel=1e-9)
+
+
+def test_the_first_of_equal_labels_wins_everywhere(fitted: Maker):
+    twins = LabelSpace.from_dict(
+        {"labels": [{"name": "one", "verbalizer": "A game."}, {"name": "two", "verbalizer": "A game."}]}
+    )
+    clf = fitted("zero-shot", labels=twins)
+    assert (clf.decision_function(TEXTS)[:, 0] == clf.decision_function(TEXTS)[:, 1]).all()
+    assert set(clf.predict(TEXTS)) == {"one"}
+    assert clf.explain(TEXTS[0]).label == "one"
+
+
+def test_scores_are_cosines_with_the_anchor(fitted: Maker, encoders: dict[str, Encoder], space: LabelSpace):
+    encoder = encoders["float32"]
+    texts = encoder.encode(TEXTS).astype(np.float64)
+
+    def unit(vector: np.ndarray) -> np.ndarray:
+        return vector / np.linalg.norm(vector)
+
+    for anchor in ("verbalizer", "descriptions", "both"):
+        found = fitted("zero-shot", anchor=anchor).decision_function(TEXTS)
+        for column, (label, verbalizer) in enumerate(zip(space.labels, space.verbalizers, strict=True)):
+            alone = encoder.encode([verbalizer], role="label")[0].astype(np.float64)
+            expected = alone
+            if label.descriptions and anchor != "verbalizer":
+                mean = unit(np.mean([encoder.encode([d])[0] for d in label.descriptions], axis=0, dtype=np.float64))
+                expected = mean if anchor == "descriptions" else unit(mean + alone)
+            assert np.abs(found[:, column] - texts @ expected).max() < 1e-6, (anchor, label.name)
+
+
+# ---- abstention
+
+
+@each_method
+def test_below_the_threshold_the_answer_is_none(method: str, fitted: Maker):
+    clf = fitted(method)
+    names, scores = clf.predict(TEXTS, return_scores=True)
+    best = np.sort(scores.max(axis=1))
+    clf.threshold = float((best[2] + best[3]) / 2)
+    after, same_scores = clf.predict(TEXTS, return_scores=True)
+    assert (same_scores == scores).all()
+    low = scores.max(axis=1) < clf.threshold
+    assert low.sum() == 3
+    assert [name is None for name in after] == low.tolist()
+    assert (after[~low] == names[~low]).all()
+    for text, name in zip(TEXTS, after, strict=True):
+        assert clf.explain(text).label == name
+
+
+def test_a_score_equal_to_the_threshold_is_enough(fitted: Maker):
+    clf = fitted("zero-shot")
+    clf.threshold = float(clf.decision_function(TEXTS[:1]).max())
+    assert clf.predict(TEXTS[:1])[0] is not None
+
+
+def test_return_scores_gives_the_scores_of_decision_function(fitted: Maker):
+    clf = fitted()
+    names, scores = clf.predict(TEXTS, return_scores=True)
+    assert (names == clf.predict(TEXTS)).all()
+    assert (scores == clf.decision_function(TEXTS)).all()
+
+
+# ---- independence of labels
+
+
+@each_dtype
+@each_anchor
+def test_neither_order_nor_presence_of_another_label_moves_a_score_by_one_bit(
+    dtype: str, anchor: str, fitted: Maker, space: LabelSpace
+):
+    """One trained encoder, every order and every subset of its labels."""
+    clf = fitted("description", dtype, anchor=anchor)
+    whole = clf.decision_function(TEXTS)
+    for size in (2, 3):
+        for names in itertools.permutations(space.names, size):
+            other = LabelSpace([space[name] for name in names], name=space.name, template=space.template)
+            expected = whole[:, [space.index(name) for name in names]]
+            assert (clf.scores(TEXTS, other) == expected).all(), names
+
+
+@each_dtype
+def test_an_estimator_of_a_permuted_space_has_permuted_scores(dtype: str, fitted: Maker, space: LabelSpace):
+    turned = space.reorder(["world", "sports", "money"])
+    expected = fitted("zero-shot", dtype).decision_function(TEXTS)[:, [2, 0, 1]]
+    assert (fitted("zero-shot", dtype, labels=turned).decision_function(TEXTS) == expected).all()
+
+
+def test_a_space_that_was_never_fitted_is_scored_in_its_own_order(fitted: Maker):
+    clf = fitted()
+    other = LabelSpace.from_names(["film", "food", "water", "music"])
+    scores = clf.scores(TEXTS, other)
+    assert scores.shape == (len(TEXTS), 4)
+    assert (scores[:, ::-1] == clf.scores(TEXTS, other.reorder(other.names[::-1]))).all()
+
+
+# ---- documents
+
+
+def test_documents_come_in_many_shapes_and_give_the_same_answer(fitted: Maker):
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    clf = fitted("zero-shot")
+    expected = list(clf.predict(TEXTS))
+    for documents in (
+        tuple(TEXTS),
+        iter(TEXTS),
+        np.array(TEXTS, dtype=object),
+        pd.Series(TEXTS),
+        pd.DataFrame({"text": TEXTS, "id": range(len(TEXTS))}),
+        pl.Series(TEXTS),
+        pa.table({"text": TEXTS}),
+    ):
+        assert list(clf.predict(documents)) == expected, type(documents)
+
+
+def test_no_documents_give_an_empty_answer(fitted: Maker):
+    clf = fitted("zero-shot", threshold=0.5)
+    assert clf.predict([]).shape == (0,)
+    assert clf.predict_proba([]).shape == clf.decision_function([]).shape == (0, 3)
+
+
+def test_an_empty_document_gets_an_answer_and_a_warning(fitted: Maker):
+    with pytest.warns(LabelSpaceWarning, match=r"empty or white space \(first: X\[1\]\)"):
+        names = fitted("zero-shot").predict(["a text", " "])
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ("one text", r"a single str, not a collection of documents; pass \[X\]"),
+        (["fine", None], r"X\[1\] is missing"),
+        ([3], r"X\[0\] is not a text but 3 of type int"),
+        (np.zeros((2, 2)), "one dimension"),
+    ],
+)
+def test_what_is_no_document_is_one_clear_error(documents: Any, message: str, fitted: Maker):
+    with pytest.raises(InputError, match=message):
+        fitted("zero-shot").predict(documents)
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "decision_function", "explain", "add_label", "save"])
+def test_nothing_answers_before_fit(ask: str, make: Maker):
+    with pytest.raises(NotFittedError):
+        getattr(make(), ask)(TEXTS[0] if ask == "explain" else TEXTS)
+
+
+def test_an_anchor_set_to_nonsense_after_fit_is_refused(fitted: Maker):
+    clf = fitted("zero-shot").set_params(anchor="vebalizer")
+    with pytest.raises(ConfigError, match="anchor must be one of"):
+        clf.predict(TEXTS)
+
+
+# ---- explain
+
+
+@each_method
+def test_an_explanation_repeats_the_numbers_of_the_other_methods(method: str, fitted: Maker):
+    clf = fitted(method)
+    found = clf.explain(TEXTS[0], top=3)
+    scores, probabilities = clf.decision_function(TEXTS[:1])[0], clf.predict_proba(TEXTS[:1])[0]
+    order = np.argsort(-scores, kind="stable")
+    assert [entry.label for entry in found.top] == list(clf.classes_[order])
+    assert [entry.score for entry in found.top] == scores[order].tolist()
+    assert [entry.probability for entry in found.top] == probabilities[order].tolist()
+    assert found.margin == pytest.approx(float(scores[order[0]] - scores[order[1]]))
+    assert found.label == clf.predict(TEXTS[:1])[0]
+    assert found.text == TEXTS[0]
+
+
+def test_an_explanation_quotes_the_nearest_descriptions_first(fitted: Maker, space: LabelSpace):
+    clf = fitted()
+    text = "results of games"
+    found = clf.explain(text, top=3, nearest=5)
+    vector = clf.encoder_.encode([text])[0].astype(np.float64)
+    for place, entry in enumerate(found.top):
+        descriptions = space[entry.label].descriptions if place < 2 else ()
+        cosines = {d: float(vector @ clf.encoder_.encode([d])[0]) for d in descriptions}
+        assert [d for d, _ in entry.nearest] == sorted(cosines, key=lambda d: -cosines[d])
+        assert [c for _, c in entry.nearest] == pytest.approx(sorted(cosines.values(), reverse=True), abs=1e-6)
+    assert any(len(entry.nearest) == 2 for entry in found.top)
+    assert all(len(entry.nearest) <= 1 for entry in clf.explain(text, nearest=1).top)
+
+
+def test_an_explanation_prints_verdict_margin_and_quotes(fitted: Maker):
+    clf = fitted("zero-shot")
+    printed = str(clf.explain(TEXTS[0]))
+    assert f"-> {clf.predict(TEXTS[:1])[0]}   margin 0." in printed
+    clf.threshold = 1.0
+    assert "-> none of these (below 1)" in str(clf.explain(TEXTS[0]))
+    assert len(str(clf.explain("word " * 300)).splitlines()[0]) == 200
+
+
+def test_explain_takes_one_text_and_sensible_counts(fitted: Maker):
+    clf = fitted("zero-shot")
+    with pytest.raises(InputError, match=r"takes one text\. Got list instead; loop"):
+        clf.explain(TEXTS)
+    with pytest.raises(ConfigError, match="top must be a whole number at least 1"):
+        clf.explain(TEXTS[0], top=0)

@@ -1,0 +1,341 @@
+"""`Encoder` gives sentence-transformers' vectors, in the order of input, in bounded memory, on every architecture."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, EncoderError, InputError
+from tiny_models import BUILDERS, MAX_TOKENS, WIDTH
+
+TEXTS = [
+    "The team won the match.",
+    "a",
+    "  white space around  ",
+    "",
+    "Müller 北京 ☃ zyxw",
+    "bank " * 60,
+    "word " * 400,
+    "News of prices, markets and money; the bank said no more than that on the first day of the week.",
+    "The team won the match.",
+]
+
+every_kind = pytest.mark.parametrize("kind", BUILDERS)
+Opener = Callable[..., Encoder]
+
+
+@pytest.fixture
+def open_tiny(tiny_folder: Callable[[str], Path]) -> Opener:
+    def opened(kind: str = "bert-mean", **options: object) -> Encoder:
+        return Encoder(tiny_folder(kind), **{"dtype": "float32", "device": "cpu", **options})  # type: ignore[arg-type]
+
+    return opened
+
+
+@pytest.fixture(scope="module")
+def shared(tiny_folder: Callable[[str], Path]) -> Encoder:
+    """One tiny BERT for tests that change nothing; a small budget, so that a few texts make several batches."""
+    return Encoder(tiny_folder("bert-mean"), dtype="float32", device="cpu", token_budget=64)
+
+
+# ---- the vectors
+
+
+@every_kind
+def test_vectors_are_those_of_sentence_transformers(kind: str, open_tiny: Opener, tiny_folder: Callable[[str], Path]):
+    reference = SentenceTransformer(str(tiny_folder(kind)), device="cpu")
+    expected = reference.encode(TEXTS, normalize_embeddings=True)
+    found = open_tiny(kind, token_budget=300).encode(TEXTS)
+    assert found.dtype == np.float32
+    assert found.shape == (len(TEXTS), WIDTH)
+    assert np.abs(found - expected).max() < 1e-5
+
+
+@every_kind
+def test_prompts_are_applied_as_sentence_transformers_applies_them(
+    kind: str, open_tiny: Opener, tiny_folder: Callable[[str], Path]
+):
+    reference = SentenceTransformer(str(tiny_folder(kind)), device="cpu")
+    encoder = open_tiny(kind, text_prompt="query: ", label_prompt="passage: ")
+    plain = open_tiny(kind, text_prompt="", label_prompt="").encode(TEXTS)
+    for role, prompt in (("text", "query: "), ("label", "passage: ")):
+        expected = reference.encode(TEXTS, prompt=prompt, normalize_embeddings=True)
+        found = encoder.encode(TEXTS, role=role)
+        assert np.abs(found - expected).max() < 1e-5
+        assert np.abs(found - plain).max() > 0.01
+
+
+def test_a_prompt_that_pooling_leaves_out_is_left_out(open_tiny: Opener, tmp_path: Path):
+    """INSTRUCTOR's way: the prompt is read, but its tokens are not averaged."""
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    encoder = open_tiny(text_prompt="news text: ")
+    averaged = encoder.encode(TEXTS)
+    encoder.backbone.model._modules["1"] = Pooling(WIDTH, pooling_mode="mean", include_prompt=False)
+    encoder.save(tmp_path / "instructor")
+    reference = SentenceTransformer(str(tmp_path / "instructor"), device="cpu")
+    expected = reference.encode(TEXTS, prompt="news text: ", normalize_embeddings=True)
+    found = Encoder(tmp_path / "instructor", dtype="float32", device="cpu").encode(TEXTS)
+    assert np.abs(found - expected).max() < 1e-5
+    assert np.abs(found - averaged).max() > 0.01
+
+
+@every_kind
+def test_bfloat16_stays_within_two_hundredths_of_a_cosine(kind: str, open_tiny: Opener):
+    wide, low = open_tiny(kind).encode(TEXTS), open_tiny(kind, dtype="bfloat16").encode(TEXTS)
+    assert low.dtype == np.float32
+    assert ((wide * low).sum(axis=1) > 1 - 2e-2).all()
+    assert np.abs((wide @ wide.T) - (low @ low.T)).max() < 2e-2
+    assert (wide != low).any()  # else bfloat16 was not used
+
+
+@every_kind
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_every_vector_has_length_one(kind: str, dtype: str, open_tiny: Opener):
+    lengths = np.linalg.norm(open_tiny(kind, dtype=dtype).encode(TEXTS), axis=1)
+    assert np.abs(lengths - 1).max() < 1e-5
+
+
+# ---- order and batches
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.randoms(use_true_random=False))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_order_of_input_is_kept_whatever_the_lengths(shared: Encoder, lengths: list[int], random):
+    texts = [" ".join(random.choices(["team", "bank", "war", "film"], k=length)) for length in lengths]
+    together = shared.encode(texts)
+    one_by_one = np.concatenate([shared.encode([text]) for text in texts])
+    assert np.abs(together - one_by_one).max() < 1e-5
+
+
+@pytest.mark.parametrize("budget", [1, 7, 100, 100_000])
+def test_the_budget_changes_no_vector_in_float32(budget: int, open_tiny: Opener, shared: Encoder):
+    assert np.abs(open_tiny(token_budget=budget).encode(TEXTS) - shared.encode(TEXTS)).max() < 1e-5
+
+
+def test_no_batch_passes_the_budget(shared: Encoder, monkeypatch: pytest.MonkeyPatch):
+    sizes = []
+    embed = type(shared.backbone).embed
+
+    def spy(self, batch, **options):
+        sizes.append((len(batch.positions), batch.tokens))
+        return embed(self, batch, **options)
+
+    monkeypatch.setattr(type(shared.backbone), "embed", spy)
+    shared.encode(TEXTS)
+    assert len(sizes) > 3
+    assert all(rows == 1 or tokens <= 64 for rows, tokens in sizes)
+
+
+def test_the_same_call_gives_the_same_bits(shared: Encoder):
+    assert (shared.encode(TEXTS) == shared.encode(TEXTS)).all()
+
+
+# ---- streams
+
+
+def test_encode_iter_is_lazy_and_holds_one_window(shared: Encoder):
+    read = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal read
+        for number in range(35):
+            read += 1
+            yield f"text {number}"
+
+    stream = shared.encode_iter(texts(), window=10)
+    assert read == 0
+    blocks = []
+    for block in stream:
+        blocks.append(block)
+        assert read == min(35, 10 * len(blocks))
+    assert [len(block) for block in blocks] == [10, 10, 10, 5]
+    whole = shared.encode([f"text {number}" for number in range(35)])
+    assert np.abs(np.concatenate(blocks) - whole).max() < 1e-5
+
+
+def test_any_iterable_of_texts_will_do(shared: Encoder):
+    expected = shared.encode(TEXTS)
+    for same in (tuple(TEXTS), iter(TEXTS), (text for text in TEXTS), np.array(TEXTS, dtype=object)):
+        assert (shared.encode(same) == expected).all()
+
+
+def test_no_texts_give_no_vectors_of_the_right_width(shared: Encoder):
+    for nothing in ([], iter(())):
+        assert shared.encode(nothing).shape == (0, WIDTH)
+        assert shared.encode(nothing).dtype == np.float32
+    assert list(shared.encode_iter([])) == []
+
+
+def test_a_single_text_is_refused_because_its_letters_would_be_encoded(shared: Encoder):
+    with pytest.raises(InputError, match=r"a single str.*\[text\]"):
+        shared.encode("a text")
+
+
+def test_progress_is_told_the_texts_done(shared: Encoder):
+    told = []
+    list(shared.encode_iter(TEXTS, window=4, total=len(TEXTS), report=lambda done, total, note="": told.append(done)))
+    assert told == sorted(told)
+    assert told[-1] == len(TEXTS)
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [("float32", {"float32"}), ("bfloat16", {"bfloat16"}), ("auto", {"float32", "bfloat16"})]
+)
+def test_the_format_is_the_one_asked_for_and_the_weights_are_float32_always(
+    dtype: str, expected: set[str], open_tiny: Opener
+):
+    encoder = open_tiny(dtype=dtype)
+    encoder.encode(["a text"])
+    assert encoder.dtype in expected
+    assert all(parameter.dtype is torch.float32 for parameter in encoder.backbone.model.parameters())
+
+
+def test_pooling_can_be_replaced_and_goes_with_the_folder(
+    open_tiny: Opener, tiny_folder: Callable[[str], Path], tmp_path: Path
+):
+    as_cls = open_tiny("bert-mean", pooling="cls")
+    assert np.abs(as_cls.encode(TEXTS) - open_tiny("bert-mean").encode(TEXTS)).max() > 0.01
+    assert as_cls.describe()["pooling"] == "cls"
+    as_cls.save(tmp_path / "cls")
+    expected = SentenceTransformer(str(tmp_path / "cls"), device="cpu").encode(TEXTS)
+    assert np.abs(as_cls.encode(TEXTS) - expected).max() < 1e-5
+
+
+def test_last_pooling_takes_the_last_token_that_is_no_padding(open_tiny: Opener):
+    encoder = open_tiny("qwen3-last", pooling="last", token_budget=10_000)
+    assert np.abs(encoder.encode(TEXTS) - open_tiny("qwen3-last").encode(TEXTS)).max() < 1e-5
+
+
+def test_max_tokens_cuts_a_text_off(open_tiny: Opener):
+    encoder = open_tiny(max_tokens=8)
+    assert encoder.max_tokens == 8
+    long, same_start = "one two three four five six and more", "one two three four five six but less of it"
+    assert max(map(len, encoder.tokenize([long, same_start]))) == 8
+    assert (encoder.encode([long]) == encoder.encode([same_start])).all()
+    assert not (open_tiny().encode([long]) == open_tiny().encode([same_start])).all()
+
+
+def test_tokens_are_counted_before_anything_is_cut_off(open_tiny: Opener):
+    encoder = open_tiny(max_tokens=8, text_prompt="news: ")
+    assert encoder.count_tokens(["team " * 500]) == [500 + 2 + 2]
+    assert open_tiny().max_tokens == MAX_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"max_tokens": 5000}, EncoderError, r"more than the encoder can read \(128\)\. Got 5000"),
+        ({"max_tokens": 0}, ConfigError, "max_tokens must be a whole number at least 4. Got 0"),
+        ({"dtype": "float16"}, ConfigError, "dtype must be one of 'auto', 'float32', 'bfloat16'"),
+        ({"pooling": "max"}, ConfigError, "pooling must be one of 'mean', 'cls', 'last'"),
+        ({"token_budget": 0}, ConfigError, "token_budget must be a whole number at least 1"),
+        ({"device": "gpu"}, ConfigError, "device 'gpu' is not to be had on this machine"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_one_clear_error(
+    options: dict[str, object], error: type[Exception], message: str, open_tiny: Opener
+):
+    with pytest.raises(error, match=message) as caught:
+        open_tiny(**options)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_role_is_refused(shared: Encoder):
+    with pytest.raises(ConfigError, match=r"role must be one of 'text', 'label'\. Got 'document'"):
+        shared.encode(["a"], role="document")
+
+
+def test_a_folder_that_is_no_encoder_is_one_clear_error(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(EncoderError, match="cannot be opened as a sentence-transformers model") as caught:
+        Encoder(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+# ---- save, copy, train
+
+
+@every_kind
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_saved_encoder_is_the_same_to_the_bit(kind: str, dtype: str, open_tiny: Opener, tmp_path: Path):
+    encoder = open_tiny(kind, dtype=dtype)
+    expected = encoder.encode(TEXTS)
+    encoder.save(tmp_path / "saved")
+    assert (Encoder(tmp_path / "saved", dtype=dtype, device="cpu").encode(TEXTS) == expected).all()
+
+
+def test_prompts_are_saved_with_the_folder_and_can_be_overruled(open_tiny: Opener, tmp_path: Path):
+    open_tiny(text_prompt="query: ", label_prompt="topic: ").save(tmp_path / "saved")
+    again = Encoder(tmp_path / "saved", dtype="float32")
+    assert again.prompts == {"text": "query: ", "label": "topic: "}
+    assert Encoder(tmp_path / "saved", text_prompt="").prompts == {"text": "", "label": "topic: "}
+
+
+def test_saving_writes_no_pickle(open_tiny: Opener, tmp_path: Path):
+    open_tiny().save(tmp_path / "saved")
+    suffixes = {path.suffix for path in (tmp_path / "saved").rglob("*") if path.is_file()}
+    assert ".safetensors" in suffixes
+    assert suffixes <= {".safetensors", ".json", ".txt", ".md"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_copy_shares_no_weight(dtype: str, open_tiny: Opener):
+    encoder = open_tiny(dtype=dtype)
+    before = encoder.encode(TEXTS)
+    twin = encoder.copy()
+    assert (twin.encode(TEXTS) == before).all()
+    for parameter in twin.backbone.model.parameters():
+        parameter.data.add_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter))
+    twin.backbone.weights_changed()
+    assert (encoder.encode(TEXTS) == before).all()
+    assert np.abs(twin.encode(TEXTS) - before).max() > 0.01
+
+
+def test_bfloat16_vectors_follow_the_weights(open_tiny: Opener):
+    """The copy in bfloat16 is made once; it must not outlive the weights it was made from."""
+    encoder = open_tiny(dtype="bfloat16")
+    before = encoder.encode(TEXTS)
+    with encoder.backbone.training_mode(dropout=False):
+        for parameter in encoder.backbone.model.parameters():
+            parameter.data.mul_(0.5)
+    assert np.abs(encoder.encode(TEXTS) - before).max() > 1e-3
+
+
+def test_the_gradient_reaches_every_layer(open_tiny: Opener):
+    encoder = open_tiny()
+    ids = encoder.tokenize(["the team won the match"])
+    with encoder.backbone.training_mode(dropout=False):
+        encoder.backbone.embed(encoder.backbone.batch(ids, [0]), training=True)[0, 0].backward()
+    without = {n for n, p in encoder.backbone.model.named_parameters() if p.grad is None or not p.grad.any()}
+    assert all(".pooler." in name for name in without), without
+
+
+def test_similarities_are_cosines(shared: Encoder):
+    found = shared.similarities(TEXTS[:3])
+    assert found.shape == (3, 3)
+    assert np.abs(np.diag(found) - 1).max() < 1e-5
+    assert np.abs(found - found.T).max() < 1e-6
+
+
+def test_repr_and_describe_say_what_it_is(open_tiny: Opener, tiny_folder: Callable[[str], Path]):
+    encoder = open_tiny(text_prompt="q: ", label_prompt="")
+    assert repr(encoder) == f"Encoder({str(tiny_folder('bert-mean'))!r}, dimension=32, dtype='float32')"
+    assert encoder.describe() | {"name": "", "source": ""} == {
+        "name": "",
+        "source": "",
+        "pooling": None,
+        "dimension": WIDTH,
+        "max_tokens": MAX_TOKENS,
+        "dtype": "float32",
+        "prompts": {"text": "q: ", "label": ""},
+    }

@@ -1,0 +1,169 @@
+"""Configurations, seeds, checks, the tree of errors: what everything stands on."""
+
+import dataclasses
+import inspect
+import json
+import math
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labelspace import errors
+from labelspace.checks import check_keys, check_number, did_you_mean, import_optional
+from labelspace.config import CONFIGS, SearchConfig, TrainingConfig
+from labelspace.errors import ConfigError, LabelSpaceError, MissingDependencyError, ShapeError
+from labelspace.seeds import child_seed
+
+each_config = pytest.mark.parametrize("config", CONFIGS)
+
+
+# ---- configurations
+
+
+@each_config
+def test_a_configuration_is_frozen_and_keyword_only(config: type):
+    made = config()
+    field = dataclasses.fields(config)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(made, field, getattr(made, field))
+    with pytest.raises(TypeError):
+        config(getattr(made, field))
+
+
+@each_config
+def test_every_field_has_words_under_it(config: type):
+    lines = [line.strip() for line in inspect.getsource(config).splitlines()]
+    for field in dataclasses.fields(config):
+        place = next(i for i, line in enumerate(lines) if line.startswith(f"{field.name}:"))
+        assert lines[place + 1].startswith('"""'), field.name
+
+
+@each_config
+def test_every_field_is_checked(config: type):
+    """An object is no sensible value of anything."""
+    for field in dataclasses.fields(config):
+        with pytest.raises(ConfigError, match=field.name):
+            config(**{field.name: (object(),) if field.name == "rates" else object()})
+
+
+@each_config
+def test_a_configuration_survives_json(config: type):
+    made = config()
+    assert config.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+
+
+def test_an_unknown_key_is_an_error_that_knows_better():
+    with pytest.raises(ConfigError, match="TrainingConfig has no option 'max_stpes'. Did you mean 'max_steps'"):
+        TrainingConfig.from_dict({"max_stpes": 3})
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1, 0, True, "0.1", None])
+def test_a_number_that_is_none_is_refused(value: object):
+    with pytest.raises(ConfigError, match=r"temperature must be a number above 0\. Got .* instead"):
+        TrainingConfig(temperature=value)  # type: ignore[arg-type]
+
+
+def test_a_search_needs_a_rate():
+    with pytest.raises(ConfigError, match="at least one learning rate"):
+        SearchConfig(rates=())
+
+
+# ---- seeds
+
+
+@given(st.integers(-(2**70), 2**70), st.lists(st.one_of(st.text(max_size=5), st.integers()), max_size=3))
+def test_a_child_seed_depends_on_parent_and_path_alone_and_fits_every_generator(seed: int, path: list[str | int]):
+    child = child_seed(seed, *path)
+    assert child == child_seed(seed, *path)
+    assert 0 <= child < 2**63
+    assert child != child_seed(seed + 1, *path)
+
+
+def test_no_two_paths_of_a_run_share_a_child():
+    paths = [(kind, step, chunk) for kind in ("dropout", "step") for step in range(50) for chunk in range(20)]
+    assert len({child_seed(0, *path) for path in paths}) == len(paths)
+    assert child_seed(0, 1) != child_seed(0, "1")
+
+
+def test_seeds_stay_as_they_are_because_saved_results_name_them():
+    assert child_seed(0, "training") == 9085041400788237037
+
+
+# ---- checks
+
+
+def test_did_you_mean_names_the_closest_or_nothing():
+    assert did_you_mean("sprots", ["sports", "money"]) == " Did you mean 'sports'?"
+    assert did_you_mean("qqq", ["sports", "money"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "good", "bad"),
+    [
+        ({"above": 0}, [1e-9, 3], [0, -1]),
+        ({"least": 0, "most": 1}, [0, 1, 0.5], [-0.1, 1.1]),
+        ({"least": 1, "whole": True}, [1, 10**9], [0, 1.0, 2.5]),
+    ],
+)
+def test_bounds_are_kept_to_the_end(bounds: dict[str, float], good: list[float], bad: list[float]):
+    for value in good:
+        check_number("n", value, **bounds)  # type: ignore[arg-type]
+    for value in bad:
+        with pytest.raises(ConfigError, match=f"Got {value!r} instead"):
+            check_number("n", value, **bounds)  # type: ignore[arg-type]
+
+
+def test_known_keys_pass():
+    check_keys("x", ["a"], ["a", "b"])
+    with pytest.raises(ConfigError, match="Known: a, b"):
+        check_keys("x", ["c"], ["a", "b"])
+
+
+def test_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+    assert import_optional("json", package="json", extra="plot", purpose="Drawing") is json
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(MissingDependencyError) as error:
+        import_optional("umap", package="umap-learn", extra="plot", purpose="Drawing a map")
+    assert str(error.value) == (
+        "Drawing a map needs the package 'umap-learn'; install it with: pip install 'labelspace[plot]'"
+    )
+    assert isinstance(error.value, ImportError)
+
+
+# ---- errors
+
+
+def tree() -> dict[str, type[BaseException]]:
+    found = {name: thing for name, thing in vars(errors).items() if inspect.isclass(thing)}
+    return {name: thing for name, thing in found.items() if issubclass(thing, LabelSpaceError)}
+
+
+def test_the_tree_at_the_top_of_the_file_is_the_tree():
+    """Every class is drawn with the built-in that it inherits too."""
+    assert errors.__doc__ is not None
+    drawn = {}
+    for line in errors.__doc__.splitlines():
+        words = line.replace("│", " ").replace("├──", " ").replace("└──", " ").split()
+        if len(words) > 1 and words[0] in tree() and words[1].startswith("("):
+            drawn[words[0]] = words[1].strip("()")
+    assert drawn.keys() == tree().keys() - {"LabelSpaceError"}
+    for name, builtin in drawn.items():
+        assert issubclass(tree()[name], getattr(__builtins__, builtin, None) or __builtins__[builtin]), name
+
+
+def test_every_error_prints_one_line_of_its_message():
+    for name, error in tree().items():
+        if name != "MissingDependencyError":
+            assert str(error("what, what came, what to do")) == "what, what came, what to do", name
+    assert str(LabelSpaceError()) == ""
+
+
+def test_errors_are_caught_by_the_builtin_a_caller_would_name():
+    with pytest.raises(ValueError, match="x"):
+        raise ShapeError("x")
+    with pytest.raises(OSError, match="x"):
+        raise errors.OutputError("x")
+    with pytest.raises(KeyError, match="x"):
+        raise errors.ColumnError("x")
