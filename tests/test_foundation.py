@@ -55,7 +55,7 @@ def test_a_configuration_survives_json(config: type):
 
 
 def test_an_unknown_key_is_an_error_that_knows_better():
-    with pytest.raises(ConfigError, match="TrainingConfig has no option 'max_stpes'. Did you mean 'max_steps'"):
+    with pytest.raises(ConfigError, match=r"TrainingConfig has no option 'max_stpes'\. Did you mean 'max_steps'"):
         TrainingConfig.from_dict({"max_stpes": 3})
 
 
@@ -66,7 +66,7 @@ def test_a_number_that_is_none_is_refused(value: object):
 
 
 def test_a_search_needs_a_rate():
-    with pytest.raises(ConfigError, match="at least one learning rate"):
+    with pytest.raises(ConfigError, match="rates must "):
         SearchConfig(rates=())
 
 

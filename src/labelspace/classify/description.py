@@ -5,7 +5,7 @@ from typing import Any, Self, final
 
 from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
 from labelspace.config import SearchConfig, TrainingConfig
-from labelspace.corpus import sample_pool
+from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
 from labelspace.training import Callback, FitResult, train_on_descriptions
@@ -123,8 +123,8 @@ class DescriptionClassifier(BiEncoderClassifier):
         """Adapt the encoder to the labels.
 
         Args:
-            X: unlabelled documents, or a path to a file of them, or None. At most `search.documents` of them are
-                held. Give documents like those to be predicted, but not the test set.
+            X: unlabelled documents, a path to a file of them, a `corpus.Pool`, or None. At most
+                `search.documents` of them are held. Give documents like those to be predicted, but not the test set.
             y: not used, only checked; labelled documents teach this classifier nothing.
 
         Returns:
@@ -143,7 +143,7 @@ class DescriptionClassifier(BiEncoderClassifier):
             raise ConfigError(f"search must be a SearchConfig or None. Got {type(self.search).__name__} instead.")
         search = self.search or SearchConfig()
         check_targets(X, y, space)
-        pool = None if X is None else sample_pool(X, size=search.documents, seed=self.seed)
+        pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=self.seed)
         given = as_encoder(self.encoder)
         encoder = given.copy() if given is self.encoder else given
         self.fit_result_ = train_on_descriptions(

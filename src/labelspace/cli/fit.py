@@ -3,7 +3,6 @@
 import tempfile
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -216,13 +215,10 @@ def _trained(
             with warnings.catch_warnings():
                 # What an interrupt means for the command line is said at its end.
                 warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
-                model.fit(list(documents.texts) if documents else None)
+                model.fit(documents)
         except KeyboardInterrupt:
             tell(NOTHING_KEPT)
             raise typer.Exit(130) from None
-    if documents:
-        # The sample was drawn here, so that a bad pool is refused early; the record names its file.
-        model.fit_result_ = replace(model.fit_result_, pool=documents.source)
     # Whether somebody was watching is no property of the model.
     return model.set_params(verbose=False, callbacks=())
 

@@ -150,5 +150,5 @@ def _lines() -> Iterator[list[str]]:
             done += len(block)
     if pending:
         yield policy.clean([pending], done)
-    for message in policy.notes():
+    for message in policy.notes().values():
         warnings.warn(message, LabelSpaceWarning, stacklevel=2)

@@ -58,7 +58,7 @@ class DocumentPolicy:
         >>> policy = DocumentPolicy(lambda position: f"X[{position}]")
         >>> policy.clean(["good", b"caf\\xc3\\xa9", " "])
         ['good', 'café', ' ']
-        >>> policy.notes()
+        >>> list(policy.notes().values())
         ['1 document is empty or white space (first: X[2]); such documents are kept, but say nothing about a label.']
     """
 
@@ -86,16 +86,16 @@ class DocumentPolicy:
             documents.append(text)
         return documents
 
-    def notes(self) -> list[str]:
-        """Return what was noticed since the last call, one sentence for each kind."""
-        sentences = []
-        for (count, first), what, then in (
-            (self._empty, "empty or white space", "such documents are kept, but say nothing about a label"),
-            (self._cut, f"longer than {MAX_CHARACTERS:,} characters", "only the beginning is read"),
+    def notes(self) -> dict[str, str]:
+        """Return what was noticed since the last call, one sentence for each kind, `"empty"` and `"long"`."""
+        sentences = {}
+        for kind, (count, first), what, then in (
+            ("empty", self._empty, "empty or white space", "such documents are kept, but say nothing about a label"),
+            ("long", self._cut, f"longer than {MAX_CHARACTERS:,} characters", "only the beginning is read"),
         ):
             if count:
                 many = "1 document is" if count == 1 else f"{count} documents are"
-                sentences.append(f"{many} {what} (first: {self._place(first)}); {then}.")
+                sentences[kind] = f"{many} {what} (first: {self._place(first)}); {then}."
         self._empty, self._cut = [0, -1], [0, -1]
         return sentences
 
@@ -149,7 +149,7 @@ def as_documents(X: object, *, text: str | None = None, what: str = "X") -> list
         return [document for batch in table.batches() for document in table.texts(batch)]
     policy = DocumentPolicy(lambda position: f"{what}[{position}]")
     documents = policy.clean(document_values(X, text=text, what=what))
-    for note in policy.notes():
+    for note in policy.notes().values():
         warnings.warn(note, LabelSpaceWarning, stacklevel=2)
     return documents
 

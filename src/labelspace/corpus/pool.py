@@ -108,8 +108,8 @@ def _cleaned(chunks: Iterable[list[object]], place: Callable[[int], str]) -> Ite
     for chunk in chunks:
         yield policy.clean(chunk, first)
         first += len(chunk)
-    for note in policy.notes():
-        if "longer" in note:  # empty documents are left out of a pool; there is nothing to warn of
+    for kind, note in policy.notes().items():
+        if kind == "long":  # empty documents are left out of a pool; there is nothing to warn of
             warnings.warn(note, LabelSpaceWarning, stacklevel=3)
 
 

@@ -62,7 +62,7 @@ class DocumentTable:
         self.bytes_total: int = source.bytes_total
         self._source = source
         self._policy = DocumentPolicy(source.place)
-        self._noted = False
+        self._noted: set[str] = set()
         # Where the batches handed out last begin. Weak, so that a batch dies with its user.
         self._begins: deque[tuple[weakref.ref[pa.RecordBatch], int]] = deque(maxlen=64)
 
@@ -93,10 +93,10 @@ class DocumentTable:
         """
         first = next((row for known, row in self._begins if known() is batch), 0)
         documents = self._policy.clean(batch.column(self.text).to_pylist(), first)
-        for note in self._policy.notes():
-            if not self._noted:
+        for kind, note in self._policy.notes().items():
+            if kind not in self._noted:
                 warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=2)
-                self._noted = True
+                self._noted.add(kind)
         return documents
 
     def place(self, row: int) -> str:

@@ -1,8 +1,8 @@
 """Figures: the confusion matrix, and the map of documents and labels before and after training.
 
-Everything is drawn on a `matplotlib.figure.Figure`, never through pyplot, so that no figure of the caller is touched; one
-style holds for all; what is told by colour is told by lightness, marker or name as well, so that it survives a grey
-printer; and the same input gives the same bytes.
+Everything is drawn on a `matplotlib.figure.Figure`, never through pyplot, so that no figure of the caller is touched;
+one style holds for all; what is told by colour is told by lightness, marker or name as well, so that it survives a
+grey printer; and the same input gives the same bytes.
 """
 
 import io
@@ -63,7 +63,7 @@ STYLE: dict[str, Any] = {
 LEGEND_LABELS = 20
 """With more labels the legend would be longer than the map; then the largest classes are named on the map."""
 
-NAMED_STARS = 12
+NAMED_STARS = 20
 NO_LABEL = "#b8b8b8"
 
 
@@ -109,11 +109,10 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         axes = figure.add_subplot()
         _draw_confusion(axes, counts, evaluation.labels, columns, font)
         metrics = evaluation.metrics
-        axes.set_title(
-            f"{_short(evaluation.space, 40)}, {evaluation.model}: {metrics.documents:,} documents, "
+        figure.suptitle(
+            f"{_short(evaluation.space, 40)}, {evaluation.model}\n{metrics.documents:,} documents, "
             f"macro-F1 {metrics.macro_f1:.3f}, accuracy {metrics.accuracy:.3f}",
-            fontsize=9 if len(columns) <= 12 else 12 if len(columns) <= 40 else 16,
-            loc="right" if len(columns) <= 12 else "center",
+            fontsize=9 if len(columns) <= 12 else 12 if len(columns) <= 30 else 18,
         )
         return _write(figure, files)
 
@@ -132,7 +131,7 @@ def map_figure(
     """Draw where documents, verbalizers and descriptions lie: left by the untrained encoder, right by the trained one.
 
     Documents are dots, verbalizers stars, descriptions triangles, each in the colour of its label; up to eight labels
-    differ in the form of the dots as well. The right map is turned so that its documents lie near those of the left one.
+    differ in the form of the dots as well. The right map is turned so that its points lie near those of the left one.
 
     Args:
         model: a fitted classifier. Of a `ZeroShotClassifier` there is one map, as before is after.
@@ -157,7 +156,8 @@ def map_figure(
         >>> import tempfile
         >>> from labelspace import ZeroShotClassifier
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
-        >>> [file.name for file in map_figure(clf, ["the match", "a vote"], tempfile.mkdtemp() + "/map.png", method="pca")]
+        >>> path = tempfile.mkdtemp() + "/map.png"
+        >>> [file.name for file in map_figure(clf, ["the match", "a vote"], path, method="pca")]
         ['map.png']
 
     Reference:
@@ -184,10 +184,11 @@ def map_figure(
         if len(maps) == 2:
             maps[1] = turned_like(maps[1], maps[0])
         legend = len(model.label_space_) <= LEGEND_LABELS
-        figure = new_figure(5.2 * len(maps) + (1.9 if legend else 0.1), 5.6)
+        side = 5.2 if legend else 8.5
+        figure = new_figure(side * len(maps) + (1.9 if legend else 0.1), side + 0.4)
         for column, (title, points) in enumerate(zip(titles, maps, strict=True), 1):
             axes = figure.add_subplot(1, len(maps), column)
-            _draw_map(axes, points, own, model)
+            _draw_map(axes, points, own, model, side)
             axes.set_title(f"{title} ({method.upper() if method != 'tsne' else 't-SNE'})")
         _draw_legend(figure, model.label_space_.names if legend else (), bool((own < 0).any()), y is not None)
         return _write(figure, files)
@@ -228,9 +229,9 @@ def _draw_confusion(
         )
 
 
-def _draw_map(axes: "Axes", points: NDArray[np.float64], own: NDArray[np.int64], model: BiEncoderClassifier) -> None:
-    from matplotlib.patheffects import withStroke
-
+def _draw_map(
+    axes: "Axes", points: NDArray[np.float64], own: NDArray[np.int64], model: BiEncoderClassifier, side: float
+) -> None:
     space = model.label_space_
     colours = label_colours(len(space))
     documents, stars, triangles = np.split(points, [len(own), len(own) + len(space)])
@@ -250,22 +251,50 @@ def _draw_map(axes: "Axes", points: NDArray[np.float64], own: NDArray[np.int64],
         axes.scatter(*mine.T, s=16 if many else 46, marker="^", linewidths=0.5 if many else 0.8, zorder=3, **edge)
         axes.scatter(*stars[column], s=70 if many else 260, marker="*", linewidths=0.7, zorder=4, **edge)
     counts = np.bincount(own[own >= 0], minlength=len(space))
-    for column in np.argsort(-counts, kind="stable")[:NAMED_STARS]:
-        axes.annotate(
-            _short(space.names[column], 24),
-            stars[column],
-            xytext=(0, 7 if many else 10),
-            textcoords="offset points",
+    inch = max(float(np.ptp(points, axis=0).max()), 1e-12) * 1.12 / side
+    _name_stars(axes, stars / inch, inch, np.argsort(-counts, kind="stable"), space.names, small=many)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.08)
+
+
+def _name_stars(
+    axes: "Axes",
+    stars: NDArray[np.float64],
+    inch: float,
+    order: NDArray[np.int64],
+    names: Sequence[str],
+    *,
+    small: bool,
+) -> None:
+    """Write names above or below their stars, the largest class first, and leave out what would cover another name."""
+    from matplotlib.patheffects import withStroke
+
+    font = 8.0 if small else 9.5
+    taken: list[NDArray[np.float64]] = []
+    for column in order:
+        name = _short(names[column], 32)
+        half = np.array([0.33 * font * len(name), 0.65 * font]) / 72  # of the box of a name, in inches
+        for points in (0.9 * font + 4, -0.9 * font - 4):
+            centre = stars[column] + np.array([0, points / 72])
+            if all((np.abs(centre - other[0]) > half + other[1]).any() for other in taken):
+                break
+        else:
+            continue
+        taken.append(np.stack([centre, half]))
+        axes.text(
+            *(centre * inch),
+            name,
             ha="center",
-            fontsize=7.5 if many else 9.5,
+            va="center",
+            fontsize=font,
             fontweight="bold",
             zorder=5,
             path_effects=[withStroke(linewidth=2.2, foreground="white")],
         )
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.margins(0.06)
+        if len(taken) == NAMED_STARS:
+            break
 
 
 def _draw_legend(figure: "Figure", names: Sequence[str], unlabelled: bool, true_labels: bool) -> None:
@@ -281,8 +310,9 @@ def _draw_legend(figure: "Figure", names: Sequence[str], unlabelled: bool, true_
     if unlabelled:
         entries.append((entry("o", NO_LABEL, 5), "without a label" if true_labels else NONE_OF_THESE))
     for column, name in enumerate(names):
-        # The space keeps a name with a leading underscore, which matplotlib would leave out.
-        entries.append((entry(MARKERS[column] if marked else "o", colours[column], 7), f" {_short(name, 24)}"))
+        # With a space before it, as matplotlib would leave out a name that begins with an underscore.
+        shown = _short(f" {name}" if name.startswith("_") else name, 24)
+        entries.append((entry(MARKERS[column] if marked else "o", colours[column], 7), shown))
     handles, words = zip(*entries, strict=True)
     figure.legend(
         handles, words, loc="outside right center" if names else "outside lower center", ncols=1 if names else 4

@@ -25,6 +25,8 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from labelspace.errors import InputError, ShapeError
 
 ECE_BINS = 15
+# A label that is never predicted has precision 0, and no warning. (Stubs take the argument for a str.)
+NO_DIVISION: dict[str, Any] = {"zero_division": 0}
 NONE_OF_THESE = "none of these"
 """What the last column of a confusion matrix is called."""
 
@@ -167,7 +169,7 @@ class Tally:
         own, answer, weight = self._as_samples()
         present = np.flatnonzero(self._counts.sum(axis=1))
         precision, recall, f1, _ = precision_recall_fscore_support(
-            own, answer, labels=present, average="macro", sample_weight=weight, zero_division=0
+            own, answer, labels=present, average="macro", sample_weight=weight, **NO_DIVISION
         )
         covered = int(self._counts[:, :-1].sum())
         right = int(np.trace(self._counts))
@@ -189,9 +191,10 @@ class Tally:
         if not len(own):
             return ()
         columns = np.arange(len(self.names))
-        precision, recall, f1, _ = precision_recall_fscore_support(
-            own, answer, labels=columns, average=None, sample_weight=weight, zero_division=0
+        table: Any = precision_recall_fscore_support(
+            own, answer, labels=columns, average=None, sample_weight=weight, **NO_DIVISION
         )
+        precision, recall, f1, _ = table
         support, predicted = self._counts.sum(axis=1), self._counts.sum(axis=0)
         return tuple(
             LabelMetrics(

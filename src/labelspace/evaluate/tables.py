@@ -49,7 +49,7 @@ def most_frequent_confusions(
     np.fill_diagonal(wrong, 0)
     columns = [*labels, NONE_OF_THESE]
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    cells = (np.unravel_index(place, wrong.shape) for place in order)
+    cells = (divmod(int(place), wrong.shape[1]) for place in order)
     return [(labels[row], columns[column], int(wrong[row, column])) for row, column in cells if wrong[row, column]]
 
 

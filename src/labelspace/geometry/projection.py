@@ -149,7 +149,7 @@ def _tsne(rows: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
         n_components=dimensions,
         perplexity=min(TSNE_PERPLEXITY, (len(rows) - 1) / 3),
         metric="cosine",
-        init=_start(rows, dimensions, 1e-4),  # pyright: ignore[reportArgumentType] - an array is documented
+        init=_start(rows, dimensions, 1e-4, seed),  # pyright: ignore[reportArgumentType] - an array is documented
         random_state=seed,
         n_jobs=1,
     )
@@ -165,14 +165,18 @@ def _umap(rows: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
         n_components=dimensions,
         n_neighbors=min(UMAP_NEIGHBOURS, len(rows) - 1),
         metric="cosine",
-        init=_start(rows, dimensions, 10.0),
+        init=_start(rows, dimensions, 10.0, seed),
         random_state=seed,
         n_jobs=1,  # with a seed it computes on one core anyway, and warns of anything else
     )
     return np.asarray(model.fit_transform(rows.astype(np.float32)), dtype=np.float64)
 
 
-def _start(rows: np.ndarray, dimensions: int, scale: float) -> np.ndarray:
-    """PCA, its first axis of the spread that the method is used to."""
+def _start(rows: np.ndarray, dimensions: int, scale: float, seed: int) -> np.ndarray:
+    """PCA, its first axis of the spread that the method is used to.
+
+    A little noise keeps equal texts, and an axis along which nothing differs, from dividing by zero.
+    """
     flat = _pca(rows, dimensions)
-    return (flat / flat[:, 0].std() * scale).astype(np.float32)
+    noise = np.random.default_rng(seed).normal(scale=1e-4, size=flat.shape)
+    return ((flat / flat[:, 0].std() + noise) * scale).astype(np.float32)

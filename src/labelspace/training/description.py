@@ -12,7 +12,7 @@ from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
 from labelspace.errors import LabelSpaceWarning
 from labelspace.labels import LabelSpace
-from labelspace.progress import Progress, progress_bar
+from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
 from labelspace.training.learning_rate import PoolUniformity, RateChoice, choose_learning_rate
@@ -93,8 +93,7 @@ def train_on_descriptions(
     with trainable_weights(
         encoder.backbone, freeze_layers=config.freeze_layers, lora_rank=config.lora_rank, seed=seed
     ) as weights:
-        with progress_bar("choosing the learning rate", show=show_progress) as report:
-            rate = _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, report=report)
+        rate = _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, show_progress=show_progress)
         with progress_bar("training", show=show_progress) as report:
             curve = run(
                 encoder.backbone,
@@ -106,7 +105,10 @@ def train_on_descriptions(
                 callbacks=callbacks,
                 report=report,
             )
-    after = measure() if measure else None
+    try:
+        after = measure() if measure else None
+    except KeyboardInterrupt:  # the weights are trained; a missing figure is no reason to lose them
+        after = None
     if before is not None and after is not None:
         for callback in callbacks:
             callback(curve.steps, {"uniformity_before": before, "uniformity_after": after})
@@ -132,7 +134,7 @@ def _choose_rate(
     measure: PoolUniformity | None,
     *,
     seed: int,
-    report: Progress,
+    show_progress: bool,
 ) -> RateChoice:
     if not isinstance(config.learning_rate, str):
         return RateChoice(learning_rate=config.learning_rate, reason="given")
@@ -140,9 +142,11 @@ def _choose_rate(
         base = encoder.spec.base_learning_rate if encoder.spec else None
         reason = "base" if config.learning_rate == "base" else "no pool"
         return RateChoice(learning_rate=base or FALLBACK_LEARNING_RATE, reason=reason)
-    rate, trials = choose_learning_rate(
-        encoder, weights, sweep, config, search, measure, seed=child_seed(seed, "search"), report=report
-    )
+    search_seed = child_seed(seed, "search")
+    with progress_bar("choosing the learning rate", show=show_progress) as report:
+        rate, trials = choose_learning_rate(
+            encoder, weights, sweep, config, search, measure, seed=search_seed, report=report
+        )
     return RateChoice(learning_rate=rate, reason="uniformity", trials=trials)
 
 

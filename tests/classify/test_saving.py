@@ -1,0 +1,350 @@
+"""A saved model comes back to the bit, holds no pickle, and a folder that is not whole is one clear error."""
+
+import json
+import math
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from sentence_transformers import SentenceTransformer
+
+import labelspace
+from classify.conftest import METHODS, TEXTS
+from labelspace import LabelSpace, load
+from labelspace.classify import saving
+from labelspace.config import SearchConfig
+from labelspace.encoders import Encoder
+from labelspace.errors import LabelFileError, LabelSpaceError, ModelFolderError, OutputError
+
+Maker = Callable[..., Any]
+each_method = pytest.mark.parametrize("method", METHODS)
+each_dtype = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+
+
+@pytest.fixture
+def saved(fitted: Maker, tmp_path: Path) -> Path:
+    """A saved zero-shot model."""
+    return fitted("zero-shot").save(tmp_path / "model")
+
+
+def header_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "labelspace.json").read_text(encoding="utf-8"))
+
+
+# ---- there and back
+
+
+@each_method
+@each_dtype
+def test_a_loaded_model_gives_the_same_bits(method: str, dtype: str, fitted: Maker, tmp_path: Path):
+    clf = fitted(method, dtype, threshold=0.2, temperature=0.1)
+    again = load(clf.save(tmp_path / "model"))
+    assert type(again) is type(clf)
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    assert (again.predict_proba(TEXTS) == clf.predict_proba(TEXTS)).all()
+    assert list(again.predict(TEXTS)) == list(clf.predict(TEXTS))
+    assert again.label_space_ == clf.label_space_
+    assert again.encoder_.dtype == clf.encoder_.dtype == dtype
+    other = LabelSpace.from_names(["film", "food"])  # vectors made anew, not read
+    assert (again.scores(TEXTS, other) == clf.scores(TEXTS, other)).all()
+
+
+@each_method
+def test_a_model_saved_twice_over_stays_the_same(method: str, fitted: Maker, tmp_path: Path):
+    clf = fitted(method)
+    again = load(load(clf.save(tmp_path / "one")).save(tmp_path / "two"))
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    if method == "description":
+        assert again.fit_result_.to_dict() == load(tmp_path / "one").fit_result_.to_dict()
+
+
+def test_prompts_pooling_and_token_limit_come_back(fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path):
+    encoder = Encoder(
+        tiny_encoder_folder, dtype="float32", pooling="cls", max_tokens=6, text_prompt="q: ", label_prompt="l: "
+    )
+    clf = fitted("zero-shot").set_params(encoder=encoder).fit()
+    again = load(clf.save(tmp_path / "model"))
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    assert again.encoder_.describe() | {"source": ""} == encoder.describe() | {"source": ""}
+
+
+def test_every_parameter_comes_back(fitted: Maker, tmp_path: Path):
+    search = SearchConfig(rates=(1e-4, 1e-3), steps=2)
+    clf = fitted(search=search, anchor="verbalizer", warmup=0.25, seed=7, freeze_layers=1)
+    again = load(clf.save(tmp_path / "model"))
+    before, after = clf.get_params(deep=False), again.get_params(deep=False)
+    for name in before.keys() - {"encoder", "labels"}:
+        assert after[name] == before[name], name
+    assert after["labels"] == clf.label_space_
+
+
+def test_a_loaded_model_can_be_edited_and_fitted_again(fitted: Maker, tmp_path: Path):
+    again = load(fitted().save(tmp_path / "model"))
+    again.add_label({"name": "film", "descriptions": ["Films."]})
+    assert list(again.fit().classes_) == ["sports", "money", "world", "film"]
+    assert (load(again.save(tmp_path / "model")).predict(TEXTS) == again.predict(TEXTS)).all()
+
+
+def test_an_edited_model_is_saved_as_edited(fitted: Maker, tmp_path: Path):
+    clf = fitted()
+    clf.rename_label("sports", "Sport")
+    clf.remove_label("world")
+    again = load(clf.save(tmp_path / "model"))
+    assert list(again.classes_) == ["Sport", "money"]
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+
+
+# ---- what is in the folder
+
+
+def test_sentence_transformers_opens_the_folder_as_the_trained_encoder(fitted: Maker, tmp_path: Path):
+    clf = fitted(learning_rate=1e-2)
+    found = SentenceTransformer(str(clf.save(tmp_path / "model")), device="cpu").encode(TEXTS)
+    assert np.abs(found - clf.encoder_.encode(TEXTS)).max() < 1e-5
+    assert np.abs(found - clf.encoder.encode(TEXTS)).max() > 1e-3
+
+
+def test_labelspace_json_says_class_versions_seed_and_what_it_was_fitted_on(fitted: Maker, tmp_path: Path):
+    clf = fitted(seed=5)
+    clf.fit(TEXTS)
+    header = header_of(clf.save(tmp_path / "model"))
+    assert (header["class"], header["format_version"]) == ("DescriptionClassifier", saving.FORMAT_VERSION)
+    assert header["labelspace"] == labelspace.__version__
+    assert header["versions"].keys() >= {"torch", "transformers", "sentence-transformers", "numpy"}
+    assert header["parameters"]["temperature"] == clf.temperature
+    assert header["parameters"]["seed"] == header["fit"]["seed"] == 5
+    assert header["fit"]["pool"] == "list in memory (6 documents)"
+    assert header["fit"]["rate"] == {"learning_rate": 1e-3, "reason": "given", "trials": []}
+    assert header["fit"]["curve"]["losses"] == list(clf.fit_result_.curve.losses)
+    assert header["encoder"]["dtype"] == "float32"
+    assert "model.safetensors" in header["files"]
+    assert not any(isinstance(value, float) and math.isnan(value) for value in header["parameters"].values())
+
+
+def test_the_model_card_says_labels_training_and_limits(fitted: Maker, tmp_path: Path):
+    clf = fitted()
+    card = (clf.save(tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+    front = card.split("---")[1]
+    assert "library_name: sentence-transformers" in front
+    for words in (
+        "# desk",
+        "| money | This text is about banks and money. | 1 |",
+        "learning rate | 1e-03 (given)",
+        "unlabelled pool | none",
+        "evaluate before use",
+        "read up to 128 tokens",
+    ):
+        assert words in card, words
+    zero_shot = (fitted("zero-shot").save(tmp_path / "other") / "README.md").read_text(encoding="utf-8")
+    assert "The encoder is as its authors made it." in zero_shot
+    assert "learning rate" not in zero_shot
+
+
+def test_a_pipe_in_a_label_breaks_no_table(fitted: Maker, tmp_path: Path):
+    clf = fitted("zero-shot", labels=["a|b", "c"])
+    card = (clf.save(tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+    assert "| a\\|b |" in card
+    assert list(load(tmp_path / "model").classes_) == ["a|b", "c"]
+
+
+@each_method
+def test_no_pickle_is_written(method: str, fitted: Maker, tmp_path: Path):
+    """Neither by name nor by content: a pickle of protocol 2 and above starts with 0x80, a zip of torch with PK."""
+    folder = fitted(method).save(tmp_path / "model")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".json", ".safetensors", ".yaml", ".md", ".txt"}
+    for path in files:
+        assert path.read_bytes()[:2] not in (b"PK", b"\x80\x02", b"\x80\x04", b"\x80\x05"), path
+    with safe_open(folder / "label_vectors.safetensors", framework="numpy") as tensors:
+        assert set(tensors.keys()) == {f"{n}.{part}" for n in range(3) for part in ("verbalizer", "descriptions")}
+
+
+def test_the_files_can_be_read_by_whom_the_umask_lets(fitted: Maker, tmp_path: Path):
+    old = os.umask(0o027)
+    try:
+        folder = fitted("zero-shot").save(tmp_path / "model")
+    finally:
+        assert os.umask(old) == 0o027  # as it was set, so saving put it back
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_file()}
+    assert modes == {0o640}
+
+
+# ---- hand-edited labels
+
+
+def test_a_label_file_edited_by_hand_is_honoured(saved: Path):
+    before = load(saved)
+    path = saved / "label_space.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert "War, peace and elections." in text
+    path.write_text(text.replace("War, peace and elections.", "Films and music."), encoding="utf-8")
+    after = load(saved)
+    assert after.label_space_.verbalizers[2] == "Films and music."
+    scores = after.decision_function(TEXTS)
+    assert (scores[:, :2] == before.decision_function(TEXTS)[:, :2]).all()
+    expected = after.encoder_.encode(["Films and music."], role="label")[0]
+    assert (after.label_vectors_["world"].verbalizer == expected).all()
+
+
+def test_a_label_file_broken_by_hand_names_file_and_line(saved: Path):
+    (saved / "label_space.yaml").write_text("labels:\n  - nmae: x\n", encoding="utf-8")
+    with pytest.raises(LabelFileError, match=r"label_space\.yaml.*line 2"):
+        load(saved)
+
+
+# ---- bad folders
+
+
+def truncate(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def flip_a_bit(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+
+
+def edit_header(**values: Any) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        header = {**header_of(folder), **values}
+        header = {key: value for key, value in header.items() if value is not ...}
+        (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
+
+    return edit
+
+
+def write(name: str, content: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_text(content, encoding="utf-8") and None
+
+
+BAD = {
+    "truncated weights": (truncate, "has 1,000 bytes and should have .* it was cut off or changed"),
+    "a bit flipped in the weights": (flip_a_bit, "is not the file that was saved"),
+    "weights missing": (lambda f: (f / "model.safetensors").unlink(), "lacks model.safetensors; it was copied in part"),
+    "vectors missing": (lambda f: (f / "label_vectors.safetensors").unlink(), "lacks label_vectors.safetensors"),
+    "config missing": (lambda f: (f / "config.json").unlink(), "lacks config.json"),
+    "labels missing": (lambda f: (f / "label_space.yaml").unlink(), "label_space.yaml"),
+    "header missing": (lambda f: (f / "labelspace.json").unlink(), "holds no labelspace.json; give a folder that save"),
+    "newer format": (edit_header(format_version=2), "is of format 2, .* upgrade labelspace"),
+    "format as text": (edit_header(format_version="1"), "is of format 1"),
+    "planted .bin": (write("pytorch_model.bin", "x"), r"holds pytorch_model\.bin, which can run code when opened"),
+    "planted .pkl deep down": (write("1_Pooling/x.pkl", "x"), r"holds x\.pkl, which can run code"),
+    "planted .PT": (write("x.PT", "x"), r"holds x\.PT, which can run code"),
+    "unknown class": (edit_header(**{"class": "DescriptionClasifier"}), "Did you mean 'DescriptionClassifier'"),
+    "class that is no name": (edit_header(**{"class": ["a"]}), "unknown class"),
+    "header cut off": (write("labelspace.json", '{"format_version": 1, "cla'), "is damaged"),
+    "header of another shape": (write("labelspace.json", "[1, 2]"), "is damaged"),
+    "header that is text": (write("labelspace.json", '"model"'), "is damaged"),
+    "no list of files": (edit_header(files=...), "is damaged"),
+    "files of another shape": (edit_header(files=["model.safetensors"]), "damaged"),
+    "files without sizes": (edit_header(files={"model.safetensors": 3}), "damaged"),
+    "no parameters": (edit_header(parameters=...), "damaged"),
+    "a parameter nobody knows": (edit_header(parameters={"sharpness": 3}), "damaged"),
+    "an encoding that makes no sense": (edit_header(encoding={"dtype": "float7"}), "damaged|dtype"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_folder_is_one_clear_error(what: str, saved: Path):
+    spoil, message = BAD[what]
+    load(saved)
+    spoil(saved)
+    with pytest.raises(ModelFolderError, match=message) as error:
+        load(saved)
+    assert "\n" not in str(error.value)
+    assert "model" in str(error.value)
+
+
+def test_what_is_no_folder_is_one_clear_error(tmp_path: Path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    for path in (tmp_path / "file", tmp_path / "nowhere"):
+        with pytest.raises(ModelFolderError, match="is no folder; give the folder that save wrote"):
+            load(path)
+
+
+def test_a_plain_encoder_folder_is_no_model(tiny_encoder_folder: Path):
+    with pytest.raises(ModelFolderError, match=r"holds no labelspace\.json"):
+        load(tiny_encoder_folder)
+
+
+def test_a_planted_pickle_is_never_opened(saved: Path, monkeypatch: pytest.MonkeyPatch):
+    import pickle
+
+    (saved / "model.pkl").write_bytes(pickle.dumps(TEXTS))
+    monkeypatch.setattr(pickle, "load", lambda *a, **k: pytest.fail("a pickle was opened"))
+    with pytest.raises(ModelFolderError):
+        load(saved)
+
+
+# ---- saving over something
+
+
+def test_a_model_is_replaced_whole(fitted: Maker, tmp_path: Path):
+    fitted().save(tmp_path / "model")
+    (tmp_path / "model" / "left-over.txt").write_text("of the old one", encoding="utf-8")
+    clf = fitted("zero-shot", labels=["film", "food"])
+    clf.save(tmp_path / "model")
+    assert list(load(tmp_path / "model").classes_) == ["film", "food"]
+    assert not (tmp_path / "model" / "left-over.txt").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_empty_folder_is_filled_and_parents_are_made(fitted: Maker, tmp_path: Path):
+    clf = fitted("zero-shot")
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "deep" / "down"):
+        assert clf.save(folder) == folder
+        load(folder)
+
+
+def test_a_foreign_folder_is_not_overwritten(fitted: Maker, tmp_path: Path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work", encoding="utf-8")
+    with pytest.raises(OutputError, match="is not empty and holds no model; give another name"):
+        fitted("zero-shot").save(tmp_path / "thesis")
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.txt"]
+    with pytest.raises(OutputError, match="is a file"):
+        fitted("zero-shot").save(tmp_path / "thesis" / "chapter.txt")
+
+
+def test_a_save_that_fails_leaves_the_old_model_and_no_rubbish(
+    fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clf = fitted("zero-shot")
+    expected = load(clf.save(tmp_path / "model")).decision_function(TEXTS)
+
+    def full(*args: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(saving, "save_file", full)
+    with pytest.raises(OutputError, match="No space left on device.*what was there before is unchanged") as error:
+        fitted().save(tmp_path / "model")
+    assert isinstance(error.value, LabelSpaceError)
+    assert (load(tmp_path / "model").decision_function(TEXTS) == expected).all()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_where_the_system_cannot_exchange_folders_the_save_works_too(
+    fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(saving, "_exchange", lambda one, other: False)
+    fitted().save(tmp_path / "model")
+    fitted("zero-shot", labels=["film", "food"]).save(tmp_path / "model")
+    assert list(load(tmp_path / "model").classes_) == ["film", "food"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_saving_leaves_the_callers_encoder_as_it_was(fitted: Maker, tmp_path: Path):
+    clf = fitted("zero-shot")
+    before = dict(clf.encoder.backbone.model.prompts or {})
+    clf.save(tmp_path / "model")
+    assert dict(clf.encoder.backbone.model.prompts or {}) == before
