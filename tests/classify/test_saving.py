@@ -194,7 +194,7 @@ def test_a_label_file_edited_by_hand_is_honoured(saved: Path):
 
 def test_a_label_file_broken_by_hand_names_file_and_line(saved: Path):
     (saved / "label_space.yaml").write_text("labels:\n  - nmae: x\n", encoding="utf-8")
-    with pytest.raises(LabelFileError, match=r"label_space\.yaml.*line 2"):
+    with pytest.raises(LabelFileError, match=r"label_space\.yaml:2: .*'nmae'"):
         load(saved)
 
 
@@ -232,7 +232,7 @@ BAD = {
     "weights missing": (lambda f: (f / "model.safetensors").unlink(), "lacks model.safetensors; it was copied in part"),
     "vectors missing": (lambda f: (f / "label_vectors.safetensors").unlink(), "lacks label_vectors.safetensors"),
     "config missing": (lambda f: (f / "config.json").unlink(), "lacks config.json"),
-    "labels missing": (lambda f: (f / "label_space.yaml").unlink(), "label_space.yaml"),
+    "labels missing": (lambda f: (f / "label_space.yaml").unlink(), "lacks label_space.yaml"),
     "header missing": (lambda f: (f / "labelspace.json").unlink(), "holds no labelspace.json; give a folder that save"),
     "newer format": (edit_header(format_version=2), "is of format 2, .* upgrade labelspace"),
     "format as text": (edit_header(format_version="1"), "is of format 1"),
@@ -326,7 +326,7 @@ def test_a_save_that_fails_leaves_the_old_model_and_no_rubbish(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(saving, "save_file", full)
-    with pytest.raises(OutputError, match="No space left on device.*what was there before is unchanged") as error:
+    with pytest.raises(OutputError, match=r"No space left on device.*what was there before is unchanged") as error:
         fitted().save(tmp_path / "model")
     assert isinstance(error.value, LabelSpaceError)
     assert (load(tmp_path / "model").decision_function(TEXTS) == expected).all()
@@ -343,8 +343,8 @@ def test_where_the_system_cannot_exchange_folders_the_save_works_too(
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_saving_leaves_the_callers_encoder_as_it_was(fitted: Maker, tmp_path: Path):
-    clf = fitted("zero-shot")
+def test_saving_leaves_the_callers_encoder_as_it_was(fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path):
+    clf = fitted("zero-shot").set_params(encoder=Encoder(tiny_encoder_folder, label_prompt="topic: ")).fit()
     before = dict(clf.encoder.backbone.model.prompts or {})
     clf.save(tmp_path / "model")
     assert dict(clf.encoder.backbone.model.prompts or {}) == before

@@ -1,6 +1,7 @@
 """A file in, the same file with predictions out; an interrupted run goes on to the same bytes."""
 
 import csv
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def test_all_columns_are_kept_and_predictions_stand_beside(suffix: str, source: 
         probabilities = clf.predict_proba(table()["text"].to_pylist()).max(axis=1)
         assert out["predicted_probability"].to_pylist() == pytest.approx(probabilities.tolist(), abs=1e-4)
     elif suffix == "csv":
-        rows = list(csv.DictReader(target.open(encoding="utf-8", newline="")))
+        rows = list(csv.DictReader(io.StringIO(target.read_text(encoding="utf-8"), newline="")))
         assert list(rows[0]) == names
         assert [row["predicted_label"] for row in rows] == expected
     else:
@@ -99,7 +100,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
         with pytest.raises(KeyboardInterrupt):
             predict_file(clf, source, target, chunk_rows=5)
     assert not target.exists()
-    with pytest.raises(InputError, match="resume|overwrite"):
+    with pytest.raises(InputError, match=r"resume|overwrite"):
         predict_file(clf, source, target, chunk_rows=5)
     done = predict_file(clf, source, target, chunk_rows=5, resume=True)
     assert (done.resumed_at, done.rows) == (15, ROWS)

@@ -34,9 +34,9 @@ from labelspace.classify.base import BiEncoderClassifier
 from labelspace.classify.description import DescriptionClassifier
 from labelspace.classify.model_card import model_card
 from labelspace.classify.zero_shot import ZeroShotClassifier
-from labelspace.config import SearchConfig
+from labelspace.config import EncodingConfig, SearchConfig
 from labelspace.encoders import Encoder
-from labelspace.errors import ModelFolderError, OutputError
+from labelspace.errors import ConfigError, ModelFolderError, OutputError
 from labelspace.labels import LabelSpace
 
 FORMAT_VERSION = 1
@@ -96,15 +96,20 @@ def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifie
     """
     folder = Path(folder)
     header = _read_header(folder)
-    cls = CLASSES[header["class"]]
+    cls: Any = CLASSES[header["class"]]
+    space = LabelSpace.from_file(folder / "label_space.yaml")
     try:
-        space = LabelSpace.from_file(folder / "label_space.yaml")
-        encoding = {**header["encoding"], **({"device": device} if device else {})}
+        encoding = EncodingConfig.from_dict(header["encoding"]).to_dict()
+        search = SearchConfig.from_dict(header["search"]) if header.get("search") else None
+    except (KeyError, TypeError, ConfigError) as error:
+        raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
+    try:
+        encoding |= {"device": device} if device else {}
         encoder = Encoder(folder, **encoding, offline=True)
         encoder.name, encoder.pooling = header["encoder"]["name"], header["encoder"]["pooling"]
         parameters: dict[str, Any] = {**header["parameters"], "encoder": str(folder)}
         if "search" in header:
-            parameters["search"] = SearchConfig.from_dict(header["search"]) if header["search"] else None
+            parameters["search"] = search
         model: Any = cls(space, **parameters)
         model.encoder_ = encoder
         model.label_vectors_ = _read_vectors(folder, encoder, space)
@@ -175,31 +180,32 @@ def _read_header(folder: Path) -> dict[str, Any]:
         raise ModelFolderError(f"{folder} holds no labelspace.json; give a folder that save wrote.")
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
-        version, name, files = header["format_version"], header["class"], header["files"]
-    except (ValueError, KeyError, TypeError) as error:
+        version, name = header["format_version"], header["class"]
+        files = {relative: (int(facts["bytes"]), facts.get("sha256")) for relative, facts in header["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); save the model again.") from error
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise ModelFolderError(
             f"{folder} is of format {version}, and labelspace {__version__} reads up to {FORMAT_VERSION}; "
             "upgrade labelspace."
         )
-    if name not in CLASSES:
+    if not isinstance(name, str) or name not in CLASSES:
         raise ModelFolderError(f"{path} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")
-    for relative, expected in files.items():
-        _check_file(folder, relative, expected)
+    for relative, (size, digest) in {"label_space.yaml": (None, None), **files}.items():
+        _check_file(folder, relative, size, digest)
     return header
 
 
-def _check_file(folder: Path, relative: str, expected: dict[str, Any]) -> None:
+def _check_file(folder: Path, relative: str, size: int | None, digest: str | None) -> None:
     path = folder / relative
     if not path.is_file():
         raise ModelFolderError(f"{folder} lacks {relative}; it was copied in part, copy or save it again.")
-    if path.stat().st_size != expected["bytes"]:
+    if size is not None and path.stat().st_size != size:
         raise ModelFolderError(
-            f"{path} has {path.stat().st_size:,} bytes and should have {expected['bytes']:,}; "
+            f"{path} has {path.stat().st_size:,} bytes and should have {size:,}; "
             "it was cut off or changed, copy or save the model again."
         )
-    if expected.get("sha256") and _sha256(path) != expected["sha256"]:
+    if digest and _sha256(path) != digest:
         raise ModelFolderError(f"{path} is not the file that was saved; copy or save the model again.")
 
 

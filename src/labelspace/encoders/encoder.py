@@ -209,9 +209,13 @@ class Encoder:
 
         The prompts go with it, as `labelspace_text` and `labelspace_label`.
         """
+        own = self.backbone.model.prompts
         prompts = {f"labelspace_{role}": prompt for role, prompt in self.prompts.items()}
-        self.backbone.model.prompts = {**(self.backbone.model.prompts or {}), **prompts}
-        self.backbone.save(Path(folder))
+        self.backbone.model.prompts = {**(own or {}), **prompts}
+        try:
+            self.backbone.save(Path(folder))
+        finally:
+            self.backbone.model.prompts = own
 
     def describe(self) -> dict[str, Any]:
         """Name, source, precision and sizes, for a log or a model card."""

@@ -27,7 +27,7 @@ from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
 from labelspace.evaluate.provenance import write_atomically
 from labelspace.geometry import project
-from labelspace.geometry.projection import turned_like
+from labelspace.geometry.projection import import_umap, turned_like
 from labelspace.seeds import child_seed
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         font *= min(1.0, inches / (size + margin))
         figure = new_figure(inches + 0.4, inches)
         axes = figure.add_subplot()
-        _draw_confusion(axes, counts, evaluation.labels, columns, font)
+        _draw_confusion(axes, counts, evaluation.labels, font)
         metrics = evaluation.metrics
         figure.suptitle(
             f"{_short(evaluation.space, 40)}, {evaluation.model}\n{metrics.documents:,} documents, "
@@ -169,6 +169,8 @@ def map_figure(
     check_number("max_documents", max_documents, least=1, whole=True)
     files = _files(path)
     with _drawing("the map") as new_figure:
+        if method == "umap":
+            import_umap()  # not only after the documents are encoded
         documents, own = _documents(model, X, y, child_seed(seed, "map documents"), max_documents)
         after = model.encoder_.encode(documents)
         if own is None:
@@ -194,28 +196,29 @@ def map_figure(
         return _write(figure, files)
 
 
-def _draw_confusion(
-    axes: "Axes", counts: NDArray[np.int64], rows: Sequence[str], columns: Sequence[str], font: float
-) -> None:
+def _draw_confusion(axes: "Axes", counts: NDArray[np.int64], rows: Sequence[str], font: float) -> None:
     from matplotlib.colors import PowerNorm
 
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, cmap="Blues", norm=PowerNorm(0.5, vmin=0, vmax=1), interpolation="nearest")
-    axes.set_xticks(range(len(columns)), [_short(name, 60) for name in columns], fontsize=font)
+    slanted = counts.shape[1] > 12 or max(map(len, rows)) > 10
+    below = [_short(name, 60) for name in rows]
+    if counts.shape[1] > len(rows):
+        below.append(NONE_OF_THESE if slanted else NONE_OF_THESE.replace("of ", "of\n"))
+    axes.set_xticks(range(counts.shape[1]), below, fontsize=font)
     axes.set_yticks(range(len(rows)), [_short(name, 60) for name in rows], fontsize=font)
-    slanted = len(columns) > 12 or max(map(len, columns)) > 8
     axes.tick_params(axis="x", rotation=90 if slanted else 0, length=2)
     axes.tick_params(axis="y", length=2)
     axes.set_xlabel("predicted", fontsize=font + 1)
     axes.set_ylabel("true", fontsize=font + 1)
     # Lines between the cells, a little stronger around the whole and before "none of these".
-    axes.set_xticks(np.arange(len(columns) - 1) + 0.5, minor=True)
+    axes.set_xticks(np.arange(counts.shape[1] - 1) + 0.5, minor=True)
     axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
     axes.grid(which="minor", color="#d5d5d5", linewidth=0.4)
     axes.tick_params(which="minor", length=0)
-    if len(columns) > len(rows):
+    if counts.shape[1] > len(rows):
         axes.axvline(len(rows) - 0.5, color="#555555", linewidth=0.8)
-    smaller = font if len(columns) <= 12 else font * 0.85
+    smaller = font if counts.shape[1] <= 12 else font * 0.85
     for row, column in zip(*np.nonzero(counts), strict=True):
         number = f"{counts[row, column]}"
         axes.text(
@@ -224,7 +227,7 @@ def _draw_confusion(
             number,
             ha="center",
             va="center",
-            fontsize=smaller * min(1.0, 3.5 / len(number)) if len(columns) > 12 else smaller,
+            fontsize=smaller * min(1.0, 3.5 / len(number)) if counts.shape[1] > 12 else smaller,
             color="white" if shares[row, column] > 0.35 else "#111111",
         )
 
@@ -273,10 +276,10 @@ def _name_stars(
 
     font = 8.0 if small else 9.5
     taken: list[NDArray[np.float64]] = []
-    for column in order:
+    for column in map(int, order):
         name = _short(names[column], 32)
         half = np.array([0.33 * font * len(name), 0.65 * font]) / 72  # of the box of a name, in inches
-        for points in (0.9 * font + 4, -0.9 * font - 4):
+        for points in (0.9 * font + 4, -0.9 * font - 4):  # above the star, or below
             centre = stars[column] + np.array([0, points / 72])
             if all((np.abs(centre - other[0]) > half + other[1]).any() for other in taken):
                 break
@@ -284,7 +287,8 @@ def _name_stars(
             continue
         taken.append(np.stack([centre, half]))
         axes.text(
-            *(centre * inch),
+            float(centre[0] * inch),
+            float(centre[1] * inch),
             name,
             ha="center",
             va="center",
@@ -350,7 +354,8 @@ def _documents(
 
 def _predicted(model: BiEncoderClassifier, documents: list[str]) -> NDArray[np.int64]:
     columns = {name: column for column, name in enumerate(model.label_space_.names)}
-    return np.array([columns.get(name, -1) for name in model.predict(documents)], dtype=np.int64)
+    names: Any = model.predict(documents)
+    return np.array([columns.get(name, -1) for name in names], dtype=np.int64)
 
 
 def _untrained(model: BiEncoderClassifier) -> Encoder | None:

@@ -5,6 +5,7 @@ map; t-SNE and UMAP keep neighbours, and neither the size of a cloud nor the gap
 """
 
 import warnings
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,14 @@ def turned_like(moved: np.ndarray, fixed: np.ndarray) -> np.ndarray:
     return moved @ left @ right
 
 
+def import_umap() -> ModuleType:
+    """Import umap, or raise MissingDependencyError; good for asking before long work."""
+    with warnings.catch_warnings():
+        # Said at import by whoever has no tensorflow, which is not needed here.
+        warnings.filterwarnings("ignore", message=".*ParametricUMAP", category=ImportWarning)
+        return import_optional("umap", package="umap-learn", extra="plot", purpose="method='umap'")
+
+
 def _as_rows(embeddings: Any, dimensions: int) -> np.ndarray:
     if isinstance(embeddings, Tensor):
         embeddings = embeddings.detach().double().cpu().numpy()
@@ -157,11 +166,7 @@ def _tsne(rows: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
 
 
 def _umap(rows: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
-    with warnings.catch_warnings():
-        # Said at import by whoever has no tensorflow, which is not needed here.
-        warnings.filterwarnings("ignore", message=".*ParametricUMAP", category=ImportWarning)
-        umap = import_optional("umap", package="umap-learn", extra="plot", purpose="method='umap'")
-    model = umap.UMAP(
+    model = import_umap().UMAP(
         n_components=dimensions,
         n_neighbors=min(UMAP_NEIGHBOURS, len(rows) - 1),
         metric="cosine",

@@ -1,0 +1,280 @@
+"""`evaluate` counts what `predict` says, puts the untrained baselines beside it, and says where it all comes from."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from labelspace import LabelSpace, ZeroShotClassifier, load
+from labelspace.encoders import Encoder
+from labelspace.errors import ColumnError, ConfigError, InputError
+from labelspace.evaluate import evaluate, evaluate_table, evaluation, write_result
+from labelspace.evaluate.provenance import REQUIRED
+from labelspace.evaluate.tables import most_frequent_confusions
+
+
+def confusion_by_hand(model, texts, names):
+    columns = {name: column for column, name in enumerate(model.label_space_.names)}
+    counts = np.zeros((len(columns), len(columns) + 1), dtype=np.int64)
+    for name, answer in zip(names, model.predict(texts), strict=True):
+        counts[columns[name], columns.get(answer, len(columns))] += 1
+    return counts
+
+
+@pytest.mark.parametrize("which", ["untrained", "trained"])
+def test_it_counts_what_predict_says(which, request, texts, names):
+    model = request.getfixturevalue(which)
+    found = evaluate(model, texts, names)
+    assert np.array_equal(found.confusion, confusion_by_hand(model, texts, names))
+    assert found.metrics.accuracy == pytest.approx(model.score(texts, names))
+    assert found.labels == model.label_space_.names
+    assert found.documents_per_second == pytest.approx(len(texts) / found.seconds)
+
+
+def test_the_baselines_are_the_untrained_classifiers(trained, encoder, space, texts, names):
+    found = evaluate(trained, texts, names)
+    kinds = {"untrained: nearest verbalizer": "verbalizer", "untrained: mean of descriptions": "descriptions"}
+    assert [baseline.name for baseline in found.baselines] == list(kinds)
+    for name, metrics, note in found.baselines:
+        alone = ZeroShotClassifier(space, encoder, anchor=kinds[name]).fit()
+        expected = evaluate(alone, texts, names, baselines=False).metrics
+        assert metrics is not None
+        assert metrics.to_dict() == pytest.approx(expected.to_dict())
+        assert note == ""
+
+
+@pytest.mark.parametrize("anchor", ["verbalizer", "descriptions"])
+def test_an_untrained_model_is_one_of_its_own_baselines(encoder, space, texts, names, anchor):
+    model = ZeroShotClassifier(space, encoder, anchor=anchor).fit()
+    found = evaluate(model, texts, names)
+    assert found.metrics == found.baselines[("verbalizer", "descriptions").index(anchor)].metrics
+
+
+def test_a_loaded_model_still_knows_its_untrained_encoder(trained, texts, names, tmp_path):
+    again = load(trained.save(tmp_path / "model"))
+    first, second = evaluate(trained, texts, names), evaluate(again, texts, names)
+    assert first.metrics == second.metrics
+    assert first.baselines == second.baselines
+    assert second.provenance["seeds"] == [3]
+
+
+def test_an_encoder_that_is_gone_leaves_the_baselines_out_and_says_why(
+    tiny_encoder_folder: Path, space, texts, names, tmp_path
+):
+    from labelspace import DescriptionClassifier
+
+    folder = shutil.copytree(tiny_encoder_folder, tmp_path / "encoder")
+    model = DescriptionClassifier(space, Encoder(folder, dtype="float32"), max_steps=2, learning_rate=1e-3).fit()
+    shutil.rmtree(folder)
+    found = evaluate(model, texts, names)
+    assert [baseline.metrics for baseline in found.baselines] == [None, None]
+    assert all(str(folder) in baseline.note for baseline in found.baselines)
+    assert found.to_text().count("note: the untrained encoder cannot be opened") == 1
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_baselines_can_be_left_out_and_then_no_encoder_is_opened(trained, texts, names, monkeypatch):
+    monkeypatch.setattr(evaluation_module(), "untrained_encoder", None)
+    assert evaluate(trained, texts, names, baselines=False).baselines == ()
+
+
+def evaluation_module():
+    import sys
+
+    return sys.modules["labelspace.evaluate.evaluation"]
+
+
+def test_each_document_is_encoded_once_by_an_untrained_model(encoder, space, texts, names, monkeypatch):
+    model = ZeroShotClassifier(space, encoder).fit()
+    encoded = []
+    kept = Encoder.encode
+    monkeypatch.setattr(Encoder, "encode", lambda self, texts, **k: encoded.extend(texts) or kept(self, texts, **k))
+    evaluate(model, texts, names)
+    assert sorted(encoded) == sorted(texts)
+
+
+def test_labels_without_descriptions_are_noted(encoder, texts):
+    model = ZeroShotClassifier(["sports", "money"], encoder).fit()
+    found = evaluate(model, texts[:2], ["sports", "money"])
+    assert found.baselines[0].note == ""
+    assert "2 of 2 labels have no description" in found.baselines[1].note
+
+
+def test_abstentions_are_in_the_last_column_and_the_baselines_make_none(trained, texts, names):
+    scores = trained.decision_function(texts).max(axis=1)
+    threshold = float(np.sort(scores)[4] - 1e-6)
+    model = load_with(trained, threshold)
+    found = evaluate(model, texts, names)
+    assert found.confusion[:, -1].sum() == 4
+    assert found.metrics.coverage == 0.5
+    assert np.array_equal(found.confusion, confusion_by_hand(model, texts, names))
+    assert all(baseline.metrics.coverage == 1.0 for baseline in found.baselines)
+    assert "none of these" in found.to_text()
+
+
+def load_with(model, threshold):
+    import copy
+
+    return copy.copy(model).set_params(threshold=threshold)
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), -1])
+def test_documents_without_a_label_are_left_out_and_counted(untrained, texts, names, nothing):
+    found = evaluate(untrained, [*texts, "one more", "and one"], [*names, nothing, nothing])
+    assert found.metrics.left_out == 2
+    assert [baseline.metrics.left_out for baseline in found.baselines] == [2, 2]
+    assert found.confusion.tolist() == evaluate(untrained, texts, names).confusion.tolist()
+    assert "2 without a label left out" in found.to_text()
+
+
+def test_another_order_of_labels_changes_no_metric(encoder, space, texts, names):
+    one = evaluate(ZeroShotClassifier(space, encoder).fit(), texts, names)
+    other = evaluate(ZeroShotClassifier(space.reorder(["world", "sports", "money"]), encoder).fit(), texts, names)
+    assert other.metrics.to_dict() == pytest.approx(one.metrics.to_dict())
+    assert {row.label: row for row in one.per_label} == {row.label: row for row in other.per_label}
+
+
+def test_blocks_of_documents_change_nothing(trained, texts, names, monkeypatch):
+    whole = evaluate(trained, texts, names)
+    monkeypatch.setattr(evaluation_module(), "WINDOW", 3)
+    parts = evaluate(trained, texts, names)
+    assert np.array_equal(whole.confusion, parts.confusion)
+    assert parts.metrics.to_dict() == pytest.approx(whole.metrics.to_dict())
+
+
+# ---- tables
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_file_gives_the_same_numbers_as_lists(untrained, texts, names, tmp_path, ending):
+    path = tmp_path / f"news.{ending}"
+    rows = {"body": [*texts, "nobody knows"], "desk": [*names, "" if ending == "csv" else None]}
+    if ending == "parquet":
+        pq.write_table(pa.table(rows), path)
+    elif ending == "csv":
+        path.write_text("body,desk\n" + "".join(f"{a},{b}\n" for a, b in zip(*rows.values(), strict=True)))
+    else:
+        path.write_text("".join(json.dumps({"body": a, "desk": b}) + "\n" for a, b in zip(*rows.values(), strict=True)))
+    found = evaluate_table(untrained, path, text="body", label="desk")
+    expected = evaluate(untrained, [*texts, "nobody knows"], [*names, None])
+    assert found.metrics == expected.metrics
+    assert found.baselines == expected.baselines
+    assert found.provenance["data"]["evaluated"]["files"][0]["name"] == path.name
+
+
+def test_an_unknown_label_in_a_file_is_named_by_row_before_anything_is_encoded(untrained, tmp_path, monkeypatch):
+    path = tmp_path / "news.csv"
+    path.write_text("text,label\na match,sports\na vote,wrld\n")
+    monkeypatch.setattr(Encoder, "encode", None)
+    with pytest.raises(
+        InputError, match=r"news\.csv: row 2: column 'label' is 'wrld', which is no label\. Did you mean"
+    ):
+        evaluate_table(untrained, path)
+
+
+def test_a_file_without_the_column_or_without_a_label_is_refused(untrained, tmp_path):
+    path = tmp_path / "news.csv"
+    path.write_text("text,label\na match,\na vote,\n")
+    with pytest.raises(InputError, match="column 'label' has no label in any of the 2 rows"):
+        evaluate_table(untrained, path)
+    with pytest.raises(ColumnError, match="no column 'intent'"):
+        evaluate_table(untrained, path, label="intent")
+
+
+# ---- what comes out
+
+
+def test_the_dictionary_is_plain_and_can_be_written_as_a_result(trained, texts, names, tmp_path):
+    found = evaluate(trained, texts, names)
+    values = found.to_dict()
+    assert json.loads(json.dumps(values, allow_nan=False)) == values
+    assert values["metrics"]["macro_f1"] == found.metrics.macro_f1
+    assert values["per_label"][0]["label"] == "sports"
+    path = write_result(tmp_path / "result.json", values, provenance=found.provenance)
+    assert json.loads(path.read_text())["confusion"] == found.confusion.tolist()
+
+
+def test_the_provenance_is_there_with_seed_data_and_encoder(trained, untrained, texts, names):
+    found = evaluate(trained, texts, names).provenance
+    assert set(REQUIRED) <= set(found)
+    assert found["seeds"] == [3]
+    assert found["encoder"]["name"] == trained.encoder_.name
+    assert found["hardware"]["dtype"] == "float32"
+    assert found["data"]["evaluated"]["documents"] == len(texts)
+    other = evaluate(untrained, texts, ["world", *names[1:]], baselines=False).provenance
+    assert other["seeds"] == []
+    assert other["data"]["evaluated"]["sha256"] != found["data"]["evaluated"]["sha256"]
+
+
+def test_the_pool_that_training_saw_is_named(encoder, space, texts, names):
+    from labelspace import DescriptionClassifier
+
+    model = DescriptionClassifier(space, encoder, max_steps=2, learning_rate=1e-3).fit(texts)
+    pool = evaluate(model, texts, names, baselines=False).provenance["data"]["unlabelled_pool"]
+    assert pool["documents"] == len(texts)
+    assert pool["source"]
+
+
+def test_the_text_shows_the_baselines_each_label_and_the_matrix(trained, texts, names):
+    found = evaluate(trained, texts, names)
+    text = found.to_text()
+    assert str(found) == text
+    lines = text.splitlines()
+    assert lines[0] == "desk: 8 labelled documents, 3 labels"
+    for start in ("DescriptionClassifier", "untrained: nearest verbalizer", "untrained: mean of descriptions"):
+        assert any(line.startswith(start) for line in lines)
+    matrix = lines[next(i for i, line in enumerate(lines) if line.startswith("true \\ predicted")) + 1 :][:3]
+    shown = [[0 if cell == "." else int(cell) for cell in line.split()[2:]] for line in matrix]
+    assert shown == found.confusion[:, :-1].tolist()
+    assert "none of these" not in text
+    assert max(map(len, lines)) <= 140
+
+
+def test_with_many_labels_the_text_lists_the_most_frequent_confusions(encoder, texts):
+    labels = [f"topic {number}" for number in range(13)]
+    model = ZeroShotClassifier(labels, encoder).fit()
+    wrong = [next(name for name in labels if name != answer) for answer in model.predict(texts)]
+    found = evaluate(model, texts, wrong, baselines=False)
+    text = found.to_text()
+    assert "true \\ predicted" not in text
+    for true, predicted, count in most_frequent_confusions(found.confusion, found.labels):
+        assert f"{true} -> {predicted}: {count}" in text
+    right = evaluate(model, texts, model.predict(texts), baselines=False)
+    assert "no document was confused" in right.to_text()
+
+
+def test_frequent_confusions_come_largest_first_and_hold_abstentions():
+    confusion = np.array([[9, 1, 0, 2], [0, 9, 3, 0], [1, 0, 9, 5]])
+    found = most_frequent_confusions(confusion, ["a", "b", "c"], most=3)
+    assert found == [("c", "none of these", 5), ("b", "c", 3), ("a", "none of these", 2)]
+
+
+# ---- refusals
+
+
+def test_what_does_not_fit_is_refused(untrained, texts, names):
+    with pytest.raises(InputError, match="one label for each of the 8 documents"):
+        evaluate(untrained, texts, names[:-1])
+    with pytest.raises(InputError, match=r"y\[0\] is 'sport', which is no label. Did you mean 'sports'"):
+        evaluate(untrained, texts, ["sport", *names[1:]])
+    with pytest.raises(InputError, match="no label for any of the 8 documents"):
+        evaluate(untrained, texts, [None] * 8)
+    with pytest.raises(InputError, match="no label for any of the 0 documents"):
+        evaluate(untrained, [], [])
+
+
+def test_what_is_no_fitted_classifier_is_refused(texts, names, space: LabelSpace):
+    with pytest.raises(ConfigError, match=r"Got str instead"):
+        evaluate("model/", texts, names)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(NotFittedError):
+        evaluate(ZeroShotClassifier(space), texts, names)
+
+
+def test_the_package_keeps_function_and_module_apart():
+    assert callable(evaluate)
+    assert evaluation is evaluation_module()
