@@ -86,13 +86,20 @@ def main() -> None:
     for name in options.tasks:
         task = load_task(name, options.data, options.verbalizers, test_rows=options.test_rows)
         prefix = f"{options.encoder}{'-' + options.pooling if options.pooling else ''}_{name}_{options.verbalizers}"
-        facts = {"task": name, "encoder": options.encoder, "pooling": options.pooling, "verbalizers": options.verbalizers}
+        facts = {
+            "task": name,
+            "encoder": options.encoder,
+            "pooling": options.pooling,
+            "verbalizers": options.verbalizers,
+        }
         facts |= {"labels": len(task.labels), "test_rows": len(task.texts), "pool": task.pool_source}
         untrained = options.out / f"{prefix}_untrained.json"
         if not untrained.exists():
             encoder = Encoder(options.encoder, pooling=options.pooling)
             scores = macro_f1(encoder, task.labels, encoder.encode(task.texts), task.truth)
-            write_result(untrained, {**facts, "macro_f1": scores}, provenance=provenance(seeds=[], data=task.pool_source))
+            write_result(
+                untrained, {**facts, "macro_f1": scores}, provenance=provenance(seeds=[], data=task.pool_source)
+            )
             print(f"{prefix} untrained {scores}", flush=True)
         for seed in [] if options.untrained_only else options.seeds:
             way = options.strategy if options.learning_rate == "uniformity" else "base"
@@ -100,8 +107,12 @@ def main() -> None:
             if path.exists():
                 continue
             result = run(task, options.encoder, options.pooling, seed, options)
-            write_result(path, {**facts, "seed": seed, **result}, provenance=provenance(seeds=[seed], data=task.pool_source))
-            print(f"{path.stem} {result['macro_f1']} lr {result['learning_rate']:.0e} steps {result['steps']}", flush=True)
+            write_result(
+                path, {**facts, "seed": seed, **result}, provenance=provenance(seeds=[seed], data=task.pool_source)
+            )
+            print(
+                f"{path.stem} {result['macro_f1']} lr {result['learning_rate']:.0e} steps {result['steps']}", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -51,7 +51,9 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
     for _ in range(options.repeats):
         slow, vectors["sentence-transformers"] = seconds(lambda: theirs.encode(texts))
         fast, vectors["labelspace"] = seconds(lambda: ours.encode(texts))
-        pairs.append({"sentence_transformers": len(texts) / slow, "labelspace": len(texts) / fast, "ratio": slow / fast})
+        pairs.append(
+            {"sentence_transformers": len(texts) / slow, "labelspace": len(texts) / fast, "ratio": slow / fast}
+        )
         print(pairs[-1], flush=True)
     exact = Encoder(options.encoder, dtype="float32")
     truth = task.truth[: len(texts)]
@@ -109,7 +111,7 @@ def step(options: argparse.Namespace) -> dict[str, Any]:
                 config,
                 learning_rate=1e-5,
                 seed=0,
-                callbacks=[lambda *_: stamps.append(time.perf_counter())],
+                callbacks=[lambda *_, stamps=stamps: stamps.append(time.perf_counter())],
             )
         fast = np.diff(stamps).tolist()
         # The first step pays for warming up on both sides.

@@ -45,6 +45,8 @@ def main() -> None:
     print(f"{'':32}{'macro-F1':>10}{'accuracy':>10}")
     rows = [(row["name"], row["metrics"]) for row in evaluation["baselines"]] + [("trained", evaluation["metrics"])]
     for name, metrics in rows:
+        if metrics is None:  # the untrained encoder could not be opened; evaluation.json says why
+            continue
         print(f"{name:32}{metrics['macro_f1']:10.3f}{metrics['accuracy']:10.3f}")
     print(f"\nFigures and predictions are in {OUT}/. Took {time.perf_counter() - started:,.0f} s.")
 

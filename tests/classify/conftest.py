@@ -1,9 +1,10 @@
 """What the tests of the classifiers share: a label space of three, documents, and fitted models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
@@ -29,6 +30,12 @@ TEXTS = [
 ]
 
 METHODS = ("description", "zero-shot")
+
+
+def columns_of(clf: Any, scores: np.ndarray, names: Iterable[str]) -> np.ndarray:
+    """Columns of what a classifier answers, in the order of these names."""
+    place = {name: column for column, name in enumerate(clf.classes_)}
+    return scores[:, [place[name] for name in names]]
 
 
 @pytest.fixture

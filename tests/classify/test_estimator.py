@@ -1,6 +1,7 @@
 """The law of scikit-learn: init stores, fit checks and returns self, a second fit forgets the first, clone works."""
 
 import inspect
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import get_scorer, log_loss, roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from classify.conftest import METHODS, TEXTS
+from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
 from labelspace.config import SearchConfig, TrainingConfig
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
@@ -271,7 +273,70 @@ def test_a_grid_search_over_anchor_and_temperature_finds_its_best(make: Maker):
     assert search.best_params_.keys() == grid.keys()
     assert search.cv_results_["mean_test_score"].shape == (6,)
     assert list(search.predict(TEXTS)) == list(search.best_estimator_.predict(TEXTS))
-    assert list(search.classes_) == ["sports", "money", "world"]
+    assert list(search.classes_) == ["money", "sports", "world"]
+
+
+def by_hand(metric: str, proba: dict[str, np.ndarray], y: list[str]) -> float:
+    """The metric from one vector of probabilities a label, without a word of column order from the classifier."""
+    names = sorted(proba)
+    columns = np.column_stack([proba[name] for name in names])
+    if metric == "neg_log_loss":
+        # sklearn's own log loss, and the same from the definition.
+        found = -log_loss(y, columns, labels=names)
+        assert found == pytest.approx(np.mean([np.log(proba[name][row]) for row, name in enumerate(y)]), rel=1e-9)
+        return found
+    found = roc_auc_score(y, columns, multi_class="ovr", average="macro", labels=names)
+    assert found == pytest.approx(
+        np.mean([roc_auc_score([name == own for own in y], proba[name]) for name in names]), rel=1e-9
+    )
+    return found
+
+
+@each_method
+@pytest.mark.parametrize("metric", ["neg_log_loss", "roc_auc_ovr"])
+def test_scorers_that_read_columns_are_right_whatever_the_order_of_the_labels(method: str, metric: str, make: Maker):
+    """scikit-learn takes columns for the sorted names of y, and asks nobody."""
+    names = ["sports", "money", "art"]
+    texts = [f"{text} {extra}" for text in TEXTS for extra in ("music", "market", "league")]
+    y = [names[(row * row + row // 5) % 3] for row in range(len(texts))]
+    clf = make(method, labels=names, temperature=0.02).fit()
+    # What each label's column is, asked of the label space by name; the softmax is written out.
+    scores = clf.scores(texts, clf.label_space_).astype(np.float64)
+    powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / clf.temperature)
+    proba = dict(zip(names, (powers / powers.sum(axis=1, keepdims=True)).T, strict=True))
+    expected = by_hand(metric, proba, y)
+    wrong = by_hand(metric, dict(zip(sorted(names), proba.values(), strict=True)), y)
+    assert abs(wrong - expected) > 1e-3  # else label-file order would pass as well
+    assert get_scorer(metric)(clf, texts, y) == pytest.approx(expected, rel=1e-6)
+
+    folds = StratifiedKFold(3)
+    found = cross_val_score(make(method, labels=names, temperature=0.02), texts, y, cv=folds, scoring=metric)
+    in_folds = [
+        by_hand(metric, {name: column[rows] for name, column in proba.items()}, [y[row] for row in rows])
+        for _, rows in folds.split(texts, y)
+    ]
+    assert found == pytest.approx(in_folds, rel=1e-4)
+
+
+@pytest.mark.parametrize("metric", ["neg_log_loss", "roc_auc_ovr", "accuracy"])
+def test_a_scorer_gives_the_same_for_every_order_of_the_labels(metric: str, make: Maker, space: LabelSpace):
+    found = {
+        get_scorer(metric)(make("zero-shot", labels=space.reorder(list(names))).fit(), TEXTS, Y)
+        for names in itertools.permutations(space.names)
+    }
+    assert len(found) == 1
+
+
+def test_the_columns_of_every_answer_follow_the_sorted_classes(make: Maker):
+    clf = make("zero-shot", labels=["sports", "money", "art"]).fit()
+    assert list(clf.classes_) == ["art", "money", "sports"]
+    assert clf.label_space_.names == ("sports", "money", "art")
+    expected = clf.scores(TEXTS, clf.label_space_)[:, [2, 1, 0]]
+    assert (clf.decision_function(TEXTS) == expected).all()
+    assert (clf.predict(TEXTS, return_scores=True)[1] == expected).all()
+    assert (columns_of(clf, clf.decision_function(TEXTS), ["art"])[:, 0] == expected[:, 0]).all()
+    powers = np.exp(expected.astype(np.float64) / clf.temperature)
+    assert np.abs(clf.predict_proba(TEXTS) - powers / powers.sum(axis=1, keepdims=True)).max() < 1e-9
 
 
 # ---- y
@@ -323,7 +388,7 @@ def test_labels_in_y_teach_nothing(make: Maker):
         ({"lora_rank": 4, "freeze_layers": 1}, "lora_rank and freeze_layers exclude each other"),
         ({"dropout": "yes"}, "dropout must be one of"),
         ({"labels": 3}, "labels must be a LabelSpace"),
-        ({"encoder": 3}, "encoder must be a name, a folder or an Encoder. Got int"),
+        ({"encoder": 3}, "encoder must be a name, a folder, an Encoder or a dictionary of its arguments. Got int"),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any], message: str, make: Maker):
@@ -339,7 +404,9 @@ def test_labels_come_as_names_dictionary_file_or_labels(make: Maker, space: Labe
     space.to_file(tmp_path / "labels.yaml")
     for labels in (space, space.to_dict(), tmp_path / "labels.yaml", str(tmp_path / "labels.yaml")):
         assert make("zero-shot", labels=labels).fit().label_space_ == space
-    assert list(make("zero-shot", labels=list(space.labels)).fit().classes_) == list(space.names)
+    by_label = make("zero-shot", labels=list(space.labels)).fit()
+    assert by_label.label_space_.names == space.names
+    assert list(by_label.classes_) == sorted(space.names)
     assert list(make("zero-shot", labels=["a", "b"]).fit().classes_) == ["a", "b"]
     with pytest.raises(LabelFileError, match="used twice"):
         make("zero-shot", labels=["a", "a"]).fit()

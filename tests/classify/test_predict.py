@@ -2,16 +2,21 @@
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from classify.conftest import METHODS, TEXTS
+from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import LabelSpace
+from labelspace.classify import predict_file
+from labelspace.classify.anchors import GRID, cosines
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 
@@ -36,24 +41,46 @@ def test_predict_is_the_argmax_of_scores_and_of_probabilities(method: str, fitte
     assert len(set(names)) > 1  # a constant answer would agree with itself
 
 
-near_ties = st.integers(-(2**24), 2**24).flatmap(
-    lambda center: st.lists(st.integers(center - 2, center + 2), min_size=3, max_size=3)
+def near(center: float) -> st.SearchStrategy[list[float]]:
+    """Three cosines that differ by a few steps of the grid, or by so little that the grid makes them one."""
+    offset = st.one_of(st.integers(-2, 2).map(float), st.floats(-2, 2))
+    return st.lists(offset.map(lambda steps: min(max(center + steps / GRID, -1.0), 1.0)), min_size=3, max_size=3)
+
+
+near_ties = st.floats(-1, 1).flatmap(near)
+far_apart = st.lists(st.floats(-1, 1), min_size=3, max_size=3)
+
+
+@given(
+    st.lists(st.one_of(near_ties, near(0.0), near(1.0), far_apart), min_size=1, max_size=6),
+    st.sampled_from([1e-4, 0.07, 1.0, 100.0]),
+    st.permutations(["a", "b", "c"]),
 )
-
-
-@given(st.lists(near_ties, min_size=1, max_size=6), st.sampled_from([1e-4, 0.07, 1.0, 100.0]))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_all_agree_on_any_scores_also_where_they_differ_in_the_last_bit(
-    make: Maker, rows: list[list[int]], temperature: float
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_all_agree_on_any_cosines_also_where_they_differ_by_one_step_or_not_at_all(
+    make: Maker, rows: list[list[float]], temperature: float, names: list[str]
 ):
-    """Scores as float32 holds them next to 1: multiples of 2**-24, a few bits apart."""
+    """Cosines as the library takes them, of each text with the axes, whatever the order of the label file."""
     clf = make("zero-shot", temperature=temperature)
-    clf.classes_ = np.array(["a", "b", "c"], dtype=object)
-    scores = (np.array(rows, dtype=np.float64) / 2**24).clip(-1, 1).astype(np.float32)
-    probabilities = clf._probabilities(scores)
+    clf._set_labels(LabelSpace.from_names(names), keep_parameter=True)
+    scores = cosines(np.array(rows), np.eye(3))
+    assert (scores.astype(np.float64) * GRID % 1 == 0).all()
+    sorted_scores = scores[:, np.argsort(names)]  # columns a, b, c
+    probabilities = clf._probabilities(sorted_scores)
     assert np.abs(probabilities.sum(axis=1) - 1).max() < 1e-12
     assert (probabilities >= 0).all()
-    assert list(clf._names(scores)) == list(clf.classes_[probabilities.argmax(axis=1)])
+    winners = clf._names(scores)
+    assert list(winners) == list(clf.classes_[probabilities.argmax(axis=1)])
+    for row, winner, shares in zip(sorted_scores.tolist(), winners, probabilities.tolist(), strict=True):
+        assert winner == "abc"[row.index(max(row))]
+        # Strictly: who ties shares alike, and one step below is less, not as much.
+        assert [share == max(shares) for share in shares] == [score == max(row) for score in row]
+
+
+def test_cosines_lie_on_a_grid_that_float32_holds(fitted: Maker):
+    for method in METHODS:
+        steps = fitted(method).decision_function(TEXTS).astype(np.float64) * GRID
+        assert (steps == np.rint(steps)).all()
 
 
 @each_method
@@ -64,14 +91,49 @@ def test_probabilities_are_the_softmax_of_the_scores_over_the_temperature(method
         assert probabilities == pytest.approx([power / sum(powers) for power in powers], rel=1e-9)
 
 
-def test_the_first_of_equal_labels_wins_everywhere(fitted: Maker):
-    twins = LabelSpace.from_dict(
-        {"labels": [{"name": "one", "verbalizer": "A game."}, {"name": "two", "verbalizer": "A game."}]}
-    )
-    clf = fitted("zero-shot", labels=twins)
-    assert (clf.decision_function(TEXTS)[:, 0] == clf.decision_function(TEXTS)[:, 1]).all()
-    assert set(clf.predict(TEXTS)) == {"one"}
-    assert clf.explain(TEXTS[0]).label == "one"
+TWINS = [
+    {"name": "alpha", "verbalizer": "☃ 北京 zyxw"},  # sorted first, and seldom the winner
+    {"name": "one", "verbalizer": "A game."},
+    {"name": "two", "verbalizer": "A game."},
+]
+
+
+@each_dtype
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_equal_labels_give_the_same_answer_everywhere_whatever_their_order(
+    order: tuple[int, ...], dtype: str, fitted: Maker, tmp_path: Path
+):
+    clf = fitted("zero-shot", dtype, labels=LabelSpace.from_dict({"labels": [TWINS[place] for place in order]}))
+    texts = [*TEXTS, "A game.", "☃ 北京 zyxw"]
+    scores = columns_of(clf, clf.decision_function(texts), ["alpha", "one", "two"])
+    assert (scores[:, 1] == scores[:, 2]).all()
+    expected = ["alpha" if alpha >= one else "one" for alpha, one, _ in scores.tolist()]
+    assert set(expected) == {"alpha", "one"}
+    names, with_scores = clf.predict(texts, return_scores=True)
+    assert list(names) == list(clf.predict(texts)) == expected
+    assert (columns_of(clf, with_scores, ["alpha", "one", "two"]) == scores).all()
+    probabilities = clf.predict_proba(texts)
+    assert list(clf.classes_[probabilities.argmax(axis=1)]) == expected
+    assert (probabilities[:, 1] == probabilities[:, 2]).all()
+
+    for text, name in zip(texts, clf.predict(texts), strict=True):
+        said = clf.explain(text)
+        assert said.label == said.top[0].label == clf.predict([text])[0], name
+        ranked = [entry.label for entry in said.top]
+        assert ranked.index("one") + 1 == ranked.index("two")
+        assert said.margin > 0 if said.label == "alpha" else said.margin == 0
+
+    predict_file(clf, texts_table(texts), tmp_path / "out.parquet", all_scores=True)
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out["predicted_label"].to_pylist() == expected
+    assert out["predicted_score"].to_pylist() == scores.max(axis=1).tolist()
+    assert out["predicted_probability"].to_pylist() == probabilities.max(axis=1).tolist()
+    for column, name in enumerate(["alpha", "one", "two"]):
+        assert out[f"predicted_score:{name}"].to_pylist() == scores[:, column].tolist()
+
+
+def texts_table(texts: list[str]) -> pa.Table:
+    return pa.table({"text": texts})
 
 
 def test_scores_are_cosines_with_the_anchor(fitted: Maker, encoders: dict[str, Encoder], space: LabelSpace):
@@ -82,7 +144,8 @@ def test_scores_are_cosines_with_the_anchor(fitted: Maker, encoders: dict[str, E
         return vector / np.linalg.norm(vector)
 
     for anchor in ("verbalizer", "descriptions", "both"):
-        found = fitted("zero-shot", anchor=anchor).decision_function(TEXTS)
+        clf = fitted("zero-shot", anchor=anchor)
+        found = columns_of(clf, clf.decision_function(TEXTS), space.names)
         for column, (label, verbalizer) in enumerate(zip(space.labels, space.verbalizers, strict=True)):
             alone = encoder.encode([verbalizer], role="label")[0].astype(np.float64)
             expected = alone
@@ -135,18 +198,23 @@ def test_neither_order_nor_presence_of_another_label_moves_a_score_by_one_bit(
     """One trained encoder, every order and every subset of its labels."""
     clf = fitted("description", dtype, anchor=anchor)
     whole = clf.decision_function(TEXTS)
+    assert (clf.scores(TEXTS, space) == columns_of(clf, whole, space.names)).all()
     for size in (2, 3):
         for names in itertools.permutations(space.names, size):
             other = LabelSpace([space[name] for name in names], name=space.name, template=space.template)
-            expected = whole[:, [space.index(name) for name in names]]
-            assert (clf.scores(TEXTS, other) == expected).all(), names
+            assert (clf.scores(TEXTS, other) == columns_of(clf, whole, names)).all(), names
 
 
 @each_dtype
-def test_an_estimator_of_a_permuted_space_has_permuted_scores(dtype: str, fitted: Maker, space: LabelSpace):
-    turned = space.reorder(["world", "sports", "money"])
-    expected = fitted("zero-shot", dtype).decision_function(TEXTS)[:, [2, 0, 1]]
-    assert (fitted("zero-shot", dtype, labels=turned).decision_function(TEXTS) == expected).all()
+def test_an_estimator_of_a_permuted_space_has_the_same_columns(dtype: str, fitted: Maker, space: LabelSpace):
+    """Those of the scorer follow the label space instead."""
+    clf = fitted("zero-shot", dtype)
+    turned = fitted("zero-shot", dtype, labels=space.reorder(["world", "sports", "money"]))
+    assert list(turned.classes_) == list(clf.classes_)
+    assert (turned.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    assert (turned.predict_proba(TEXTS) == clf.predict_proba(TEXTS)).all()
+    expected = clf.scores(TEXTS, clf.label_space_)[:, [2, 0, 1]]
+    assert (turned.scores(TEXTS, turned.label_space_) == expected).all()
 
 
 def test_a_space_that_was_never_fitted_is_scored_in_its_own_order(fitted: Maker):
@@ -163,7 +231,6 @@ def test_a_space_that_was_never_fitted_is_scored_in_its_own_order(fitted: Maker)
 def test_documents_come_in_many_shapes_and_give_the_same_answer(fitted: Maker):
     import pandas as pd
     import polars as pl
-    import pyarrow as pa
 
     clf = fitted("zero-shot")
     expected = list(clf.predict(TEXTS))

@@ -14,12 +14,14 @@ from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 
 import labelspace
-from classify.conftest import METHODS, TEXTS
-from labelspace import LabelSpace, load
+from classify.conftest import METHODS, TEXTS, columns_of
+from labelspace import DescriptionClassifier, LabelSpace, load
 from labelspace.classify import saving
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
-from labelspace.errors import LabelFileError, LabelSpaceError, ModelFolderError, OutputError
+from labelspace.errors import LabelFileError, LabelSpaceError, ModelFolderError, OutputError, TrainingError
+from labelspace.training import learning_rate
+from labelspace.training.loop import run
 
 Maker = Callable[..., Any]
 each_method = pytest.mark.parametrize("method", METHODS)
@@ -86,8 +88,78 @@ def test_every_parameter_comes_back(fitted: Maker, tmp_path: Path):
 def test_a_loaded_model_can_be_edited_and_fitted_again(fitted: Maker, tmp_path: Path):
     again = load(fitted().save(tmp_path / "model"))
     again.add_label({"name": "film", "descriptions": ["Films."]})
-    assert list(again.fit().classes_) == ["sports", "money", "world", "film"]
+    assert list(again.fit().classes_) == ["film", "money", "sports", "world"]
+    assert again.label_space_.names == ("sports", "money", "world", "film")
     assert (load(again.save(tmp_path / "model")).predict(TEXTS) == again.predict(TEXTS)).all()
+
+
+def test_a_loaded_model_fits_from_the_base_encoder_and_not_from_its_own(
+    space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path
+):
+    base = str(tiny_encoder_folder)
+    clf = DescriptionClassifier(space, base, max_steps=6, learning_rate=1e-2).fit()
+    expected = clf.decision_function(TEXTS)
+    again = load(clf.save(tmp_path / "one"))
+    assert again.get_params()["encoder"]["name"] == base
+    assert (again.decision_function(TEXTS) == expected).all()
+    assert (again.fit().decision_function(TEXTS) == expected).all()
+    # Once more through a folder, after which the name is still that of the base.
+    once_more = load(load(again.save(tmp_path / "two")).save(tmp_path / "three"))
+    assert once_more.get_params()["encoder"]["name"] == base
+    assert (once_more.fit().decision_function(TEXTS) == expected).all()
+    # Whoever wants to go on gives the folder.
+    onward = once_more.set_params(encoder=str(tmp_path / "one")).fit()
+    assert not (onward.decision_function(TEXTS) == expected).all()
+    assert onward.fit_result_.curve.losses[0] < clf.fit_result_.curve.losses[0]
+
+
+def test_a_loaded_model_fits_again_with_the_encoder_options_it_had(
+    space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path
+):
+    encoder = Encoder(tiny_encoder_folder, pooling="cls", max_tokens=6, text_prompt="q: ", dtype="float32")
+    clf = DescriptionClassifier(space, encoder, max_steps=6, learning_rate=1e-2).fit()
+    expected = clf.decision_function(TEXTS)
+    assert (load(clf.save(tmp_path / "one")).fit().decision_function(TEXTS) == expected).all()
+
+
+def strict(text: str) -> Any:
+    """Parse JSON as the standard has it: neither NaN nor Infinity."""
+    return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
+
+
+def test_a_model_whose_search_had_a_failed_trial_is_strict_json_and_loads(
+    make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def failing(*args: Any, learning_rate: float, **options: Any) -> Any:
+        if learning_rate == 1.0:
+            raise TrainingError("the loss is nan")
+        return run(*args, learning_rate=learning_rate, **options)
+
+    monkeypatch.setattr(learning_rate, "run", failing)
+    search = SearchConfig(rates=(1e-4, 1.0), strategy="grid", steps=4)
+    clf = make(learning_rate="uniformity", search=search).fit(TEXTS)
+    failed = [trial for trial in clf.fit_result_.rate.trials if math.isinf(trial.uniformity)]
+    assert [trial.learning_rate for trial in failed] == [1.0]
+    assert math.isnan(failed[0].loss)
+    folder = clf.save(tmp_path / "model")
+    header = strict((folder / "labelspace.json").read_text(encoding="utf-8"))
+    trials = {trial["learning_rate"]: trial for trial in header["fit"]["rate"]["trials"]}
+    assert trials[1.0]["uniformity"] is trials[1.0]["loss"] is None
+    assert math.isfinite(trials[1e-4]["uniformity"])
+    again = load(folder)
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    assert again.fit_result_.to_dict() == header["fit"]
+    second = strict((again.save(tmp_path / "second") / "labelspace.json").read_text(encoding="utf-8"))
+    assert second["fit"] == header["fit"]
+
+
+@each_method
+def test_the_order_of_the_label_file_comes_back_and_the_classes_are_sorted(method: str, fitted: Maker, tmp_path: Path):
+    clf = fitted(method, labels=["sports", "money", "art"])
+    again = load(clf.save(tmp_path / "model"))
+    assert again.label_space_.names == ("sports", "money", "art")
+    assert list(again.classes_) == ["art", "money", "sports"]
+    assert (again.scores(TEXTS, again.label_space_) == again.decision_function(TEXTS)[:, [2, 1, 0]]).all()
 
 
 def test_an_edited_model_is_saved_as_edited(fitted: Maker, tmp_path: Path):
@@ -186,8 +258,9 @@ def test_a_label_file_edited_by_hand_is_honoured(saved: Path):
     path.write_text(text.replace("War, peace and elections.", "Films and music."), encoding="utf-8")
     after = load(saved)
     assert after.label_space_.verbalizers[2] == "Films and music."
-    scores = after.decision_function(TEXTS)
-    assert (scores[:, :2] == before.decision_function(TEXTS)[:, :2]).all()
+    untouched = ["sports", "money"]
+    scores = columns_of(after, after.decision_function(TEXTS), untouched)
+    assert (scores == columns_of(before, before.decision_function(TEXTS), untouched)).all()
     expected = after.encoder_.encode(["Films and music."], role="label")[0]
     assert (after.label_vectors_["world"].verbalizer == expected).all()
 

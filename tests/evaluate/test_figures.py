@@ -16,7 +16,8 @@ from labelspace import DescriptionClassifier, ZeroShotClassifier
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, MissingDependencyError, OutputError
 from labelspace.evaluate import confusion_figure, evaluate, figures, map_figure
-from labelspace.evaluate.figures import DOTS_PER_INCH, MOST_INCHES
+from labelspace.evaluate.drawing import DOTS_PER_INCH
+from labelspace.evaluate.figures import MOST_INCHES
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import grey_of, label_colours
 

@@ -1,5 +1,6 @@
 """Maps of embeddings: repeatable, the right way up, on the sphere where asked, and refused where there is no map."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -56,6 +57,18 @@ def test_umap_is_repeatable_and_keeps_clouds_apart_down_to_three_texts():
     assert apart(flat) > 1
     assert project(clouds(), method="umap", dimensions=3).shape == (40, 3)
     assert np.isfinite(project(clouds()[18:21], method="umap")).all()
+    assert np.isfinite(project(np.outer(np.arange(5.0), np.ones(4)), method="umap")).all()
+
+
+@pytest.mark.slow
+def test_umap_leaves_torch_its_number_of_threads():
+    """numba sets it to the number of cores for the whole process, and then torch gives other bits than before."""
+    code = (
+        "import numpy as np, torch; from labelspace.geometry import project; torch.set_num_threads(1);"
+        "project(np.random.default_rng(0).normal(size=(16, 8)), method='umap');"
+        "assert torch.get_num_threads() == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_umap_asks_for_its_package_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch):

@@ -14,6 +14,7 @@ from labelspace.encoders import Encoder
 from labelspace.labels import Label, LabelSpace
 
 Matrix = NDArray[np.float32]
+GRID = 2.0**24
 
 
 @final
@@ -66,10 +67,11 @@ def anchor_matrix(vectors: dict[str, LabelVectors], space: LabelSpace, kind: str
 def cosines(texts: Matrix, anchors: Matrix) -> Matrix:
     """Cosine of every text with every anchor, [text label].
 
-    The product is taken in float64 and rounded once: how a processor blocks a matrix product depends on its
-    width, and in float32 that would show.
+    The product is taken in float64 and rounded once, to multiples of 2**-24: how a processor blocks a matrix
+    product depends on its width, and in float32 that would show. The grid keeps cosines near 0 from differing by so
+    little that their softmax could not tell.
     """
-    return (texts.astype(np.float64) @ anchors.astype(np.float64).T).astype(np.float32)
+    return (np.rint(texts.astype(np.float64) @ anchors.astype(np.float64).T * GRID) / GRID).astype(np.float32)
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """What every bi-encoder classifier does once it has an encoder and a label space."""
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice, check_keys, check_number
 from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, encode_label, encode_labels
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.explanation import Explanation, explain_scores
@@ -24,7 +25,7 @@ from labelspace.labels import Label, LabelSpace
 class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     """Predicts by cosine between a document and one anchor per label. Abstract: fit is up to the subclass.
 
-    A fitted one holds `encoder_`, `label_space_`, `label_vectors_` and `classes_`.
+    A fitted one holds `encoder_`, `label_space_`, `label_vectors_` and `classes_` (the names, sorted).
     """
 
     labels: Any
@@ -50,22 +51,29 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Returns:
             [text] names, or the pair (names, scores [text label]).
         """
-        scores = self.decision_function(X)
+        check_is_fitted(self)
+        scores = self.scores(as_documents(X), self.label_space_)
         names = self._names(scores)
-        return (names, scores) if return_scores else names
+        return (names, scores[:, self._class_columns()]) if return_scores else names
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the cosine of each document with each label, [text label], also where there are two labels."""
+        """Return the cosine of each document with each label, [text label], also where there are two labels.
+
+        Columns follow `classes_`, which is sorted as scikit-learn's scorers expect, not the order of the label file.
+        """
         check_is_fitted(self)
-        return self.scores(as_documents(X), self.label_space_)
+        return self.scores(as_documents(X), self.label_space_)[:, self._class_columns()]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the softmax of the cosines over the temperature, [text label]; its argmax is `predict`'s.
 
+        Columns follow `classes_`, as in `decision_function`.
+
         These are shares among the labels given: they say which label, not whether any. For "none of these" use
         the threshold, which looks at the cosine itself.
         """
-        return self._probabilities(self.decision_function(X))
+        check_is_fitted(self)
+        return self._probabilities(self.scores(as_documents(X), self.label_space_))[:, self._class_columns()]
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
@@ -164,14 +172,23 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_labels(self, space: LabelSpace, *, keep_parameter: bool = False) -> None:
         self.label_space_ = space
-        self.classes_ = np.array(space.names, dtype=object)
+        self.classes_ = np.array(sorted(space.names), dtype=object)
         if not keep_parameter:
             # An edit is the caller's wish: the next fit shall know of it.
             self.labels = space
 
+    def _class_columns(self) -> NDArray[np.intp]:
+        """Columns of the label space in the order of `classes_`."""
+        return np.array([self.label_space_.index(name) for name in self.classes_], dtype=np.intp)
+
+    def _winners(self, scores: NDArray[np.float32]) -> NDArray[np.intp]:
+        # Among equals the first of `classes_` wins, so that the order of the label file decides nothing.
+        columns = self._class_columns()
+        return columns[scores[:, columns].argmax(axis=1)] if len(scores) else np.empty(0, dtype=np.intp)
+
     def _names(self, scores: NDArray[np.float32]) -> NDArray[np.object_]:
-        # Not `classes_[argmax]` alone: no documents make an empty answer, and None needs an object array.
-        names = self.classes_[scores.argmax(axis=1)] if len(scores) else np.empty(0, dtype=object)
+        # An object array, because None is an answer too.
+        names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
         if self.threshold is not None and len(scores):
             names[scores.max(axis=1) < self.threshold] = None
         return names
@@ -180,7 +197,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         # float64 keeps cosines that differ in the last bit apart, so that argmax agrees with predict.
         logits = scores.astype(np.float64) / self.temperature
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
+        # Summed in the order of the names: an order of columns must not show, not even in the last bit.
+        return powers / powers[:, self._class_columns()].sum(axis=1, keepdims=True)
 
     def _check_parameters(self) -> LabelSpace:
         check_choice("anchor", self.anchor, ANCHORS)
@@ -235,12 +253,18 @@ def as_label_space(labels: Any) -> LabelSpace:
 
 
 def as_encoder(encoder: Any) -> Encoder:
-    """Return an Encoder, opened by name or folder where it is none yet."""
+    """Return an Encoder, opened by name, folder or a dictionary of its arguments where it is none yet."""
     if isinstance(encoder, Encoder):
         return encoder
     if isinstance(encoder, (str, Path)):
         return Encoder(encoder)
-    raise ConfigError(f"encoder must be a name, a folder or an Encoder. Got {type(encoder).__name__} instead.")
+    if isinstance(encoder, Mapping):
+        check_keys("Encoder", encoder, list(inspect.signature(Encoder).parameters))
+        return Encoder(**encoder)
+    raise ConfigError(
+        "encoder must be a name, a folder, an Encoder or a dictionary of its arguments. "
+        f"Got {type(encoder).__name__} instead."
+    )
 
 
 def _label_from(values: Mapping[str, Any]) -> Label:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Self, final
 
 from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
-from labelspace.config import SearchConfig, TrainingConfig
+from labelspace.config import DEFAULT_ANCHOR, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
@@ -20,8 +20,8 @@ class DescriptionClassifier(BiEncoderClassifier):
 
     Args:
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
-        encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, or an Encoder;
-            it is copied, never changed.
+        encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder (copied,
+            never changed), or a dictionary of its arguments.
         anchor: what stands for a label in `predict`: `"verbalizer"` (the paper), `"descriptions"` (mean of their
             vectors) or `"both"`. The default is what measured best, see the method page of the docs.
         temperature: divides the cosines, in training and in `predict_proba`.
@@ -67,7 +67,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         labels: Any,
         encoder: Any = DEFAULT_ENCODER,
         *,
-        anchor: str = "both",
+        anchor: str = DEFAULT_ANCHOR,
         temperature: float = TrainingConfig.temperature,
         threshold: float | None = None,
         objective: str = TrainingConfig.objective,

@@ -88,8 +88,8 @@ def explain_scores(
         top: how many labels to name.
         nearest: how many descriptions to quote of the winner and the runner-up.
     """
-    # A stable sort, so that the first of equals wins, as in argmax.
-    order = np.argsort(-scores, kind="stable")
+    # Among equals the first by name wins, as in predict.
+    order = sorted(range(len(scores)), key=lambda column: (-scores[column], space.names[column]))
     entries = []
     for place, column in enumerate(order[:top]):
         label = space.labels[column]

@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -82,7 +83,8 @@ def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifie
         device: a torch device in place of the best one here.
 
     Returns:
-        The fitted classifier. On the machine that saved it, its scores are the same to the bit.
+        The fitted classifier. On the machine that saved it, its scores are the same to the bit. `fit` begins
+        again with the encoder it was first fitted from; to go on from this one, pass the folder as `encoder`.
 
     Raises:
         ModelFolderError: the folder is no model, truncated, of a newer format, or holds a pickle.
@@ -107,7 +109,10 @@ def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifie
         encoding |= {"device": device} if device else {}
         encoder = Encoder(folder, **encoding, offline=True)
         encoder.name, encoder.pooling = header["encoder"]["name"], header["encoder"]["pooling"]
-        parameters: dict[str, Any] = {**header["parameters"], "encoder": str(folder)}
+        # A second fit forgets the first: it begins with the encoder as it was before training.
+        prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
+        untrained = {"name": encoder.name, "pooling": encoder.pooling, **prompts, **encoding}
+        parameters: dict[str, Any] = {**header["parameters"], "encoder": untrained}
         if "search" in header:
             parameters["search"] = search
         model: Any = cls(space, **parameters)
@@ -157,13 +162,22 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in ("README.md", "label_space.yaml")
     }
-    text = json.dumps(header, indent=2, ensure_ascii=False, allow_nan=True)
+    text = json.dumps(_finite(header), indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "labelspace.json").write_text(text + "\n", encoding="utf-8")
     for path in folder.rglob("*"):
         if path.is_file():
             path.chmod(0o666 & ~_umask())  # safetensors writes 0600
             _sync(path)
     _sync(folder)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no word for what is not finite, for example the uniformity of a trial that failed: null."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _read_header(folder: Path) -> dict[str, Any]:

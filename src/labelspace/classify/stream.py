@@ -134,7 +134,7 @@ def _output_schema(table: DocumentTable, model: BiEncoderClassifier, prefix: str
 def _predictions(model: BiEncoderClassifier, texts: list[str], all_scores: bool) -> tuple[list[pa.Array], int]:
     scores = model.scores(texts, model.label_space_)
     names = model._names(scores)
-    best = scores.argmax(axis=1)
+    best = model._winners(scores)
     rows = np.arange(len(scores))
     columns = [
         pa.array(names.tolist(), pa.string()),

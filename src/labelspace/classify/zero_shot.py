@@ -3,7 +3,7 @@
 from typing import Any, Self, final
 
 from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
-from labelspace.config import TrainingConfig
+from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 
 
@@ -13,7 +13,8 @@ class ZeroShotClassifier(BiEncoderClassifier):
 
     Args:
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
-        encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, or an Encoder.
+        encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder, or a
+            dictionary of its arguments.
         anchor: what stands for a label: `"verbalizer"`, `"descriptions"` (mean of their vectors) or `"both"`.
         temperature: of the softmax in `predict_proba`, above 0.
         threshold: cosine, -1 to 1, below which `predict` answers None; None always names a label.
@@ -33,7 +34,7 @@ class ZeroShotClassifier(BiEncoderClassifier):
         labels: Any,
         encoder: Any = DEFAULT_ENCODER,
         *,
-        anchor: str = "both",
+        anchor: str = DEFAULT_ANCHOR,
         temperature: float = TrainingConfig.temperature,
         threshold: float | None = None,
     ) -> None:

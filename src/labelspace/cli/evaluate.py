@@ -25,7 +25,7 @@ from labelspace.cli.options import (
     open_model,
 )
 from labelspace.cli.printing import busy, hush, print_json
-from labelspace.config import EncodingConfig
+from labelspace.config import DEFAULT_ANCHOR, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, OutputError
 from labelspace.labels import LabelSpace
@@ -50,7 +50,7 @@ def evaluate_command(
     confusion: Annotated[Path | None, typer.Option(help="Also draw the confusion matrix: .png, .svg or .pdf.")] = None,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave the untrained baselines out.")] = False,
     threshold: Threshold = None,
-    anchor: Anchor = "both",
+    anchor: Anchor = DEFAULT_ANCHOR,
     encoder: EncoderName = DEFAULT_ENCODER,
     dtype: Dtype = EncodingConfig.dtype,
     device: Device = EncodingConfig.device,

@@ -29,7 +29,15 @@ from labelspace.cli.options import (
     open_encoder,
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, tell
-from labelspace.config import ANCHORS, OBJECTIVES, SEARCHES, EncodingConfig, SearchConfig, TrainingConfig
+from labelspace.config import (
+    ANCHORS,
+    DEFAULT_ANCHOR,
+    OBJECTIVES,
+    SEARCHES,
+    EncodingConfig,
+    SearchConfig,
+    TrainingConfig,
+)
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, LabelSpaceWarning, OutputError
 from labelspace.labels import LabelSpace, lint
@@ -77,7 +85,7 @@ def fit_command(
     ] = "description",
     overwrite: Overwrite = False,
     template: Template = None,
-    anchor: Anchor = "both",
+    anchor: Anchor = DEFAULT_ANCHOR,
     threshold: Threshold = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     encoder: EncoderName = DEFAULT_ENCODER,

@@ -296,7 +296,7 @@ def _scores(model: BiEncoderClassifier, documents: list[str]) -> tuple[Vectors, 
 
 
 def _count(tally: Tally, model: BiEncoderClassifier, own: list[int], scores: Vectors, *, always: bool = False) -> None:
-    best = scores.argmax(axis=1)
+    best = model._winners(scores)
     confidence = model._probabilities(scores)[np.arange(len(scores)), best]
     if not always:
         answered = np.array([name is not None for name in model._names(scores)], dtype=bool)

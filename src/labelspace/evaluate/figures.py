@@ -5,10 +5,8 @@ one style holds for all; what is told by colour is told by lightness, marker or 
 grey printer; and the same input gives the same bytes.
 """
 
-import io
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_choice, check_number, import_optional
+from labelspace.checks import check_choice, check_number
 from labelspace.classify import BiEncoderClassifier, ZeroShotClassifier
 from labelspace.classify.anchors import LabelVectors, encode_labels
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
-from labelspace.errors import EncoderError, InputError, LabelSpaceWarning, OutputError
+from labelspace.errors import EncoderError, InputError, LabelSpaceWarning
+from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.evaluation import Evaluation, untrained_encoder
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
-from labelspace.evaluate.provenance import write_atomically
 from labelspace.geometry import project
 from labelspace.geometry.projection import import_umap, turned_like
 from labelspace.seeds import child_seed
@@ -35,31 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METHODS = ("umap", "pca", "tsne")
-# What each format would otherwise tell of the day and the program, so that bytes repeat.
-FORMATS: dict[str, dict[str, None]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None, "Creator": None},
-    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-DOTS_PER_INCH = 150
 MOST_INCHES = 40.0
-STYLE: dict[str, Any] = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": "#555555",
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
-    "savefig.facecolor": "white",
-    "savefig.bbox": None,
-    "text.color": "#111111",
-    "text.parse_math": False,  # a label may hold dollars
-    "text.usetex": False,
-    "svg.hashsalt": "labelspace",
-    "svg.fonttype": "path",
-    "legend.frameon": False,
-}
 LEGEND_LABELS = 20
 """With more labels the legend would be longer than the map; then the largest classes are named on the map."""
 
@@ -93,11 +67,11 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         >>> [file.name for file in confusion_figure(found, tempfile.mkdtemp() + "/confusion")]
         ['confusion.png', 'confusion.svg']
     """
-    files = _files(path)
+    files = files_of(path)
     counts = evaluation.confusion if evaluation.confusion[:, -1].any() else evaluation.confusion[:, :-1]
     columns = [*evaluation.labels, NONE_OF_THESE][: counts.shape[1]]
     longest = max(map(len, columns))
-    with _drawing("the confusion matrix") as new_figure:
+    with drawing("the confusion matrix") as new_figure:
         # Inches of a cell: room for four digits where there are few, for two where there are many.
         cell = 0.62 if len(columns) <= 12 else 0.36 if len(columns) <= 30 else 0.24
         font = 9.0 if len(columns) <= 30 else 6.5
@@ -114,7 +88,7 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
             f"macro-F1 {metrics.macro_f1:.3f}, accuracy {metrics.accuracy:.3f}",
             fontsize=9 if len(columns) <= 12 else 12 if len(columns) <= 30 else 18,
         )
-        return _write(figure, files)
+        return write_figure(figure, files)
 
 
 def map_figure(
@@ -167,8 +141,8 @@ def map_figure(
     check_choice("method", method, METHODS)
     check_number("seed", seed, whole=True)
     check_number("max_documents", max_documents, least=1, whole=True)
-    files = _files(path)
-    with _drawing("the map") as new_figure:
+    files = files_of(path)
+    with drawing("the map") as new_figure:
         if method == "umap":
             import_umap()  # not only after the documents are encoded
         documents, own = _documents(model, X, y, child_seed(seed, "map documents"), max_documents)
@@ -193,7 +167,7 @@ def map_figure(
             _draw_map(axes, points, own, model, side)
             axes.set_title(f"{title} ({method.upper() if method != 'tsne' else 't-SNE'})")
         _draw_legend(figure, model.label_space_.names if legend else (), bool((own < 0).any()), y is not None)
-        return _write(figure, files)
+        return write_figure(figure, files)
 
 
 def _draw_confusion(axes: "Axes", counts: NDArray[np.int64], rows: Sequence[str], font: float) -> None:
@@ -366,40 +340,6 @@ def _untrained(model: BiEncoderClassifier) -> Encoder | None:
     except EncoderError as error:
         warnings.warn(f"the map before training is left out: {error}", LabelSpaceWarning, stacklevel=3)
         return None
-
-
-def _files(path: str | Path) -> list[Path]:
-    """Return the files to write, and refuse before anything is drawn."""
-    path = Path(path)
-    if not path.suffix:
-        return [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]
-    if path.suffix.lower() not in FORMATS:
-        raise OutputError(f"{path}: a figure is written as {', '.join(FORMATS)}; use one of these, or no extension.")
-    return [path]
-
-
-@contextmanager
-def _drawing(what: str) -> Iterator[Any]:
-    """Hold the style while a figure is drawn and written, and yield what makes one of so many inches."""
-    matplotlib = import_optional("matplotlib", package="matplotlib", extra="plot", purpose=what)
-    from matplotlib.figure import Figure
-
-    def new_figure(width: float, height: float) -> "Figure":
-        return Figure(figsize=(round(width, 2), round(height, 2)), dpi=DOTS_PER_INCH, layout="constrained")
-
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        # A label in a script that the font lacks gets boxes; that is no reason to fail.
-        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from", category=UserWarning)
-        yield new_figure
-
-
-def _write(figure: "Figure", files: Sequence[Path]) -> tuple[Path, ...]:
-    for file in files:
-        kind = file.suffix.lower()
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=kind[1:], dpi=DOTS_PER_INCH, metadata=FORMATS[kind])
-        write_atomically(file, drawn.getvalue())
-    return tuple(files)
 
 
 def _short(name: str, most: int) -> str:

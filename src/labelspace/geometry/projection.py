@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -174,7 +175,13 @@ def _umap(rows: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
         random_state=seed,
         n_jobs=1,  # with a seed it computes on one core anyway, and warns of anything else
     )
-    return np.asarray(model.fit_transform(rows.astype(np.float32)), dtype=np.float64)
+    threads = torch.get_num_threads()
+    try:
+        return np.asarray(model.fit_transform(rows.astype(np.float32)), dtype=np.float64)
+    finally:
+        # numba, which umap computes with, sets the number of OpenMP threads of the whole process to that of the
+        # cores. torch would go on with these, and with more threads its sums differ in the last bit.
+        torch.set_num_threads(threads)
 
 
 def _start(rows: np.ndarray, dimensions: int, scale: float, seed: int) -> np.ndarray:
