@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import warnings
 
 import pyarrow as pa
@@ -208,8 +209,12 @@ def test_broken_jsonl_is_one_line_that_names_the_place(tmp_path, content, said):
         ("in.csv", b"text,text\na,b\n", "two columns share a name"),
         ("in.csv.gz", b"no gzip at all", "cannot be read"),
         ("in.jsonl.gz", b"no gzip at all", "cannot be read"),
-        ("in.csv.gz", gzip.compress(b"text\n" + os.urandom(50_000).hex().encode())[:30_000], "cannot be read"),
-        ("in.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 5000)[:60], "cannot be read"),
+        (
+            "in.csv.gz",
+            gzip.compress(b"text\n" + random.Random(0).randbytes(50_000).hex().encode(), mtime=0)[:30_000],
+            "cannot be read",
+        ),
+        ("in.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 5000, mtime=0)[:60], "cannot be read"),
         ("in.parquet", b"PAR1 no parquet", "cannot be read"),
         ("in.parquet", b"", "cannot be read"),
     ],
