@@ -44,12 +44,12 @@ def spread(values: list[float]) -> str:
     return f"{mean} ± {statistics.stdev(values):.3f}" if len(values) > 1 else mean
 
 
-def trained_runs(encoder: str, verbalizers: str = "official", strategy: str = "halving") -> dict[str, list[Row]]:
-    """Trained runs by task."""
+def trained_runs(encoder: str, rate: str = "uniformity", strategy: str = "halving") -> dict[str, list[Row]]:
+    """Trained runs by task, with the official verbalizers."""
     runs = defaultdict(list)
     for row in read("quality/*_seed*.json"):
-        same = row["encoder"] == encoder and row["pooling"] is None and row["verbalizers"] == verbalizers
-        if same and row["search"]["strategy"] == strategy:
+        same = row["encoder"] == encoder and row["pooling"] is None and row["verbalizers"] == "official"
+        if same and row["search"]["strategy"] == strategy and row["training"]["learning_rate"] == rate:
             runs[row["task"]].append(row)
     return runs
 
@@ -67,21 +67,22 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def results(encoder: str) -> str:
+def results(encoder: str, rate: str = "uniformity") -> str:
     """The main table: both untrained baselines, and the trained model with its default anchor."""
-    before, after = untrained(encoder), trained_runs(encoder)
+    before, after = untrained(encoder), trained_runs(encoder, rate)
     rows = []
     for task, title in TASKS.items():
         if task in before and task in after:
             base = before[task]["macro_f1"]
             trained = spread([row["macro_f1"][DEFAULT_ANCHOR] for row in after[task]])
-            rows.append([title, f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", f"**{trained}**"])
-    return table(["", "nearest verbalizer", "mean of descriptions", "trained"], rows)
+            seeds = ", ".join(str(row["seed"]) for row in after[task])
+            rows.append([title, f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", f"**{trained}**", seeds])
+    return table(["", "nearest verbalizer", "mean of descriptions", "trained", "seeds"], rows)
 
 
-def anchors(encoder: str) -> str:
+def anchors(encoder: str, rate: str = "uniformity") -> str:
     """Every anchor, untrained and trained."""
-    before, after = untrained(encoder), trained_runs(encoder)
+    before, after = untrained(encoder), trained_runs(encoder, rate)
     kinds = ("verbalizer", "descriptions", "both")
     rows = []
     means: dict[str, list[float]] = defaultdict(list)
@@ -129,10 +130,23 @@ def search(encoder: str) -> str:
     )
 
 
-def runs(encoder: str) -> str:
+def rates(encoder: str) -> str:
+    """The rate chosen by uniformity against the encoder's base rate, seed 0, the same number of steps."""
+    chosen, base = trained_runs(encoder), trained_runs(encoder, "base")
+    rows = []
+    for task, title in TASKS.items():
+        pairs = [(one, other) for one in chosen[task] for other in base[task] if one["seed"] == other["seed"]]
+        for pair in pairs[:1]:
+            used = [f"{row['learning_rate']:.0e}" for row in pair]
+            scores = [f"{row['macro_f1'][DEFAULT_ANCHOR]:.3f}" for row in pair]
+            rows.append([title, *used, *scores])
+    return table(["", "chosen rate", "base rate", "macro-F1, chosen", "macro-F1, base"], rows)
+
+
+def runs(encoder: str, rate: str = "uniformity") -> str:
     """How training went."""
     rows = []
-    for task, done in trained_runs(encoder).items():
+    for task, done in trained_runs(encoder, rate).items():
         rates = ", ".join(f"{row['learning_rate']:.0e}" for row in done)
         steps = ", ".join(str(row["steps"]) for row in done)
         moved = f"{done[0]['uniformity'][0]:.2f} to {done[0]['uniformity'][1]:.2f}"
@@ -168,13 +182,14 @@ def speed() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "results": lambda: results("all-MiniLM-L6-v2"),
-    "results-mpnet": lambda: results("all-mpnet-base-v2"),
+    "results-mpnet": lambda: results("all-mpnet-base-v2", "base"),
     "anchors-table": lambda: anchors("all-MiniLM-L6-v2"),
-    "anchors-mpnet": lambda: anchors("all-mpnet-base-v2"),
+    "anchors-mpnet": lambda: anchors("all-mpnet-base-v2", "base"),
     "paper": lambda: paper("all-MiniLM-L6-v2"),
     "search": lambda: search("all-MiniLM-L6-v2"),
     "runs": lambda: runs("all-MiniLM-L6-v2"),
-    "runs-mpnet": lambda: runs("all-mpnet-base-v2"),
+    "runs-mpnet": lambda: runs("all-mpnet-base-v2", "base"),
+    "rates": lambda: rates("all-MiniLM-L6-v2"),
     "speed": speed,
 }
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "method.md")
