@@ -53,8 +53,21 @@ format: $(READY) ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## the numbers of docs/benchmarks.md, three seeds, resumable
-	$(BIN)/python benchmarks/quality.py
+SMALL := rottentomatoes banking77_cards emotion agnews
+QUALITY := $(BIN)/python benchmarks/quality.py
+
+bench: $(READY)  ## the numbers of docs/benchmarks.md; hours on two cores, resumable; what has its file is skipped
+	$(QUALITY) --tasks $(SMALL) --pooling cls --untrained-only
+	$(QUALITY) --tasks $(SMALL) --max-steps 200
+	$(QUALITY) --tasks banking77 --max-steps 40 --search-steps 12
+	$(QUALITY) --tasks $(SMALL) --max-steps 200 --learning-rate base --seeds 0
+	$(QUALITY) --tasks banking77 --max-steps 40 --learning-rate base --seeds 0
+	$(QUALITY) --tasks $(SMALL) --max-steps 200 --strategy grid --seeds 0
+	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) banking77 --max-steps 40 --learning-rate base --seeds 0
+	$(BIN)/python benchmarks/speed.py encode
+	$(BIN)/python benchmarks/speed.py step
+	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/tables.py
 
 clean:           ## remove what the other targets made, but the environment
 	rm -rf build dist site .pytest_cache .ruff_cache
