@@ -217,6 +217,11 @@ class Backbone:
         """Training's precision, as a context; around several batches it casts each weight once."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype is torch.bfloat16)
 
+    def prepare(self) -> None:
+        """Make what inference needs beside the weights, so that threads that share this encoder need not."""
+        if self.dtype is torch.bfloat16:
+            self._low_precision_copy()
+
     def _low_precision_copy(self) -> nn.Module:
         if self._low_precision is None:
             duplicate: nn.Module = copy.deepcopy(self.transformer)

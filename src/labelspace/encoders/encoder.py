@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from labelspace.checks import check_choice
@@ -16,6 +15,7 @@ from labelspace.encoders.batching import plan_batches, windows
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.registry import DEFAULT_ENCODER
 from labelspace.encoders.resolve import check_remote_code, resolve
+from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import InputError
 from labelspace.progress import Progress, progress_bar, silent
 
@@ -182,12 +182,17 @@ class Encoder:
         """Turn token ids from `tokenize` into vectors [text dim]; what is encoded often is tokenised once."""
         vectors = np.empty((len(token_ids), self.dimension), dtype=np.float32)
         prompt_tokens = self.backbone.prompt_tokens(self.prompts[role])
-        with torch.inference_mode():
-            for positions in plan_batches([len(ids) for ids in token_ids], self.config.token_budget):
-                batch = self.backbone.batch(token_ids, positions)
-                vectors[positions] = self.backbone.embed(batch, prompt_tokens=prompt_tokens).cpu().numpy()
-                done += len(positions)
-                report(done, total)
+
+        def run(positions: list[int]) -> NDArray[np.float32]:
+            batch = self.backbone.batch(token_ids, positions)
+            return self.backbone.embed(batch, prompt_tokens=prompt_tokens).cpu().numpy()
+
+        self.backbone.prepare()
+        plan = plan_batches([len(ids) for ids in token_ids], self.config.token_budget)
+        for positions, block in side_by_side(run, plan, self.backbone.device):
+            vectors[positions] = block
+            done += len(positions)
+            report(done, total)
         return vectors
 
     def count_tokens(self, texts: Sequence[str], *, role: str = "text") -> list[int]:

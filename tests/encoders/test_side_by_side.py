@@ -1,0 +1,87 @@
+"""Batches that run side by side give what they give one after the other, and leave the caller's threads alone."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from labelspace import Encoder
+from labelspace.encoders.side_by_side import side_by_side
+from tiny_models import BUILDERS
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("kind", BUILDERS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_vectors_do_not_depend_on_how_many_batches_run_at_a_time(
+    kind: str, dtype: str, tiny_folder: Callable[[str], Path]
+):
+    encoder = Encoder(tiny_folder(kind), dtype=dtype, device="cpu", token_budget=24)
+    texts = [f"text {'word ' * (number % 17)}{number}" for number in range(60)]
+    together = encoder.encode(texts)
+    torch.set_num_threads(1)
+    assert np.array_equal(together, encoder.encode(texts))
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_results_come_in_order_from_more_than_one_thread():
+    seen: set[str] = set()
+    meet = threading.Barrier(2, timeout=10)
+
+    def work(item: int) -> int:
+        seen.add(threading.current_thread().name)
+        assert torch.is_inference_mode_enabled()
+        if item:
+            assert torch.get_num_threads() == 1
+            meet.wait()  # passes only where two are at work at a time
+        return item * item
+
+    assert list(side_by_side(work, range(21), CPU)) == [(item, item * item) for item in range(21)]
+    assert len(seen) == 3
+    assert torch.get_num_threads() == 2
+    assert _threads_of_a_new_thread() == 2
+    assert not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_an_error_in_one_batch_ends_the_others_and_is_raised():
+    done: list[int] = []
+
+    def work(item: int) -> None:
+        if item == 3:
+            raise ValueError("batch 3")
+        done.append(item)
+
+    with pytest.raises(ValueError, match="batch 3"):
+        list(side_by_side(work, range(1000), CPU))
+    assert len(done) < 999
+    assert _threads_of_a_new_thread() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("items", [0, 1, 8])
+def test_few_batches_run_in_the_thread_that_asks(items: int):
+    here = threading.current_thread().name
+    ran_in = [name for _, name in side_by_side(lambda _: threading.current_thread().name, range(items), CPU)]
+    assert ran_in == [here] * items
+
+
+def _threads_of_a_new_thread() -> int:
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    return found[0]
