@@ -42,6 +42,11 @@ def test_a_label_file_is_evaluated_without_training(run, label_file, documents, 
     assert "macro-F1" in result.stdout
 
 
+@pytest.mark.parametrize("option", ["--encoder", "--anchor", "--dtype"])
+def test_what_a_saved_model_brings_itself_is_not_taken_from_the_command_line(run, refused, saved, documents, option):
+    assert f"{option} goes with a label file" in refused(run("evaluate", saved, documents, option, "verbalizer"))
+
+
 def test_other_columns(run, saved, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("review,topic\nthe team won,sports\na loan,money\n")

@@ -12,6 +12,7 @@ The folder is written beside its place under another name and exchanged in one s
 
 import contextlib
 import ctypes
+import glob
 import hashlib
 import json
 import math
@@ -59,7 +60,8 @@ def save(model: BiEncoderClassifier, folder: Path) -> Path:
         raise OutputError(f"{folder} is not empty and holds no model; give another name, so that nothing is lost.")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
+        _clear_away_killed(folder)
+        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-", suffix=".tmp", dir=folder.parent))
     except OSError as error:
         raise OutputError(f"{folder.parent} cannot be written to ({error.strerror}); give another place.") from error
     try:
@@ -262,6 +264,26 @@ def _read_vectors(folder: Path, encoder: Encoder, space: LabelSpace) -> dict[str
 
 def _is_model(folder: Path) -> bool:
     return (folder / "labelspace.json").is_file()
+
+
+def _clear_away_killed(folder: Path) -> None:
+    """Remove what earlier saves to the same place left half-written because they were killed."""
+    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*-*.tmp"):
+        owner = path.name.removeprefix(f".{folder.name}.").partition("-")[0]
+        if owner.isdecimal() and not _runs(int(owner)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    if os.name == "nt":  # there signal 0 is Ctrl-C
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is there, and somebody else's
+        return True
+    return True
 
 
 def _replace_folder(staged: Path, folder: Path) -> None:

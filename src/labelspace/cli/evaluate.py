@@ -41,6 +41,7 @@ Labelled = Annotated[str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .js
 
 
 def evaluate_command(
+    context: typer.Context,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="Folder of a saved model; or a label file, for no training at all.")
     ],
@@ -73,6 +74,7 @@ def evaluate_command(
         _check_folder(confusion.parent)
         import_optional("matplotlib", package="matplotlib", extra="plot", purpose="--confusion")
     if model.is_dir() or not model.exists():
+        _refuse_for_saved(context)
         opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
     else:
         given = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
@@ -145,6 +147,15 @@ def figures_command(
         )
     for path in written:
         print(path)
+
+
+def _refuse_for_saved(context: typer.Context) -> None:
+    for name in ("encoder", "anchor", "dtype"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ConfigError(
+                f"--{name} goes with a label file; MODEL is a saved model and brings its own. Leave it out."
+            )
 
 
 def _drawn(table: "DocumentTable", size: int, seed: int) -> tuple[list[str], list[Any]]:
