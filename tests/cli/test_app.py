@@ -21,7 +21,7 @@ from labelspace.errors import (
     TrainingError,
 )
 
-COMMANDS = ["init", "lint", "encoders", "fit", "predict", "evaluate", "explain", "figures"]
+COMMANDS = ["init", "lint", "encoders", "fit", "predict", "evaluate", "explain", "figures", "train-nli", "bench"]
 HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "pyarrow", "numpy", "matplotlib")
 
 
@@ -31,7 +31,9 @@ def test_the_commands_are_these():
 
 def test_every_option_has_help():
     group = typer.main.get_command(app)
-    for command in group.commands.values():  # pyright: ignore[reportAttributeAccessIssue]
+    commands = list(group.commands.values())  # pyright: ignore[reportAttributeAccessIssue]
+    commands += [part for command in commands for part in getattr(command, "commands", {}).values()]
+    for command in commands:
         assert command.help
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{command.name}: {parameter.name}"

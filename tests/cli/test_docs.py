@@ -19,6 +19,8 @@ def _sections() -> dict[str, str]:
 
 
 def _options(command) -> set[str]:
+    if command is not GROUP and hasattr(command, "commands"):  # a command of commands has one section for all
+        return set().union(*(_options(part) for part in command.commands.values()))
     flags = {flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
     return flags - {"--help"}
 

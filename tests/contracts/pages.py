@@ -167,13 +167,16 @@ def options_of(command: str) -> set[str]:
     from labelspace.cli.app import app
 
     group: Any = typer.main.get_command(app)
-    given = {option for each in group.commands[command].params for option in (*each.opts, *each.secondary_opts)}
+    found = group.commands[command]
+    # A command of commands has one section for all.
+    parts = [found, *getattr(found, "commands", {}).values()]
+    given = {option for part in parts for each in part.params for option in (*each.opts, *each.secondary_opts)}
     return {option for option in given if option.startswith("--")} - {"--help"}
 
 
 def options_by_section(page: Path) -> dict[str, set[str]]:
     """The options that a page speaks of under each heading `## labelspace COMMAND`."""
-    parts = re.split(r"^## labelspace (\w+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    parts = re.split(r"^## labelspace ([\w-]+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     return {
         name: set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
         for name, text in zip(parts[::2], parts[1::2], strict=True)

@@ -1,5 +1,6 @@
 """`Encoder` gives sentence-transformers' vectors, in the order of input, in bounded memory, on every architecture."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -260,6 +261,14 @@ def test_a_folder_that_is_no_encoder_is_one_clear_error(tmp_path: Path):
     with pytest.raises(EncoderError, match="cannot be opened as a sentence-transformers model") as caught:
         Encoder(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_weights_that_were_cut_off_are_one_clear_error(tiny_encoder_folder: Path, tmp_path: Path):
+    folder = shutil.copytree(tiny_encoder_folder, tmp_path / "cut")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(EncoderError, match="cannot be opened as a sentence-transformers model"):
+        Encoder(folder)
 
 
 # ---- save, copy, train

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelspace.errors import InputError, ShapeError
+from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.evaluate.metrics import ECE_BINS, Metrics, Tally
 
 NAMES = ["a", "b", "c", "d"]
@@ -125,6 +125,20 @@ def test_a_label_that_does_not_occur_in_y_is_no_part_of_the_mean():
     found = tally_of(right_and_wrong).metrics()
     assert found.macro_recall == pytest.approx((1 + 0.5) / 2)
     assert found.macro_f1 == pytest.approx((1 + 2 / 3) / 2)
+
+
+def test_on_request_a_label_that_is_only_predicted_counts_as_in_scikit_learn():
+    from sklearn.metrics import f1_score
+
+    tally = Tally(["a", "b", "c", "d"])
+    own, answer = [0, 0, 1, 1], [0, 2, 1, 1]
+    tally.add(own, answer)
+    assert tally.metrics(macro_over="predicted too").macro_f1 == pytest.approx(
+        f1_score(own, answer, average="macro", zero_division=0)
+    )
+    assert tally.metrics().macro_f1 > tally.metrics(macro_over="predicted too").macro_f1
+    with pytest.raises(ConfigError, match="macro_over"):
+        tally.metrics(macro_over="all")
 
 
 def test_abstaining_lowers_accuracy_recall_and_coverage_and_no_precision():

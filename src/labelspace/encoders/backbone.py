@@ -13,6 +13,7 @@ from typing import Any, Self, final
 
 import torch
 from jaxtyping import Float
+from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,12 +23,14 @@ from labelspace.errors import EncoderError
 
 POOLINGS = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
 
+_OPENING_FAILS = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError)
+
 # Tokenizers of models without a limit report this order of magnitude.
-_NO_LIMIT = 1_000_000
+NO_LIMIT = 1_000_000
 
 
 @contextmanager
-def _quiet_loading() -> Iterator[None]:
+def quiet_loading() -> Iterator[None]:
     """Keep the bars and notes of transformers off the user's screen while it loads or saves."""
     from transformers.utils import logging as transformers_logging
 
@@ -73,7 +76,7 @@ class Backbone:
     ) -> Self:
         """Open a sentence-transformers folder, weights from safetensors only."""
         try:
-            with _quiet_loading():
+            with quiet_loading():
                 model = SentenceTransformer(
                     path,
                     device=str(device),
@@ -81,7 +84,7 @@ class Backbone:
                     local_files_only=not trust_remote_code,
                     model_kwargs={"use_safetensors": True, "dtype": torch.float32},
                 )
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
+        except (*_OPENING_FAILS, SafetensorError) as error:
             first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise EncoderError(
                 f"{path!r} cannot be opened as a sentence-transformers model: {first_line[:300]} "
@@ -136,7 +139,7 @@ class Backbone:
         """Tokens of a text that are read; the rest is cut off."""
         limit = int(self.tokenizer.model_max_length)
         positions = getattr(self.transformer.model.config, "max_position_embeddings", None)
-        return int(positions or 512) if limit > _NO_LIMIT else limit
+        return int(positions or 512) if limit > NO_LIMIT else limit
 
     def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
         """Turn texts into token ids, special tokens included, cut to `max_tokens` unless told not to."""
@@ -145,7 +148,7 @@ class Backbone:
         # White space stays, as in sentence-transformers: the vectors must not depend on who calls.
         texts = [text.lower() for text in texts] if getattr(self.transformer, "do_lower_case", False) else list(texts)
         options = {"truncation": True, "max_length": self.max_tokens} if truncate else {"truncation": False}
-        with _quiet_tokenizer(self.tokenizer):
+        with quiet_tokenizer(self.tokenizer):
             return self.tokenizer(texts, return_attention_mask=False, return_token_type_ids=False, **options)[
                 "input_ids"
             ]
@@ -224,8 +227,10 @@ class Backbone:
 
     def _low_precision_copy(self) -> nn.Module:
         if self._low_precision is None:
-            duplicate: nn.Module = copy.deepcopy(self.transformer)
-            self._low_precision = duplicate.to(torch.bfloat16).eval().requires_grad_(False)
+            duplicate: nn.Module = copy.deepcopy(self.transformer).eval().requires_grad_(False)
+            for weight in duplicate.parameters():  # not the buffers: rotary frequencies need their digits
+                weight.data = weight.data.to(torch.bfloat16)
+            self._low_precision = duplicate
         return self._low_precision
 
     def weights_changed(self) -> None:
@@ -234,7 +239,7 @@ class Backbone:
 
     def save(self, folder: Path) -> None:
         """Write a sentence-transformers folder: configs, tokenizer, safetensors."""
-        with _quiet_loading():
+        with quiet_loading():
             self.model.save(str(folder), create_model_card=False, safe_serialization=True)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
@@ -242,7 +247,7 @@ class Backbone:
 
 
 @contextmanager
-def _quiet_tokenizer(tokenizer: Any) -> Iterator[None]:
+def quiet_tokenizer(tokenizer: Any) -> Iterator[None]:
     """Counting the tokens of a long text is no reason to warn that it is long."""
     said = tokenizer.deprecation_warnings.get("sequence-length-is-longer-than-the-specified-maximum")
     tokenizer.deprecation_warnings["sequence-length-is-longer-than-the-specified-maximum"] = True

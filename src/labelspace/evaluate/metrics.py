@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
+from labelspace.checks import check_choice
 from labelspace.errors import InputError, ShapeError
 
 ECE_BINS = 15
@@ -29,6 +30,9 @@ ECE_BINS = 15
 NO_DIVISION: dict[str, Any] = {"zero_division": 0}
 NONE_OF_THESE = "none of these"
 """What the last column of a confusion matrix is called."""
+
+MACRO_OVER = ("occurring", "predicted too")
+"""Which labels a macro figure is the mean of."""
 
 ABSTAINED = -1
 """The column number of a document for which no label is named."""
@@ -155,12 +159,17 @@ class Tally:
         """[label, label + 1]: rows are true labels, columns predicted ones, the last column "none of these"."""
         return self._counts.copy()
 
-    def metrics(self) -> Metrics:
+    def metrics(self, *, macro_over: str = "occurring") -> Metrics:
         """Return the numbers of all documents counted.
+
+        Args:
+            macro_over: `"occurring"`: macro figures are means over the labels that occur in y; `"predicted too"`: also
+                over those that are only predicted, scikit-learn's default and that of published benchmarks.
 
         Raises:
             InputError: no document has a label.
         """
+        check_choice("macro_over", macro_over, MACRO_OVER)
         documents = int(self._counts.sum())
         if documents == 0:
             raise InputError(
@@ -168,6 +177,8 @@ class Tally:
             )
         own, answer, weight = self._as_samples()
         present = np.flatnonzero(self._counts.sum(axis=1))
+        if macro_over == "predicted too":
+            present = np.flatnonzero(self._counts.sum(axis=1) + self._counts[:, :-1].sum(axis=0))
         precision, recall, f1, _ = precision_recall_fscore_support(
             own, answer, labels=present, average="macro", sample_weight=weight, **NO_DIVISION
         )

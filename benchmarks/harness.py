@@ -1,0 +1,141 @@
+"""Our scorers beside the authors' harness (package btzsc), on the same models and texts, in one run.
+
+    python benchmarks/harness.py agree --nli FOLDER    # float32 scores: largest difference, same argmax
+    python benchmarks/harness.py speed --nli FOLDER    # texts per second, both as a user gets them by default
+
+FOLDER is a cross-encoder that `labelspace train-nli` wrote. The harness cannot open its head, so its own code runs on
+the same weights behind `_AsSequenceClassifier`. Run nothing else beside `speed`.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from btzsc.models.embedding import EmbeddingModel
+from btzsc.models.nli import NLIModel as TheirNLI
+from btzsc.models.reranker import RerankerModel as TheirReranker
+from tasks import DATA, ROOT
+
+from labelspace.evaluate.bench.models import open_model
+from labelspace.evaluate.bench.tasks import Task, load_task
+from labelspace.evaluate.provenance import provenance, write_result
+from labelspace.families import EntailmentScorer, RerankerScorer
+from labelspace.training.nli.model import NLIModel
+
+MINILM = "all-MiniLM-L6-v2"
+
+
+class _AsSequenceClassifier:
+    """A checkpoint of ours with the face that the harness expects of transformers' models."""
+
+    def __init__(self, model: NLIModel) -> None:
+        self.model = model.eval()
+        names = {"ENTAILMENT": 0} if model.variant == "binary" else {"ENTAILMENT": 0, "NEUTRAL": 1, "CONTRADICTION": 2}
+        self.config = SimpleNamespace(label2id=names)
+
+    def __call__(self, **encoded: Any) -> Any:
+        return SimpleNamespace(logits=self.model(**encoded))
+
+
+def theirs(kind: str, folder: str) -> Any:
+    """One of the harness's adapters."""
+    if kind == "embedding":
+        return EmbeddingModel(folder, device="cpu")
+    model = NLIModel.load(Path(folder))
+    cls: Any = TheirNLI if kind == "nli" else TheirReranker
+    adapter = cls.__new__(cls)
+    adapter.model_name, adapter.device = folder, "cpu"
+    adapter.tokenizer, adapter.model = model.tokenizer, _AsSequenceClassifier(model)
+    adapter.tokenizer.model_max_length = model.max_tokens
+    adapter.entailment_idx, adapter.is_qwen_reranker = 0, False
+    return adapter
+
+
+def ours(kind: str, folder: str, dtype: str) -> Any:
+    """The scorer of ours that does the same."""
+    if kind == "embedding":
+        return open_model(f"embedding:{folder}", dtype=dtype).scorer
+    # The harness takes the bare entailment logit of a three-way head, section 4 of the paper too.
+    return (
+        EntailmentScorer(folder, dtype=dtype, score="logit") if kind == "nli" else RerankerScorer(folder, dtype=dtype)
+    )
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Time one call."""
+    started = time.perf_counter()
+    value = work()
+    return time.perf_counter() - started, value
+
+
+def agree(kinds: list[str], folders: dict[str, str], task: Task) -> dict[str, Any]:
+    """Scores in float32."""
+    found = {}
+    labels = list(task.space.verbalizers)
+    for kind in kinds:
+        a = theirs(kind, folders[kind]).predict_scores(task.texts, labels)
+        b = ours(kind, folders[kind], "float32").scores(task.texts, task.space)
+        found[kind] = {
+            "largest_difference": float(np.abs(a - b).max()),
+            "largest_score": float(np.abs(a).max()),
+            "same_argmax": float((a.argmax(axis=1) == b.argmax(axis=1)).mean()),
+        }
+        print(kind, found[kind], flush=True)
+    return found
+
+
+def speed(kinds: list[str], folders: dict[str, str], task: Task, repeats: int) -> dict[str, Any]:
+    """In turn: theirs, ours, theirs, ours ..."""
+    found = {}
+    labels = list(task.space.verbalizers)
+    for kind in kinds:
+        slow_model, fast_model = theirs(kind, folders[kind]), ours(kind, folders[kind], "auto")
+        slow_model.predict_scores(task.texts[:2], labels)
+        fast_model.scores(task.texts[:2], task.space)
+        pairs = []
+        for _ in range(repeats):
+            slow, a = seconds(lambda model=slow_model: model.predict_scores(task.texts, labels))
+            fast, b = seconds(lambda model=fast_model: model.scores(task.texts, task.space))
+            pairs.append(
+                {"harness": len(task.texts) / slow, "labelspace": len(task.texts) / fast, "ratio": slow / fast}
+            )
+            print(kind, pairs[-1], flush=True)
+        found[kind] = {
+            "texts_per_second": pairs,
+            "ratio": statistics.median(pair["ratio"] for pair in pairs),
+            "same_argmax": float((a.argmax(axis=1) == b.argmax(axis=1)).mean()),
+        }
+    return found
+
+
+def main() -> None:
+    """Measure one thing and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["agree", "speed"])
+    parser.add_argument("--nli", help="a cross-encoder of labelspace train-nli; without it, embeddings only")
+    parser.add_argument("--data", type=Path, default=DATA / "btzsc")
+    parser.add_argument("--task", default="banking77")
+    parser.add_argument("--texts", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    from labelspace.encoders.resolve import resolve
+
+    folders = {"embedding": resolve(MINILM).path_or_name, "nli": options.nli, "reranker": options.nli}
+    kinds = ["embedding", "nli", "reranker"] if options.nli else ["embedding"]
+    task = load_task(options.task, data=options.data, limit=options.texts)
+    with torch.inference_mode():
+        work = agree if options.what == "agree" else lambda *given: speed(*given, options.repeats)
+        result = work(kinds, folders, task)
+    path = ROOT / "benchmarks" / "results" / f"harness_{options.what}.json"
+    facts = {"task": options.task, "texts": len(task.texts), "labels": len(task.space)}
+    write_result(path, {**facts, **result}, provenance=provenance(seeds=[0], data=f"shared/data/btzsc/{options.task}"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+"""`labelspace bench`: run models on the 22 data sets, look at the results, draw them, hand them on."""
+
+import json
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labelspace.checks import check_choice, did_you_mean, import_optional
+from labelspace.cli.options import (
+    AsJson,
+    Device,
+    Dtype,
+    LabelColumn,
+    Offline,
+    Quiet,
+    TextColumn,
+    TrustRemoteCode,
+)
+from labelspace.cli.printing import busy, hush, note, print_json
+from labelspace.config import EncodingConfig
+from labelspace.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from labelspace.evaluate.bench import RunReport
+
+UNVERBALIZED = ("leave-out", "class-0")
+DEFAULT_STORE = Path("results.jsonl")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    help="Run the BTZSC benchmark: 22 data sets, models of every family, results that last.",
+    epilog="First: labelspace bench tasks, then bench run, bench table and bench compare.",
+)
+
+Store = Annotated[Path, typer.Option(help="File with the results, one line each.")]
+Data = Annotated[
+    Path | None, typer.Option(help="Folder of the data sets; without it they are read from the hub.", metavar="DIR")
+]
+Metric = Annotated[str, typer.Option(metavar="macro_f1|accuracy|macro_precision|macro_recall", help="Which number.")]
+Measured = Annotated[str, typer.Argument(metavar="MODEL", help="A model of the store, in the word that it was run by.")]
+
+
+@app.command("run")
+def run_command(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="embedding:NAME[@cls], base:NAME, nli:NAME, reranker:NAME, llm:NAME or saved:FOLDER.",
+        ),
+    ],
+    data: Data = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            help="Data sets or families, with commas; btzsc, mteb or all.  \\[default: btzsc, none with --file]"
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many texts of each data set.")] = None,
+    seeds: Annotated[str, typer.Option(help="With --limit: one draw of the texts for each, with commas.")] = "0",
+    store: Store = DEFAULT_STORE,
+    protocol: Annotated[
+        str, typer.Option(metavar="full|paper", help="All rows, or those of the paper's tables.")
+    ] = "full",
+    unverbalized: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(UNVERBALIZED),
+            help="Rows whose class has no hypothesis.  \\[default: leave-out; class-0 with --protocol paper]",
+        ),
+    ] = None,
+    bootstrap: Annotated[int, typer.Option(help="Samples for the 95 % intervals; 0: none.")] = 1000,
+    file: Annotated[Path | None, typer.Option(help="A labelled file of your own as a data set; with --labels.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="The label file for --file.")] = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    nli: Annotated[
+        Path | None, typer.Option(help="Folder of NLI pairs: also measure each model's AUROC on them.", metavar="DIR")
+    ] = None,
+    dtype: Dtype = EncodingConfig.dtype,
+    device: Device = EncodingConfig.device,
+    trust_remote_code: TrustRemoteCode = False,
+    offline: Offline = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score models on data sets. Every finished run is kept at once; the same command goes on where it stopped."""
+    hush(quiet)
+    if unverbalized is not None:
+        check_choice("--unverbalized", unverbalized, UNVERBALIZED)
+    drawn = _seeds(seeds)
+    if (file is None) != (labels is None):
+        raise ConfigError("--file and --labels go together: the documents, and what the labels mean.")
+    with busy("loading", quiet=quiet):
+        from labelspace.evaluate.bench import OwnFile, run
+    asked: list[Any] = _words(tasks) if tasks is not None else [] if file is not None else ["btzsc"]
+    if file is not None and labels is not None:
+        asked.append(OwnFile(file=file, labels=labels, text_column=text_column, label_column=label_column))
+    report = run(
+        models,
+        asked,
+        store,
+        seeds=drawn,
+        limit=limit,
+        protocol=protocol,
+        unverbalized=unverbalized and unverbalized.replace("-", "_"),
+        data=data,
+        bootstrap=bootstrap,
+        nli=nli,
+        dtype=dtype,
+        device=device,
+        trust_remote_code=trust_remote_code,
+        offline=offline or None,
+        show_progress=not quiet,
+    )
+    for message in report.notes:
+        note(message)
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        _print_report(report, store)
+
+
+@app.command("tasks")
+def tasks_command(data: Data = None, as_json: AsJson = False) -> None:
+    """List the data sets, and which of them are there."""
+    from labelspace.evaluate.bench import BTZSC, MTEB, find_tasks
+
+    found = find_tasks(data)
+    cards = [*BTZSC.values(), *MTEB.values()]
+    if as_json:
+        print_json([{**vars(card), "present": card.name in found.present} for card in cards])
+        return
+    rows = [["data set", "family", "labels", "rows", "licence", ""]]
+    for card in cards:
+        there = "present" if card.name in found.present else f"absent: {found.why[card.name]}"
+        size = f"{card.rows:,}" if card.rows is not None else "-"
+        rows.append([card.name, card.family, str(card.classes), size, card.license, there])
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for name, family, count, size, license_, there in rows:
+        words = (name.ljust(widths[0]), family.ljust(widths[1]), count.rjust(widths[2]), size.rjust(widths[3]))
+        print("  ".join([*words, license_.ljust(widths[4]), there]).rstrip())
+    print(f"\n{len(found.present)} of {len(cards)} present ({data if data is not None else 'read from the hub'})")
+
+
+@app.command("table")
+def table_command(
+    store: Store = DEFAULT_STORE,
+    metric: Metric = "macro_f1",
+    by: Annotated[str, typer.Option(metavar="family|set", help="Means per family, or each data set.")] = "family",
+    beside: Annotated[str, typer.Option(help="Published models to put below, with commas; all for all of them.")] = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print what the store holds, beside the published numbers of the paper's models."""
+    check_choice("--by", by, ("family", "set"))
+    if markdown and as_json:
+        raise ConfigError("--markdown and --json are two formats; give one of them.")
+    records = _records(store)
+    from labelspace.evaluate.bench import bench_tables
+
+    tables = bench_tables(records, metric=metric, beside="all" if beside == "all" else _words(beside))
+    if as_json:
+        print_json([table.to_dict() for table in tables])
+    else:
+        print("\n\n".join(table.to_markdown(by) if markdown else table.to_text(by) for table in tables))
+
+
+@app.command("compare")
+def compare_command(
+    model: Measured, store: Store = DEFAULT_STORE, metric: Metric = "macro_f1", as_json: AsJson = False
+) -> None:
+    """Say where a model of the store stands among the paper's 38, on the data sets that it was run on."""
+    records = _of_model(_records(store), model)
+    from labelspace.evaluate.bench.compare import place
+
+    found = place(_means(records), metric=metric)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print(found.to_text())
+
+
+@app.command("export")
+def export_command(
+    model: Measured,
+    out: Annotated[Path, typer.Option(help="The file to write, JSON.")],
+    store: Store = DEFAULT_STORE,
+    name: Annotated[str | None, typer.Option(help="Name of the model on the leaderboard; its own if left out.")] = None,
+    url: Annotated[str | None, typer.Option(help="Where the model is to be had.")] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Write what there is, though the leaderboard takes complete results only.")
+    ] = False,
+) -> None:
+    """Write a model's results in the layout of the btzsc leaderboard."""
+    records = _of_model(_records(store), model)
+    from labelspace.evaluate.bench.leaderboard import leaderboard_payload, validate
+    from labelspace.evaluate.provenance import write_atomically
+
+    last = max(records, key=lambda record: record["provenance"]["date"] or "")
+    origin = last["provenance"]
+    payload = leaderboard_payload(
+        _means(records),
+        name=name or last["name"],
+        family=last["family"],
+        parameters=last["parameters"],
+        revision=last["revision"],
+        url=url,
+        precision=last["dtype"],
+        device=origin["hardware"].get("accelerator") or origin["hardware"].get("processor") or "unknown",
+        limit=last["limit"],
+        timestamp=origin["date"],
+        commit=origin["commit"],
+        partial=partial,
+    )
+    text = json.dumps(payload, indent=2, ensure_ascii=False, allow_nan=False)
+    print(write_atomically(out, (text + "\n").encode()))
+    problems = validate(payload)
+    if problems:
+        note(f"the leaderboard will not take it: {problems[0]} ({len(problems)} in all).")
+
+
+@app.command("figures")
+def figures_command(
+    out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")],
+    store: Store = DEFAULT_STORE,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets, for the heat map of their words.", metavar="DIR")
+    ] = None,
+    metric: Metric = "macro_f1",
+    quiet: Quiet = False,
+) -> None:
+    """Draw the paper's figures with the published models and those of the store, each as .png and .svg."""
+    hush(quiet)
+    import_optional("matplotlib", package="matplotlib", extra="plot", purpose="bench figures")
+    records = _records(store) if store.exists() or store != DEFAULT_STORE else []
+    if not records:
+        note("the store holds no result: the figures show the published models only.")
+    from labelspace.evaluate.bench import BTZSC, bench_figures, find_tasks
+
+    texts = None
+    if data is not None:
+        texts = {name: _texts(name, data) for name in find_tasks(data).present if name in BTZSC}
+    with busy("drawing", quiet=quiet):
+        written = bench_figures(records, out, data_sets=texts, metric=metric)
+    for path in written:
+        print(path)
+
+
+def _texts(name: str, data: Path) -> Iterator[str]:
+    # Loaded when they are asked for, so that one data set is held at a time.
+    from labelspace.evaluate.bench import load_task
+
+    yield from load_task(name, data=data).texts
+
+
+def _print_report(report: "RunReport", store: Path) -> None:
+    from labelspace.evaluate.bench import bench_tables
+
+    for table in bench_tables(report.records):
+        print(table.to_text("set"), end="\n\n")
+    for record in report.reused:
+        note(f"{record['model']} on {record['task']} was in the store already.")
+    if report.absent:
+        print(f"left out, not here: {', '.join(f'{name} ({why})' for name, why in report.absent.items())}")
+    print(f"{len(report.finished)} runs finished, {len(report.reused)} from before; all results are in {store}")
+
+
+def _records(store: Path) -> list[dict[str, Any]]:
+    if not store.is_file():
+        raise InputError(f"there is no file {store}; run `labelspace bench run` first, or give another --store.")
+    from labelspace.evaluate.bench import ResultStore
+
+    return ResultStore(store).records()
+
+
+def _of_model(records: list[dict[str, Any]], model: str) -> list[dict[str, Any]]:
+    """Return the records of a model, named by its word or, where that is clear, without its kind."""
+    names = list(dict.fromkeys(record["model"] for record in records))
+    found = [name for name in names if name == model] or [name for name in names if name.partition(":")[2] == model]
+    if len(found) != 1:
+        raise ConfigError(
+            f"MODEL must be one of the store. Got {model!r} instead.{did_you_mean(model, names)} "
+            f"The store has: {', '.join(names) or 'nothing'}."
+        )
+    ways: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for record in records:
+        if record["model"] == found[0] and "macro_f1" in record["metrics"]:
+            way = tuple(record[field] for field in ("protocol", "unverbalized", "limit", "dtype"))
+            ways.setdefault(way, []).append(record)
+    if not ways:
+        raise InputError(f"the store holds no data set for {found[0]}; run `labelspace bench run` first.")
+    # Numbers of different protocols or draws do not go into one mean.
+    way, own = max(ways.items(), key=lambda item: len({record["task"] for record in item[1]}))
+    if len(ways) > 1:
+        limit = f", at most {way[2]} texts" if way[2] is not None else ""
+        note(
+            f"{found[0]} was run in {len(ways)} ways; this is {way[0]} rows{limit}, {way[3]}, with the most data sets."
+        )
+    return own
+
+
+def _means(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return data set -> metric -> mean over the seeds."""
+    found: dict[str, list[dict[str, float]]] = {}
+    for record in records:
+        found.setdefault(record["task"], []).append(record["metrics"])
+    return {
+        task: {metric: statistics.fmean(run[metric] for run in runs) for metric in runs[0]}
+        for task, runs in found.items()
+    }
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(word) for word in _words(text)]
+    except ValueError:
+        raise ConfigError(f"--seeds must be whole numbers with commas, such as 0,1,2. Got {text!r} instead.") from None

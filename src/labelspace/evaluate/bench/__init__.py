@@ -1,0 +1,75 @@
+"""The benchmark: 22 data sets, every family of zero-shot scorers, one store of results.
+
+    cards, tasks, local, hub     which data sets there are, and their texts
+    models, plan, runner, store  models by one word each; what is run, and what is kept
+    rows, tables, figures        what a store says, beside the paper's published numbers
+    published, compare           these numbers, and where a model would stand among them
+    leaderboard, adapters        results and models for other people's harnesses
+    statistics, similarity, nli  intervals and rank correlation; words in common; ability in NLI
+
+Everything loads on first use.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "BTZSC": "cards",
+    "MTEB": "cards",
+    "BenchTable": "tables",
+    "ModelSpec": "models",
+    "OpenModel": "models",
+    "OwnFile": "plan",
+    "ResultStore": "store",
+    "RunReport": "runner",
+    "Task": "tasks",
+    "TaskCard": "cards",
+    "bench_figures": "figures",
+    "bench_tables": "tables",
+    "find_tasks": "tasks",
+    "load_task": "tasks",
+    "open_model": "models",
+    "own_task": "tasks",
+    "run": "runner",
+    "similarities": "similarity",
+}
+
+__all__ = [
+    "BTZSC",
+    "MTEB",
+    "BenchTable",
+    "ModelSpec",
+    "OpenModel",
+    "OwnFile",
+    "ResultStore",
+    "RunReport",
+    "Task",
+    "TaskCard",
+    "bench_figures",
+    "bench_tables",
+    "find_tasks",
+    "load_task",
+    "open_model",
+    "own_task",
+    "run",
+    "similarities",
+]
+
+if TYPE_CHECKING:
+    from labelspace.evaluate.bench.cards import BTZSC, MTEB, TaskCard
+    from labelspace.evaluate.bench.figures import bench_figures
+    from labelspace.evaluate.bench.models import ModelSpec, OpenModel, open_model
+    from labelspace.evaluate.bench.plan import OwnFile
+    from labelspace.evaluate.bench.runner import RunReport, run
+    from labelspace.evaluate.bench.similarity import similarities
+    from labelspace.evaluate.bench.store import ResultStore
+    from labelspace.evaluate.bench.tables import BenchTable, bench_tables
+    from labelspace.evaluate.bench.tasks import Task, find_tasks, load_task, own_task
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'labelspace.evaluate.bench' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"labelspace.evaluate.bench.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,314 @@
+"""`run`: models x tasks x seeds, each finished run a line in the store, so that a killed run goes on where it stopped.
+
+memory   texts of one task, its predictions, and the scores of one block; nothing grows with models or tasks
+speed    texts per second of scoring alone: opening the model, and the first few texts (labels are encoded there,
+         buffers are made), are not in it
+seeds    draw the texts where there is a limit; nothing else is random, so without one each run is made once
+"""
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config import EncodingConfig
+from labelspace.errors import ConfigError
+from labelspace.evaluate.bench.ability import NLI_TASK, nli_fingerprint, nli_record, pair_scorer
+from labelspace.evaluate.bench.models import ModelSpec, OpenModel, computed_dtype, open_model
+from labelspace.evaluate.bench.nli import load_nli
+from labelspace.evaluate.bench.plan import OwnFile, Plan, Source
+from labelspace.evaluate.bench.scoring import score_task
+from labelspace.evaluate.bench.statistics import bootstrap_interval
+from labelspace.evaluate.bench.store import ResultStore, RunKey, chosen
+from labelspace.evaluate.bench.tasks import PROTOCOLS, Task, what_the_protocol_did
+from labelspace.evaluate.metrics import Tally
+from labelspace.evaluate.provenance import provenance
+from labelspace.progress import Progress, progress_bar
+from labelspace.seeds import child_seed
+
+LEVEL = 0.95
+MEASURED = ("macro_f1", "accuracy", "macro_precision", "macro_recall")
+WITH_INTERVAL = ("macro_f1", "accuracy")
+
+Record = dict[str, Any]
+_logger = logging.getLogger("labelspace")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """What became of each run that was asked for."""
+
+    finished: tuple[dict[str, Any], ...]
+    """Records of the runs made now."""
+
+    reused: tuple[dict[str, Any], ...]
+    """Records that were in the store already."""
+
+    absent: Mapping[str, str]
+    """Tasks that were asked for and cannot be run here, and why."""
+
+    notes: tuple[str, ...]
+    """What else should be known."""
+
+    @property
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """All records asked for, those of the store first."""
+        return self.reused + self.finished
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON."""
+        return {
+            "finished": list(self.finished),
+            "reused": list(self.reused),
+            "absent": dict(self.absent),
+            "notes": list(self.notes),
+        }
+
+
+class _Work(NamedTuple):
+    """Something to be scored, by whichever model; its texts are loaded when it is its turn."""
+
+    name: str
+    seed: int
+    fingerprint: str
+    texts: int
+    make: Callable[[OpenModel, RunKey, Progress], Record | None]
+
+
+class _Job(NamedTuple):
+    model: ModelSpec | OpenModel
+    key: RunKey
+    work: _Work
+
+
+def run(
+    models: Iterable[str | ModelSpec | OpenModel],
+    tasks: Iterable[str | Task | OwnFile],
+    store: ResultStore | str | Path,
+    *,
+    seeds: Sequence[int] = (0,),
+    limit: int | None = None,
+    protocol: str = "full",
+    unverbalized: str | None = None,
+    data: Path | str | None = None,
+    bootstrap: int = 1000,
+    nli: Path | str | None = None,
+    dtype: str = EncodingConfig.dtype,
+    device: str = EncodingConfig.device,
+    trust_remote_code: bool = False,
+    offline: bool | None = None,
+    show_progress: bool = False,
+) -> RunReport:
+    """Score every model on every task, and keep each result as soon as it is there.
+
+    Args:
+        models: specifications (see `ModelSpec.parse`) or open models.
+        tasks: names of data sets, `"btzsc"`, `"mteb"`, `"all"`, families such as `"topic"`, tasks, own files.
+        store: the result store or its file. What it holds of the same texts and weights is not run again.
+        seeds: one run for each, where there is a limit.
+        limit: at most so many texts of each task, drawn by the seed; None: all.
+        protocol: `"full"`: all rows there are; `"paper"`: the rows that the paper's tables were computed on.
+        unverbalized: rows whose class has no hypothesis: `"leave_out"`, or `"class_0"` as the authors' harness does;
+            None: what the protocol did, `"class_0"` for the paper's.
+        data: folder of the data sets; None: where `find_tasks` looks.
+        bootstrap: samples for the 95 % interval of F1 and accuracy over texts; 0: none.
+        nli: folder of NLI pairs: each model's AUROC on them is a result too (Figure 3b); None: not asked.
+        dtype: `"auto"`, `"float32"` or `"bfloat16"`.
+        device: a torch device, or `"auto"`.
+        trust_remote_code: True lets the models' own code run; never without.
+        offline: True never asks the hub.
+        show_progress: True shows how far it is.
+
+    Returns:
+        What was finished, what was there before, what is absent.
+
+    Raises:
+        ConfigError: an option makes no sense, or a task is unknown.
+        InputError: none of the tasks is on this machine, or the store is damaged.
+        EncoderError: a model cannot be opened, or its scores are not finite; nothing is written of that run.
+        OutputError: the store cannot be written.
+        KeyboardInterrupt: what is finished is in the store; the same call goes on from there.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from labelspace import LabelSpace
+        >>> rows = '{"text": "the match", "label": "sports"}\\n{"text": "the vote", "label": "politics"}\\n'
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> size = (folder / "news.jsonl").write_text(rows)
+        >>> labels = LabelSpace.from_names(["sports", "politics"]).to_file(folder / "labels.yaml")
+        >>> own = OwnFile(file=folder / "news.jsonl", labels=folder / "labels.yaml")
+        >>> report = run(["tests/data/tiny-bert"], [own], folder / "results.jsonl", dtype="float32", bootstrap=0)
+        >>> [record["texts"] for record in report.finished]
+        [2]
+        >>> len(run(["tests/data/tiny-bert"], [own], folder / "results.jsonl", dtype="float32").reused)
+        1
+    """
+    check_choice("protocol", protocol, PROTOCOLS)
+    unverbalized = what_the_protocol_did(protocol, unverbalized)
+    check_number("bootstrap", bootstrap, least=0, whole=True)
+    if limit is not None:
+        check_number("limit", limit, least=1, whole=True)
+    EncodingConfig(dtype=dtype, device=device)
+    asked = [model if isinstance(model, OpenModel) else ModelSpec.parse(model) for model in models]
+    if not asked:
+        raise ConfigError("there is no model to run; name at least one, for example embedding:all-MiniLM-L6-v2.")
+    store = store if isinstance(store, ResultStore) else ResultStore(store)
+    known = store.by_key()
+    store.check_writable()
+    notes: list[str] = []
+    drawn = _seeds(seeds, limit, notes)
+    plan = Plan(Path(data) if data is not None else None, limit=limit, protocol=protocol, unverbalized=unverbalized)
+    sources, absent = plan.sources(tasks)
+    works = [_task_work(source, seed, bootstrap, device) for source in sources for seed in drawn]
+    if nli is not None:
+        works.append(_nli_work(Path(nli), limit, drawn[0], device))
+    reused: list[Record] = []
+    jobs: list[_Job] = []
+    for model in {str(model) if isinstance(model, ModelSpec) else model.spec: model for model in asked}.values():
+        spec, computed, revision = _facts(model, dtype, device)
+        for work in works:
+            key = RunKey(spec, work.name, protocol, unverbalized, limit, work.seed, computed)
+            record, why = chosen(known, key, fingerprint=work.fingerprint, revision=revision)
+            notes += [why] if why else []
+            if record is not None:
+                reused.append(record)
+            else:
+                jobs.append(_Job(model, key, work))
+    finished: list[Record] = []
+    opening = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
+    try:
+        with progress_bar("scoring", show=show_progress) as report:
+            for record in _records(jobs, opening, report, notes):
+                finished.append(store.append(record))
+    except KeyboardInterrupt:
+        _logger.warning(
+            "%d of %d runs were finished and are in %s; the same command goes on from there.",
+            len(finished),
+            len(jobs),
+            store.path,
+        )
+        raise
+    return RunReport(finished=tuple(finished), reused=tuple(reused), absent=absent, notes=tuple(dict.fromkeys(notes)))
+
+
+def _records(jobs: Sequence[_Job], opening: dict[str, Any], report: Progress, notes: list[str]) -> Iterator[Record]:
+    """Do the jobs one after the other; a model is opened once, and let go of before the next."""
+    total = sum(job.work.texts for job in jobs)
+    done = 0
+    for _, own in itertools.groupby(jobs, key=lambda job: job.key.model):
+        opened = None
+        for job in own:
+            if opened is None:
+                opened = job.model if isinstance(job.model, OpenModel) else open_model(job.model, **opening)
+            record = job.work.make(opened, job.key, _part(report, done, total, job.key))
+            if record is not None:
+                yield record
+            else:
+                notes.append(f"{job.key.model} scores no pairs of sentences; its NLI AUROC is not measured.")
+            done += job.work.texts
+
+
+def _task_work(source: Source, seed: int, bootstrap: int, device: str) -> _Work:
+    task = source.load(seed)
+
+    def make(model: OpenModel, key: RunKey, report: Progress) -> Record:
+        return _record(model, source.load(seed), key, bootstrap, device, report)
+
+    return _Work(source.name, seed, task.fingerprint, len(task.texts), make)
+
+
+def _nli_work(data: Path, limit: int | None, seed: int, device: str) -> _Work:
+    fingerprint, pairs = nli_fingerprint(load_nli(data, limit=limit, seed=seed))
+
+    def make(model: OpenModel, key: RunKey, report: Progress) -> Record | None:
+        report(0)
+        score = pair_scorer(model)
+        if score is None:
+            return None
+        return nli_record(model, score, load_nli(data, limit=limit, seed=seed), key, fingerprint, device)
+
+    return _Work(NLI_TASK, seed, fingerprint, pairs, make)
+
+
+def _record(model: OpenModel, task: Task, key: RunKey, bootstrap: int, device: str, report: Progress) -> dict[str, Any]:
+    scored = score_task(model, task, device=device, report=report)
+    card = task.card
+    tally = Tally(task.space.names)
+    tally.add(task.targets, scored.predicted)
+    # As the published figures are made, or a model and its rivals could not be compared.
+    metrics = tally.metrics(macro_over="predicted too")
+    return {
+        **key._asdict(),
+        "name": model.name,
+        "family": model.family,
+        "parameters": model.parameters,
+        "revision": model.revision,
+        "described": model.describe,
+        "benchmark": card.benchmark,
+        "task_family": card.family,
+        "fingerprint": task.fingerprint,
+        "texts": len(task.texts),
+        "classes": len(task.space),
+        "notes": list(task.notes),
+        "metrics": {name: getattr(metrics, name) for name in MEASURED},
+        "intervals": _intervals(task, scored.predicted, bootstrap, key.seed),
+        "seconds": scored.seconds,
+        "texts_per_second": len(task.texts) / max(scored.seconds, 1e-9),
+        "peak_memory_mib": scored.peak_memory_mib,
+        "memory_method": scored.memory_method,
+        "gpu_memory_mib": scored.gpu_memory_mib,
+        "provenance": provenance(
+            seeds=key.seed,
+            data={"task": card.name, "source": card.source, "fingerprint": task.fingerprint},
+            dtype=key.dtype,
+        ),
+    }
+
+
+def _intervals(task: Task, predicted: NDArray[np.int64], repeats: int, seed: int) -> dict[str, Any] | None:
+    if not repeats:
+        return None
+    seed = child_seed(seed, "bootstrap", task.card.name)
+    bounds = {
+        metric: list(
+            bootstrap_interval(
+                task.targets, predicted, len(task.space), metric=metric, repeats=repeats, level=LEVEL, seed=seed
+            )
+        )
+        for metric in WITH_INTERVAL
+    }
+    return {"level": LEVEL, "repeats": repeats, **bounds}
+
+
+def _seeds(seeds: Sequence[int], limit: int | None, notes: list[str]) -> tuple[int, ...]:
+    drawn = tuple(dict.fromkeys(seeds))
+    if not drawn:
+        raise ConfigError("seeds must hold one seed at least. Got none instead.")
+    for seed in drawn:
+        check_number("seeds", seed, least=0, whole=True)
+    if limit is None and drawn != (0,):
+        notes.append("seeds draw texts where there is a limit; without one each model is run once on each task.")
+        return (0,)
+    return drawn
+
+
+def _facts(model: ModelSpec | OpenModel, dtype: str, device: str) -> tuple[str, str, str | None]:
+    """Return a model's specification, its number format and its weights, without opening it."""
+    if isinstance(model, OpenModel):
+        return model.spec, str(model.describe.get("dtype") or "float32"), model.revision
+    return str(model), computed_dtype(model, dtype, device), model.folder_revision()
+
+
+def _part(report: Progress, before: int, whole: int, key: RunKey) -> Progress:
+    def told(done: float, total: float | None = None, note: str = "") -> None:  # noqa: ARG001  of the one task
+        report(before + done, whole, note or f"{key.model} on {key.task}")
+
+    return told

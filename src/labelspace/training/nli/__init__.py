@@ -1,0 +1,45 @@
+"""Training cross-encoders on natural language inference (BTZSC, appendix C.1).
+
+    config      every choice of a run, as one value
+    data        pairs from Parquet files, the balanced dev set, batches of similar length
+    schedule    the two learning rates and their way from 0 up and back to 0
+    model       backbone, head and tokenizer as one module; saving and loading
+    opening     a transformers folder as a backbone
+    saving      a folder written beside its place and exchanged in one step; its header and files checked
+    card        the model card
+    checkpoint  an unfinished run on disk, to go on from
+    loop        the training itself
+
+Configuration and data need no torch; the rest is loaded when first asked for.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from labelspace.training.nli.config import NLIConfig
+from labelspace.training.nli.data import Pairs, balanced_dev, read_pairs
+
+if TYPE_CHECKING:
+    from labelspace.training.nli.loop import Look, NLIRun, dev_scores, pair_loss, train_nli
+    from labelspace.training.nli.model import NLIModel
+
+__all__ = [
+    "Look",
+    "NLIConfig",
+    "NLIModel",
+    "NLIRun",
+    "Pairs",
+    "balanced_dev",
+    "dev_scores",
+    "pair_loss",
+    "read_pairs",
+    "train_nli",
+]
+
+_LATE = dict.fromkeys(("Look", "NLIRun", "dev_scores", "pair_loss", "train_nli"), "loop") | {"NLIModel": "model"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(importlib.import_module(f"labelspace.training.nli.{_LATE[name]}"), name)
+    raise AttributeError(f"module 'labelspace.training.nli' has no attribute {name!r}")

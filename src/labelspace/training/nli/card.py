@@ -1,0 +1,55 @@
+"""The model card of a cross-encoder: what a stranger must know of it."""
+
+from typing import Any
+
+
+def model_card(header: dict[str, Any]) -> str:
+    """Return the README.md of a saved cross-encoder.
+
+    Args:
+        header: what `labelspace.json` holds.
+
+    Example:
+        >>> print(model_card({"variant": "binary", "labelspace": "0", "encoder": "e", "max_tokens": 8}).splitlines()[8])
+        # NLI cross-encoder (binary)
+    """
+    dev, data = header.get("dev") or {}, header.get("data") or {}
+    outputs = "one logit, of entailment" if header["variant"] == "binary" else "entailment, neutral, contradiction"
+    lines = [
+        "---",
+        "library_name: transformers",
+        "pipeline_tag: zero-shot-classification",
+        "tags:",
+        "- labelspace",
+        "- nli",
+        "---",
+        "",
+        f"# NLI cross-encoder ({header['variant']})",
+        "",
+        f"Made by labelspace {header['labelspace']} from `{header.get('encoder')}`: a premise and a hypothesis are "
+        f"read together, up to {header['max_tokens']} tokens, and come out as {outputs}.",
+        "",
+        "The head is in `head.safetensors`; transformers opens this folder as the backbone alone.",
+        "",
+    ]
+    if data.get("train"):
+        lines += ["## Trained on", "", "| source | pairs |", "|---|---|"]
+        lines += [f"| {source} | {count:,} |" for source, count in data["train"].items()]
+        lines += [
+            "",
+            "Some sources forbid commercial use; look up the licence of each before you publish the model.",
+            "",
+        ]
+    if dev.get("sources"):
+        lines += ["## Dev set", "", "| source | pairs | loss | accuracy | AUROC |", "|---|---|---|---|---|"]
+        rows = {**dev["sources"], "**all**": dev["all"]}
+        lines += [
+            f"| {source} | {scores['pairs']:,} | {scores['loss']:.4f} | {scores['accuracy']:.3f} | {_or_dash(scores)} |"
+            for source, scores in rows.items()
+        ]
+        lines += ["", "The dev set also chose when to stop, so these numbers flatter the model a little.", ""]
+    return "\n".join(lines)
+
+
+def _or_dash(scores: dict[str, Any]) -> str:
+    return "-" if scores["auroc"] is None else f"{scores['auroc']:.3f}"

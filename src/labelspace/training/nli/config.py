@@ -1,0 +1,107 @@
+"""Every choice of an NLI run as one frozen value (BTZSC, appendix C.1)."""
+
+from dataclasses import dataclass
+from typing import final
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config import DTYPES, _Saved
+from labelspace.errors import ConfigError
+
+VARIANTS = ("binary", "triplet")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NLIConfig(_Saved):
+    """How a cross-encoder is trained on pairs.
+
+    Example:
+        >>> NLIConfig(variant="triplet", epochs=1).to_dict()["batch_size"]
+        32
+        >>> NLIConfig(variant="quartet")
+        Traceback (most recent call last):
+        labelspace.errors.ConfigError: variant must be one of 'binary', 'triplet'. Got 'quartet' instead.
+    """
+
+    variant: str = "binary"
+    """`"binary"`: one logit, neutral and contradiction are one class; `"triplet"`: three logits."""
+
+    max_tokens: int | None = None
+    """Tokens of a pair that are read; None: 256, or the encoder's limit if that is smaller. The paper is silent."""
+
+    leave_out: tuple[str, ...] = ()
+    """Sources whose rows are used neither for training nor for the dev set."""
+
+    max_pairs: int | None = None
+    """At most so many training pairs, drawn by the seed; None: all."""
+
+    epochs: int = 3
+    """Times that each pair is seen, E."""
+
+    batch_size: int = 32
+    """Pairs of one update, B."""
+
+    limit_steps: int | None = None
+    """At most so many updates; the schedule then covers exactly these. None: epochs x pairs / batch size."""
+
+    max_seconds: float | None = None
+    """Stop at the first evaluation after so many seconds; the schedule is not shortened. None: no limit."""
+
+    learning_rate: float | None = None
+    """Highest rate of the backbone; None: 2e-5, and 8e-6 for one 1024 wide or wider."""
+
+    head_learning_rate: float | None = None
+    """Highest rate of the head; None: 1e-4, and 4e-5 for a backbone 1024 wide or wider."""
+
+    warmup: float = 0.1
+    """Share of the steps over which the rates rise linearly."""
+
+    weight_decay: float = 0.01
+    """AdamW's, on all weights."""
+
+    dropout: float = 0.1
+    """Of the head; the backbone keeps its own."""
+
+    evaluate_every: float = 0.01
+    """Share of all steps between two evaluations of the dev set."""
+
+    patience: int = 10
+    """Evaluations in a row without a fall of the dev loss after which training stops."""
+
+    dev_per_class: int = 60
+    """Dev pairs of each class and source, or what the smallest allows. The paper does not say."""
+
+    window: int = 50
+    """Batches within which pairs are sorted by length, so that little is padded."""
+
+    seed: int = 0
+    """Of the head's first values, the pairs drawn, their order and the dropout masks."""
+
+    dtype: str = "auto"
+    """`"auto"`: bfloat16 where the processor computes in it natively, else float32."""
+
+    device: str = "auto"
+    """A torch device; `"auto"` takes a GPU where there is one."""
+
+    def __post_init__(self) -> None:
+        check_choice("variant", self.variant, VARIANTS)
+        if not isinstance(self.leave_out, tuple) or not all(isinstance(name, str) and name for name in self.leave_out):
+            raise ConfigError(f"leave_out must be a tuple of names of sources. Got {self.leave_out!r} instead.")
+        for name, least in (("max_tokens", 8), ("max_pairs", 1), ("limit_steps", 1)):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), least=least, whole=True)
+        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1), ("dev_per_class", 1), ("window", 1)):
+            check_number(name, getattr(self, name), least=least, whole=True)
+        if self.max_seconds is not None:
+            check_number("max_seconds", self.max_seconds, above=0)
+        for name in ("learning_rate", "head_learning_rate"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), above=0, most=1)
+        check_number("warmup", self.warmup, least=0, most=0.99)
+        check_number("weight_decay", self.weight_decay, least=0)
+        check_number("dropout", self.dropout, least=0, most=0.99)
+        check_number("evaluate_every", self.evaluate_every, above=0, most=1)
+        check_number("seed", self.seed, least=0, whole=True)
+        check_choice("dtype", self.dtype, DTYPES)
+        if not isinstance(self.device, str) or not self.device:
+            raise ConfigError(f"device must be 'auto' or a torch device such as 'cpu'. Got {self.device!r} instead.")

@@ -1,0 +1,370 @@
+"""A cross-encoder as one module: transformers backbone, head, tokenizer; and as a folder.
+
+folder/
+├── config.json, model.safetensors, tokenizer.json ...   a transformers model: the backbone
+├── head.safetensors                                     the head
+├── labelspace.json                                      kind, variant, versions, how it was trained
+├── README.md                                            the model card
+└── checkpoint/                                          only while the training is unfinished
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple, Self, final
+
+import torch
+from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from labelspace.checks import check_choice, check_number
+from labelspace.encoders.precision import choose_device, choose_dtype
+from labelspace.encoders.resolve import check_remote_code, resolve
+from labelspace.errors import EncoderError, ModelFolderError, OutputError
+from labelspace.heads.cross_encoder import CLASSES, CrossEncoderHead
+from labelspace.training.gradients import seeded
+from labelspace.training.nli.card import model_card
+from labelspace.training.nli.config import VARIANTS
+from labelspace.training.nli.opening import check_class_token, open_backbone, quiet_transformers, token_limit
+from labelspace.training.nli.saving import (
+    CHECKPOINT,
+    FORMAT_VERSION,
+    KIND,
+    check_files,
+    fingerprints,
+    is_nli_folder,
+    link_folder,
+    read_header,
+    staged,
+    version_here,
+)
+
+DEFAULT_MAX_TOKENS = 256
+PACKAGES = ("torch", "transformers", "numpy")
+
+
+class PairBatch(NamedTuple):
+    """Pairs padded to one width, ready for `NLIModel.forward`."""
+
+    input_ids: Int[Tensor, "pair token"]
+    attention_mask: Int[Tensor, "pair token"]
+    token_type_ids: Int[Tensor, "pair token"] | None
+
+
+class PairTokens(NamedTuple):
+    """Pairs as token ids, not padded."""
+
+    ids: list[list[int]]
+    types: list[list[int]] | None
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each pair."""
+        return [len(ids) for ids in self.ids]
+
+
+@final
+class NLIModel(nn.Module):
+    """A transformer that reads premise and hypothesis together, and a head on its [CLS] row.
+
+    Open one with `from_encoder` or `load`. The weights are float32 always; bfloat16 means autocast, and the head
+    computes in float32 in both.
+
+    Args:
+        backbone: a model of transformers.
+        head: its logits.
+        tokenizer: of the backbone; must put its class token first.
+        variant: `"binary"` or `"triplet"`.
+        max_tokens: tokens of a pair that are read.
+        dtype: format of the backbone's matrix products.
+        header: what `labelspace.json` held; empty for one that was never saved.
+
+    Example:
+        >>> model = NLIModel.from_encoder("tests/data/tiny-bert", "triplet", seed=0, dtype="float32", device="cpu")
+        >>> batch = model.pad(model.tokenize(["the team won"], ["this is about sports"]))
+        >>> model(*batch).shape
+        torch.Size([1, 3])
+
+    Reference:
+        BTZSC benchmark, appendix C.1.
+    """
+
+    def __init__(
+        self,
+        backbone: Any,
+        head: CrossEncoderHead,
+        tokenizer: Any,
+        *,
+        variant: str,
+        max_tokens: int,
+        dtype: torch.dtype = torch.float32,
+        header: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        check_choice("variant", variant, VARIANTS)
+        self.backbone = backbone
+        self.head = head
+        self.tokenizer = tokenizer
+        self.variant = variant
+        self.max_tokens = max_tokens
+        self.dtype = dtype
+        self.header: dict[str, Any] = header or {}
+        self.eval()
+
+    @classmethod
+    def from_encoder(
+        cls,
+        name: str | Path,
+        variant: str,
+        seed: int,
+        *,
+        max_tokens: int | None = None,
+        dropout: float = 0.1,
+        dtype: str = "auto",
+        device: str = "auto",
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+        offline: bool | None = None,
+    ) -> Self:
+        """Put a new head on an encoder.
+
+        Args:
+            name: a folder, a hub name or a short name of the registry.
+            variant: `"binary"` (one logit) or `"triplet"` (entailment, neutral, contradiction).
+            seed: of the head's first values, 0 or more.
+            max_tokens: tokens of a pair that are read; None: 256, or the encoder's limit if that is smaller.
+            dropout: of the head.
+            dtype: `"auto"`, `"float32"` or `"bfloat16"`.
+            device: a torch device, or `"auto"`.
+            revision: commit, tag or branch on the hub.
+            trust_remote_code: True lets the encoder's own code run.
+            offline: True asks no network.
+
+        Returns:
+            The untrained model, in evaluation mode.
+
+        Raises:
+            EncoderError: not to be found or opened, or an encoder without a class token.
+            ConfigError: an option out of its range.
+        """
+        check_choice("variant", variant, VARIANTS)
+        place = choose_device(device)
+        check_remote_code(str(name), trust_remote_code)
+        found = resolve(str(name), revision=revision, offline=offline)
+        check_remote_code(found, trust_remote_code)
+        with seeded(torch.device("cpu"), seed, "backbone"):  # weights that the folder lacks are drawn
+            backbone, tokenizer = open_backbone(Path(found.path_or_name), trust_remote_code)
+        limit = token_limit(backbone, tokenizer)
+        if max_tokens is None:
+            max_tokens = min(DEFAULT_MAX_TOKENS, limit)
+        check_number("max_tokens", max_tokens, least=8, whole=True)
+        if max_tokens > limit:
+            raise EncoderError(f"max_tokens is more than the encoder can read ({limit}). Got {max_tokens} instead.")
+        check_class_token(tokenizer, str(name))
+        with seeded(torch.device("cpu"), seed, "head"):
+            head = CrossEncoderHead(int(backbone.config.hidden_size), classes=CLASSES[variant], dropout=dropout)
+        model = cls(
+            backbone,
+            head,
+            tokenizer,
+            variant=variant,
+            max_tokens=max_tokens,
+            dtype=choose_dtype(dtype, place),
+            header={"encoder": str(name)},
+        )
+        return model.to(place)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.head.inner.weight.device
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "pair token"],
+        attention_mask: Int[Tensor, "pair token"],
+        token_type_ids: Int[Tensor, "pair token"] | None = None,
+    ) -> Float[Tensor, "pair class"]:
+        """Return the logits of a padded batch, float32.
+
+        Args:
+            input_ids: [pair token], from `pad`.
+            attention_mask: [pair token], 1 for a token, 0 for padding.
+            token_type_ids: [pair token], 0 premise and 1 hypothesis, for encoders that know the two apart.
+
+        Returns:
+            [pair class], one column (binary) or three (triplet).
+        """
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if token_type_ids is not None:
+            inputs["token_type_ids"] = token_type_ids
+        with self.autocast():
+            states = self.backbone(**inputs).last_hidden_state
+        with torch.autocast(self.device.type, enabled=False):
+            return self.head(states[:, 0].float())
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """The backbone's precision, as a context; around several batches it casts each weight once."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype is torch.bfloat16)
+
+    def tokenize(self, premises: Sequence[str], hypotheses: Sequence[str]) -> PairTokens:
+        """Turn pairs into token ids, special tokens included, cut to `max_tokens` (the longer text of the two first).
+
+        Args:
+            premises: what is known.
+            hypotheses: what may follow, one for each premise.
+
+        Returns:
+            The ids, and the token types where the encoder uses them.
+        """
+        if not premises:
+            return PairTokens([], None)
+        made = self.tokenizer(
+            list(premises),
+            list(hypotheses),
+            truncation="longest_first",
+            max_length=self.max_tokens,
+            return_attention_mask=False,
+        )
+        return PairTokens(made["input_ids"], made.get("token_type_ids"))
+
+    def pad(self, tokens: PairTokens, rows: Sequence[int] | None = None) -> PairBatch:
+        """Pad some pairs to one width, on this model's device.
+
+        Args:
+            tokens: from `tokenize`.
+            rows: which of them; None: all.
+        """
+        rows = range(len(tokens.ids)) if rows is None else rows
+        width = max(len(tokens.ids[row]) for row in rows)
+        filler = self.tokenizer.pad_token_id or 0
+
+        def filled(lists: Sequence[Sequence[int]], value: int) -> Tensor:
+            padded = [[*values, *[value] * (width - len(values))] for values in lists]
+            return torch.tensor(padded, dtype=torch.long).to(self.device)
+
+        ids = [tokens.ids[row] for row in rows]
+        types = None if tokens.types is None else [tokens.types[row] for row in rows]
+        return PairBatch(
+            input_ids=filled(ids, filler),
+            attention_mask=filled([[1] * len(each) for each in ids], 0),
+            token_type_ids=None if types is None else filled(types, 0),
+        )
+
+    @contextmanager
+    def training_mode(self) -> Iterator[None]:
+        """Switch dropout on for the block, take the attention that trains fastest, and put both back."""
+        attention = self.backbone.config._attn_implementation
+        # On a CPU the backward of the fused attention is slower than the plain products (up to 3 times in bfloat16).
+        if self.device.type == "cpu" and attention == "sdpa":
+            self.backbone.set_attn_implementation("eager")
+        self.train()
+        try:
+            yield
+        finally:
+            self.eval()
+            if self.backbone.config._attn_implementation != attention:
+                self.backbone.set_attn_implementation(attention)
+
+    def save(self, folder: str | Path, *, facts: dict[str, Any] | None = None, keep_checkpoint: bool = False) -> Path:
+        """Write the model as a folder; a killed save leaves the old folder or the new one.
+
+        Args:
+            folder: its place; replaced if it holds an NLI model or an unfinished run.
+            facts: plain values for `labelspace.json`: `training`, `data`, `dev`, `provenance`.
+            keep_checkpoint: True carries `checkpoint/` over, so that the training can go on.
+
+        Returns:
+            The folder.
+
+        Raises:
+            OutputError: it cannot be written, or it holds something else; what was there before is unchanged.
+        """
+        folder = Path(folder)
+        if folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder} is a file; a model is saved as a folder, give another name.")
+        if folder.is_dir() and any(folder.iterdir()) and not (is_nli_folder(folder) or (folder / CHECKPOINT).is_dir()):
+            raise OutputError(f"{folder} is not empty and holds no NLI model; give another name, so nothing is lost.")
+        self.header = {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "labelspace": version_here(),
+            "variant": self.variant,
+            "max_tokens": self.max_tokens,
+            "encoder": self.header.get("encoder"),
+            "dropout": self.head.dropout.p,
+            "versions": {package: metadata.version(package) for package in PACKAGES},
+            **{key: value for key, value in self.header.items() if key in ("training", "data", "dev", "provenance")},
+            **(facts or {}),
+        }
+        with staged(folder) as new:
+            with quiet_transformers():
+                self.backbone.save_pretrained(new, safe_serialization=True)
+                self.tokenizer.save_pretrained(new)
+            save_file(_plain_weights(self.head), new / "head.safetensors")
+            self.header["files"] = fingerprints(new)
+            (new / "README.md").write_text(model_card(self.header), encoding="utf-8")
+            text = json.dumps(self.header, indent=2, ensure_ascii=False, allow_nan=False)
+            (new / "labelspace.json").write_text(text + "\n", encoding="utf-8")
+            if keep_checkpoint and (folder / CHECKPOINT).is_dir():
+                link_folder(folder / CHECKPOINT, new / CHECKPOINT)
+        return folder
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, *, dtype: str = "auto", device: str = "auto", trust_remote_code: bool = False
+    ) -> Self:
+        """Open a model that `save` wrote.
+
+        Args:
+            folder: the model's folder.
+            dtype: `"auto"`, `"float32"` or `"bfloat16"`.
+            device: a torch device, or `"auto"`.
+            trust_remote_code: True lets the backbone's own code run.
+
+        Returns:
+            The model in evaluation mode. On the machine that saved it, its logits are the same to the bit.
+
+        Raises:
+            ModelFolderError: the folder is no NLI model, truncated, of a newer format, or holds a pickle.
+
+        Example:
+            >>> import tempfile
+            >>> model = NLIModel.from_encoder("tests/data/tiny-bert", "binary", seed=0, dtype="float32")
+            >>> NLIModel.load(model.save(tempfile.mkdtemp() + "/nli")).variant
+            'binary'
+        """
+        folder = Path(folder)
+        place = choose_device(device)
+        header = read_header(folder)
+        check_files(folder, header["files"])
+        check_remote_code(folder, trust_remote_code)
+        try:
+            with seeded(torch.device("cpu"), 0, "load"):
+                backbone, tokenizer = open_backbone(folder, trust_remote_code)
+            with torch.device("meta"):
+                head = CrossEncoderHead(
+                    int(backbone.config.hidden_size), classes=CLASSES[header["variant"]], dropout=header["dropout"]
+                )
+            head.load_state_dict(load_file(folder / "head.safetensors"), assign=True)
+        except (KeyError, RuntimeError, OSError, SafetensorError, EncoderError) as error:
+            reason = str(error).splitlines()[0][:300]
+            raise ModelFolderError(f"{folder} cannot be read ({reason}); it is damaged, save it again.") from error
+        model = cls(
+            backbone,
+            head,
+            tokenizer,
+            variant=header["variant"],
+            max_tokens=header["max_tokens"],
+            dtype=choose_dtype(dtype, place),
+            header=header,
+        )
+        return model.to(place)
+
+
+def _plain_weights(module: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}

@@ -1,0 +1,178 @@
+"""train-nli: its options, what it refuses before any work, what it says, Ctrl-C, a kill, and going on."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+
+from labelspace.cli.app import app
+from labelspace.training.nli import NLIConfig, NLIModel
+from training.nli.toy import toy_pairs, write_pairs
+
+SHORT = ("--epochs", 1, "--batch-size", 8, "--evaluate-every", 0.25, "--dtype", "float32", "--device", "cpu")
+OWN_NAME = {"leave_out": None}
+
+
+@pytest.fixture(scope="session")
+def made_data(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_pairs(folder / "train.parquet", toy_pairs(48, sources=("one", "two")))
+    write_pairs(folder / "dev.parquet", toy_pairs(24, seed=1, sources=("three", "four")))
+    return folder
+
+
+@pytest.fixture
+def data(made_data, tmp_path) -> Path:
+    """Training and dev files that a test may change."""
+    return Path(shutil.copytree(made_data, tmp_path / "data"))
+
+
+@pytest.fixture
+def command(data, tiny_encoder_folder, tmp_path) -> tuple[object, ...]:
+    return ("train-nli", tmp_path / "nli", "--data", data, "--encoder", tiny_encoder_folder, *SHORT)
+
+
+def bits(folder: Path) -> dict[str, torch.Tensor]:
+    return NLIModel.load(folder, dtype="float32", device="cpu").state_dict()
+
+
+@pytest.mark.parametrize("field", fields(NLIConfig), ids=lambda field: field.name)
+def test_every_option_of_the_configuration_is_an_option_with_the_same_default(field):
+    command = typer.main.get_command(app).commands["train-nli"]  # pyright: ignore[reportAttributeAccessIssue]
+    given = {parameter.name: parameter.default for parameter in command.params}
+    assert given[field.name] == OWN_NAME.get(field.name, field.default)
+
+
+def test_a_model_is_trained_saved_and_summed_up(run, command, tmp_path):
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    said = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in result.stdout.splitlines())
+    assert list(said) == ["steps", "rates", "time", "four", "three", "dev", "saved"]
+    assert said["steps"].startswith("6 of 6; all updates made; weights of step")
+    assert re.fullmatch(r"loss \d\.\d{4}, accuracy \d\.\d{3}, AUROC \d\.\d{3} \(12 pairs\)", said["three"])
+    assert "note: dev: 24 pairs, 4 of each class from four, three" in result.stderr
+    assert "note: dev: three has 4 pairs of class entailment and no more, so every class has 4" in result.stderr
+    model = NLIModel.load(tmp_path / "nli")
+    assert model.header["data"]["train"] == {"one": 24, "two": 24}
+    assert len(model.header["training"]["run"]["looks"]) >= 3
+    assert model.header["provenance"]["seeds"] == [0]
+    assert "| one | 24 |" in (tmp_path / "nli" / "README.md").read_text()
+    assert not (tmp_path / "nli" / "checkpoint").exists()
+
+
+def test_options_reach_the_training(run, command, tmp_path):
+    result = run(
+        *(*command, "--variant", "triplet", "--max-pairs", 20, "--seed", 5, "--max-tokens", 32, "--json", "--quiet"),
+        *("--learning-rate", 1e-3, "--head-learning-rate", 2e-3, "--leave-out", "two, three", "--limit-steps", 2),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    told = json.loads(result.stdout)
+    assert told["run"]["total_steps"] == 2
+    assert list(told["dev"]["sources"]) == ["four"]
+    model = NLIModel.load(tmp_path / "nli")
+    config = NLIConfig.from_dict(model.header["training"]["config"])
+    expected = {"variant": "triplet", "max_pairs": 20, "seed": 5, "max_tokens": 32, "limit_steps": 2}
+    rates = {"learning_rate": 1e-3, "head_learning_rate": 2e-3, "leave_out": ("two", "three")}
+    assert config == replace(config, **expected, **rates)
+    assert model.header["data"]["train"] == {"one": 20}
+    assert (model.variant, model.max_tokens) == ("triplet", 32)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--variant", "quartet"], "variant must be one of"),
+        (["--epochs", "0"], "epochs"),
+        (["--batch-size", "0"], "batch_size"),
+        (["--learning-rate", "-1"], "learning_rate"),
+        (["--dtype", "float8"], "dtype"),
+        (["--max-tokens", "4"], "max_tokens"),
+        (["--max-tokens", "4096"], "can read (128)"),
+        (["--leave-out", "onee"], "Did you mean 'one'"),
+        (["--leave-out", "one,two"], "leave out fewer"),
+        (["--leave-out", "three,four"], "leave out fewer"),
+        (["--encoder", "no/such-encoder"], "no encoder 'no/such-encoder'"),
+        (["--device", "abacus"], "device"),
+        (["--data", "nowhere"], "--data must name a folder"),
+        (["--resume"], "holds no unfinished training"),
+    ],
+)
+def test_it_refuses_before_any_work(run, command, tmp_path, args, said):
+    before = sorted(tmp_path.rglob("*"))
+    result = run(*command, *args)
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    assert result.exit_code == 2, result.output
+    assert len(errors) == 1
+    assert said in errors[0]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_file_that_is_no_data_is_refused(run, refused, command, data):
+    (data / "dev.parquet").write_text("nothing")
+    assert "cannot be read as Parquet" in refused(run(*command))
+
+
+def test_a_place_that_is_taken_is_refused(run, refused, command, tmp_path):
+    (tmp_path / "nli").write_text("mine")
+    assert "is a file" in refused(run(*command))
+    (tmp_path / "nli").unlink()
+    (tmp_path / "nli").mkdir()
+    (tmp_path / "nli" / "mine").write_text("mine")
+    assert "is not empty" in refused(run(*command))
+
+
+def test_time_stops_it_and_resume_makes_the_model_of_a_straight_run(run, refused, command, tmp_path):
+    straight = run(command[0], tmp_path / "straight", *command[2:])
+    assert straight.exit_code == 0, straight.output
+    stopped = run(*command, "--max-seconds", 1e-6)
+    assert stopped.exit_code == 0, stopped.output
+    assert "--max-seconds reached" in stopped.stderr
+    assert "to go on from it: labelspace " in stopped.stderr
+    assert NLIModel.load(tmp_path / "nli").header["training"]["run"]["stop_reason"] == "max_seconds"
+    assert "go on with --resume" in refused(run(*command))
+    other = run(*command, "--resume", "--seed", 1)
+    assert other.exit_code == 2
+    assert "had " in other.stderr
+    resumed = run(*command, "--resume")
+    assert resumed.exit_code == 0, resumed.output
+    one, two = bits(tmp_path / "nli"), bits(tmp_path / "straight")
+    assert all(torch.equal(one[name], two[name]) for name in two)
+    assert not (tmp_path / "nli" / "checkpoint").exists()
+    assert "holds no unfinished training" in refused(run(*command, "--resume"))
+
+
+def wait_for(file: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not file.is_file() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert file.is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
+def test_a_stopped_training_goes_on_to_the_same_bits(stop, run, command_line, one_thread, command, tmp_path):
+    longer = (*command, "--epochs", 10, "--patience", 1000, "--evaluate-every", 0.02)
+    line = command_line(*longer)
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=one_thread) as process:
+        wait_for(tmp_path / "nli" / "checkpoint" / "state.json", process)
+        process.send_signal(getattr(signal, stop))
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
+    assert "Traceback" not in said
+    if stop == "SIGINT":
+        assert "holds the best state so far" in said
+        assert NLIModel.load(tmp_path / "nli").header["training"]["run"]["stop_reason"] == "interrupted"
+    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 120}
+    subprocess.run([*line, "--resume"], **own)
+    subprocess.run(command_line("train-nli", tmp_path / "straight", *longer[2:]), **own)
+    one, two = bits(tmp_path / "nli"), bits(tmp_path / "straight")
+    assert all(torch.equal(one[name], two[name]) for name in two)

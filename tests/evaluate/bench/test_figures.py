@@ -1,0 +1,176 @@
+"""Figures of the benchmark: whole, repeatable, with published models beside measured ones, readable without hue."""
+
+import re
+import struct
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from evaluate.bench.fakes import record
+from labelspace.errors import InputError, MissingDependencyError, OutputError
+from labelspace.evaluate.bench import figures
+from labelspace.evaluate.bench.cards import BTZSC
+from labelspace.evaluate.bench.published import MODEL_FAMILIES, published_models
+from labelspace.evaluate.bench.similarity import similarities
+from labelspace.evaluate.palette import grey_of
+
+TASKS = ("agnews", "imdb", "massive")
+
+
+@pytest.fixture(scope="module")
+def records():
+    """Three models on three data sets, one with its NLI AUROC."""
+    models = {"embedding:one": (22e6, 2.0), "embedding:two": (110e6, 9.0), "nli:three": (22e6, 40.0)}
+    found = [
+        record(model, task, 0.3 + 0.1 * number, family=model.partition(":")[0], parameters=int(size), seconds=seconds)
+        for number, (model, (size, seconds)) in enumerate(models.items())
+        for task in TASKS
+    ]
+    nli = {"metrics": {"auroc": 0.8}, "by_source": {"mnli_matched_dev": 0.8, "mine": 0.1}}
+    return [*found, record("nli:three", "nli", benchmark="nli", family="nli", **nli)]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return similarities({"games": ["a match a goal"], "votes": ["a vote"], "mail": ["a letter a goal"]})
+
+
+def words_of(svg: Path) -> str:
+    """The texts of an SVG, which matplotlib leaves as comments beside the drawn glyphs."""
+    return "\n".join(re.findall(r"<!-- (.*?) -->", svg.read_text(), flags=re.DOTALL))
+
+
+def draw(kind, path, records, found):
+    if kind == "similarity":
+        return figures.similarity_figure(found, path)
+    if kind == "nli_size":
+        return figures.nli_size_figure(path)
+    return getattr(figures, f"{kind}_figure")(path, records)
+
+
+KINDS = ("similarity", "nli_size", "scaling", "speed", "nli")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_is_written_in_both_formats_with_the_same_bytes_each_time(kind, records, found, tmp_path):
+    first = draw(kind, tmp_path / "first", records, found)
+    second = draw(kind, tmp_path / "second", records, found)
+    assert [path.name for path in first] == ["first.png", "first.svg"]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    width, height = struct.unpack(">II", first[0].read_bytes()[16:24])
+    assert min(width, height) > 400
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_of_the_axes_are_words_and_not_formulas(kind, records, found, tmp_path):
+    words = words_of(draw(kind, tmp_path / "figure.svg", records, found)[0])
+    assert "$" not in words
+    assert "mathdefault" not in words
+
+
+def test_measured_models_are_named_and_published_ones_told_apart(records, tmp_path):
+    words = words_of(figures.scaling_figure(tmp_path / "scaling.svg", records)[0])
+    for word in ("one", "two", "three", "published", "measured", "mean over 3 of 22 data sets", "100M", "1B"):
+        assert word in words
+    alone = words_of(figures.scaling_figure(tmp_path / "alone.svg")[0])
+    assert "measured" not in alone
+    assert "mean over 22 of 22 data sets" in alone
+
+
+def test_speed_is_of_measured_models_on_their_machine(records, tmp_path):
+    words = words_of(figures.speed_figure(tmp_path / "speed.svg", records)[0])
+    assert "texts per second, on a processor" in words
+    assert "published" not in words
+    other = {"hardware": {"processor": "another", "accelerator": None}}
+    mixed = [*records, record("embedding:far", provenance=other)]
+    assert "not to be compared" in words_of(figures.speed_figure(tmp_path / "mixed.svg", mixed)[0])
+    with pytest.raises(InputError, match="no measured speed"):
+        figures.speed_figure(tmp_path / "none.svg", [])
+
+
+def test_one_model_alone_has_a_picture(tmp_path):
+    words = words_of(figures.speed_figure(tmp_path / "speed.svg", [record("embedding:alone")])[0])
+    assert "alone" in words
+    assert "50" in words
+
+
+def test_nli_means_are_over_the_sources_that_all_have(records, tmp_path):
+    words = words_of(figures.nli_figure(tmp_path / "nli.svg", records)[0])
+    assert "mean over 1 of 8 sources" in words
+    assert "three" in words
+    assert "one" not in words.split("\n"), "its AUROC was not measured"
+    published = words_of(figures.nli_figure(tmp_path / "published.svg")[0])
+    assert "mean over 8 of 8 sources" in published
+    assert published.count("τ") == len(MODEL_FAMILIES)
+
+
+def test_the_nli_figure_of_the_published_models_says_what_the_paper_says(tmp_path):
+    """Strong within cross-encoders and LLMs, weak within embedding models (section 5.1)."""
+    words = words_of(figures.nli_figure(tmp_path / "nli.svg")[0])
+    taus = dict(zip(MODEL_FAMILIES, map(float, re.findall(r"τ (-?[\d.]+)", words)), strict=True))
+    assert taus["nli"] > 0.5
+    assert taus["llm"] > 0.5
+    assert taus["embedding"] < taus["nli"]
+
+
+def test_the_heat_map_names_every_data_set_and_shows_every_number(found, tmp_path):
+    words = words_of(figures.similarity_figure(found, tmp_path / "map.svg")[0]).split("\n")
+    assert all(words.count(name) == 2 for name in found.names)
+    assert words.count("1") >= 3
+
+
+def test_all_figures_at_once_go_into_a_folder_that_is_made(records, tmp_path):
+    out = tmp_path / "deep" / "figures"
+    texts = {name: (text for text in ["a b", "b c"]) for name in TASKS}
+    written = figures.bench_figures(records, out, data_sets=texts)
+    names = {path.name for path in written}
+    assert names == {
+        f"{stem}.{ending}"
+        for stem in ("similarity", "nli_by_size", "scaling", "speed", "nli_auroc")
+        for ending in ("png", "svg")
+    }
+    assert {path.name for path in out.iterdir()} == names
+    published = {path.stem for path in figures.bench_figures([], out)}
+    assert published == {"nli_by_size", "scaling", "nli_auroc"}
+
+
+def test_models_that_share_no_data_set_are_not_drawn_beside_one_another(tmp_path):
+    apart = [record("embedding:one", "imdb"), record("embedding:two", "agnews")]
+    for kind in ("scaling", "speed", "nli"):
+        with pytest.raises(InputError, match=r"share no data set \(embedding:one, embedding:two\)"):
+            draw(kind, tmp_path / "figure.png", apart, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_families_differ_in_colour_in_grey_and_in_marker():
+    greys = {
+        family: grey_of(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)))
+        for family, colour in figures.COLOURS.items()
+    }
+    assert len(set(figures.COLOURS.values())) == len(set(figures.SIGNS.values())) == len(MODEL_FAMILIES)
+    assert all(0.1 < value < 0.85 for value in greys.values())
+    assert all(figures.SIGNS[one] != figures.SIGNS[other] for one, other in combinations(MODEL_FAMILIES, 2))
+
+
+def test_the_authors_own_cross_encoders_are_published_and_in_one_group_each():
+    names = [name for group in figures.CUSTOM_NLI.values() for name in group]
+    assert len(set(names)) == len(names) == 9
+    models = published_models()
+    assert {models[name].family for name in names} == {"nli"}
+    own = {name for name, model in models.items() if model.family == "nli" and "-nli" in name}
+    assert own == set(names), "bart-large-mnli and nli-roberta-base are not theirs"
+
+
+def test_missing_matplotlib_and_a_wrong_place_are_one_clear_error(records, found, tmp_path, monkeypatch):
+    with pytest.raises(OutputError, match="no extension"):
+        figures.scaling_figure(tmp_path / "x.gif", records)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be made"):
+        figures.bench_figures(records, tmp_path / "file" / "deeper")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'labelspace\[plot\]'"):
+        figures.scaling_figure(tmp_path / "x.png", records)
+    assert len(BTZSC) == 22

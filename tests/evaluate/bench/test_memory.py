@@ -1,0 +1,38 @@
+"""Peak memory is what the process held while the block ran, also where it is given back before the end."""
+
+import numpy as np
+import pytest
+
+from labelspace.evaluate.bench import memory
+from labelspace.evaluate.bench.memory import PeakMemory, gpu_peak_mib, resident_mib
+
+
+@pytest.mark.skipif(not memory._STATM.exists(), reason="samples /proc")
+def test_memory_that_was_held_and_given_back_is_in_the_peak():
+    import time
+
+    before = resident_mib()
+    with PeakMemory() as peak:
+        held = np.ones(100 * 1024**2, dtype=np.uint8)
+        time.sleep(0.1)
+        del held
+    assert peak.mib > before + 90
+    assert "sampled" in peak.method
+
+
+def test_without_proc_it_is_what_the_system_says(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_STATM", tmp_path / "none")
+    with PeakMemory() as peak:
+        pass
+    assert peak.mib > 1
+    assert "ru_maxrss" in peak.method
+
+
+def test_an_error_in_the_block_ends_the_watching():
+    with pytest.raises(KeyError), PeakMemory() as peak:
+        raise KeyError
+    assert peak._thread is None or not peak._thread.is_alive()
+
+
+def test_there_is_no_gpu_memory_on_a_processor():
+    assert gpu_peak_mib("cpu") is None

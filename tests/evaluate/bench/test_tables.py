@@ -1,0 +1,161 @@
+"""Tables average as Table 2 does, over the same data sets for every row, and say what they left out."""
+
+import json
+import statistics
+
+import pytest
+
+from evaluate.bench.fakes import record
+from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate.bench.cards import BTZSC
+from labelspace.evaluate.bench.published import published_scores, published_summary
+from labelspace.evaluate.bench.rows import measured_rows, published_rows
+from labelspace.evaluate.bench.tables import bench_tables
+
+FOUR = {"agnews": 0.6, "imdb": 0.9, "rottentomatoes": 0.7, "massive": 0.4}
+
+
+def records_of(model="embedding:a", scores=FOUR, **more):
+    return [record(model, task, score, **more) for task, score in scores.items()]
+
+
+def line_of(text: str, start: str) -> str:
+    (line,) = [line for line in text.splitlines() if line.startswith(start)]
+    return line
+
+
+def test_the_row_of_a_published_model_is_that_of_table_2():
+    (row,) = published_rows(["Qwen3-Reranker-8B"])
+    summary = published_summary("Qwen3-Reranker-8B")
+    assert row.mean(BTZSC) == pytest.approx(summary.overall.mean)
+    assert row.deviation(BTZSC) == pytest.approx(summary.overall.std)
+    assert (round(row.mean(BTZSC), 2), round(row.deviation(BTZSC), 2)) == (0.72, 0.19)
+    topics = [name for name, card in BTZSC.items() if card.family == "topic"]
+    assert (round(row.mean(topics), 2), round(row.deviation(topics), 2)) == (0.66, 0.19)
+
+
+def test_means_per_family_and_over_all_with_how_many_of_22():
+    (table,) = bench_tables(records_of())
+    line = line_of(table.to_text(), "embedding:a")
+    sentiment = f"0.800 ({statistics.stdev([0.9, 0.7]):.2f})"
+    overall = f"{statistics.fmean(FOUR.values()):.3f} ({statistics.stdev(FOUR.values()):.2f})"
+    for word in ("4 of 22", sentiment, "0.600", "0.400", overall, "22.0M", "50"):
+        assert word in line
+    assert "emotion" not in table.to_text()
+
+
+def test_published_means_are_over_the_same_data_sets():
+    (table,) = bench_tables(records_of(), beside=["bart-large-mnli"])
+    own = published_scores()["bart-large-mnli"]
+    mean = statistics.fmean(own[name] for name in FOUR)
+    line = line_of(table.to_text(), "bart-large-mnli (published)")
+    assert f"{mean:.3f}" in line
+    assert "4 of 22" in line
+    assert any("same data sets" in note for note in table.notes)
+    assert len(bench_tables(records_of(), beside="all")[0].rows) == 39
+
+
+def test_data_sets_that_one_model_lacks_are_in_no_mean_and_are_named():
+    less = {name: score for name, score in FOUR.items() if name != "massive"}
+    (table,) = bench_tables([*records_of(), *records_of("nli:b", less, family="nli")])
+    assert set(table.sets) == set(less)
+    assert all("3 of 22" in line_of(table.to_text(), name) for name in ("embedding:a", "nli:b"))
+    assert table.notes == ("not every model has them, so they are in no mean: massive.",)
+    assert "massive" in table.to_text("set")
+    assert "-" in line_of(table.to_text("set"), "massive")
+
+
+def test_models_that_share_no_data_set_are_said_not_to_compare():
+    (table,) = bench_tables([record("embedding:a", "imdb"), record("embedding:b", "agnews")])
+    assert "do not compare" in table.notes[0]
+    assert "1 of 22" in line_of(table.to_text(), "embedding:a")
+
+
+def test_seeds_are_averaged_first_and_their_spread_shown():
+    runs = [record(score=score, seed=seed, limit=100) for seed, score in enumerate((0.4, 0.5, 0.6))]
+    (table,) = bench_tables(runs)
+    text = table.to_text()
+    assert "0.500" in line_of(text, "embedding:a [limit 100]")
+    assert "± 0.100" in text
+    assert "0.500 ± 0.100" in table.to_text("set")
+    assert "a draw of the texts (limit)" in text
+
+
+def test_ways_of_running_a_model_are_rows_of_their_own():
+    runs = [
+        record(),
+        record(dtype="bfloat16"),
+        record(protocol="paper"),
+        record(unverbalized="class_0"),
+        record("embedding:/x/one"),
+        record("embedding:/y/one"),
+    ]
+    names = [row.model for row in measured_rows(runs)]
+    assert names == [
+        "embedding:a [float32]",
+        "embedding:a [bfloat16]",
+        "embedding:a [paper rows, float32]",
+        "embedding:a [class 0, float32]",
+        "embedding:one (embedding:/x/one)",
+        "embedding:one (embedding:/y/one)",
+    ]
+
+
+def test_intervals_are_shown_for_a_single_run():
+    run = record(intervals={"level": 0.95, "repeats": 10, "macro_f1": [0.45, 0.55], "accuracy": [0.4, 0.6]})
+    assert "0.500 [0.450, 0.550]" in bench_tables([run])[0].to_text("set")
+    assert "0.500 [0.400, 0.600]" in bench_tables([run], metric="accuracy")[0].to_text("set")
+
+
+def test_speed_is_all_texts_over_all_seconds():
+    (row,) = measured_rows([record(texts=100, seconds=1.0), record(task="imdb", texts=300, seconds=7.0)])
+    assert row.texts_per_second == 50
+
+
+def test_each_benchmark_has_a_table_of_its_own():
+    tables = bench_tables([record(), record(task="mteb/imdb"), record(task="own/mail")], beside=["bart-large-mnli"])
+    assert [table.benchmark for table in tables] == ["btzsc", "mteb", "own"]
+    assert "1 of 8" in tables[1].to_text()
+    assert published_scores()["bart-large-mnli"]["mteb/imdb"] == pytest.approx(tables[1].rows[1].mean(["mteb/imdb"]))
+    assert [row.published for row in tables[2].rows] == [False], "nobody has published numbers on one's own file"
+    assert "own files" in tables[2].to_text()
+
+
+def test_nli_auroc_is_a_column_where_it_was_measured():
+    nli = record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source={"mnli_matched_dev": 0.8, "x": 0.6})
+    (table,) = bench_tables([record(), nli])
+    assert "NLI AUROC" in table.to_text()
+    assert "0.700" in table.to_text()
+    assert table.rows[0].nli == {"mnli_m": 0.8, "x": 0.6}
+    assert "NLI AUROC" not in bench_tables([record()], beside="all")[0].to_text()
+
+
+@pytest.mark.parametrize("by", ["family", "set"])
+def test_markdown_has_as_many_cells_in_every_row(by):
+    text = bench_tables([*records_of(), record("embedding:pipe|d")], beside="all")[0].to_markdown(by)
+    lines = [line.replace("\\|", "") for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[1].startswith("|---|---:|")
+
+
+def test_a_table_as_plain_values_is_json():
+    (table,) = bench_tables(records_of(), beside=["bart-large-mnli"])
+    told = json.loads(json.dumps(table.to_dict()))
+    assert told["sets_in_benchmark"] == 22
+    assert told["rows"][0]["mean"] == pytest.approx(statistics.fmean(FOUR.values()))
+    assert told["rows"][0]["by_set"]["imdb"] == {"value": 0.9, "spread": None, "interval": None}
+    assert [row["published"] for row in told["rows"]] == [False, True]
+    assert str(table) == table.to_text()
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ConfigError, match=r"'bart-large-mnl' is no model of the paper. Did you mean"):
+        bench_tables(records_of(), beside=["bart-large-mnl"])
+    with pytest.raises(ConfigError, match="metric must be one of"):
+        bench_tables(records_of(), metric="f1")
+    with pytest.raises(ConfigError, match="by must be one of"):
+        bench_tables(records_of())[0].to_text("model")
+    with pytest.raises(InputError, match="the store holds no result"):
+        bench_tables([])
+    with pytest.raises(InputError, match="no result on a data set"):
+        bench_tables([record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source={})])

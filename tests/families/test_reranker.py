@@ -1,0 +1,180 @@
+"""`RerankerScorer` tells the kinds apart by what the folder says, and scores pairs by one logit or the log-odds."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from families.tiny_pairs import KINDS, build_pairs, change_config, plain_scores
+from labelspace.errors import ConfigError, EncoderError, InputError
+from labelspace.families import EntailmentScorer, RerankerScorer
+from labelspace.labels import LabelSpace
+from labelspace.progress import Progress
+
+PairsFolder = Callable[..., Path]
+
+TEXTS = ["The team won the match.", "a", "", "bank " * 100, "The team won the match."]
+SPACE = LabelSpace.from_names(["sports", "world", "good"], template="This text is about {label}.")
+CPU: dict[str, Any] = {"dtype": "float32", "device": "cpu"}
+
+
+# ---- cross-encoders
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_logit_is_the_plain_way_s(kind: str, pairs_folder: PairsFolder):
+    folder = pairs_folder(kind, "LABEL_0")
+    expected = plain_scores(folder, TEXTS, SPACE.verbalizers)[..., 0]
+    found = RerankerScorer(folder, **CPU, token_budget=150).scores(TEXTS, SPACE)
+    assert found.dtype == np.float32
+    assert np.abs(found - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("irrelevant", "Relevant"),
+        ("not_entailment", "entailment"),
+        ("false", "true"),
+        ("no", "yes"),
+        ("entailment", "relevant"),
+    ],
+    ids="-".join,
+)
+def test_two_logits_score_by_the_class_called_relevant(names: tuple[str, ...], pairs_folder: PairsFolder):
+    folder = pairs_folder("bert", *names)
+    logits = plain_scores(folder, TEXTS, SPACE.verbalizers)
+    scorer = RerankerScorer(folder, **CPU)
+    assert scorer.relevant_index == 1
+    assert np.abs(scorer.scores(TEXTS, SPACE) - (logits[..., 1] - logits[..., 0])).max() < 1e-5
+
+
+def test_classes_without_names_are_not_guessed(pairs_folder: PairsFolder):
+    folder = pairs_folder("bert", "LABEL_0", "LABEL_1")
+    with pytest.raises(EncoderError, match=r"'relevant'.*0: label_0; 1: label_1.*relevant_index=\.\.\."):
+        RerankerScorer(folder, **CPU)
+    logits = plain_scores(folder, TEXTS, SPACE.verbalizers)
+    found = RerankerScorer(folder, **CPU, relevant_index=0).scores(TEXTS, SPACE)
+    assert np.abs(found - (logits[..., 0] - logits[..., 1])).max() < 1e-5
+
+
+@pytest.mark.parametrize("variant", ["binary", "triplet"])
+def test_a_folder_of_our_nli_training_is_a_reranker_too(variant: str, tmp_path: Path):
+    from labelspace.training.nli.model import NLIModel
+
+    model = NLIModel.from_encoder("tests/data/tiny-bert", variant, 0, dtype="float32", device="cpu")
+    folder = model.save(tmp_path / variant)
+    found = RerankerScorer(folder, **CPU).scores(TEXTS, SPACE)
+    assert np.array_equal(found, EntailmentScorer(folder, **CPU).scores(TEXTS, SPACE))
+
+
+def test_no_texts_are_no_rows(pairs_folder: PairsFolder):
+    assert RerankerScorer(pairs_folder("bert", "score"), **CPU).scores([], SPACE).shape == (0, len(SPACE))
+
+
+def test_a_text_that_is_no_string_is_refused(pairs_folder: PairsFolder):
+    scorer = RerankerScorer(pairs_folder("bert", "score"), **CPU)
+    texts: Any = ["a", None]
+    with pytest.raises(InputError, match=r"texts must be strings\. Got NoneType at place 1"):
+        scorer.scores(texts, SPACE)
+
+
+def test_an_instruction_is_refused_where_nothing_reads_it(pairs_folder: PairsFolder):
+    with pytest.raises(ConfigError, match="instruction is for generative rerankers"):
+        RerankerScorer(pairs_folder("bert", "score"), **CPU, instruction="find the label")
+
+
+def test_an_encoder_is_no_reranker(tiny_encoder_folder: Path):
+    with pytest.raises(EncoderError, match=r"is no reranker: its config\.json names BertModel"):
+        RerankerScorer(tiny_encoder_folder, **CPU)
+
+
+def test_it_describes_itself(pairs_folder: PairsFolder):
+    scorer = RerankerScorer(pairs_folder("bert", "score"), **CPU)
+    told = scorer.describe()
+    assert (scorer.family, scorer.name) == ("reranker", str(pairs_folder("bert", "score")))
+    assert (told["family"], told["classes"], told["relevant_index"]) == ("reranker", 1, 0)
+    assert told["parameters"] == scorer.parameters > 1000
+    assert "RerankerScorer" in repr(scorer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_the_authors_program(kind: str, pairs_folder: PairsFolder):
+    authors = pytest.importorskip("btzsc.models.reranker", reason="the package btzsc is not installed")
+    folder = pairs_folder(kind, "LABEL_0")
+    expected = authors.RerankerModel(str(folder), device="cpu").predict_scores(
+        TEXTS, list(SPACE.verbalizers), batch_size=1
+    )
+    assert np.abs(RerankerScorer(folder, **CPU).scores(TEXTS, SPACE) - expected).max() < 1e-4
+
+
+# ---- generative rerankers
+
+
+class Recorded:
+    """Stands where the generative reranker stands, and remembers what it was given."""
+
+    made: dict[str, Any]
+    asked: tuple[Sequence[str], Sequence[str]]
+
+    def __init__(self, name: str, **options: Any) -> None:
+        Recorded.made = {"name": name, **options}
+        self.parameters = 7
+
+    def score_texts(self, texts: Sequence[str], labels: Sequence[str], report: Progress) -> Any:
+        Recorded.asked = (texts, labels)
+        report(1, 1)
+        return np.full((len(texts), len(labels)), 0.5, dtype=np.float32)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "generative"}
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> type[Recorded]:
+    from labelspace.families import generative_reranker
+
+    monkeypatch.setattr(generative_reranker, "GenerativeReranker", Recorded)
+    return Recorded
+
+
+def test_a_language_model_is_asked_for_yes_or_no(recorded: type[Recorded], tmp_path: Path):
+    folder = change_config(build_pairs("qwen3", tmp_path), architectures=["Qwen3ForCausalLM"])
+    scorer = RerankerScorer(folder, **CPU, instruction="find the label", token_budget=99)
+    assert scorer.scores(TEXTS, SPACE).shape == (len(TEXTS), len(SPACE))
+    assert recorded.asked == (TEXTS, SPACE.verbalizers)
+    made = recorded.made
+    assert (made["name"], made["instruction"], made["gguf_file"]) == (str(folder), "find the label", None)
+    assert (made["dtype"], made["token_budget"], made["trust_remote_code"]) == ("float32", 99, False)
+    assert (scorer.parameters, scorer.describe()["kind"], scorer.describe()["family"]) == (7, "generative", "reranker")
+
+
+def test_a_gguf_file_is_a_language_model(recorded: type[Recorded], tmp_path: Path):
+    RerankerScorer(tmp_path, **CPU, gguf_file="model.gguf")
+    assert recorded.made["gguf_file"] == "model.gguf"
+    assert "token_budget" not in recorded.made  # each kind has its own
+
+
+@pytest.mark.parametrize(("option", "value"), [("dtype", "float16"), ("token_budget", 0), ("max_tokens", 2)])
+def test_options_that_make_no_sense_are_refused_before_anything_is_opened(option: str, value: Any, tmp_path: Path):
+    with pytest.raises(ConfigError, match=option):
+        RerankerScorer(tmp_path / "nothing", **{"device": "cpu", option: value})
+
+
+def test_a_language_model_has_no_relevant_logit(recorded: type[Recorded], tmp_path: Path):
+    with pytest.raises(ConfigError, match="relevant_index is for rerankers with logits"):
+        RerankerScorer(tmp_path, **CPU, gguf_file="model.gguf", relevant_index=0)
+
+
+# ---- the package
+
+
+def test_unknown_names_of_the_package_are_an_attribute_error():
+    import labelspace.families as package
+
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = package.Nothing
+    assert set(package.__all__) == {"EntailmentScorer", "LLMScorer", "RerankerScorer"}
+    assert all(hasattr(package, name) for name in package.__all__)

@@ -1,0 +1,315 @@
+"""The training: it learns, equals a plain loop, stops when it should, and resumes to the same bits."""
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from labelspace.errors import ConfigError, ModelFolderError, TrainingError
+from labelspace.seeds import child_seed
+from labelspace.training.gradients import seeded
+from labelspace.training.nli import NLIConfig, NLIModel, dev_scores, pair_loss, train_nli
+from labelspace.training.nli.data import epoch_batches
+from labelspace.training.nli.schedule import rate_factor
+from training.nli.toy import toy_pairs
+
+TINY = Path(__file__).parents[2] / "data" / "tiny-bert"
+SHORT = NLIConfig(epochs=2, batch_size=8, learning_rate=1e-3, head_learning_rate=1e-3, evaluate_every=0.25, seed=3)
+TRAIN, DEV = toy_pairs(45), toy_pairs(12, seed=1)
+
+
+def tiny(variant: str = "binary", **options: object) -> NLIModel:
+    given = {"dtype": "float32", "device": "cpu", **options}
+    return NLIModel.from_encoder(TINY, variant, 3, **given)  # type: ignore[arg-type]
+
+
+def weights_of(model: NLIModel) -> dict[str, torch.Tensor]:
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def same_bits(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+class CtrlC:
+    """Press Ctrl-C once so many updates are made."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def __call__(self, done: float, total: float | None = None, note: str = "") -> None:
+        if done == self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def straight() -> tuple[NLIModel, object]:
+    """A run that nobody interrupted."""
+    model = tiny()
+    return model, train_nli(model, TRAIN, DEV, SHORT)
+
+
+@pytest.mark.parametrize("variant", ["binary", "triplet"])
+def test_a_toy_is_learnt(variant):
+    model = tiny(variant)
+    before = dev_scores(model, DEV)["all"]
+    config = replace(SHORT, variant=variant, epochs=8)
+    run = train_nli(model, TRAIN, DEV, config)
+    after = dev_scores(model, DEV)["all"]
+    assert after["loss"] < before["loss"]
+    assert after["auroc"] > 0.9
+    assert after["loss"] == pytest.approx(min(look.dev_loss for look in run.looks), abs=1e-5)
+
+
+def test_the_losses_are_those_of_the_paper():
+    logits, labels = torch.tensor([[0.3], [-2.0], [1.5]]), torch.tensor([0, 1, 2])
+    by_hand = [-math.log(1 / (1 + math.exp(-0.3)))]
+    by_hand += [-math.log(1 - 1 / (1 + math.exp(-value))) for value in (-2.0, 1.5)]
+    assert pair_loss(logits, labels).item() == pytest.approx(sum(by_hand) / 3)
+    three = torch.tensor([[1.0, 0.5, -1.0], [0.0, 0.0, 3.0]])
+    rows = [(three[0].tolist(), 2), (three[1].tolist(), 1)]
+    expected = sum(math.log(sum(math.exp(v) for v in row)) - row[label] for row, label in rows) / 2
+    assert pair_loss(three, torch.tensor([2, 1])).item() == pytest.approx(expected)
+
+
+def test_a_run_equals_a_plain_loop_over_single_pairs():
+    """No padding, no buckets' tensors, AdamW as torch writes it: the same weights within rounding."""
+    config = replace(SHORT, dropout=0.0, epochs=1, evaluate_every=1.0)
+    model, plain = tiny(dropout=0.0), tiny(dropout=0.0)
+    for each in (model, plain):
+        for module in each.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        each.backbone.config.attention_probs_dropout_prob = 0.0
+    run = train_nli(model, TRAIN, DEV, config)
+    tokens = plain.tokenize(TRAIN.premises, TRAIN.hypotheses)
+    batches = epoch_batches(tokens.lengths, 8, window=50, seed=3, epoch=0)
+    optimizer = torch.optim.AdamW(plain.parameters(), weight_decay=0.01, foreach=False, fused=False)
+    for step, rows in enumerate(batches):
+        optimizer.param_groups[0]["lr"] = 1e-3 * rate_factor(step, len(batches))
+        optimizer.zero_grad()
+        total = 0
+        for row in rows:
+            logit = plain(*plain.pad(tokens, [row]))[0, 0]
+            target = torch.tensor(1.0 if TRAIN.labels[row] == 0 else 0.0)
+            total = total + F.binary_cross_entropy_with_logits(logit, target) / len(rows)
+        total.backward()
+        optimizer.step()
+    assert run.total_steps == len(batches)
+    for (name, one), other in zip(model.named_parameters(), plain.parameters(), strict=True):
+        if name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam divides by itself
+            continue
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-4, msg=name)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_one_others(straight):
+    model, run = straight
+    again = tiny()
+    assert train_nli(again, TRAIN, DEV, SHORT).looks == run.looks
+    assert same_bits(weights_of(again), weights_of(model))
+    other = tiny()
+    assert train_nli(other, TRAIN, DEV, replace(SHORT, seed=4)).looks != run.looks
+
+
+def test_training_leaves_the_global_generator_and_the_mode_alone():
+    before = torch.get_rng_state()
+    model = tiny()
+    attention = model.backbone.config._attn_implementation
+    train_nli(model, TRAIN, DEV, replace(SHORT, limit_steps=2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not model.training
+    assert model.backbone.config._attn_implementation == attention
+
+
+def test_evaluations_come_at_equal_shares_and_at_the_end(straight):
+    _, run = straight
+    assert run.total_steps == 12
+    assert [look.step for look in run.looks] == [3, 6, 9, 12]
+    assert run.stop_reason == "epochs"
+    for look in run.looks:
+        assert look.head_rate == pytest.approx(1e-3 * rate_factor(look.step - 1, 12))
+    json.dumps(run.to_dict(), allow_nan=False)
+
+
+def test_the_schedule_covers_exactly_the_limited_steps():
+    run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, limit_steps=4))
+    assert run.total_steps == 4
+    assert run.looks[-1].step == 4
+    assert run.looks[-1].backbone_rate == pytest.approx(1e-3 * rate_factor(3, 4))
+
+
+def test_patience_stops_and_the_best_state_is_kept():
+    model = tiny()
+    rising = replace(SHORT, epochs=8, learning_rate=0.3, head_learning_rate=0.3, evaluate_every=0.05, patience=2)
+    run = train_nli(model, TRAIN, DEV, rising)
+    assert run.stop_reason == "patience"
+    losses = [look.dev_loss for look in run.looks]
+    best = losses.index(min(losses))
+    assert len(losses) == best + 3
+    assert run.best_step == run.looks[best].step
+    assert dev_scores(model, DEV)["all"]["loss"] == pytest.approx(min(losses), abs=1e-5)
+
+
+def test_time_stops_at_an_evaluation():
+    run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, max_seconds=1e-6))
+    assert (run.stop_reason, [look.step for look in run.looks]) == ("max_seconds", [3])
+    assert not run.finished
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_best_weights():
+    model = tiny()
+    with torch.no_grad():
+        model.head.outer.weight.fill_(math.nan)
+    with pytest.raises(TrainingError, match="the loss is nan at step 1; use lower rates"):
+        train_nli(model, TRAIN, DEV, SHORT)
+
+
+def test_ctrl_c_keeps_the_best_evaluation(straight):
+    model = tiny()
+    run = train_nli(model, TRAIN, DEV, SHORT, report=CtrlC(after=8))
+    assert run.stop_reason == "interrupted"
+    assert run.looks == straight[1].looks[:2]
+    assert run.best_step in (3, 6)
+
+
+def test_ctrl_c_before_the_first_evaluation_gives_the_weights_back():
+    model = tiny()
+    before = weights_of(model)
+    run = train_nli(model, TRAIN, DEV, SHORT, report=CtrlC(after=2))
+    assert run.best_step == 0
+    assert same_bits(weights_of(model), before)
+
+
+@pytest.mark.parametrize("after", [4, 6, 11])
+def test_interrupted_and_resumed_equals_straight_to_the_bit(straight, tmp_path, after):
+    model, run = straight
+    train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", report=CtrlC(after=after))
+    resumed = tiny()
+    went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
+    assert went_on.looks == run.looks
+    assert (went_on.best_step, went_on.stop_reason) == (run.best_step, run.stop_reason)
+    assert same_bits(weights_of(resumed), weights_of(model))
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from training.nli.test_loop import DEV, SHORT, TRAIN, tiny
+from labelspace.training.nli import train_nli
+def report(done, total=None, note=""):
+    print(int(done), flush=True)
+    if done == 8:
+        import time; time.sleep(60)
+train_nli(tiny(), TRAIN, DEV, SHORT, folder=sys.argv[2], report=report)
+"""
+
+
+@pytest.mark.slow
+def test_after_a_real_kill_it_goes_on_to_the_same_bits(straight, tmp_path):
+    model, run = straight
+    checkpoint = tmp_path / "checkpoint"
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[2]), str(checkpoint)]
+    env = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads()), "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip() == "8":
+                break
+        time.sleep(0.1)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    resumed = tiny()
+    went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=checkpoint, resume=True)
+    assert went_on.looks == run.looks
+    assert same_bits(weights_of(resumed), weights_of(model))
+
+
+@pytest.fixture(scope="module")
+def made_unfinished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("nli") / "checkpoint"
+    train_nli(tiny(), TRAIN, DEV, SHORT, folder=folder, report=CtrlC(after=8))
+    return folder
+
+
+@pytest.fixture
+def unfinished(made_unfinished, tmp_path) -> Path:
+    """A checkpoint that a test may damage."""
+    return Path(shutil.copytree(made_unfinished, tmp_path / "checkpoint"))
+
+
+def test_another_run_is_not_resumed(unfinished):
+    with pytest.raises(ConfigError, match=r"had batch_size 8\. Got 4 instead"):
+        train_nli(tiny(), TRAIN, DEV, replace(SHORT, batch_size=4), folder=unfinished, resume=True)
+    with pytest.raises(ConfigError, match="had train '"):
+        train_nli(tiny(), toy_pairs(45, seed=9), DEV, SHORT, folder=unfinished, resume=True)
+    more_time = replace(SHORT, max_seconds=1000.0)
+    assert train_nli(tiny(), TRAIN, DEV, more_time, folder=unfinished, resume=True).finished
+
+
+def test_no_checkpoint_and_no_folder_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="holds no checkpoint"):
+        train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
+    with pytest.raises(ConfigError, match="resume needs the folder"):
+        train_nli(tiny(), TRAIN, DEV, SHORT, resume=True)
+
+
+def test_a_damaged_checkpoint_is_refused(unfinished):
+    state = unfinished / "state.json"
+    text = state.read_text()
+    state.write_text(text.replace('"format": 1', '"format": 2'))
+    with pytest.raises(ModelFolderError, match="format 2"):
+        train_nli(tiny(), TRAIN, DEV, SHORT, folder=unfinished, resume=True)
+    state.write_text(text)
+    weights = unfinished / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+    with pytest.raises(ModelFolderError, match="cut off"):
+        train_nli(tiny(), TRAIN, DEV, SHORT, folder=unfinished, resume=True)
+    state.write_text(text[:50])
+    with pytest.raises(ModelFolderError, match="is damaged"):
+        train_nli(tiny(), TRAIN, DEV, SHORT, folder=unfinished, resume=True)
+
+
+def test_a_checkpoint_holds_safetensors_and_json_only(unfinished):
+    assert {path.suffix for path in unfinished.iterdir()} == {".safetensors", ".json"}
+    assert [path.name for path in unfinished.parent.iterdir()] == ["checkpoint"]
+
+
+def test_model_and_configuration_must_agree():
+    with pytest.raises(ConfigError, match="the model is a triplet one"):
+        train_nli(tiny("triplet"), TRAIN, DEV, SHORT)
+
+
+def test_scores_come_source_by_source():
+    scores = dev_scores(tiny(), toy_pairs(24, sources=("one", "two")))
+    assert scores["all"]["pairs"] == 24
+    assert {name: each["pairs"] for name, each in scores["sources"].items()} == {"one": 12, "two": 12}
+    whole = sum(each["loss"] for each in scores["sources"].values()) / 2
+    assert scores["all"]["loss"] == pytest.approx(whole, rel=1e-5)
+
+
+def test_one_kind_of_pair_has_no_auroc():
+    pairs = toy_pairs(12)
+    entailed = pairs.take([row for row in range(12) if pairs.labels[row] == 0])
+    assert dev_scores(tiny(), entailed)["all"]["auroc"] is None
+
+
+def test_dropout_is_a_matter_of_seed_and_step():
+    model = tiny()
+    batch = model.pad(model.tokenize(TRAIN.premises[:4], TRAIN.hypotheses[:4]))
+    logits = []
+    with model.training_mode():
+        for step in (0, 0, 1):
+            with seeded(torch.device("cpu"), child_seed(3, "nli", step), "dropout"):
+                logits.append(model(*batch))
+    assert torch.equal(logits[0], logits[1])
+    assert not torch.equal(logits[0], logits[2])

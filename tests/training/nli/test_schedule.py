@@ -1,0 +1,58 @@
+"""The learning rates: corners, the formula as a loop, and which backbone gets which."""
+
+import math
+from itertools import pairwise
+
+import pytest
+
+from labelspace.training.nli.schedule import BASE, LARGE, highest_rates, rate_factor
+
+
+def factor_by_hand(step: int, total: int) -> float:
+    """C.1 with its own numbers."""
+    if step < 0.1 * total:
+        return step / (0.1 * total)
+    return (1 + math.cos(math.pi * (step - 0.1 * total) / (0.9 * total))) / 2
+
+
+@pytest.mark.parametrize("total", [1, 7, 10, 100, 1234])
+def test_every_step_equals_the_formula(total):
+    for step in range(total + 1):
+        assert rate_factor(step, total) == pytest.approx(factor_by_hand(step, total), abs=1e-12)
+
+
+def test_the_corners():
+    assert rate_factor(0, 1000) == 0
+    assert rate_factor(50, 1000) == pytest.approx(0.5)
+    assert rate_factor(100, 1000) == pytest.approx(1)
+    assert rate_factor(550, 1000) == pytest.approx(0.5)
+    assert rate_factor(1000, 1000) == pytest.approx(0, abs=1e-15)
+
+
+def test_it_rises_then_falls_and_stays_between_0_and_1():
+    factors = [rate_factor(step, 200) for step in range(201)]
+    top = factors.index(max(factors))
+    assert top == 20
+    assert all(a < b for a, b in pairwise(factors[: top + 1]))
+    assert all(a > b for a, b in pairwise(factors[top:]))
+    assert min(factors) >= 0
+    assert max(factors) <= 1
+
+
+def test_no_warmup_begins_at_the_top():
+    assert rate_factor(0, 10, warmup=0) == 1
+
+
+@pytest.mark.parametrize(("width", "expected"), [(384, BASE), (1023, BASE), (1024, LARGE), (4096, LARGE)])
+def test_the_width_chooses_the_rates(width, expected):
+    assert highest_rates(width) == expected
+
+
+def test_the_rates_are_the_papers():
+    assert tuple(BASE) == (2e-5, 1e-4)
+    assert tuple(LARGE) == (8e-6, 4e-5)
+
+
+def test_a_rate_that_is_given_replaces_its_own_only():
+    assert highest_rates(384, learning_rate=1e-3) == (1e-3, BASE.head)
+    assert highest_rates(384, head_learning_rate=1e-3) == (BASE.backbone, 1e-3)
