@@ -47,7 +47,7 @@ def theirs(kind: str, folder: str) -> Any:
     """One of the harness's adapters."""
     if kind == "embedding":
         return EmbeddingModel(folder, device="cpu")
-    model = NLIModel.load(Path(folder))
+    model = NLIModel.load(Path(folder), dtype="float32", device="cpu")
     cls: Any = TheirNLI if kind == "nli" else TheirReranker
     adapter = cls.__new__(cls)
     adapter.model_name, adapter.device = folder, "cpu"
