@@ -72,6 +72,11 @@ bench: $(PEERS)  ## the numbers of docs/benchmarks.md; hours on two cores, resum
 	$(QUALITY) --tasks banking77 --max-steps 40 --learning-rate base --seeds 0
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --strategy grid --seeds 0
 	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) banking77 --max-steps 40 --learning-rate base --seeds 0
+	$(QUALITY) --tasks banking77_cards rottentomatoes --seeds 0
+	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --search-steps 20 --seeds 0
+	$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2@cls --protocol paper --dtype float32 --offline \
+		--data ../shared/data --tasks agnews,banking77,emotiondair,massive,rottentomatoes \
+		--store benchmarks/results/btzsc_paper_rows.jsonl
 	$(BIN)/python benchmarks/speed.py encode
 	$(BIN)/python benchmarks/speed.py step
 	$(BIN)/python benchmarks/memory.py

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from labelspace.config import DEFAULT_ANCHOR
+from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
+from labelspace.evaluate.bench.published import published_scores
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -44,12 +45,15 @@ def spread(values: list[float]) -> str:
     return f"{mean} ± {statistics.stdev(values):.3f}" if len(values) > 1 else mean
 
 
-def trained_runs(encoder: str, rate: str = "uniformity", strategy: str = "halving") -> dict[str, list[Row]]:
-    """Trained runs by task, with the official verbalizers."""
+def trained_runs(
+    encoder: str, rate: str = "uniformity", strategy: str = "halving", *, full: bool = False
+) -> dict[str, list[Row]]:
+    """Trained runs by task, with the official verbalizers; `full`: those with the default number of steps."""
     runs = defaultdict(list)
     for row in read("quality/*_seed*.json"):
         same = row["encoder"] == encoder and row["pooling"] is None and row["verbalizers"] == "official"
-        if same and row["search"]["strategy"] == strategy and row["training"]["learning_rate"] == rate:
+        way = row["search"]["strategy"] == strategy and row["training"]["learning_rate"] == rate
+        if same and way and (row["training"]["max_steps"] == TrainingConfig.max_steps) == full:
             runs[row["task"]].append(row)
     return runs
 
@@ -156,6 +160,21 @@ def runs(encoder: str, rate: str = "uniformity") -> str:
     return table(["", "max_steps", "learning rate, each seed", "steps made", "uniformity, seed 0"], rows)
 
 
+def steps() -> str:
+    """The default number of steps against the fewer of the tables above, seed 0, both with the search."""
+    rows = []
+    for encoder in ("all-MiniLM-L6-v2",):
+        fewer, full = trained_runs(encoder), trained_runs(encoder, full=True)
+        for task, title in TASKS.items():
+            for one, other in [(a, b) for a in fewer[task] for b in full[task] if a["seed"] == b["seed"]][:1]:
+                made = [f"{row['steps']} of {row['training']['max_steps']}" for row in (one, other)]
+                scores = [f"{row['macro_f1'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
+                used = [f"{row['learning_rate']:.0e}" for row in (one, other)]
+                rows.append([title, *made, *used, *scores])
+    names = ("steps, fewer", "steps, default", "rate, fewer", "rate, default")
+    return table(["", *names, "macro-F1, fewer", "macro-F1, default"], rows)
+
+
 def speed() -> str:
     """Encoding, training step, memory: ratios of two things measured in one run."""
     rows = []
@@ -180,6 +199,39 @@ def speed() -> str:
     return table(["what", "ratio", "of which"], rows)
 
 
+def paper_rows() -> str:
+    """MiniLM with [CLS] pooling on the paper's rows, beside the published row."""
+    path = RESULTS / "btzsc_paper_rows.jsonl"
+    if not path.exists():
+        return "(not measured yet)"
+    published = published_scores("macro_f1")["all-MiniLM-L6-v2"]
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        [
+            row["task"],
+            str(row["texts"]),
+            f"{published[row['task']]:.4f}",
+            f"{row['metrics']['macro_f1']:.4f}",
+            f"{row['metrics']['macro_f1'] - published[row['task']]:+.4f}",
+        ]
+        for row in found
+    ]
+    return table(["data set", "rows", "published macro-F1", "here", "difference"], rows)
+
+
+def harness() -> str:
+    """Agreement with the authors' harness, and speed against it."""
+    agreed, timed = (read(f"harness_{what}.json") for what in ("agree", "speed"))
+    rows = []
+    for kind in ("embedding", "nli", "reranker"):
+        if not agreed or kind not in agreed[0]:
+            continue
+        found = agreed[0][kind]
+        ratio = f"{timed[0][kind]['ratio']:.1f}" if timed and kind in timed[0] else "not measured yet"
+        rows.append([kind, f"{found['largest_difference']:.0e}", f"{found['same_argmax']:.0%}", ratio])
+    return table(["family", "largest difference of a score, float32", "same argmax", "texts/s, ours to theirs"], rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "results": lambda: results("all-MiniLM-L6-v2"),
     "results-mpnet": lambda: results("all-mpnet-base-v2", "base"),
@@ -190,9 +242,13 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "runs": lambda: runs("all-MiniLM-L6-v2"),
     "runs-mpnet": lambda: runs("all-mpnet-base-v2", "base"),
     "rates": lambda: rates("all-MiniLM-L6-v2"),
+    "results-mpnet-search": lambda: results("all-mpnet-base-v2"),
+    "steps": steps,
     "speed": speed,
+    "paper-rows": paper_rows,
+    "harness": harness,
 }
-PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "method.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in ("benchmarks.md", "btzsc.md", "method.md")))
 
 
 def rewritten(text: str) -> str:

@@ -43,6 +43,9 @@ def checkout(tmp_path: Path) -> Path:
     package = tmp_path / "src" / "labelspace"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
+    results = tmp_path / "benchmarks" / "results"
+    results.mkdir(parents=True)
+    (results / "old.json").write_text("{}")
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
     for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "first"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
@@ -54,6 +57,7 @@ def test_the_commit_is_that_of_the_checkout_and_says_when_code_was_changed(check
     assert clean is not None
     assert len(clean) == 40
     (checkout.parents[1] / "result.json").write_text("{}")
+    (checkout.parents[1] / "benchmarks" / "results" / "old.json").unlink()
     assert source_commit(checkout) == clean
     (checkout / "new.py").write_text("")
     assert source_commit(checkout) == clean + "-dirty"

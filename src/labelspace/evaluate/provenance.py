@@ -86,8 +86,16 @@ def source_commit(folder: Path | None = None) -> str | None:
     changed = _git(root, "status", "--porcelain", "--untracked-files=all")
     if commit is None or changed is None:
         return None
-    dirty = any(not line.startswith("?? ") or line[3:].startswith(("src/", '"src/')) for line in changed.splitlines())
+    dirty = any(_could_be_code(line) for line in changed.splitlines())
     return commit.strip() + ("-dirty" if dirty else "")
+
+
+def _could_be_code(line: str) -> bool:
+    # A line of git status. Results that were removed or written anew are no change of what makes them.
+    path = line[3:].removeprefix('"')
+    if line.startswith("?? "):
+        return path.startswith("src/")
+    return not path.startswith("benchmarks/results/")
 
 
 def write_result(path: str | Path, result: Mapping[str, Any], *, provenance: Mapping[str, Any] | None = None) -> Path:
