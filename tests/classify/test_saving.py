@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 import labelspace
 from classify.conftest import METHODS, TEXTS, columns_of
-from labelspace import DescriptionClassifier, LabelSpace, load
+from labelspace import DescriptionClassifier, LabelSpace, folders, load
 from labelspace.classify import saving
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
@@ -409,7 +409,7 @@ def test_a_save_that_fails_leaves_the_old_model_and_no_rubbish(
 def test_where_the_system_cannot_exchange_folders_the_save_works_too(
     fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(saving, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
     fitted().save(tmp_path / "model")
     fitted("zero-shot", labels=["film", "food"]).save(tmp_path / "model")
     assert list(load(tmp_path / "model").classes_) == ["film", "food"]

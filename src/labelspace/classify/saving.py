@@ -10,16 +10,9 @@
 The folder is written beside its place under another name and exchanged in one step.
 """
 
-import contextlib
-import ctypes
-import glob
 import hashlib
 import json
 import math
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -39,6 +32,7 @@ from labelspace.classify.zero_shot import ZeroShotClassifier
 from labelspace.config import EncodingConfig, SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, ModelFolderError, OutputError
+from labelspace.folders import check_files, fingerprints, refuse_pickles, staged
 from labelspace.labels import LabelSpace
 
 FORMAT_VERSION = 1
@@ -46,7 +40,7 @@ CLASSES: dict[str, type[BiEncoderClassifier]] = {
     "DescriptionClassifier": DescriptionClassifier,
     "ZeroShotClassifier": ZeroShotClassifier,
 }
-PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy", ".npz"}
+LABELS = "label_space.yaml"
 NOT_SAVED = ("labels", "encoder", "callbacks", "search")
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
@@ -58,22 +52,8 @@ def save(model: BiEncoderClassifier, folder: Path) -> Path:
         raise OutputError(f"{folder} is a file; a model is saved as a folder, give another name.")
     if folder.is_dir() and any(folder.iterdir()) and not _is_model(folder):
         raise OutputError(f"{folder} is not empty and holds no model; give another name, so that nothing is lost.")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _clear_away_killed(folder)
-        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-", suffix=".tmp", dir=folder.parent))
-    except OSError as error:
-        raise OutputError(f"{folder.parent} cannot be written to ({error.strerror}); give another place.") from error
-    try:
-        staged.chmod(0o777 & ~_umask())
-        _write(model, staged)
-        _replace_folder(staged, folder)
-    except (OSError, SafetensorError) as error:
-        raise OutputError(
-            f"the model could not be written to {folder} ({error}); what was there before is unchanged."
-        ) from error
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+    with staged(folder) as scratch:
+        _write(model, scratch)
     return folder
 
 
@@ -101,7 +81,7 @@ def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifie
     folder = Path(folder)
     header = _read_header(folder)
     cls: Any = CLASSES[header["class"]]
-    space = LabelSpace.from_file(folder / "label_space.yaml")
+    space = LabelSpace.from_file(folder / LABELS)
     try:
         encoding = EncodingConfig.from_dict(header["encoding"]).to_dict()
         search = SearchConfig.from_dict(header["search"]) if header.get("search") else None
@@ -142,7 +122,7 @@ class SavedFit:
 
 def _write(model: BiEncoderClassifier, folder: Path) -> None:
     model.encoder_.save(folder)
-    model.label_space_.to_file(folder / "label_space.yaml")
+    model.label_space_.to_file(folder / LABELS)
     _write_vectors(model, folder)
     parameters = {key: value for key, value in model.get_params(deep=False).items() if key not in NOT_SAVED}
     fit = model.fit_result_.to_dict() if isinstance(model, DescriptionClassifier) else None
@@ -159,18 +139,10 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
     if isinstance(model, DescriptionClassifier):
         header["search"] = model.search.to_dict() if model.search else None
     (folder / "README.md").write_text(model_card(model, header), encoding="utf-8")
-    header["files"] = {
-        path.relative_to(folder).as_posix(): _fingerprint(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in ("README.md", "label_space.yaml")
-    }
+    # The labels are there to be edited, the card to be read.
+    header["files"] = {name: facts for name, facts in fingerprints(folder).items() if name != LABELS}
     text = json.dumps(_finite(header), indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "labelspace.json").write_text(text + "\n", encoding="utf-8")
-    for path in folder.rglob("*"):
-        if path.is_file():
-            path.chmod(0o666 & ~_umask())  # safetensors writes 0600
-            _sync(path)
-    _sync(folder)
 
 
 def _finite(value: Any) -> Any:
@@ -185,19 +157,14 @@ def _finite(value: Any) -> Any:
 def _read_header(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise ModelFolderError(f"{folder} is no folder; give the folder that save wrote.")
-    pickles = sorted(path.name for path in folder.rglob("*") if path.suffix.lower() in PICKLES)
-    if pickles:
-        raise ModelFolderError(
-            f"{folder} holds {pickles[0]}, which can run code when opened; labelspace reads safetensors only. "
-            "Remove it, or save the model again."
-        )
+    refuse_pickles(folder)
     path = folder / "labelspace.json"
     if not path.is_file():
         raise ModelFolderError(f"{folder} holds no labelspace.json; give a folder that save wrote.")
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
         version, name = header["format_version"], header["class"]
-        files = {relative: (int(facts["bytes"]), facts.get("sha256")) for relative, facts in header["files"].items()}
+        files = {relative: {**facts, "bytes": int(facts["bytes"])} for relative, facts in header["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); save the model again.") from error
     if not isinstance(version, int) or version > FORMAT_VERSION:
@@ -207,32 +174,10 @@ def _read_header(folder: Path) -> dict[str, Any]:
         )
     if not isinstance(name, str) or name not in CLASSES:
         raise ModelFolderError(f"{path} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")
-    for relative, (size, digest) in {"label_space.yaml": (None, None), **files}.items():
-        _check_file(folder, relative, size, digest)
+    check_files(folder, files)
+    if not (folder / LABELS).is_file():
+        raise ModelFolderError(f"{folder} lacks {LABELS}; it was copied in part, copy or save it again.")
     return header
-
-
-def _check_file(folder: Path, relative: str, size: int | None, digest: str | None) -> None:
-    path = folder / relative
-    if not path.is_file():
-        raise ModelFolderError(f"{folder} lacks {relative}; it was copied in part, copy or save it again.")
-    if size is not None and path.stat().st_size != size:
-        raise ModelFolderError(
-            f"{path} has {path.stat().st_size:,} bytes and should have {size:,}; "
-            "it was cut off or changed, copy or save the model again."
-        )
-    if digest and _sha256(path) != digest:
-        raise ModelFolderError(f"{path} is not the file that was saved; copy or save the model again.")
-
-
-def _fingerprint(path: Path) -> dict[str, Any]:
-    hashed = {"sha256": _sha256(path)} if path.suffix == ".safetensors" else {}
-    return {"bytes": path.stat().st_size, **hashed}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _space_hash(space: LabelSpace) -> str:
@@ -264,70 +209,3 @@ def _read_vectors(folder: Path, encoder: Encoder, space: LabelSpace) -> dict[str
 
 def _is_model(folder: Path) -> bool:
     return (folder / "labelspace.json").is_file()
-
-
-def _clear_away_killed(folder: Path) -> None:
-    """Remove what earlier saves to the same place left half-written because they were killed."""
-    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*-*.tmp"):
-        owner = path.name.removeprefix(f".{folder.name}.").partition("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    if os.name == "nt":  # there signal 0 is Ctrl-C
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is there, and somebody else's
-        return True
-    return True
-
-
-def _replace_folder(staged: Path, folder: Path) -> None:
-    if not folder.exists():
-        staged.rename(folder)
-    elif not any(folder.iterdir()):
-        staged.replace(folder)
-    elif not _exchange(staged, folder):
-        # Without the system call there is a moment without a model; the old one then lies beside under this name.
-        old = folder.with_name(f".{folder.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
-        staged.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        _sync(folder.parent)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step, where the system can (Linux); the old model is then at `one`."""
-    at_cwd, exchange = -100, 2
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    return renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) == 0
-
-
-def _sync(path: Path) -> None:
-    with _opened(path) as descriptor:
-        os.fsync(descriptor)
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _umask() -> int:
-    # There is no way to read it but to set it; mkdtemp's 0700 would keep a colleague out of the model.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from labelspace.errors import ConfigError, ModelFolderError
-from labelspace.training.nli.saving import check_files, fingerprints, staged
+from labelspace.folders import check_files, fingerprints, staged
 
 FORMAT_VERSION = 1
 MAY_DIFFER = {"max_seconds"}

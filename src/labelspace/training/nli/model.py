@@ -25,6 +25,7 @@ from labelspace.checks import check_choice, check_number
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.errors import EncoderError, ModelFolderError, OutputError
+from labelspace.folders import check_files, fingerprints, staged
 from labelspace.heads.cross_encoder import CLASSES, CrossEncoderHead
 from labelspace.training.gradients import seeded
 from labelspace.training.nli.card import model_card
@@ -34,12 +35,9 @@ from labelspace.training.nli.saving import (
     CHECKPOINT,
     FORMAT_VERSION,
     KIND,
-    check_files,
-    fingerprints,
     is_nli_folder,
     link_folder,
     read_header,
-    staged,
     version_here,
 )
 

@@ -1,102 +1,19 @@
-"""A folder that is there whole or not at all: written beside its place under another name, exchanged in one step."""
+"""The header of a saved NLI cross-encoder, read and checked."""
 
-import contextlib
-import ctypes
-import glob
-import hashlib
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-
-from labelspace.errors import ModelFolderError, OutputError
+from labelspace.errors import ModelFolderError
+from labelspace.folders import refuse_pickles
 from labelspace.training.nli.config import VARIANTS
 
 KIND = "nli-cross-encoder"
 FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint"
-PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy", ".npz"}
-
-
-@contextmanager
-def staged(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that takes the place of `folder` when the block ends without an error.
-
-    Args:
-        folder: what is to be written; what is there stays until the new one is whole and on the disk.
-
-    Raises:
-        OutputError: it cannot be written; what was there before is unchanged.
-    """
-    folder = folder.absolute()
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _clear_away_killed(folder)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-", suffix=".tmp", dir=folder.parent))
-    except OSError as error:
-        raise OutputError(f"{folder.parent} cannot be written to ({error.strerror}); give another place.") from error
-    try:
-        mask = _umask()
-        scratch.chmod(0o777 & ~mask)  # mkdtemp's 0700 would keep a colleague out
-        yield scratch
-        for path in scratch.rglob("*"):
-            if path.is_file():
-                path.chmod(0o666 & ~mask)  # safetensors writes 0600
-                _sync(path)
-        _sync(scratch)
-        _replace(scratch, folder)
-    except (OSError, SafetensorError) as error:
-        if isinstance(error, OutputError):
-            raise
-        raise OutputError(f"{folder} could not be written ({error}); what was there before is unchanged.") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def fingerprints(folder: Path, *, hashed: bool = True) -> dict[str, dict[str, Any]]:
-    """Return size, and for weights the hash, of every file of a folder but the model card."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
-    return {path.relative_to(folder).as_posix(): _fingerprint(path, hashed) for path in files}
-
-
-def check_files(folder: Path, files: dict[str, dict[str, Any]]) -> None:
-    """Compare a folder with its `fingerprints`.
-
-    Raises:
-        ModelFolderError: a file is missing, cut off or another one than was saved.
-    """
-    for relative, facts in files.items():
-        path = folder / relative
-        if not path.is_file():
-            raise ModelFolderError(f"{folder} lacks {relative}; it was copied in part, copy or save it again.")
-        if path.stat().st_size != facts["bytes"]:
-            raise ModelFolderError(
-                f"{path} has {path.stat().st_size:,} bytes and should have {facts['bytes']:,}; "
-                "it was cut off or changed, copy or save it again."
-            )
-        if "sha256" in facts and _sha256(path) != facts["sha256"]:
-            raise ModelFolderError(f"{path} is not the file that was saved; copy or save it again.")
-
-
-def refuse_pickles(folder: Path) -> None:
-    """Refuse a folder with a file that can run code when opened.
-
-    Raises:
-        ModelFolderError: there is one; the message names it.
-    """
-    found = sorted(path.name for path in folder.rglob("*") if path.suffix.lower() in PICKLES)
-    if found:
-        raise ModelFolderError(
-            f"{folder} holds {found[0]}, which can run code when opened; labelspace reads safetensors only. "
-            "Remove it, or save the model again."
-        )
 
 
 def link_folder(source: Path, target: Path) -> None:
@@ -157,72 +74,3 @@ def read_header(folder: Path) -> dict[str, Any]:
     if not whole:
         raise ModelFolderError(f"{path} is damaged (variant, max_tokens, dropout or files); save the model again.")
     return header
-
-
-def _fingerprint(path: Path, hashed: bool) -> dict[str, Any]:
-    digest = {"sha256": _sha256(path)} if hashed and path.suffix == ".safetensors" else {}
-    return {"bytes": path.stat().st_size, **digest}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _clear_away_killed(folder: Path) -> None:
-    """Remove what earlier saves to the same place left half-written because they were killed."""
-    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*-*.tmp"):
-        owner = path.name.removeprefix(f".{folder.name}.").partition("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    if os.name == "nt":  # there signal 0 is Ctrl-C
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is there, and somebody else's
-        return True
-    return True
-
-
-def _replace(scratch: Path, folder: Path) -> None:
-    if not folder.exists():
-        scratch.rename(folder)
-    elif not _exchange(scratch, folder):
-        # Without the system call there is a moment without a folder; the old one then lies beside under this name.
-        old = folder.with_name(f".{folder.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
-        scratch.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        _sync(folder.parent)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step, where the system can (Linux); the old one is then at `one`."""
-    at_cwd, exchange = -100, 2
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    return renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) == 0
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _umask() -> int:
-    # There is no way to read it but to set it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
