@@ -4,8 +4,6 @@ Everything above sees texts as lists of token ids and embeddings as float32 tens
 """
 
 import copy
-import logging
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,39 +11,15 @@ from typing import Any, Self, final
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from labelspace.encoders.batching import TokenBatch, pad
+from labelspace.encoders.opening import NO_LIMIT, opening, quiet_loading
 from labelspace.errors import EncoderError
 
 POOLINGS = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
-
-_OPENING_FAILS = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError)
-
-# Tokenizers of models without a limit report this order of magnitude.
-NO_LIMIT = 1_000_000
-
-
-@contextmanager
-def quiet_loading() -> Iterator[None]:
-    """Keep the bars and notes of transformers off the user's screen while it loads or saves."""
-    from transformers.utils import logging as transformers_logging
-
-    logger = logging.getLogger("transformers")
-    level, bars = logger.level, transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 @final
@@ -75,21 +49,14 @@ class Backbone:
         trust_remote_code: bool = False,
     ) -> Self:
         """Open a sentence-transformers folder, weights from safetensors only."""
-        try:
-            with quiet_loading():
-                model = SentenceTransformer(
-                    path,
-                    device=str(device),
-                    trust_remote_code=trust_remote_code,
-                    local_files_only=not trust_remote_code,
-                    model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-                )
-        except (*_OPENING_FAILS, SafetensorError) as error:
-            first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise EncoderError(
-                f"{path!r} cannot be opened as a sentence-transformers model: {first_line[:300]} "
-                "Check that the folder is whole and holds safetensors weights."
-            ) from error
+        with opening(path, "sentence-transformers model"):
+            model = SentenceTransformer(
+                path,
+                device=str(device),
+                trust_remote_code=trust_remote_code,
+                local_files_only=not trust_remote_code,
+                model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            )
         backbone = cls(model, dtype=dtype, device=device)
         if pooling is not None:
             backbone._set_pooling(pooling)

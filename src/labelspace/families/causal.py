@@ -23,13 +23,12 @@ from typing import Any, Self, final
 
 import torch
 from jaxtyping import Float, Int
-from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn import functional as F
 
 from labelspace.checks import import_optional
-from labelspace.encoders.backbone import NO_LIMIT, quiet_loading
 from labelspace.encoders.batching import pad, plan_batches
+from labelspace.encoders.opening import NO_LIMIT, opening
 from labelspace.encoders.packaged import check_weights, user_cache
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import reachable
@@ -422,27 +421,14 @@ def _open(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tuple[Any
         # Newer versions would keep some weights packed, and fetch compiled code from the hub to compute with them.
         if hasattr(quantization_config, "GgufConfig"):
             model_options["quantization_config"] = quantization_config.GgufConfig(dequantize=True)
-    try:
-        # The bar of the GGUF reader asks nobody before it prints.
-        with quiet_loading(), redirect_stderr(io.StringIO()):
-            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-            loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **model_options)
-            model, info = loaded
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        ImportError,
-        AttributeError,
-        TypeError,
-        SafetensorError,
-    ) as error:
-        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise EncoderError(
-            f"{folder!r} cannot be opened as a language model: {first_line[:300]} "
-            "Check that the folder is whole and holds a decoder-only model in safetensors or GGUF."
-        ) from error
+    # The bar of the GGUF reader asks nobody before it prints.
+    with (
+        opening(folder, "language model", holds="a decoder-only model in safetensors or GGUF"),
+        redirect_stderr(io.StringIO()),
+    ):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **model_options)
+        model, info = loaded
     if info["missing_keys"]:
         raise EncoderError(
             f"{folder!r} is no language model: it lacks {sorted(info['missing_keys'])[0]!r}. "

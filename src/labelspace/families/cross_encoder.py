@@ -12,12 +12,11 @@ from typing import Any, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from labelspace.checks import check_number
 from labelspace.config import EncodingConfig
-from labelspace.encoders.backbone import NO_LIMIT, quiet_loading
+from labelspace.encoders.opening import NO_LIMIT, opening
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.side_by_side import side_by_side
@@ -296,27 +295,11 @@ def _open(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": not trust_remote_code}
-    try:
-        with quiet_loading():
-            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-            model, told = AutoModelForSequenceClassification.from_pretrained(
-                folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
-            )
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        ImportError,
-        AttributeError,
-        TypeError,
-        SafetensorError,
-    ) as error:
-        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise EncoderError(
-            f"{str(folder)!r} cannot be opened as a sequence-classification model: {first_line[:300]} "
-            "Check that the folder is whole and holds safetensors weights."
-        ) from error
+    with opening(folder, "sequence-classification model"):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+        model, told = AutoModelForSequenceClassification.from_pretrained(
+            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
+        )
     # transformers would go on with random numbers in their place.
     missing = sorted(set(told["missing_keys"]) & {key for key, _ in model.named_parameters()})
     if missing:

@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from labelspace.checks import check_choice, check_number
+from labelspace.encoders.opening import quiet_loading
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.errors import EncoderError, ModelFolderError, OutputError
@@ -30,7 +31,7 @@ from labelspace.heads.cross_encoder import CLASSES, CrossEncoderHead
 from labelspace.training.gradients import seeded
 from labelspace.training.nli.card import model_card
 from labelspace.training.nli.config import VARIANTS
-from labelspace.training.nli.opening import check_class_token, open_backbone, quiet_transformers, token_limit
+from labelspace.training.nli.opening import check_class_token, open_backbone, token_limit
 from labelspace.training.nli.saving import (
     CHECKPOINT,
     FORMAT_VERSION,
@@ -300,7 +301,7 @@ class NLIModel(nn.Module):
             **(facts or {}),
         }
         with staged(folder) as new:
-            with quiet_transformers():
+            with quiet_loading():
                 self.backbone.save_pretrained(new, safe_serialization=True)
                 self.tokenizer.save_pretrained(new)
             save_file(_plain_weights(self.head), new / "head.safetensors")

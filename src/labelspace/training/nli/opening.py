@@ -1,40 +1,15 @@
 """A transformers folder opened as a backbone that a head can stand on."""
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 
+from labelspace.encoders.opening import NO_LIMIT, opening
 from labelspace.errors import EncoderError
 
 # Their positions start after the padding index, so they read fewer tokens than they have positions.
 _SHIFTED = ("roberta", "xlm-roberta", "camembert", "mpnet")
-# Tokenizers of models without a limit report this order of magnitude.
-NO_LIMIT = 1_000_000
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Keep the bars and notes of transformers off the user's screen while it loads or saves."""
-    from transformers.utils import logging as transformers_logging
-
-    logger = logging.getLogger("transformers")
-    level, bars = logger.level, transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 def open_backbone(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
@@ -45,26 +20,10 @@ def open_backbone(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
     """
     from transformers import AutoModel, AutoTokenizer
 
-    try:
-        with quiet_transformers():
-            options: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
-            backbone = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **options)
-            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        ImportError,
-        AttributeError,
-        TypeError,
-        SafetensorError,
-    ) as error:
-        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise EncoderError(
-            f"{str(folder)!r} cannot be opened as a transformers model: {first_line[:300]} "
-            "Check that the folder is whole and holds safetensors weights."
-        ) from error
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code, "local_files_only": True}
+    with opening(folder, "transformers model"):
+        backbone = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **options)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
     return backbone, tokenizer
 
 

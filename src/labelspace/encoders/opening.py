@@ -1,0 +1,58 @@
+"""What every opening of a transformers folder shares: silence, and one clear error."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from labelspace.errors import EncoderError
+
+# Tokenizers of models without a limit report this order of magnitude.
+NO_LIMIT = 1_000_000
+
+_FAILS = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError, SafetensorError)
+
+
+@contextmanager
+def quiet_loading() -> Iterator[None]:
+    """Keep the bars and notes of transformers off the user's screen while it loads or saves."""
+    from transformers.utils import logging as transformers_logging
+
+    logger = logging.getLogger("transformers")
+    level, bars = logger.level, transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+@contextmanager
+def opening(folder: str | Path, kind: str, *, holds: str = "safetensors weights") -> Iterator[None]:
+    """Open a model inside the block, quietly; whatever transformers raises becomes one error.
+
+    Args:
+        folder: what is opened.
+        kind: what it should be, for the message.
+        holds: what a whole folder has in it, for the message.
+
+    Raises:
+        EncoderError: the block failed.
+    """
+    try:
+        with quiet_loading():
+            yield
+    except _FAILS as error:
+        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise EncoderError(
+            f"{str(folder)!r} cannot be opened as a {kind}: {first_line[:300]} "
+            f"Check that the folder is whole and holds {holds}."
+        ) from error
