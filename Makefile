@@ -79,6 +79,7 @@ bench: $(PEERS)  ## the numbers of docs/benchmarks.md; hours on two cores, resum
 		--store benchmarks/results/btzsc_paper_rows.jsonl
 	$(BIN)/python benchmarks/speed.py encode
 	$(BIN)/python benchmarks/speed.py step
+	$(BIN)/python benchmarks/speed.py products
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/tables.py
 

@@ -2,6 +2,7 @@
 
     python benchmarks/speed.py encode      # Encoder.encode against SentenceTransformer.encode with its defaults
     python benchmarks/speed.py step        # a training step against the float32, padded, single-batch reference
+    python benchmarks/speed.py products    # matrix products of the encoder's shapes, bfloat16 against float32, one thread
 
 Run nothing else beside it.
 """
@@ -128,10 +129,31 @@ def step(options: argparse.Namespace) -> dict[str, Any]:
     return results
 
 
+def products(options: argparse.Namespace) -> dict[str, Any]:
+    """Billions of operations a second in the linear layers of MiniLM, a batch of 1,024 tokens: the most that can be had."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    rates: dict[str, dict[str, float]] = {}
+    for inner, outer in ((384, 384), (384, 1536), (1536, 384)):
+        for dtype in (torch.float32, torch.bfloat16):
+            states, weight = (torch.ones(rows, inner, dtype=dtype) for rows in (1024, outer))
+            with torch.inference_mode():
+                torch.nn.functional.linear(states, weight)
+                taken = [
+                    seconds(lambda x=states, w=weight: torch.nn.functional.linear(x, w))[0]
+                    for _ in range(40 * options.repeats)
+                ]
+            rate = 2 * 1024 * inner * outer / statistics.median(taken) / 1e9
+            rates.setdefault(f"{inner} to {outer}", {})[str(dtype).removeprefix("torch.")] = rate
+    torch.set_num_threads(threads)
+    ratios = [shape["bfloat16"] / shape["float32"] for shape in rates.values()]
+    return {"gflops": rates, "ratio": statistics.median(ratios)}
+
+
 def main() -> None:
     """Measure one thing and write it down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["encode", "step"])
+    parser.add_argument("what", choices=["encode", "step", "products"])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--encoder", default=MINILM)
     parser.add_argument("--documents", type=int, default=7600)
@@ -139,7 +161,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--tasks", nargs="+", default=["agnews", "banking77"])
     options = parser.parse_args()
-    result = encode(options) if options.what == "encode" else step(options)
+    result = {"encode": encode, "step": step, "products": products}[options.what](options)
     path = ROOT / "benchmarks" / "results" / f"speed_{options.what}.json"
     write_result(
         path,
