@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py encode      # Encoder.encode against SentenceTransformer.encode with its defaults
     python benchmarks/speed.py step        # a training step against the float32, padded, single-batch reference
-    python benchmarks/speed.py products    # matrix products of the encoder's shapes, bfloat16 against float32, one thread
+    python benchmarks/speed.py products    # matrix products of its shapes, bfloat16 against float32, one thread
 
 Run nothing else beside it.
 """
@@ -130,7 +130,7 @@ def step(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def products(options: argparse.Namespace) -> dict[str, Any]:
-    """Billions of operations a second in the linear layers of MiniLM, a batch of 1,024 tokens: the most that can be had."""
+    """Billions of operations a second in MiniLM's linear layers, 1,024 tokens: the most that can be had."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     rates: dict[str, dict[str, float]] = {}

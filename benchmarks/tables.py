@@ -193,6 +193,10 @@ def speed() -> str:
                         "",
                     ]
                 )
+    for row in read("speed_products.json"):
+        both = [f"{shape['bfloat16']:.0f} to {shape['float32']:.0f}" for shape in row["gflops"].values()]
+        what = "matrix products of MiniLM's layers, bfloat16 against float32, GFLOP/s a core"
+        rows.append([what, f"{row['ratio']:.2f}", ", ".join(both)])
     for row in read("memory.json"):
         sizes = " and ".join(f"{run['peak_mib']:,.0f} MiB" for run in row["runs"])
         rows.append(["peak memory of fit, 10,000 against 500 descriptions", f"{row['ratio']:.2f}", sizes])
