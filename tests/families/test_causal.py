@@ -6,7 +6,6 @@ The reference is the whole model on one prompt at a time, every logit computed, 
 import functools
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +13,7 @@ import torch
 from families.tiny_causal import KINDS, WINDOW, build_tiny_causal, tiny_causal, write_gguf
 from labelspace.errors import EncoderError, EncoderNotFoundError, InputError, MissingDependencyError, RemoteCodeError
 from labelspace.families import causal
-from labelspace.families.causal import CausalModel, packaged_gemma
+from labelspace.families.causal import CausalModel
 
 MODELS = ("qwen3", "gemma3", "softcap")
 PREFIX = list(range(40, 40 + 3 * WINDOW))  # far longer than the sliding window
@@ -347,63 +346,3 @@ def test_a_damaged_gguf_file_is_refused(tmp_path):
     (tmp_path / "a.gguf").write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(EncoderError, match="cannot be opened as a language model"):
         CausalModel.load(tmp_path / "a.gguf")
-
-
-class Packages:
-    """Stands for the packages of gemma-3-270m, which hold 250 MB."""
-
-    MODEL_NAME = "gemma.gguf"
-    EXPECTED_SHA256 = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
-
-    def __init__(self, content: bytes = b"hello world", error: Exception | None = None) -> None:
-        self.content, self.error, self.calls = content, error, 0
-
-    def assemble(self, target: Path) -> Path:
-        self.calls += 1
-        target.write_bytes(self.content)
-        if self.error is not None:
-            raise self.error
-        return target
-
-
-@pytest.fixture
-def packages(monkeypatch, tmp_path):
-    monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))
-
-    def install(packages: Packages) -> Packages:
-        monkeypatch.setattr(causal, "import_optional", lambda *args, **kwargs: packages)
-        return packages
-
-    return install
-
-
-def test_the_packaged_model_is_put_together_once(packages, tmp_path):
-    installed = packages(Packages())
-    file = packaged_gemma()
-    assert file == tmp_path / "cache" / "language-models" / "gemma.gguf"
-    assert packaged_gemma().read_bytes() == b"hello world"
-    assert installed.calls == 1
-    assert [path.name for path in file.parent.iterdir()] == ["gemma.gguf"]
-
-
-@pytest.mark.parametrize(
-    "error", [ValueError("sha256 did not match"), FileNotFoundError("chunk")], ids=["hash", "part"]
-)
-def test_packages_that_are_not_whole_leave_nothing_behind(packages, tmp_path, error):
-    packages(Packages(error=error))
-    with pytest.raises(EncoderError, match=r"are not whole .* install them again: pip install"):
-        packaged_gemma()
-    assert list((tmp_path / "cache" / "language-models").iterdir()) == []
-
-
-def test_a_file_that_was_changed_since_is_refused(packages):
-    packages(Packages(content=b"evil"))
-    with pytest.raises(EncoderError, match="is not the file that labelspace knows"):
-        packaged_gemma()
-
-
-def test_the_packaged_model_has_a_short_name(packages):
-    pytest.importorskip("gguf", reason="needs the package gguf")
-    packages(Packages())
-    with pytest.raises(EncoderError, match="cannot be opened as a language model"):
-        CausalModel.load("gemma-3-270m")  # found, but the stand-in is no model

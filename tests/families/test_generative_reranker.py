@@ -100,6 +100,41 @@ def test_texts_that_run_side_by_side_give_the_same_bits():
         torch.set_num_threads(before)
 
 
+# ---- pairs for natural language inference
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pair_is_judged_by_the_papers_sentence_for_entailment(kind, monkeypatch):
+    monkeypatch.setattr(generative_reranker, "WINDOW", 3)
+    premises, hypotheses = TEXTS, [*LABELS, "sports"]
+    found = load(kind).pair_scores(premises, hypotheses)
+    asked = load(kind, instruction=NLI_RETRIEVAL)
+    by_hand = [
+        score_by_hand(asked, premise, hypothesis) for premise, hypothesis in zip(premises, hypotheses, strict=True)
+    ]
+    assert found.dtype == np.float32
+    assert np.allclose(found, by_hand, rtol=0, atol=1e-5)
+    assert np.allclose(asked.pair_scores(premises, hypotheses), found, rtol=0, atol=1e-6)
+
+
+def test_an_instruction_of_ones_own_is_for_pairs_too():
+    found = load("qwen3", instruction="Find the label.").pair_scores(TEXTS[:1], LABELS[:1])
+    assert found[0] == pytest.approx(score_by_hand(load("qwen3", instruction="Find the label."), TEXTS[0], LABELS[0]))
+
+
+def test_a_long_premise_is_cut_by_its_own_hypothesis_alone():
+    reranker = load("qwen3", max_tokens=300)
+    premises, hypotheses = ["late match " * 200] * 2, ["sports", "music " * 20]
+    together = reranker.pair_scores(premises, hypotheses)
+    assert together[0] == pytest.approx(float(reranker.pair_scores(premises[:1], hypotheses[:1])[0]), abs=1e-6)
+
+
+def test_pairs_that_do_not_match_are_refused():
+    with pytest.raises(InputError, match=r"each premise needs one hypothesis\. Got 2 and 1"):
+        load("qwen3").pair_scores(["a", "b"], ["c"])
+    assert load("qwen3").pair_scores([], []).shape == (0,)
+
+
 def test_a_label_space_is_scored_by_its_verbalizers():
     reranker = load("qwen3")
     space = LabelSpace.from_names(["sports", "politics"])

@@ -12,7 +12,7 @@ from families.tiny_causal import tiny_causal
 from labelspace.errors import ConfigError, EncoderError, InputError
 from labelspace.families import llm
 from labelspace.families.llm import LLMScorer, option_symbols
-from labelspace.families.prompts import CHOICE_INSTRUCTIONS, CHOICE_SUFFIX
+from labelspace.families.prompts import CHOICE_INSTRUCTIONS, CHOICE_SUFFIX, ENTAILMENT_OPTIONS, pair_text
 from labelspace.labels import Label, LabelSpace
 
 KINDS = ("qwen3", "qwen3-chat", "gemma3", "gemma3-chat", "softcap")
@@ -79,6 +79,34 @@ def test_another_order_of_labels_moves_the_verbalizers_and_leaves_the_symbols():
     assert [line[:2] for line in a.splitlines()[-6:-1]] == [line[:2] for line in b.splitlines()[-6:-1]]
     # the question is another one, so the numbers are, too; column k is label k all the same
     assert np.allclose(scorer.scores(["the match"], turned)[0], scores_by_hand(scorer, "the match", turned), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pair_of_sentences_is_a_question_with_two_options(kind, monkeypatch):
+    monkeypatch.setattr(llm, "WINDOW", 3)
+    scorer = load(kind)
+    premises, hypotheses = TEXTS, ["we won", "the law", "a", "", "music"]
+    found = scorer.pair_scores(premises, hypotheses)
+    space = LabelSpace.from_names(ENTAILMENT_OPTIONS, template="{label}")
+    for premise, hypothesis, score in zip(premises, hypotheses, found, strict=True):
+        yes, no = scores_by_hand(scorer, pair_text(premise, hypothesis), space)
+        assert score == pytest.approx(math.log(yes / no), abs=1e-4)
+
+
+def test_a_long_premise_is_cut_and_its_hypothesis_is_not():
+    scorer = load("qwen3", max_tokens=400)
+    space = LabelSpace.from_names(ENTAILMENT_OPTIONS, template="{label}")
+    prompt = scorer._pair_prompt("late match " * 300, "the law was passed", space)
+    read = scorer.model.tokenizer.decode(prompt)
+    assert 360 < len(prompt) <= 400
+    assert "Hypothesis: the law was passed" in read
+    assert read.endswith("The correct option is letter")
+
+
+def test_pairs_that_do_not_match_are_refused():
+    with pytest.raises(InputError, match=r"each premise needs one hypothesis\. Got 2 and 1"):
+        load("qwen3").pair_scores(["a", "b"], ["c"])
+    assert load("qwen3").pair_scores([], []).shape == (0,)
 
 
 def test_no_texts_give_no_rows():

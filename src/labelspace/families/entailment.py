@@ -3,7 +3,7 @@
 The text is the premise, the verbalizer the hypothesis; one forward pass for each pair of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -119,13 +119,9 @@ class EntailmentScorer:
         Raises:
             InputError: a text is not a string, or a verbalizer alone fills a pair.
         """
-        found = np.empty((len(texts), len(space)), dtype=np.float32)
-        done = 0
         with progress_bar("reading pairs", show=self.show_progress) as report:
-            for block in self.model.logits(texts, space.verbalizers, report=report):
-                found[done : done + len(block)] = reduce_logits(block, self.entailment_index, self.score)
-                done += len(block)
-        return found
+            blocks = self.model.logits(texts, space.verbalizers, report=report)
+            return reduce_blocks(blocks, (len(texts), len(space)), self.entailment_index, self.score)
 
     def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
         """Score each premise with the hypothesis at its place, for natural language inference.
@@ -140,11 +136,9 @@ class EntailmentScorer:
         Raises:
             InputError: the lengths differ, one is not a string, or a hypothesis alone fills a pair.
         """
-        parts = [np.empty(0, dtype=np.float32)]
         with progress_bar("reading pairs", show=self.show_progress) as report:
-            for block in self.model.pair_logits(premises, hypotheses, report=report):
-                parts.append(reduce_logits(block, self.entailment_index, self.score))
-        return np.concatenate(parts)
+            blocks = self.model.pair_logits(premises, hypotheses, report=report)
+            return reduce_blocks(blocks, (len(premises),), self.entailment_index, self.score)
 
     def describe(self) -> dict[str, Any]:
         """What scored, for a log or a result file."""
@@ -193,6 +187,18 @@ def reduce_logits(logits: NDArray[np.float32], index: int, score: str) -> NDArra
     if score == "logit" or logits.shape[-1] == 1:
         return logits[..., index]
     return log_odds(logits, index)
+
+
+def reduce_blocks(
+    blocks: Iterable[NDArray[np.float32]], shape: tuple[int, ...], index: int, score: str
+) -> NDArray[np.float32]:
+    """Turn blocks of logits [some ... class] into scores of a shape, block after block; see `reduce_logits`."""
+    found = np.empty(shape, dtype=np.float32)
+    done = 0
+    for block in blocks:
+        found[done : done + len(block)] = reduce_logits(block, index, score)
+        done += len(block)
+    return found
 
 
 def class_index(class_names: Mapping[int, frozenset[str]], wanted: Sequence[Sequence[str]]) -> int | None:

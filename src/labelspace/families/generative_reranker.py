@@ -25,10 +25,11 @@ from labelspace.encoders.batching import windows
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import EncoderError
 from labelspace.families.causal import CausalModel
-from labelspace.families.cross_encoder import check_texts
+from labelspace.families.cross_encoder import check_pairs, check_texts
 from labelspace.families.prompts import (
     JUDGE_INSTRUCTIONS,
     LABEL_RETRIEVAL,
+    NLI_RETRIEVAL,
     judge_prompt,
     judge_prompt_without_markers,
     judge_question,
@@ -38,6 +39,9 @@ from labelspace.progress import Progress, silent
 
 # Texts whose prompts are held together.
 WINDOW = 1024
+
+# Tokens of a batch of pairs: nothing is shared there, and small batches are no slower.
+PAIR_BUDGET = 2048
 
 # Stands for a label while a prompt is cut in two; no special token, and nothing a template would trim.
 _LABEL = "{label}"
@@ -56,7 +60,7 @@ class GenerativeReranker:
 
     Args:
         name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
-        instruction: what to retrieve; None: `prompts.LABEL_RETRIEVAL`; the paper has `prompts.NLI_RETRIEVAL`, too.
+        instruction: what to retrieve; None: `prompts.LABEL_RETRIEVAL`, and `prompts.NLI_RETRIEVAL` for `pair_scores`.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights.
         device: a torch device, or `"auto"`.
         token_budget: most tokens that a batch of labels may look at, the text counted in for each label.
@@ -114,6 +118,7 @@ class GenerativeReranker:
         self.name = str(name)
         self.parameters = self.model.parameters
         self.instruction = LABEL_RETRIEVAL if instruction is None else instruction
+        self.pair_instruction = NLI_RETRIEVAL if instruction is None else instruction
         self.style = self._style()
         self.yes_id, self.no_id = self._answers()
 
@@ -160,6 +165,42 @@ class GenerativeReranker:
                 report(done, len(texts))
         return scores
 
+    def pair_scores(
+        self, premises: Sequence[str], hypotheses: Sequence[str], report: Progress = silent
+    ) -> NDArray[np.float32]:
+        """Return the probability of "yes" for each premise, the query, with the hypothesis at its place, the document.
+
+        Args:
+            premises: one text for each pair; cut where a prompt is too long.
+            hypotheses: as many; never cut.
+            report: told how many pairs are done.
+
+        Returns:
+            [pair], float32, 0 to 1.
+
+        Raises:
+            InputError: the lengths differ, or one is not a string.
+            EncoderError: a hypothesis and the prompt's own words alone are too long.
+        """
+        check_pairs(premises, hypotheses)
+        scores = np.empty(len(premises), dtype=np.float32)
+        for start in range(0, len(premises), WINDOW):
+            continuations = self._continuations(hypotheses[start : start + WINDOW])
+            prompts = [
+                [*self._prefixes([premise], [ids], self.pair_instruction)[0], *ids]
+                for premise, ids in zip(premises[start : start + WINDOW], continuations, strict=True)
+            ]
+            logits = self.model.next_token_logits(
+                prompts,
+                token_ids=[self.yes_id, self.no_id],
+                token_budget=PAIR_BUDGET,
+                done=start,
+                total=len(premises),
+                report=report,
+            )
+            scores[start : start + len(prompts)] = _yes(logits)
+        return scores
+
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Return `score_texts` of the space's verbalizers, [text label]."""
         return self.score_texts(texts, space.verbalizers)
@@ -203,21 +244,24 @@ class GenerativeReranker:
             return "paper"
         return "chat template" if self.model.has_chat_template else "plain"
 
-    def _around(self, text: str) -> tuple[str, str]:
+    def _around(self, text: str, instruction: str | None = None) -> tuple[str, str]:
         """Return the strings before and after the blank and the label."""
+        instruction = self.instruction if instruction is None else instruction
         if self.style == "chat template":
-            whole = self.model.chat(JUDGE_INSTRUCTIONS, judge_question(self.instruction, text, _LABEL))
+            whole = self.model.chat(JUDGE_INSTRUCTIONS, judge_question(instruction, text, _LABEL))
         else:
             write = judge_prompt if self.style == "paper" else judge_prompt_without_markers
-            whole = write(self.instruction, text, _LABEL)
+            whole = write(instruction, text, _LABEL)
         prefix, _, suffix = whole.rpartition(f" {_LABEL}")
         return prefix, suffix
 
-    def _prefixes(self, texts: Sequence[str], continuations: list[list[int]]) -> list[list[int]]:
+    def _prefixes(
+        self, texts: Sequence[str], continuations: list[list[int]], instruction: str | None = None
+    ) -> list[list[int]]:
         """Return the token ids of all up to the label, the texts cut so that the longest label still fits."""
         most = self.model.max_tokens - max(len(ids) for ids in continuations)
         clean = [self.model.without_markers(text) for text in texts]
-        return self.model.encode_within(clean, lambda text: self._around(text)[0], most)
+        return self.model.encode_within(clean, lambda text: self._around(text, instruction)[0], most)
 
     def _continuations(self, labels: Sequence[str]) -> list[list[int]]:
         suffix = self._around("")[1]

@@ -21,8 +21,15 @@ from labelspace.config import EncodingConfig
 from labelspace.encoders.batching import windows
 from labelspace.errors import EncoderError
 from labelspace.families.causal import CausalModel
-from labelspace.families.cross_encoder import check_texts
-from labelspace.families.prompts import CHOICE_INSTRUCTIONS, CHOICE_SUFFIX, choice_prompt, choice_question
+from labelspace.families.cross_encoder import check_pairs, check_texts
+from labelspace.families.prompts import (
+    CHOICE_INSTRUCTIONS,
+    CHOICE_SUFFIX,
+    ENTAILMENT_OPTIONS,
+    choice_prompt,
+    choice_question,
+    pair_text,
+)
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 
@@ -196,6 +203,47 @@ class LLMScorer:
                 scores[done : done + len(window)] = logits.softmax(dim=1).numpy()
                 done += len(window)
         return scores
+
+    def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
+        """Score each premise with the hypothesis at its place, for natural language inference.
+
+        The same prompt with two options, `prompts.ENTAILMENT_OPTIONS`. The paper does not say how it asked.
+
+        Args:
+            premises: one text for each pair; cut where a prompt is too long.
+            hypotheses: as many; never cut.
+
+        Returns:
+            [pair] float32, the log-odds of the first option against the second.
+
+        Raises:
+            InputError: the lengths differ, or one is not a string.
+            EncoderError: the tokenizer has no two option symbols, or a hypothesis and the prompt alone are too long.
+        """
+        check_pairs(premises, hypotheses)
+        space = LabelSpace.from_names(ENTAILMENT_OPTIONS, template="{label}")
+        token_ids = list(self._symbols_for(space).values())
+        scores = np.empty(len(premises), dtype=np.float32)
+        with progress_bar("asking", show=self.show_progress) as report:
+            for start in range(0, len(premises), WINDOW):
+                pairs = zip(premises[start : start + WINDOW], hypotheses[start : start + WINDOW], strict=True)
+                prompts = [self._pair_prompt(premise, hypothesis, space) for premise, hypothesis in pairs]
+                logits = self.model.next_token_logits(
+                    prompts,
+                    token_ids=token_ids,
+                    token_budget=self.config.token_budget,
+                    done=start,
+                    total=len(premises),
+                    report=report,
+                )
+                scores[start : start + len(prompts)] = (logits[:, 0] - logits[:, 1]).numpy()
+        return scores
+
+    def _pair_prompt(self, premise: str, hypothesis: str, space: LabelSpace) -> list[int]:
+        def render(premise: str) -> str:
+            return self.prompt(pair_text(premise, hypothesis), space)
+
+        return self.model.encode_within([premise], render, self.model.max_tokens)[0]
 
     def prompt(self, text: str, space: LabelSpace) -> str:
         """Return what the model reads for one text, before anything is cut off."""

@@ -50,6 +50,19 @@ LABEL_RETRIEVAL = "Given a piece of text, retrieve relevant label descriptions t
 NLI_RETRIEVAL = "Given a piece of text, retrieve the passage that entails the text."
 """The other instruction of the paper, for verbalizers that are hypotheses (C.2)."""
 
+ENTAILMENT_OPTIONS = ("The premise entails the hypothesis.", "The premise does not entail the hypothesis.")
+"""The options for a pair of sentences, entailment first. Ours: the paper does not say how it asked language models."""
+
+
+def pair_text(premise: str, hypothesis: str) -> str:
+    r"""Return a pair of sentences as the text of a multiple-choice question, for `ENTAILMENT_OPTIONS`; ours, too.
+
+    Example:
+        >>> pair_text("It rains.", "It is wet.")
+        'Premise: It rains.\nHypothesis: It is wet.'
+    """
+    return f"Premise: {premise}\nHypothesis: {hypothesis}"
+
 
 def choice_question(text: str, symbols: Sequence[str], verbalizers: Sequence[str]) -> str:
     r"""Return the text and its options, as the user would ask (C.3, "Text and options format").

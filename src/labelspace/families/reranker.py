@@ -19,9 +19,10 @@ from labelspace.families.cross_encoder import (
     find_folder,
     is_nli_folder,
 )
-from labelspace.families.entailment import choose_class, reduce_logits
+from labelspace.families.entailment import choose_class, reduce_blocks
+from labelspace.families.gguf import is_gguf
 from labelspace.labels import LabelSpace
-from labelspace.progress import Progress, progress_bar
+from labelspace.progress import progress_bar
 
 RELEVANCE_NAMES = (("relevant",), ("entailment",), ("true", "yes"))
 
@@ -41,7 +42,7 @@ class RerankerScorer:
     A folder of `labelspace train-nli` is a cross-encoder, too.
 
     Args:
-        name: a folder or a hub name.
+        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         token_budget: most tokens of a batch, padding counted in; None: what suits the kind.
@@ -101,7 +102,8 @@ class RerankerScorer:
         }
         if token_budget is not None:
             options["token_budget"] = token_budget
-        generative = gguf_file is not None or _is_generative(name, trust_remote_code, revision, offline)
+        generative = gguf_file is not None or is_gguf(name)
+        generative = generative or _is_generative(name, trust_remote_code, revision, offline)
         if generative and relevant_index is not None:
             raise ConfigError("relevant_index is for rerankers with logits; a generative one has none, leave it out.")
         if not generative and instruction is not None:
@@ -141,17 +143,29 @@ class RerankerScorer:
         with progress_bar("reading pairs", show=self.show_progress) as report:
             if self.relevant_index is None:
                 return self.model.score_texts(texts, space.verbalizers, report)
-            return self._from_logits(texts, space, self.relevant_index, report)
+            blocks = self.model.logits(texts, space.verbalizers, report=report)
+            return reduce_blocks(blocks, (len(texts), len(space)), self.relevant_index, "log_odds")
 
-    def _from_logits(
-        self, texts: Sequence[str], space: LabelSpace, index: int, report: Progress
-    ) -> NDArray[np.float32]:
-        found = np.empty((len(texts), len(space)), dtype=np.float32)
-        done = 0
-        for block in self.model.logits(texts, space.verbalizers, report=report):
-            found[done : done + len(block)] = reduce_logits(block, index, "log_odds")
-            done += len(block)
-        return found
+    def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
+        """Score each premise, a query, with the hypothesis at its place, a document.
+
+        A generative reranker is told the paper's sentence for entailment (C.2), unless it was given another.
+
+        Args:
+            premises: one text for each pair; cut where a pair is too long.
+            hypotheses: as many; never cut.
+
+        Returns:
+            [pair] float32, higher means entailment is likelier.
+
+        Raises:
+            InputError: the lengths differ, one is not a string, or a hypothesis alone fills a pair.
+        """
+        with progress_bar("reading pairs", show=self.show_progress) as report:
+            if self.relevant_index is None:
+                return self.model.pair_scores(premises, hypotheses, report)
+            blocks = self.model.pair_logits(premises, hypotheses, report=report)
+            return reduce_blocks(blocks, (len(premises),), self.relevant_index, "log_odds")
 
     def describe(self) -> dict[str, Any]:
         """What scored, for a log or a result file."""
