@@ -10,7 +10,7 @@ import pytest
 
 from evaluate.bench.fakes import record
 from labelspace.errors import InputError, MissingDependencyError, OutputError
-from labelspace.evaluate.bench import figures
+from labelspace.evaluate.bench import figures, scatter
 from labelspace.evaluate.bench.cards import BTZSC
 from labelspace.evaluate.bench.published import MODEL_FAMILIES, published_models
 from labelspace.evaluate.bench.similarity import similarities
@@ -148,11 +148,11 @@ def test_models_that_share_no_data_set_are_not_drawn_beside_one_another(tmp_path
 def test_families_differ_in_colour_in_grey_and_in_marker():
     greys = {
         family: grey_of(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)))
-        for family, colour in figures.COLOURS.items()
+        for family, colour in scatter.COLOURS.items()
     }
-    assert len(set(figures.COLOURS.values())) == len(set(figures.SIGNS.values())) == len(MODEL_FAMILIES)
+    assert len(set(scatter.COLOURS.values())) == len(set(scatter.SIGNS.values())) == len(MODEL_FAMILIES)
     assert all(0.1 < value < 0.85 for value in greys.values())
-    assert all(figures.SIGNS[one] != figures.SIGNS[other] for one, other in combinations(MODEL_FAMILIES, 2))
+    assert all(scatter.SIGNS[one] != scatter.SIGNS[other] for one, other in combinations(MODEL_FAMILIES, 2))
 
 
 def test_the_authors_own_cross_encoders_are_published_and_in_one_group_each():

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.evaluate.bench.cards import METRICS
-from labelspace.evaluate.bench.statistics import auroc, bootstrap_interval, cell_scores, kendall_tau
+from labelspace.evaluate.bench.statistics import (
+    auroc,
+    bootstrap_interval,
+    cell_scores,
+    kendall_tau,
+    regression,
+)
 from labelspace.evaluate.metrics import Tally
 
 
@@ -185,3 +191,34 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order(rows):
 def test_auroc_refuses_what_is_not_finite():
     with pytest.raises(InputError, match=r"must be finite numbers\. Got nan"):
         auroc([0.1, math.nan], [True, False])
+
+
+# ---- the line of a figure
+
+
+def test_the_line_is_that_of_least_squares():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=12), rng.normal(size=12)
+    slope, base = np.polyfit(x, y, 1)
+    places = [-3.0, 0.0, 5.0]
+    assert regression(x, y, places).at == pytest.approx([base + slope * place for place in places])
+
+
+def test_the_interval_of_the_line_holds_the_true_mean_in_95_of_100_draws():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 4, size=7)
+    held = 0
+    for _ in range(4000):
+        line = regression(x, 0.3 * x + 0.1 * rng.normal(size=7), [3.5])
+        held += abs(line.at[0] - 0.3 * 3.5) <= line.half_width[0]
+    assert held / 4000 == pytest.approx(0.95, abs=0.012)  # over three standard errors
+
+
+def test_two_points_make_a_line_without_an_interval():
+    line = regression([0, 2], [1, 2], [1])
+    assert line.at.tolist() == [1.5]
+    assert line.half_width is None
+    with pytest.raises(InputError, match=r"two different places\. Got 2 points at one"):
+        regression([1, 1], [1, 2], [1])
+    with pytest.raises(InputError, match="finite"):
+        regression([1, 2], [1, math.nan], [1])

@@ -1,14 +1,12 @@
 """Figures of the benchmark: how alike the data sets are, size, speed and NLI ability against the score.
 
-Published models are hollow, measured ones filled and named; each family has a colour and a marker, so that grey
-printers and eyes that see no hue tell them apart. Drawn as all figures here (`evaluate.drawing`).
+What the scatters share is in `scatter`. Drawn as all figures here (`evaluate.drawing`).
 """
 
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,17 +16,12 @@ from labelspace.evaluate.bench.cards import BTZSC, FAMILIES
 from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
 from labelspace.evaluate.bench.published import NLI_SETS, published_models, published_scores
 from labelspace.evaluate.bench.rows import Record, Row, measured_rows, published_rows
+from labelspace.evaluate.bench.scatter import COLOURS, Point, finish, log_axis, machines, scatter, words_of
 from labelspace.evaluate.bench.similarity import Similarities
-from labelspace.evaluate.bench.statistics import kendall_tau
+from labelspace.evaluate.bench.statistics import kendall_tau, regression
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.palette import FEW, MARKERS
+from labelspace.evaluate.palette import FEW
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-COLOURS = dict(zip(FAMILIES_OF_MODELS, (FEW[7], FEW[0], FEW[2], FEW[1], FEW[3]), strict=True))
-SIGNS = dict(zip(FAMILIES_OF_MODELS, MARKERS, strict=False))
 CUSTOM_NLI = {
     "base, binary": ("bert-base-uncased-nli", "deberta-v3-base-nli", "modernbert-base-nli"),
     "large, binary": ("bert-large-uncased-nli", "deberta-v3-large-nli", "modernbert-large-nli"),
@@ -39,25 +32,6 @@ CUSTOM_NLI = {
     ),
 }
 """The cross-encoders that the authors trained themselves, by size and loss (section 5, Figure 2a)."""
-
-
-class Point(NamedTuple):
-    """A model in a scatter."""
-
-    name: str
-    """What it is called."""
-
-    family: str
-    """A key of `FAMILIES_OF_MODELS`."""
-
-    x: float
-    """Across."""
-
-    y: float
-    """Up."""
-
-    measured: bool
-    """True for a model of the store, False for a published one."""
 
 
 def similarity_figure(found: Similarities, path: str | Path) -> tuple[Path, ...]:
@@ -145,7 +119,7 @@ def nli_size_figure(path: str | Path, *, metric: str = "macro_f1") -> tuple[Path
                 axes.scatter([], [], s=22, color=colour, marker=sign, label=label)
         axes.set_xticks(range(len(FAMILIES)), FAMILIES)
         axes.set_ylim(-0.03, 1.03)
-        axes.set_ylabel(_words(metric))
+        axes.set_ylabel(words_of(metric))
         axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_title("NLI cross-encoders by size and loss (published; diamonds: medians)")
@@ -156,7 +130,8 @@ def nli_size_figure(path: str | Path, *, metric: str = "macro_f1") -> tuple[Path
 def scaling_figure(path: str | Path, records: Sequence[Record] = (), *, metric: str = "macro_f1") -> tuple[Path, ...]:
     """Draw the score against the number of parameters (Figure 2b), published models and measured ones.
 
-    The line of a family is the least-squares line of its published models over the logarithm of their size.
+    The line of a family is the least-squares line of its published models over the logarithm of their size, the band
+    the 95 % interval of that mean (of three models or more).
 
     Args:
         path: as in `similarity_figure`.
@@ -185,18 +160,22 @@ def scaling_figure(path: str | Path, records: Sequence[Record] = (), *, metric: 
     with drawing("the scaling figure") as new_figure:
         figure = new_figure(6.8, 4.4)
         axes = figure.add_subplot()
-        _log_axis(axes, [point.x for point in points])
+        log_axis(axes, [point.x for point in points])
         for family in FAMILIES_OF_MODELS:
             own = [point for point in points if point.family == family and not point.measured]
             # A line through sizes that hardly differ would say nothing.
             if own and max(point.x for point in own) > 2 * min(point.x for point in own):
                 logs = [math.log10(point.x) for point in own]
-                slope, base = np.polyfit(logs, [point.y for point in own], 1)
-                ends = np.array([min(logs), max(logs)])
-                axes.plot(10**ends, base + slope * ends, color=COLOURS[family], linewidth=0.9, alpha=0.6, zorder=1)
-        _scatter(axes, points)
-        axes.set_xlabel("parameters")
-        _finish(figure, axes, metric, sets, points)
+                along = np.linspace(min(logs), max(logs), 60)
+                line = regression(logs, [point.y for point in own], along)
+                axes.plot(10**along, line.at, color=COLOURS[family], linewidth=0.9, alpha=0.6, zorder=1)
+                if line.half_width is not None:
+                    low, high = line.at - line.half_width, line.at + line.half_width
+                    axes.fill_between(10**along, low, high, color=COLOURS[family], alpha=0.08, linewidth=0, zorder=0)
+        scatter(axes, points)
+        axes.set_ylim(0, 1)  # a band of few models would press the rest together
+        axes.set_xlabel("parameters (bands: 95 % intervals of the published families)")
+        finish(figure, axes, metric, sets, points)
         return write_figure(figure, files)
 
 
@@ -231,17 +210,17 @@ def speed_figure(path: str | Path, records: Sequence[Record], *, metric: str = "
     with drawing("the speed figure") as new_figure:
         figure = new_figure(6.8, 4.4)
         axes = figure.add_subplot()
-        _log_axis(axes, [point.x for point in points])
+        log_axis(axes, [point.x for point in points])
         axes.axvline(statistics.median(point.x for point in points), color="#888888", linewidth=0.7, linestyle="--")
         axes.axhline(statistics.median(point.y for point in points), color="#888888", linewidth=0.7, linestyle="--")
-        _scatter(axes, points)
+        scatter(axes, points)
         for family in FAMILIES_OF_MODELS:
             own = [point for point in points if point.family == family]
             if len(own) > 1:
                 x, y = (statistics.median(values) for values in ([p.x for p in own], [p.y for p in own]))
                 axes.scatter(x, y, marker="+", s=160, color=COLOURS[family], linewidths=1.6, zorder=2)
-        axes.set_xlabel(f"texts per second, {_machines(records)}")
-        _finish(figure, axes, metric, sets, points)
+        axes.set_xlabel(f"texts per second, {machines(records)}")
+        finish(figure, axes, metric, sets, points)
         return write_figure(figure, files)
 
 
@@ -287,9 +266,9 @@ def nli_figure(path: str | Path, records: Sequence[Record] = (), *, metric: str 
         figure = new_figure(6.8, 4.4)
         axes = figure.add_subplot()
         axes.set_xlim(0.45, 1.0)
-        _scatter(axes, points)
+        scatter(axes, points)
         axes.set_xlabel(f"AUROC on NLI pairs, mean over {len(sources)} of {len(NLI_SETS)} sources")
-        _finish(figure, axes, metric, sets, points, words)
+        finish(figure, axes, metric, sets, points, words)
         return write_figure(figure, files)
 
 
@@ -343,101 +322,3 @@ def _rows(records: Sequence[Record], metric: str) -> tuple[list[str], list[Row]]
         names = ", ".join(row.model for row in measured)
         raise InputError(f"the models of the store share no data set ({names}); run them on the same ones.")
     return sets, [*measured, *published_rows(published_models(), metric)]
-
-
-def _scatter(axes: "Axes", points: Sequence[Point]) -> None:
-    for point in sorted(points, key=lambda point: point.measured):
-        colour = COLOURS.get(point.family, "#555555")
-        sign = SIGNS.get(point.family, "o")
-        inside = colour if point.measured else "white"
-        size = 70 if point.measured else 30
-        axes.scatter(
-            point.x, point.y, s=size, marker=sign, facecolors=inside, edgecolors=colour, zorder=2 + point.measured
-        )
-        if point.measured:
-            right = _is_right(axes, point)
-            axes.annotate(
-                _short(point.name.partition(":")[2] or point.name),
-                (point.x, point.y),
-                xytext=(-6 if right else 6, 5),
-                textcoords="offset points",
-                ha="right" if right else "left",
-                fontsize=7,
-                zorder=4,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
-            )
-
-
-def _is_right(axes: "Axes", point: Point) -> bool:
-    """True where a name to the right of the point would leave the picture."""
-    low, high = axes.get_xlim()
-    if axes.get_xscale() == "log":
-        return math.log(point.x / low) > 0.6 * math.log(high / low)
-    return point.x - low > 0.6 * (high - low)
-
-
-def _log_axis(axes: "Axes", values: Sequence[float]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axes.set_xscale("log")
-    # Of one model alone there is no range; its point should lie in the middle.
-    axes.set_xlim(min(values) / 2, max(values) * 2)
-    wide = max(values) > 100 * min(values)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _count(value)))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _count(value: float) -> str:
-    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
-
-
-def _finish(
-    figure: "Figure",
-    axes: "Axes",
-    metric: str,
-    sets: Sequence[str],
-    points: Sequence[Point],
-    words: Mapping[str, str] | None = None,
-) -> None:
-    from matplotlib.lines import Line2D
-
-    def entry(colour: str, sign: str, inside: str) -> Line2D:
-        return Line2D([], [], linestyle="none", marker=sign, color=colour, markerfacecolor=inside, markersize=6)
-
-    axes.set_ylabel(f"{_words(metric)}, mean over {len(sets)} of {len(BTZSC)} data sets")
-    axes.grid(color="#e4e4e4", linewidth=0.6)
-    axes.set_axisbelow(True)
-    entries = []
-    for family, name in FAMILIES_OF_MODELS.items():
-        if any(point.family == family for point in points):
-            more = f"\n{words[family]}" if words and family in words else ""
-            entries.append((entry(COLOURS[family], SIGNS[family], COLOURS[family]), name + more))
-    if len({point.measured for point in points}) == 2:
-        entries.append((entry("#555555", "o", "white"), "published"))
-        entries.append((entry("#555555", "o", "#555555"), "measured"))
-    if entries:
-        handles, names = zip(*entries, strict=True)
-        figure.legend(handles, names, loc="outside right center")
-
-
-def _machines(records: Sequence[Record]) -> str:
-    hardware = {
-        record["provenance"]["hardware"].get("accelerator") or record["provenance"]["hardware"].get("processor")
-        for record in records
-        if record.get("benchmark") == "btzsc" and "hardware" in record.get("provenance", {})
-    }
-    if len(hardware) == 1:
-        return f"on {_short(str(hardware.pop()), 48)}"
-    return "on different machines: not to be compared" if hardware else "measured here"
-
-
-def _words(metric: str) -> str:
-    return {"macro_f1": "macro-F1"}.get(metric, metric.replace("_", " "))
-
-
-def _short(name: str, most: int = 36) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

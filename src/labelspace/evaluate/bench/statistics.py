@@ -26,6 +26,16 @@ class RankCorrelation(NamedTuple):
     """Chance of a tau at least so far from 0 where the two have nothing to do with one another."""
 
 
+class Regression(NamedTuple):
+    """A line, and how well its place is known."""
+
+    at: NDArray[np.float64]
+    """[place] its height."""
+
+    half_width: NDArray[np.float64] | None
+    """[place] half of the 95 % interval of the mean; None where two points alone make the line."""
+
+
 def bootstrap_interval(
     targets: ArrayLike,
     predicted: ArrayLike,
@@ -152,6 +162,47 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> RankCorrelation:
         )
     found: Any = kendalltau(first, second)
     return RankCorrelation(float(found.statistic), float(found.pvalue))
+
+
+def regression(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> Regression:
+    """Fit the least-squares line of y over x, with the interval of its mean (Student's t, n - 2 degrees of freedom).
+
+    Args:
+        x: [point] across; at least two different values.
+        y: [point] up.
+        at: [place] where the line is wanted.
+
+    Returns:
+        The line at the places, and half the width of its 95 % interval; no width for fewer than three points, which
+        leave no residual to estimate it from.
+
+    Raises:
+        ShapeError: not one y per x.
+        InputError: a value that is not finite, or all x are the same.
+
+    Example:
+        >>> line = regression([0, 1, 2], [0.0, 1.0, 2.0], [3])
+        >>> line.at.round(6).tolist(), line.half_width.round(6).tolist()
+        ([3.0], [0.0])
+
+    Reference:
+        BTZSC, Figure 2b.
+    """
+    from scipy.stats import t as student
+
+    first, second = _same_length(x, y, "x", "y")
+    places = np.asarray(at, dtype=np.float64)
+    if len(np.unique(first)) < 2:
+        raise InputError(f"a line needs points at two different places. Got {len(first)} points at one; add another.")
+    middle, spread = first.mean(), ((first - first.mean()) ** 2).sum()
+    slope = ((first - middle) * (second - second.mean())).sum() / spread
+    line = second.mean() + slope * (places - middle)
+    if len(first) < 3:
+        return Regression(line, None)
+    residuals = second - second.mean() - slope * (first - middle)
+    variance = (residuals**2).sum() / (len(first) - 2)
+    error = np.sqrt(variance * (1 / len(first) + (places - middle) ** 2 / spread))
+    return Regression(line, float(student.ppf(0.975, len(first) - 2)) * error)
 
 
 def auroc(scores: ArrayLike, is_entailment: ArrayLike) -> float:
