@@ -95,8 +95,11 @@ def test_using_the_library_leaves_environment_and_logging_alone():
     assert set(seen["changed"]) <= {"filters"}, "numpy and torch set filters of their own, and nothing else changes"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"], ["predict", "--help"]])
-def test_help_loads_no_torch(arguments):
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["fit", "--help"], ["predict", "--help"], ["bench", "tasks", "--data", "."]],
+)
+def test_help_and_lists_load_no_torch(arguments):
     done = in_a_fresh_process(HELP, *arguments)
     assert done.returncode == 0, done.stderr
     words = done.stdout.split()

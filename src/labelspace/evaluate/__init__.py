@@ -1,9 +1,24 @@
-"""Evaluation: metrics, where numbers come from, figures."""
+"""Evaluation: metrics, where numbers come from, figures.
 
-from labelspace.evaluate.evaluation import Baseline, Evaluation, evaluate, evaluate_table
-from labelspace.evaluate.figures import confusion_figure, map_figure
-from labelspace.evaluate.metrics import LabelMetrics, Metrics
+What is heavy loads on first use: the benchmark's lists and tables need neither torch nor a model.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# At once: a module that is called as the function in it would take its place.
 from labelspace.evaluate.provenance import provenance, write_result
+
+_HOMES = {
+    "Baseline": "evaluation",
+    "Evaluation": "evaluation",
+    "LabelMetrics": "metrics",
+    "Metrics": "metrics",
+    "confusion_figure": "figures",
+    "evaluate": "evaluation",
+    "evaluate_table": "evaluation",
+    "map_figure": "figures",
+}
 
 __all__ = [
     "Baseline",
@@ -17,3 +32,16 @@ __all__ = [
     "provenance",
     "write_result",
 ]
+
+if TYPE_CHECKING:
+    from labelspace.evaluate.evaluation import Baseline, Evaluation, evaluate, evaluate_table
+    from labelspace.evaluate.figures import confusion_figure, map_figure
+    from labelspace.evaluate.metrics import LabelMetrics, Metrics
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'labelspace.evaluate' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"labelspace.evaluate.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

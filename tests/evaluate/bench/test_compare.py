@@ -8,8 +8,9 @@ import pytest
 
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.bench.cards import BTZSC, METRICS, MTEB
-from labelspace.evaluate.bench.compare import place
+from labelspace.evaluate.bench.compare import benchmark_agreement, place
 from labelspace.evaluate.bench.published import published_models, published_scores, published_summary
+from labelspace.evaluate.bench.statistics import kendall_tau
 
 
 def measured(**scores: float) -> dict[str, dict[str, float]]:
@@ -113,3 +114,27 @@ def test_a_score_that_is_none_is_refused(value):
 def test_another_metric_is_refused():
     with pytest.raises(ConfigError, match="metric must be one of"):
         place(measured(agnews=0.7), metric="auroc")
+
+
+# ---- do two lists of data sets order the models alike?
+
+
+def test_the_agreement_of_btzsc_and_mteb_is_what_the_paper_says():
+    found = benchmark_agreement()
+    said = {"all": (0.69, 1.3e-9), "nli": (0.64, 0.0057), "reranker": (1.0, 0.0028), "llm": (0.62, 0.069)}
+    said["embedding"] = (0.31, 0.22)
+    for group, (tau, p) in said.items():
+        assert found[group][0].tau == pytest.approx(tau, abs=0.005)
+        assert found[group][0].p == pytest.approx(p, rel=0.05)
+    assert found["all"][1] == sum(models for group, (_, models) in found.items() if group != "all") == 38
+
+
+def test_a_rank_on_some_sets_says_how_far_it_carries():
+    scores = published_scores("macro_f1")
+    few = place({name: {"macro_f1": 0.5} for name in ("imdb", "agnews")})
+    whole = [statistics.fmean(row[name] for name in BTZSC) for row in scores.values()]
+    part = [(row["imdb"] + row["agnews"]) / 2 for row in scores.values()]
+    assert few.agreement == kendall_tau(part, whole)
+    assert f"on these 2 BTZSC sets against their order on all 22: Kendall's tau {few.agreement.tau:.2f}." in str(few)
+    assert place({name: {"macro_f1": 0.5} for name in BTZSC}).agreement is None
+    assert place({"mteb/imdb": {"macro_f1": 0.5}}).agreement is None

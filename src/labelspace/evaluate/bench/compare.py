@@ -6,14 +6,15 @@ scores with the published ones *on the same data sets*, and says how many those 
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
 from labelspace.checks import check_choice
 from labelspace.errors import InputError
 from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, METRICS, MTEB
-from labelspace.evaluate.bench.published import published_scores
+from labelspace.evaluate.bench.published import MODEL_FAMILIES, published_models, published_scores
+from labelspace.evaluate.bench.statistics import RankCorrelation, kendall_tau
 
 OVERALL, MTEB_MEAN = "BTZSC", "MTEB"
 
@@ -74,6 +75,9 @@ class Placement:
     not_compared: tuple[str, ...]
     """Measured data sets for which the paper has no figures, such as files of one's own."""
 
+    agreement: RankCorrelation | None
+    """How far the published models' order on the measured BTZSC sets is their order on all; None for all, or none."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""
         return asdict(self)
@@ -84,6 +88,11 @@ class Placement:
         rows = [_cells(each, f"{each.what} (mean of {each.sets} of {each.of})") for each in means]
         table = _table(self.metric, [_cells(each, each.what) for each in self.data_sets], rows)
         notes = ["Published means are taken over the same data sets as the measured one."]
+        if self.agreement is not None and self.overall is not None:
+            notes.append(
+                f"The published models' order on these {self.overall.sets} BTZSC sets against their order on all "
+                f"{self.overall.of}: Kendall's tau {self.agreement.tau:.2f}."
+            )
         if self.not_compared:
             notes.append(f"Not in the paper: {', '.join(self.not_compared)}.")
         return "\n".join([*table, *notes])
@@ -138,7 +147,50 @@ def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f
         overall=standing(OVERALL, list(BTZSC)),
         mteb=standing(MTEB_MEAN, list(MTEB)),
         not_compared=tuple(name for name in measured if name not in scores),
+        agreement=_subset_agreement([name for name in BTZSC if name in scores], published),
     )
+
+
+def benchmark_agreement(metric: str = "macro_f1") -> dict[str, tuple[RankCorrelation, int]]:
+    """Say how far BTZSC and MTEB put the published models in the same order (Kendall's tau of the means).
+
+    Args:
+        metric: one of `cards.METRICS`.
+
+    Returns:
+        `"all"` and each family with three models or more -> the correlation, and the number of models.
+
+    Raises:
+        ConfigError: another metric.
+
+    Example:
+        >>> found, models = benchmark_agreement()["all"]
+        >>> round(found.tau, 2), models
+        (0.69, 38)
+
+    Reference:
+        BTZSC, appendix E.
+    """
+    check_choice("metric", metric, METRICS)
+    scores, models = published_scores(metric), published_models()
+    groups = {"all": list(scores)}
+    groups |= {family: [name for name in scores if models[name].family == family] for family in MODEL_FAMILIES}
+    return {
+        group: (kendall_tau(_means_over(BTZSC, names, scores), _means_over(MTEB, names, scores)), len(names))
+        for group, names in groups.items()
+        if len(names) > 2
+    }
+
+
+def _subset_agreement(sets: Sequence[str], published: Mapping[str, Mapping[str, float]]) -> RankCorrelation | None:
+    if not sets or len(sets) == len(BTZSC):
+        return None
+    return kendall_tau(_means_over(sets, published, published), _means_over(BTZSC, published, published))
+
+
+def _means_over(sets: Iterable[str], models: Iterable[str], scores: Mapping[str, Mapping[str, float]]) -> list[float]:
+    sets = list(sets)
+    return [statistics.fmean(scores[model][name] for name in sets) for model in models]
 
 
 def _standing(
