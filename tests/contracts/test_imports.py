@@ -23,10 +23,13 @@ HEAVY = [
 WATCH = """
 import json, logging, os, sys, warnings
 
+# sklearn and torch set these for themselves.
+THEIRS = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "TORCHINDUCTOR_CACHE_DIR"}
+
 def state():
     root = logging.getLogger()
     return {
-        "environment": dict(os.environ),
+        "environment": {name: value for name, value in os.environ.items() if name not in THEIRS},
         "filters": [str(entry) for entry in warnings.filters],
         "logging": [root.level, len(root.handlers), logging.raiseExceptions, logging.root.manager.disable],
         "hooks": [str(sys.excepthook), str(sys.displayhook)],
