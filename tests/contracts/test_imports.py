@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,8 @@ after = state()
 changed = [key for key in before if before[key] != after[key]]
 print(json.dumps({"modules": sorted(sys.modules), "changed": changed}))
 """
+
+STORE = Path(__file__).parents[2] / "benchmarks" / "results" / "btzsc_paper_rows.jsonl"
 
 HELP = """
 import sys
@@ -100,7 +103,14 @@ def test_using_the_library_leaves_environment_and_logging_alone():
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["fit", "--help"], ["predict", "--help"], ["bench", "tasks", "--data", "."]],
+    [
+        ["--help"],
+        ["--version"],
+        ["fit", "--help"],
+        ["predict", "--help"],
+        ["bench", "tasks", "--data", "."],
+        ["bench", "table", "--store", str(STORE)],
+    ],
 )
 def test_help_and_lists_load_no_torch(arguments):
     done = in_a_fresh_process(HELP, *arguments)

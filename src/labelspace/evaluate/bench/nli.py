@@ -11,17 +11,19 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.checks import check_number
 from labelspace.corpus import DocumentTable, open_table
-from labelspace.encoders import Encoder
 from labelspace.errors import InputError, ShapeError
 from labelspace.evaluate.bench.statistics import auroc
 from labelspace.seeds import child_seed
+
+if TYPE_CHECKING:
+    from labelspace.encoders import Encoder
 
 ENTAILMENT = 0
 """The label of an entailed pair; 1 is neutral, 2 contradiction."""
@@ -148,7 +150,7 @@ def nli_auroc(scorer_pairs: PairScorer, sets: Mapping[str, NLIPairs]) -> dict[st
     return {**found, MEAN: statistics.fmean(meant or found.values())}
 
 
-def encoder_pair_scores(encoder: Encoder) -> PairScorer:
+def encoder_pair_scores(encoder: "Encoder") -> PairScorer:
     """Return a pair scorer: the cosine of premise and hypothesis.
 
     The premise is encoded as texts are, the hypothesis as labels are, prompts included: as in classification.
@@ -157,6 +159,7 @@ def encoder_pair_scores(encoder: Encoder) -> PairScorer:
         encoder: any encoder.
 
     Example:
+        >>> from labelspace import Encoder
         >>> score = encoder_pair_scores(Encoder("tests/data/tiny-bert", dtype="float32"))
         >>> score(["the team won", "the team won"], ["the team won", "prices rose"]).round(3)[0] > 0.9
         np.True_
