@@ -125,9 +125,23 @@ def test_nli_auroc_is_a_column_where_it_was_measured():
     nli = record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source={"mnli_matched_dev": 0.8, "x": 0.6})
     (table,) = bench_tables([record(), nli])
     assert "NLI AUROC" in table.to_text()
-    assert "0.700" in table.to_text()
     assert table.rows[0].nli == {"mnli_m": 0.8, "x": 0.6}
+    assert table.nli_sources == ("mnli_m",)
+    assert "0.800" in line_of(table.to_text(), "embedding:a")
     assert "NLI AUROC" not in bench_tables([record()], beside="all")[0].to_text()
+
+
+def test_mean_auroc_is_over_the_sources_that_all_rows_have():
+    sources = {"mnli_matched_dev": 0.8, "anli_r1_dev": 0.6, "mine": 0.1}
+    nli = record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source=sources)
+    (table,) = bench_tables([record(), nli], beside=["bart-large-mnli"])
+    own = published_scores("auroc")["bart-large-mnli"]
+    assert table.nli_sources == ("anli_r1", "mnli_m")
+    assert table.rows[1].nli_auroc(table.nli_sources) == pytest.approx((own["anli_r1"] + own["mnli_m"]) / 2)
+    assert table.to_dict()["rows"][0]["nli_auroc"] == pytest.approx(0.7)
+    only_mine = record(task="nli", benchmark="nli", metrics={"auroc": 0.1}, by_source={"mine": 0.1})
+    (table,) = bench_tables([record(), only_mine])
+    assert table.nli_sources == ("mine",)
 
 
 @pytest.mark.parametrize("by", ["family", "set"])

@@ -15,7 +15,7 @@ from labelspace.evaluate.bench.ability import NLI_TASK
 from labelspace.evaluate.bench.cards import BTZSC, FAMILIES
 from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
 from labelspace.evaluate.bench.published import NLI_SETS, published_models, published_scores
-from labelspace.evaluate.bench.rows import Record, Row, measured_rows, published_rows
+from labelspace.evaluate.bench.rows import Record, Row, measured_rows, published_rows, shared_nli_sources
 from labelspace.evaluate.bench.scatter import COLOURS, Point, finish, log_axis, machines, scatter, words_of
 from labelspace.evaluate.bench.similarity import Similarities
 from labelspace.evaluate.bench.statistics import kendall_tau, regression
@@ -250,7 +250,7 @@ def nli_figure(path: str | Path, records: Sequence[Record] = (), *, metric: str 
     files = files_of(path)
     sets, rows = _rows(records, metric)
     able = [row for row in rows if row.nli]
-    sources = [name for name in NLI_SETS if all(name in row.nli for row in able)]
+    sources = [name for name in shared_nli_sources(able) if name in NLI_SETS]
     points = [
         Point(row.model, row.family, statistics.fmean(row.nli[name] for name in sources), score, not row.published)
         for row in able

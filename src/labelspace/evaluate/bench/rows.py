@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 from labelspace.evaluate.bench.nli import PUBLISHED_COLUMNS
-from labelspace.evaluate.bench.published import published_models, published_scores
+from labelspace.evaluate.bench.published import NLI_SETS, published_models, published_scores
 
 Record = Mapping[str, Any]
 
@@ -56,10 +56,10 @@ class Row:
     nli: Mapping[str, float]
     """AUROC on NLI pairs of each source, as the paper calls them; empty where it was not asked for."""
 
-    @property
-    def nli_auroc(self) -> float | None:
-        """The mean of these."""
-        return statistics.fmean(self.nli.values()) if self.nli else None
+    def nli_auroc(self, sources: Iterable[str]) -> float | None:
+        """Mean AUROC over sources; None where it was not asked for."""
+        values = [self.nli[name] for name in sources if name in self.nli]
+        return statistics.fmean(values) if values else None
 
     def mean(self, sets: Iterable[str]) -> float | None:
         """Mean over those of the data sets that it has; None where it has none."""
@@ -116,6 +116,18 @@ def measured_rows(records: Sequence[Record], metric: str = "macro_f1", nli: Sequ
             )
         )
     return rows
+
+
+def shared_nli_sources(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return the NLI sources that every row has whose AUROC is known, those of the paper where there are any.
+
+    Example:
+        >>> shared_nli_sources(published_rows(["all-MiniLM-L6-v2"]))[:2]
+        ('anli_r1', 'anli_r2')
+    """
+    able = [set(row.nli) for row in rows if row.nli]
+    shared = set.intersection(*able) if able else set()
+    return tuple(name for name in NLI_SETS if name in shared) or tuple(sorted(shared))
 
 
 def published_rows(names: Iterable[str], metric: str = "macro_f1") -> list[Row]:

@@ -3,6 +3,7 @@
 mean      over data sets, each counting the same; where there are several seeds, over them first
 (std)     over data sets, with n - 1 in the denominator, as Table 2 has it
 sets      only data sets that every measured row has are in the means, published rows too, so that rows compare
+NLI AUROC mean over the sources that every row has whose AUROC is known
 texts/s   all texts of these data sets over all seconds of scoring
 """
 
@@ -16,7 +17,14 @@ from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.bench.ability import NLI_TASK
 from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, METRICS, MTEB
 from labelspace.evaluate.bench.published import published_models
-from labelspace.evaluate.bench.rows import Cell, Record, Row, measured_rows, published_rows
+from labelspace.evaluate.bench.rows import (
+    Cell,
+    Record,
+    Row,
+    measured_rows,
+    published_rows,
+    shared_nli_sources,
+)
 
 BENCHMARKS = ("btzsc", "mteb", "own")
 SIZES = {"btzsc": len(BTZSC), "mteb": len(MTEB)}
@@ -51,6 +59,11 @@ class BenchTable:
     notes: tuple[str, ...]
     """What a reader should know."""
 
+    @property
+    def nli_sources(self) -> tuple[str, ...]:
+        """The sources that every mean AUROC is over."""
+        return shared_nli_sources(self.rows)
+
     def by_family(self) -> list[list[str]]:
         """Return the table of means as rows of words, the first one the head."""
         kinds = [kind for kind in FAMILIES if any(self.families[name] == kind for name in self.sets)]
@@ -72,7 +85,7 @@ class BenchTable:
                 values = [row.accuracy[name] for name in self.sets if name in row.accuracy]
                 line.append(_mean_and_deviation(*_moments(values)))
             if nli:
-                line.append(_number(row.nli_auroc, "{:.3f}"))
+                line.append(_number(row.nli_auroc(self.nli_sources), "{:.3f}"))
             line += [_millions(row.parameters), _number(row.texts_per_second, "{:,.0f}")]
             table.append(line)
         return table
@@ -113,6 +126,7 @@ class BenchTable:
             "metric": self.metric,
             "sets": list(self.sets),
             "sets_in_benchmark": SIZES.get(self.benchmark),
+            "nli_sources": list(self.nli_sources),
             "rows": [
                 {
                     "model": row.model,
@@ -123,7 +137,7 @@ class BenchTable:
                     "deviation": row.deviation(self.sets),
                     "seed_spread": row.seed_spread(self.sets),
                     "texts_per_second": row.texts_per_second,
-                    "nli_auroc": row.nli_auroc,
+                    "nli_auroc": row.nli_auroc(self.nli_sources),
                     "by_set": {name: vars(cell) for name, cell in row.cells.items()},
                 }
                 for row in self.rows

@@ -1,0 +1,133 @@
+"""The tables of docs/btzsc.md that come from one store, benchmarks/results/btzsc.jsonl; see tables.py."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from labelspace.evaluate.bench import ResultStore, bench_tables
+from labelspace.evaluate.bench.ability import NLI_TASK
+from labelspace.evaluate.bench.cards import FAMILIES, MTEB
+from labelspace.evaluate.bench.compare import benchmark_agreement, place
+from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
+from labelspace.evaluate.bench.published import NLI_SETS, published_scores
+from labelspace.evaluate.bench.tables import BenchTable
+
+STORE = Path(__file__).resolve().parent / "results" / "btzsc.jsonl"
+# The smallest published model of each family, and the best one.
+BESIDE = (
+    "bert-large-uncased",
+    "bert-base-uncased-nli",
+    "nli-roberta-base",
+    "deberta-v3-large-nli-triplet",
+    "ms-marco-MiniLM-L6-v2",
+    "Qwen3-Reranker-8B",
+    "all-MiniLM-L6-v2",
+    "gte-large-en-v1.5",
+    "gemma-3-270m-it",
+    "Mistral-Nemo-Instruct-2407",
+)
+NOT_YET = "(not measured yet)"
+Record = dict[str, Any]
+
+
+def records() -> list[Record]:
+    """What has been measured."""
+    return ResultStore(STORE).records() if STORE.is_file() else []
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a table; numbers to the right."""
+    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def table_of(benchmark: str, beside: Sequence[str]) -> BenchTable | None:
+    """The table of one benchmark, if anything of it has been measured."""
+    found = records()
+    tables = bench_tables(found, beside=beside) if found else []
+    return next((each for each in tables if each.benchmark == benchmark), None)
+
+
+def means(benchmark: str) -> str:
+    """Means of each family of data sets, published models below."""
+    table = table_of(benchmark, BESIDE)
+    if table is None:
+        return NOT_YET
+    head, *rows = table.by_family()
+    dropped = head.index("sets")
+    left, *cells = ([cell for at, cell in enumerate(row) if at != dropped] for row in (head, *rows))
+    return markdown(left, cells) + f"\n\nMeans over {len(table.sets)} data sets: {', '.join(table.sets)}."
+
+
+def by_set(benchmark: str) -> str:
+    """Each data set with its interval, measured models only."""
+    table = table_of(benchmark, ())
+    if table is None:
+        return NOT_YET
+    head, *rows = table.by_set()
+    return markdown(head, rows)
+
+
+def places() -> str:
+    """Rank among the published models over the same data sets."""
+    rows = []
+    for model, own in by_model().items():
+        found = place({record["task"]: record["metrics"] for record in own})
+        of_family = {each.what: f"{each.rank}" for each in found.families}
+        if found.overall is None:
+            continue
+        mteb = f"{found.mteb.rank}" if found.mteb else "-"
+        line = [model, *(of_family.get(name, "-") for name in FAMILIES), f"**{found.overall.rank}**", mteb]
+        line += [f"{found.overall.score:.3f}", f"{found.overall.median:.3f}", str(found.overall.sets)]
+        rows.append(line)
+    if not rows:
+        return NOT_YET
+    return markdown(["rank of 39", *FAMILIES, "BTZSC", "MTEB", "macro-F1", "median published", "BTZSC sets"], rows)
+
+
+def by_model() -> dict[str, list[Record]]:
+    """Records on data sets of the paper, by model."""
+    found: dict[str, list[Record]] = {}
+    for record in records():
+        if record["task"] != NLI_TASK:
+            found.setdefault(record["model"], []).append(record)
+    return found
+
+
+def nli() -> str:
+    """AUROC on NLI pairs, source by source, beside published models."""
+    own = [record for record in records() if record["task"] == NLI_TASK]
+    if not own:
+        return NOT_YET
+    table = table_of("btzsc", BESIDE)
+    rows = [
+        [
+            row.model + " (published)" * row.published,
+            *(f"{row.nli[name]:.3f}" if name in row.nli else "-" for name in NLI_SETS),
+        ]
+        for row in (table.rows if table else ())
+        if row.nli
+    ]
+    return markdown(["AUROC", *NLI_SETS], rows)
+
+
+def agreement() -> str:
+    """Kendall's tau between the two benchmarks, over the published models."""
+    rows = [
+        [FAMILIES_OF_MODELS.get(group, "all"), str(models), f"{found.tau:.2f}", f"{found.p:.2g}"]
+        for group, (found, models) in benchmark_agreement().items()
+    ]
+    return markdown(["published models", "how many", "Kendall's tau", "p"], rows)
+
+
+def mteb_beside() -> str:
+    """The MTEB sets, published MiniLM in brackets where it is among the measured ones."""
+    table = table_of("mteb", ())
+    if table is None:
+        return NOT_YET
+    published = published_scores("macro_f1")["all-MiniLM-L6-v2"]
+    head, *rows = table.by_set()
+    theirs = [f"{published[row[0]]:.3f}" if row[0] in MTEB else "-" for row in rows]
+    return markdown(
+        [*head, "all-MiniLM-L6-v2 (published)"], [[*row, each] for row, each in zip(rows, theirs, strict=True)]
+    )
