@@ -6,10 +6,10 @@ from typing import Any
 
 from labelspace.evaluate.bench import ResultStore, bench_tables
 from labelspace.evaluate.bench.ability import NLI_TASK
-from labelspace.evaluate.bench.cards import FAMILIES, MTEB
+from labelspace.evaluate.bench.cards import FAMILIES
 from labelspace.evaluate.bench.compare import benchmark_agreement, place
 from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
-from labelspace.evaluate.bench.published import NLI_SETS, published_scores
+from labelspace.evaluate.bench.published import NLI_SETS
 from labelspace.evaluate.bench.tables import BenchTable
 
 STORE = Path(__file__).resolve().parent / "results" / "btzsc.jsonl"
@@ -118,16 +118,3 @@ def agreement() -> str:
         for group, (found, models) in benchmark_agreement().items()
     ]
     return markdown(["published models", "how many", "Kendall's tau", "p"], rows)
-
-
-def mteb_beside() -> str:
-    """The MTEB sets, published MiniLM in brackets where it is among the measured ones."""
-    table = table_of("mteb", ())
-    if table is None:
-        return NOT_YET
-    published = published_scores("macro_f1")["all-MiniLM-L6-v2"]
-    head, *rows = table.by_set()
-    theirs = [f"{published[row[0]]:.3f}" if row[0] in MTEB else "-" for row in rows]
-    return markdown(
-        [*head, "all-MiniLM-L6-v2 (published)"], [[*row, each] for row, each in zip(rows, theirs, strict=True)]
-    )

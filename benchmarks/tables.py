@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import btzsc_tables
+
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.evaluate.bench.published import published_scores
 
@@ -223,6 +225,16 @@ def paper_rows() -> str:
     return table(["data set", "rows", "published macro-F1", "here", "difference"], rows)
 
 
+def prefix() -> str:
+    """What the shared prefix of a generative reranker is worth."""
+    rows = []
+    for row in read("speed_prefix.json"):
+        ratios = ", ".join(f"{pair['ratio']:.1f}" for pair in row["pairs"])
+        differs = f"{row['largest_difference_float32']:.0e}"
+        rows.append([row["model"], str(row["labels"]), f"{row['ratio']:.1f}", ratios, differs])
+    return table(["model", "labels", "times as fast", "each pair of runs", "largest difference, float32"], rows)
+
+
 def harness() -> str:
     """Agreement with the authors' harness, and speed against it."""
     agreed, timed = (read(f"harness_{what}.json") for what in ("agree", "speed"))
@@ -251,6 +263,14 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "speed": speed,
     "paper-rows": paper_rows,
     "harness": harness,
+    "prefix": prefix,
+    "btzsc-means": lambda: btzsc_tables.means("btzsc"),
+    "btzsc-sets": lambda: btzsc_tables.by_set("btzsc"),
+    "mteb-means": lambda: btzsc_tables.means("mteb"),
+    "mteb-sets": lambda: btzsc_tables.by_set("mteb"),
+    "btzsc-places": btzsc_tables.places,
+    "btzsc-nli": btzsc_tables.nli,
+    "btzsc-agreement": btzsc_tables.agreement,
 }
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in ("benchmarks.md", "btzsc.md", "method.md")))
 
