@@ -111,6 +111,16 @@ class CausalModel:
         model, tokenizer = _open(folder, choose_dtype(dtype, chosen_device), options)
         return cls(model.to(chosen_device), tokenizer, name=str(name_or_folder), max_tokens=max_tokens)
 
+    def describe(self) -> dict[str, Any]:
+        """Name, size and precision, for a log or a result file."""
+        return {
+            "name": self.name,
+            "parameters": self.parameters,
+            "dtype": str(self.dtype).removeprefix("torch."),
+            "device": str(self.device),
+            "max_tokens": self.max_tokens,
+        }
+
     # ---- strings to token ids
 
     @property

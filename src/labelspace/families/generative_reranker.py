@@ -212,16 +212,7 @@ class GenerativeReranker:
 
     def describe(self) -> dict[str, Any]:
         """Name, family, size, precision and prompt, for a log or a result file."""
-        return {
-            "name": self.name,
-            "family": self.family,
-            "parameters": self.parameters,
-            "dtype": str(self.model.dtype).removeprefix("torch."),
-            "device": str(self.model.device),
-            "max_tokens": self.model.max_tokens,
-            "prompt": self.style,
-            "instruction": self.instruction,
-        }
+        return {**self.model.describe(), "family": self.family, "prompt": self.style, "instruction": self.instruction}
 
     def __repr__(self) -> str:
         return f"GenerativeReranker({self.name!r}, parameters={self.parameters})"

@@ -266,12 +266,8 @@ class LLMScorer:
     def describe(self) -> dict[str, Any]:
         """Name, family, size, precision and prompt, for a log or a result file."""
         return {
-            "name": self.name,
+            **self.model.describe(),
             "family": self.family,
-            "parameters": self.parameters,
-            "dtype": str(self.model.dtype).removeprefix("torch."),
-            "device": str(self.model.device),
-            "max_tokens": self.model.max_tokens,
             "chat_template": self.model.has_chat_template,
             "symbols": len(self.symbols),
         }
