@@ -65,9 +65,8 @@ def load_task(name: str, data: Path, verbalizers: str, *, test_rows: int | None 
             ],
             name=space.name,
         )
-    names = _class_names(data / source.folder)
-    train, _ = _rows(data / source.folder / "train.parquet", names, space)
-    texts, truth = _rows(data / source.folder / "test.parquet", names, space)
+    train, _ = load_rows(data / source.folder, "train", space)
+    texts, truth = load_rows(data / source.folder, "test", space)
     if test_rows is not None and test_rows < len(texts):
         drawn = sorted(random.Random(0).sample(range(len(texts)), test_rows))
         texts, truth = [texts[row] for row in drawn], [truth[row] for row in drawn]
@@ -80,8 +79,10 @@ def _class_names(folder: Path) -> list[str]:
     return json.loads((folder / "meta.json").read_text())["label_names"]
 
 
-def _rows(path: Path, names: list[str], space: LabelSpace) -> tuple[list[str], list[str]]:
-    table = pq.read_table(path, columns=["text", "label"])
+def load_rows(folder: Path, split: str, space: LabelSpace) -> tuple[list[str], list[str]]:
+    """Read texts and label names of a split; rows of other classes are left out."""
+    names = _class_names(folder)
+    table = pq.read_table(folder / f"{split}.parquet", columns=["text", "label"])
     rows = zip(table["text"].to_pylist(), table["label"].to_pylist(), strict=True)
     kept = [(text, names[label]) for text, label in rows if names[label] in space]
     return [text for text, _ in kept], [label for _, label in kept]

@@ -1,0 +1,12 @@
+"""The description-only study: what is run (pieces), and what comes out of it (report).
+
+    pieces      one run is one file; what has its file is skipped
+    spaces      ten descriptions for each label; draws, and what can be wrong with them
+    measure     train once, score every anchor
+    ablations   one thing changed at a time
+    rates       every learning rate: uniformity on two pools, macro-F1
+    rivals      SetFit and logistic regression with a few labelled texts; a learning curve
+    report      tables and figures of docs/study.md
+
+Run by `benchmarks/run_study.py`.
+"""

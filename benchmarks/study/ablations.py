@@ -1,0 +1,80 @@
+"""One thing changed at a time, five descriptions of ten drawn by each seed; every anchor is scored in every run."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from tasks import Task
+
+from labelspace import LabelSpace
+from study.measure import trained
+from study.pieces import Piece, Settings
+from study.spaces import MISLEADING, PAPER_K, TASKS, bare, drawn, filled, halved, study_task, swapped
+
+SEEDS = (0, 1, 2, 3, 4)
+
+
+class Change(NamedTuple):
+    """What differs from the default."""
+
+    name: str
+    count: int = PAPER_K
+    options: dict[str, Any] | None = None
+    space: Callable[[LabelSpace, int], LabelSpace] | None = None
+
+
+CHANGES = (
+    Change("default"),
+    Change("objective-rows", options={"objective": "rows"}),
+    Change("objective-columns", options={"objective": "columns"}),
+    Change("bare-names", space=lambda space, _: bare(space)),
+    *(Change(f"descriptions-{count}", count=count) for count in (1, 3, 10)),
+    *(Change(f"temperature-{value}", options={"temperature": value}) for value in (0.02, 0.05, 0.1, 0.2)),
+    Change("swapped", space=swapped),
+    Change("halved", space=halved),
+    Change("filler", space=filled),
+)
+DEFAULT_AND_BARE = ("default", "bare-names")
+
+
+def ablation_pieces(settings: Settings) -> Iterator[Piece]:
+    """Every change on every task with every seed; the misleading names with the two that concern names."""
+    seeds = SEEDS[:1] if settings.small else SEEDS
+    tasks = ("rottentomatoes",) if settings.small else (*TASKS, MISLEADING)
+    changes = [change for change in CHANGES if not settings.small or change.name in ("default", "swapped")]
+    for seed in seeds:  # whole rounds first: a study that stops early has all changes
+        for name in tasks:
+            for change in changes:
+                if name == MISLEADING and change.name not in DEFAULT_AND_BARE:
+                    continue
+                if change.count == 10 and seed:  # all ten are one draw
+                    continue
+                yield Piece(
+                    part="ablations",
+                    name=f"{settings.short}_{name}_{change.name}_seed{seed}",
+                    facts={"task": name, "encoder": settings.short, "change": change.name, "seed": seed},
+                    work=partial(_run, settings, name, change, seed),
+                    seeds=(seed,),
+                    data=name,
+                )
+
+
+_TASKS: dict[str, Task] = {}
+
+
+def task_of(settings: Settings, name: str) -> Task:
+    """The task, read once; of the last one only."""
+    if name not in _TASKS:
+        _TASKS.clear()
+        _TASKS[name] = study_task(name, settings.data, test_rows=settings.test_rows)
+    return _TASKS[name]
+
+
+def _run(settings: Settings, name: str, change: Change, seed: int) -> dict[str, Any]:
+    task = task_of(settings, name)
+    space = drawn(task.labels, change.count, seed)
+    if change.space is not None:
+        space = change.space(space, seed)
+    options = {"learning_rate": "base", "max_steps": settings.max_steps, "seed": seed, **(change.options or {})}
+    found = trained(settings.encoder, task, space, **options)
+    return {"test_rows": len(task.texts), "labels": len(space), "pool": task.pool_source, **found}

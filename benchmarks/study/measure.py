@@ -1,0 +1,69 @@
+"""Train once on a label space, score every anchor, untrained and trained."""
+
+import functools
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.metrics import f1_score
+from tasks import Task
+
+from labelspace import DescriptionClassifier, Encoder, LabelSpace
+from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
+from labelspace.config import ANCHORS
+from labelspace.geometry import sample_pairs, uniformity
+
+
+@functools.cache
+def opened(name: str, pooling: str | None = None) -> Encoder:
+    """An encoder, opened once; never trained itself, classifiers copy it."""
+    return Encoder(name, pooling=pooling)
+
+
+_ENCODED: dict[tuple[str, str], np.ndarray] = {}
+
+
+def encoded(name: str, task: Task) -> np.ndarray:
+    """[text dim] the test texts by the untrained encoder; of the last task only, to hold no more than that."""
+    if (name, task.name) not in _ENCODED:
+        _ENCODED.clear()
+        _ENCODED[name, task.name] = opened(name).encode(task.texts)
+    return _ENCODED[name, task.name]
+
+
+def scores(encoder: Encoder, space: LabelSpace, vectors: np.ndarray, truth: list[str]) -> dict[str, float]:
+    """Macro-F1 of documents that are encoded already, once for each anchor."""
+    label_vectors = encode_labels(encoder, space)
+    names = np.array(space.names, dtype=object)
+    found = {}
+    for anchor in ANCHORS:
+        chosen = names[cosines(vectors, anchor_matrix(label_vectors, space, anchor)).argmax(axis=1)]
+        found[anchor] = float(f1_score(truth, chosen, average="macro", zero_division=0))
+    return found
+
+
+def trained(name: str, task: Task, space: LabelSpace, **options: Any) -> dict[str, Any]:
+    """Train on the space and score the task's test texts, before and after."""
+    clf = DescriptionClassifier(space, encoder=opened(name), **options)
+    started = time.perf_counter()
+    clf.fit(task.pool)
+    seconds = time.perf_counter() - started
+    result = clf.fit_result_
+    return {
+        "untrained": scores(opened(name), space, encoded(name, task), task.truth),
+        "macro_f1": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
+        "learning_rate": result.rate.learning_rate,
+        "steps": result.curve.steps,
+        "last_loss": result.curve.losses[-1],
+        "uniformity": [result.uniformity_before, result.uniformity_after],
+        "fit_seconds": seconds,
+        "training": clf.training_config().to_dict(),
+    }
+
+
+def spread_of(encoder: Encoder, texts: list[str], *, documents: int, pairs: int, seed: int) -> float:
+    """Uniformity (eq. 4) of a drawn sample of texts."""
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:documents])
+    vectors = torch.from_numpy(encoder.encode([texts[row] for row in drawn]))
+    return uniformity(torch.nn.functional.normalize(vectors), sample_pairs(len(drawn), pairs, seed)).item()

@@ -1,0 +1,166 @@
+"""A few labelled texts against descriptions alone: SetFit, logistic regression, ours; and a learning curve (Figure 2a).
+
+Every run is a process of its own, so that its peak memory is its own; training seconds leave out loading and scoring.
+"""
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from tasks import SOURCES, Task, load_rows
+
+from labelspace import DescriptionClassifier
+from labelspace.evaluate.bench.memory import PeakMemory
+from labelspace.seeds import child_seed
+from study.ablations import task_of
+from study.measure import opened, scores
+from study.pieces import Piece, Settings
+from study.spaces import PAPER_K, TASKS, drawn
+
+SHOTS = 8
+RUNS = {"emotion": 20, "agnews": 10}
+TEMPLATES = {"emotion": "This text expresses {}", "agnews": "This news text is about {}"}
+PER_CLASS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+CURVE_DRAWS = 10
+Labelled = tuple[list[str], list[str]]
+
+
+def rival_pieces(settings: Settings) -> Iterator[Piece]:
+    """Each method with each draw; the runs of one draw follow one another."""
+    runs = {"emotion": 1} if settings.small else RUNS
+    methods = {"setfit": run_setfit, "setfit-template": partial(run_setfit, template=True)}
+    methods |= {"logistic": run_logistic, "ours": run_ours}
+    if settings.small:
+        methods = {name: methods[name] for name in ("logistic", "ours")}
+    for seed in range(max(runs.values())):
+        for name in (name for name, count in runs.items() if seed < count):
+            for method, work in methods.items():
+                yield Piece(
+                    part="rivals",
+                    name=f"{settings.short}_{name}_{method}_seed{seed:02d}",
+                    facts={"task": name, "encoder": settings.short, "method": method, "seed": seed},
+                    work=partial(_run, settings, name, seed, work),
+                    seeds=(seed,),
+                    data=name,
+                    alone=True,
+                )
+
+
+def curve_pieces(settings: Settings) -> Iterator[Piece]:
+    """Logistic regression on the frozen encoder with ever more labelled texts, all draws of a task in one piece."""
+    for name in ("rottentomatoes",) if settings.small else TASKS:
+        yield Piece(
+            part="curve",
+            name=f"{settings.short}_{name}",
+            facts={"task": name, "encoder": settings.short, "per_class": list(PER_CLASS)},
+            work=partial(_curve, settings, name),
+            seeds=tuple(range(CURVE_DRAWS)),
+            data=name,
+        )
+
+
+def labelled(task: Task, settings: Settings) -> Labelled:
+    """The labelled train split."""
+    return load_rows(settings.data / SOURCES[task.name].folder, "train", task.labels)
+
+
+def few(texts: Sequence[str], truth: Sequence[str], names: Sequence[str], shots: int, seed: int) -> Labelled:
+    """So many labelled texts of each class, drawn by the seed; fewer where a class has fewer."""
+    chosen: list[int] = []
+    for name in names:
+        rows = [row for row, label in enumerate(truth) if label == name]
+        chosen += random.Random(child_seed(seed, "shots", name)).sample(rows, min(shots, len(rows)))
+    return [texts[row] for row in chosen], [truth[row] for row in chosen]
+
+
+def run_setfit(settings: Settings, task: Task, seed: int, *, template: bool = False) -> dict[str, Any]:
+    """SetFit as in its paper: 20 pairs a text and kind, batches of 16, one epoch, a logistic regression on top."""
+    from datasets import Dataset
+    from setfit import SetFitModel, Trainer, TrainingArguments, get_templated_dataset
+
+    names = list(task.labels.names)
+    texts, truth = few(*labelled(task, settings), names, SHOTS, seed)
+    dataset = Dataset.from_dict({"text": texts, "label": [names.index(label) for label in truth]})
+    if template:
+        dataset = get_templated_dataset(
+            dataset, candidate_labels=names, template=TEMPLATES[task.name], sample_size=SHOTS
+        )
+    model = SetFitModel.from_pretrained(str(opened(settings.encoder).folder))
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = TrainingArguments(
+            output_dir=scratch,
+            batch_size=16,
+            num_epochs=1,
+            num_iterations=20,
+            seed=seed,
+            report_to="none",
+            save_strategy="no",
+            show_progress_bar=False,
+        )
+        trainer = Trainer(model=model, args=arguments, train_dataset=dataset)
+        started = time.perf_counter()
+        trainer.train()
+        seconds = time.perf_counter() - started
+    predicted = [names[int(label)] for label in model.predict(task.texts)]
+    return {"macro_f1": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
+
+
+def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
+    """Logistic regression on the frozen encoder's vectors."""
+    texts, truth = few(*labelled(task, settings), task.labels.names, SHOTS, seed)
+    encoder = opened(settings.encoder)
+    started = time.perf_counter()
+    head = LogisticRegression(max_iter=1000).fit(encoder.encode(texts), truth)
+    seconds = time.perf_counter() - started
+    predicted = head.predict(encoder.encode(task.texts))
+    return {"macro_f1": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
+
+
+def run_ours(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
+    """Five of ten descriptions of each label, no labelled text."""
+    space = drawn(task.labels, PAPER_K, seed)
+    clf = DescriptionClassifier(
+        space, encoder=opened(settings.encoder), learning_rate="base", max_steps=settings.max_steps, seed=seed
+    )
+    started = time.perf_counter()
+    clf.fit()
+    seconds = time.perf_counter() - started
+    found = scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth)
+    return {"macro_f1": found[clf.anchor], "by_anchor": found, "training_seconds": seconds, "labelled": 0}
+
+
+def _run(
+    settings: Settings, name: str, seed: int, work: Callable[[Settings, Task, int], dict[str, Any]]
+) -> dict[str, Any]:
+    task = task_of(settings, name)
+    with PeakMemory() as peak:
+        found = work(settings, task, seed)
+    return {**found, "test_rows": len(task.texts), "peak_memory_mib": peak.mib, "memory_method": peak.method}
+
+
+def _curve(settings: Settings, name: str) -> dict[str, Any]:
+    task = task_of(settings, name)
+    texts, truth = labelled(task, settings)
+    encoder = opened(settings.encoder)
+    # Encoding the largest draws once is enough: smaller ones are parts of them.
+    found: dict[str, list[float]] = {str(count): [] for count in PER_CLASS}
+    test = encoder.encode(task.texts)
+    for seed in range(2 if settings.small else CURVE_DRAWS):
+        drawn_texts, drawn_truth = few(texts, truth, task.labels.names, PER_CLASS[-1], seed)
+        vectors = encoder.encode(drawn_texts)
+        labels = np.array(drawn_truth, dtype=object)
+        for count in PER_CLASS:
+            rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
+            head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
+            found[str(count)].append(_f1(task.truth, head.predict(test)))
+    return {"macro_f1": found, "test_rows": len(task.texts)}
+
+
+def _f1(truth: Sequence[str], predicted: Any) -> float:
+    return float(f1_score(truth, list(predicted), average="macro", zero_division=0))

@@ -1,0 +1,102 @@
+"""Label spaces of the study: ten descriptions for each label, draws of them, and what can be wrong with them."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+from tasks import Task, load_rows, load_task
+
+from labelspace import Label, LabelSpace
+from labelspace.seeds import child_seed
+
+LABELS = Path(__file__).resolve().parent / "labels"
+TASKS = ("agnews", "emotion", "rottentomatoes", "banking77_cards")
+MISLEADING = "amazon_counterfactual"
+PAPER_K = 5
+
+
+def study_task(name: str, data: Path, *, test_rows: int | None) -> Task:
+    """Read a task with ten descriptions for each label and the official verbalizers."""
+    space = LabelSpace.from_file(LABELS / f"{name}.yaml")
+    if name == MISLEADING:
+        folder = data / "mteb" / name
+        pool, _ = load_rows(folder, "train", space)
+        texts, truth = load_rows(folder, "test", space)
+        return Task(name, space, pool, f"mteb/{name}/train.parquet ({len(pool)} rows)", texts, truth)
+    task = load_task(name, data, "official", test_rows=test_rows)
+    return replace(task, labels=with_descriptions(task.labels, lambda label: space[label.name].descriptions))
+
+
+def with_descriptions(space: LabelSpace, of: Callable[[Label], tuple[str, ...]]) -> LabelSpace:
+    """The same labels and verbalizers, other descriptions."""
+    return LabelSpace(
+        [
+            Label(label.name, verbalizer=verbalizer, descriptions=of(label))
+            for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
+        ],
+        name=space.name,
+    )
+
+
+def drawn(space: LabelSpace, count: int, seed: int) -> LabelSpace:
+    """So many descriptions of each label, drawn by the seed, in their order."""
+
+    def draw(label: Label) -> tuple[str, ...]:
+        chosen = random.Random(child_seed(seed, "descriptions", label.name)).sample(
+            range(len(label.descriptions)), min(count, len(label.descriptions))
+        )
+        return tuple(label.descriptions[place] for place in sorted(chosen))
+
+    return with_descriptions(space, draw)
+
+
+def bare(space: LabelSpace) -> LabelSpace:
+    """The label's name alone in place of its verbalizer."""
+    names = [Label(label.name, verbalizer=label.name, descriptions=label.descriptions) for label in space.labels]
+    return LabelSpace(names, name=space.name)
+
+
+def swapped(space: LabelSpace, seed: int, *, one_in: int = PAPER_K) -> LabelSpace:
+    """One description in five goes to another label, round and round; each label keeps its number of them."""
+    generator = random.Random(child_seed(seed, "swapped"))
+    order = list(space.labels)
+    generator.shuffle(order)
+    places = {
+        label.name: generator.sample(range(len(label.descriptions)), max(1, len(label.descriptions) // one_in))
+        for label in order
+    }
+    given = {}
+    for label, other in zip(order, [*order[1:], order[0]], strict=True):
+        texts = list(label.descriptions)
+        for mine, theirs in zip(places[label.name], places[other.name], strict=False):
+            texts[mine] = other.descriptions[theirs]
+        given[label.name] = tuple(texts)
+    return with_descriptions(space, lambda label: given[label.name])
+
+
+def halved(space: LabelSpace, seed: int) -> LabelSpace:  # noqa: ARG001  nothing is drawn
+    """Each description breaks off in the middle."""
+
+    def half(text: str) -> str:
+        words = text.split()
+        return " ".join(words[: max(1, len(words) // 2)])
+
+    return with_descriptions(space, lambda label: tuple(map(half, label.descriptions)))
+
+
+def filled(space: LabelSpace, seed: int, *, one_in: int = PAPER_K) -> LabelSpace:
+    """One description in five says nothing about the label."""
+    filler = yaml.safe_load((LABELS / "filler.yaml").read_text(encoding="utf-8"))["filler"]
+    generator = random.Random(child_seed(seed, "filler"))
+    pool = generator.sample(filler, len(filler))
+
+    def fill(label: Label) -> tuple[str, ...]:
+        texts = list(label.descriptions)
+        for place in generator.sample(range(len(texts)), max(1, len(texts) // one_in)):
+            # Each sentence goes to one label; when they run out, two are joined.
+            texts[place] = pool.pop() if pool else " ".join(generator.sample(filler, 2))
+        return tuple(texts)
+
+    return with_descriptions(space, fill)

@@ -1,0 +1,97 @@
+"""The study's label spaces are what they say, and its runner makes each result once."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from labelspace import Label, LabelSpace
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data"
+SPACE = LabelSpace(
+    [
+        Label(
+            name, verbalizer=f"It is about {name}.", descriptions=[f"{name} number {count} here" for count in range(10)]
+        )
+        for name in ("sports", "money", "music")
+    ]
+)
+
+
+@pytest.fixture
+def spaces(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from study import spaces
+
+    return spaces
+
+
+def owners(space: LabelSpace) -> dict[str, Counter]:
+    """Whose descriptions each label has, told by their first word."""
+    return {label.name: Counter(text.split()[0] for text in label.descriptions) for label in space.labels}
+
+
+def test_a_draw_keeps_labels_verbalizers_and_order(spaces):
+    found = spaces.drawn(SPACE, 5, seed=3)
+    assert (found.names, found.verbalizers) == (SPACE.names, SPACE.verbalizers)
+    for label, whole in zip(found.labels, SPACE.labels, strict=True):
+        assert len(label.descriptions) == 5
+        assert list(label.descriptions) == [text for text in whole.descriptions if text in label.descriptions]
+    assert found == spaces.drawn(SPACE, 5, seed=3)
+    assert found != spaces.drawn(SPACE, 5, seed=4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_description_in_five_is_another_labels_and_none_is_lost(spaces, seed):
+    found = spaces.swapped(SPACE, seed)
+    for name, count in owners(found).items():
+        assert count[name] == 8
+        assert count.total() == 10
+    texts = [text for label in found.labels for text in label.descriptions]
+    assert sorted(texts) == sorted(text for label in SPACE.labels for text in label.descriptions)
+
+
+def test_halves_break_off_and_bare_names_are_verbalizers(spaces):
+    assert spaces.halved(SPACE, 0).labels[0].descriptions[0] == "sports number"
+    assert spaces.bare(SPACE).verbalizers == ("sports", "money", "music")
+
+
+def test_one_description_in_five_is_filler(spaces):
+    for name, count in owners(spaces.filled(SPACE, 1)).items():
+        assert (count[name], count.total()) == (8, 10)
+
+
+def test_the_ten_descriptions_begin_with_the_five_that_are_shipped(spaces):
+    for name in spaces.TASKS:
+        ten = LabelSpace.from_file(spaces.LABELS / f"{name}.yaml")
+        five = LabelSpace.from_file(ROOT / "examples" / f"{name}.yaml")
+        assert ten.names == five.names
+        for more, few in zip(ten.labels, five.labels, strict=True):
+            assert more.descriptions[:5] == few.descriptions
+            assert len(set(more.descriptions)) == 10
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")
+@pytest.mark.slow
+def test_the_small_study_runs_once_and_goes_on(tmp_path):
+    command = [sys.executable, str(ROOT / "benchmarks" / "run_study.py"), "--small", "--out", str(tmp_path)]
+    command += ["--encoder", str(ROOT / "tests" / "data" / "tiny-bert"), "--test-rows", "40", "--max-steps", "2"]
+    done = subprocess.run([*command, "--minutes", "0"], capture_output=True, text=True, check=True)
+    assert "9 of 9 pieces are left" in done.stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "all pieces are there" in done.stdout
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    assert len(files) == 9
+    for path, content in files.items():
+        result = json.loads(content)
+        assert result["provenance"]["commit"]
+        assert "macro_f1" in result, path
+    lost = next(iter(files))
+    lost.unlink()
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [path for path in files if path != lost and path.read_bytes() != files[path]] == []
+    assert lost.exists()
