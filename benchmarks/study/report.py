@@ -1,0 +1,168 @@
+"""The tables of docs/study.md, from the result files of the study; see benchmarks/tables.py."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelspace.config import ANCHORS, DEFAULT_ANCHOR
+from study.ablations import CHANGES
+from study.pieces import read_results
+from study.rivals import PER_CLASS, RUNS
+from study.spaces import MISLEADING, TASKS
+
+OUT = Path(__file__).resolve().parents[1] / "results" / "study"
+ENCODER = "all-MiniLM-L6-v2"
+TITLES = {
+    "agnews": "AG News",
+    "rottentomatoes": "Rotten Tomatoes",
+    "emotion": "Emotion",
+    "banking77_cards": "Banking77, six cards",
+    MISLEADING: "Amazon counterfactual",
+}
+METHODS = {
+    "ours": "descriptions alone (ours)",
+    "setfit": "SetFit, 8 a class",
+    "setfit-template": "SetFit, 8 a class and its template",
+    "logistic": "logistic regression, 8 a class",
+}
+NOT_YET = "(not run yet)"
+Result = dict[str, Any]
+
+
+def results(part: str, encoder: str = ENCODER) -> list[Result]:
+    """Results of a part with one encoder."""
+    return [found for found in read_results(OUT, part) if found["encoder"] == encoder]
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a table; numbers to the right."""
+    if not rows:
+        return NOT_YET
+    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
+    """Mean, and the standard deviation where there are several."""
+    if not values:
+        return "-"
+    mean = form.format(statistics.fmean(values))
+    return f"{mean} ± {form.format(statistics.stdev(values))}" if len(values) > 1 else mean
+
+
+def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
+    """Each change on each task: macro-F1 with one anchor, and the difference to the default of the same draws."""
+    found: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for result in results("ablations"):
+        found[result["change"]][result["task"]][result["seed"]] = result["macro_f1"][anchor]
+    rows = []
+    for change in CHANGES:
+        line = [change.name]
+        for task in TASKS:
+            own, default = found[change.name][task], found["default"][task]
+            both = sorted(own.keys() & default.keys())
+            cell = spread(list(own.values()))
+            if change.name != "default" and both:
+                cell += f" ({statistics.fmean(own[seed] - default[seed] for seed in both):+.3f})"
+            line.append(cell)
+        if any(cell != "-" for cell in line[1:]):
+            rows.append(line)
+    return markdown(["", *(TITLES[task] for task in TASKS)], rows)
+
+
+def anchors() -> str:
+    """Every anchor before and after training, five descriptions drawn by each seed."""
+    return _before_and_after("default", TASKS)
+
+
+def misleading() -> str:
+    """Names that mislead: bare names against verbalizers."""
+    parts = {"verbalizers": "default", "bare names": "bare-names"}
+    rows = []
+    for words, change in parts.items():
+        own = [r for r in results("ablations") if r["change"] == change and r["task"] == MISLEADING]
+        if own:
+            rows.append([words, *_anchor_cells(own)])
+    return markdown(["", *_anchor_head()], rows)
+
+
+def _before_and_after(change: str, tasks: Iterable[str]) -> str:
+    rows = []
+    for task in tasks:
+        own = [r for r in results("ablations") if r["change"] == change and r["task"] == task]
+        if own:
+            rows.append([TITLES[task], *_anchor_cells(own)])
+    return markdown(["", *_anchor_head()], rows)
+
+
+def _anchor_head() -> list[str]:
+    return [f"{when}, {anchor}" for when in ("untrained", "trained") for anchor in ANCHORS]
+
+
+def _anchor_cells(own: Sequence[Result]) -> list[str]:
+    return [spread([r[when][anchor] for r in own]) for when in ("untrained", "macro_f1") for anchor in ANCHORS]
+
+
+def rates(anchor: str = DEFAULT_ANCHOR) -> str:
+    """Who would choose which rate, and what it scores; Pearson's r of uniformity and macro-F1."""
+    rows = []
+    for task in TASKS:
+        own = sorted((r for r in results("rates") if r["task"] == task), key=lambda r: r["learning_rate"])
+        grid = [r for r in own if r["learning_rate"] != r["base_rate"]]
+        if len(grid) < 3:
+            continue
+        chosen = [
+            min(grid, key=lambda result: result["uniformity"]["train"]),
+            min(grid, key=lambda result: result["uniformity"]["test"]),
+            *[result for result in own if result["learning_rate"] == result["base_rate"]],
+            max(own, key=lambda result: result["macro_f1"][anchor]),
+        ]
+        cells = [f"{result['macro_f1'][anchor]:.3f} ({result['learning_rate']:.0e})" for result in chosen]
+        spreads, scores = [r["uniformity"]["train"] for r in own], [r["macro_f1"][anchor] for r in own]
+        rows.append([TITLES[task], *cells, f"{float(np.corrcoef(spreads, scores)[0, 1]):+.2f}"])
+    head = ["uniformity, train pool", "uniformity, test pool", "base rate", "oracle", "Pearson's r"]
+    return markdown(["", *head], rows)
+
+
+def rivals() -> str:
+    """Mean, spread, worst run, seconds and memory of each method."""
+    rows = []
+    for task in RUNS:
+        for method, words in METHODS.items():
+            own = [r for r in results("rivals") if r["task"] == task and r["method"] == method]
+            if own:
+                scores = [r["macro_f1"] for r in own]
+                seconds = [r["training_seconds"] for r in own]
+                peak = max(r["peak_memory_mib"] for r in own)
+                facts = [str(len(own)), spread(scores), f"{min(scores):.3f}", spread(seconds, "{:.0f}"), f"{peak:,.0f}"]
+                rows.append([TITLES[task], words, *facts])
+    return markdown(["", "", "runs", "macro-F1", "worst", "training, seconds", "peak memory, MiB"], rows)
+
+
+def curve(anchor: str = DEFAULT_ANCHOR) -> str:
+    """Labelled texts a class that a logistic regression needs to match descriptions alone."""
+    rows = []
+    for result in results("curve"):
+        task = result["task"]
+        ours = [r["macro_f1"][anchor] for r in results("ablations") if r["task"] == task and r["change"] == "default"]
+        means = {count: statistics.fmean(result["macro_f1"][str(count)]) for count in PER_CLASS}
+        enough = next((str(n) for n in PER_CLASS if ours and means[n] >= statistics.fmean(ours)), f"> {PER_CLASS[-1]}")
+        rows.append(
+            [TITLES[task], spread(ours), enough if ours else "-", *(f"{means[count]:.3f}" for count in PER_CLASS)]
+        )
+    return markdown(["", "descriptions alone", "labels a class to match", *map(str, PER_CLASS)], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "study-anchors": anchors,
+    "study-ablations": ablations,
+    "study-ablations-verbalizer": lambda: ablations("verbalizer"),
+    "study-misleading": misleading,
+    "study-rates": rates,
+    "study-rivals": rivals,
+    "study-curve": curve,
+}
