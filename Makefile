@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check lint types layers fast slow docs format bench study clean
+.PHONY: help setup demo test check lint types layers fast slow docs format bench bench-btzsc study clean
 
 help:            ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
@@ -77,11 +77,27 @@ bench: $(PEERS)  ## the numbers of docs/benchmarks.md; hours on two cores, resum
 	$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2@cls --protocol paper --dtype float32 --offline \
 		--data ../shared/data --tasks agnews,banking77,emotiondair,massive,rottentomatoes \
 		--store benchmarks/results/btzsc_paper_rows.jsonl
+	$(MAKE) bench-btzsc
 	$(BIN)/python benchmarks/speed.py encode
 	$(BIN)/python benchmarks/speed.py step
 	$(BIN)/python benchmarks/speed.py products
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/tables.py
+
+TRAIN_NLI := $(BIN)/labelspace train-nli --data ../shared/data/nli --encoder all-MiniLM-L6-v2 --max-tokens 128 --epochs 1 \
+	--learning-rate 1e-4 --head-learning-rate 5e-4 --evaluate-every 0.04 --offline
+BENCH := mkdir -p runs && cd runs && ../$(BIN)/labelspace bench run --data ../../shared/data --tasks all --offline \
+	--store ../benchmarks/results/btzsc.jsonl
+
+bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoders first
+	test -d runs/minilm-nli-binary || $(TRAIN_NLI) runs/minilm-nli-binary --variant binary --dev-per-class 60 \
+		--leave-out anli_r1_dev,anli_r2_dev,anli_r3_dev
+	test -d runs/minilm-nli-triplet || $(TRAIN_NLI) runs/minilm-nli-triplet --variant triplet --dev-per-class 30
+	$(BENCH) embedding:all-MiniLM-L6-v2 --nli ../../shared/data/nli
+	$(BENCH) embedding:all-mpnet-base-v2
+	$(BENCH) nli:minilm-nli-binary nli:minilm-nli-triplet --limit 300 --nli ../../shared/data/nli
+	$(BENCH) reranker:minilm-nli-binary --limit 300
+	$(BENCH) llm:gemma-3-270m reranker:gemma-3-270m --limit 30
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes; docs/study.md has the whole
 	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8

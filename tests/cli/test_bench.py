@@ -81,6 +81,12 @@ def test_run_on_a_file_of_ones_own_needs_no_data(run, here, documents, label_fil
     assert [(found["task"], found["texts"]) for found in told["finished"]] == [("own/documents", 6)]
 
 
+def test_a_label_that_no_row_has_is_told(run, here, label_file, tiny_encoder_folder):
+    here.joinpath("few.jsonl").write_text('{"text": "the match", "label": "sports"}\n')
+    done = run("bench", "run", tiny_encoder_folder, "--file", "few.jsonl", "--labels", label_file, "--dtype", "float32")
+    assert "own/few: no row has" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

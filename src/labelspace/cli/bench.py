@@ -263,6 +263,8 @@ def _print_report(report: "RunReport", store: Path) -> None:
 
     for table in bench_tables(report.records):
         print(table.to_text("set"), end="\n\n")
+    for message in dict.fromkeys(f"{record['task']}: {text}" for record in report.finished for text in record["notes"]):
+        note(message)
     for record in report.reused:
         note(f"{record['model']} on {record['task']} was in the store already.")
     if report.absent:
