@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from evaluate.bench.fakes import record, write_task
+from bench_fakes import record, write_task
 from labelspace.evaluate.bench import BTZSC, ResultStore
 
 NAMES = ("rottentomatoes", "imdb")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluate.bench.fakes import record
+from bench_fakes import record
 from labelspace.errors import InputError, MissingDependencyError, OutputError
 from labelspace.evaluate.bench import figures, scatter
 from labelspace.evaluate.bench.cards import BTZSC

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaluate.bench.fakes import FakeScorer, fake_model, write_task
+from bench_fakes import FakeScorer, fake_model, write_task
 from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning
 from labelspace.evaluate.bench import ResultStore, load_task, run
@@ -183,7 +183,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(data, store, caplog
 KILLED = """
 import sys
 from pathlib import Path
-from evaluate.bench.fakes import fake_model
+from bench_fakes import fake_model
 from labelspace.evaluate.bench import run, runner
 seconds = float(sys.argv[3])
 append = runner.ResultStore.append

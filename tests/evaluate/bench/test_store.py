@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from evaluate.bench.fakes import record
+from bench_fakes import record
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 from labelspace.evaluate.bench.store import SCHEMA_VERSION, ResultStore, key_of
 

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from evaluate.bench.fakes import record
+from bench_fakes import record
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.bench.cards import BTZSC
 from labelspace.evaluate.bench.published import published_scores, published_summary
