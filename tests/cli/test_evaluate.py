@@ -1,4 +1,4 @@
-"""evaluate and figures."""
+"""evaluate."""
 
 import json
 
@@ -52,47 +52,3 @@ def test_other_columns(run, saved, tmp_path):
     file.write_text("review,topic\nthe team won,sports\na loan,money\n")
     result = run("evaluate", saved, file, "--text-column", "review", "--label-column", "topic")
     assert result.exit_code == 0, result.output
-
-
-def test_figures_with_labels(run, saved, documents, tmp_path):
-    out = tmp_path / "figures"
-    result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--method", "pca")
-    assert result.exit_code == 0, result.output
-    names = ["confusion.png", "confusion.svg", "map.png", "map.svg"]
-    assert result.stdout.splitlines() == [str(out / name) for name in names]
-    assert sorted(path.name for path in out.iterdir()) == sorted(names)
-    assert (out / "map.png").read_bytes().startswith(PNG)
-
-
-def test_figures_without_labels(run, saved, documents, tmp_path):
-    out = tmp_path / "figures"
-    result = run("figures", saved, documents, "--out", out, "--method", "pca", "--no-before", "--quiet")
-    assert result.exit_code == 0, result.output
-    assert sorted(path.name for path in out.iterdir()) == ["map.png", "map.svg"]
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["--method", "lda"], "--method"),
-        (["--max-documents", "0"], "--max-documents"),
-        (["--out", "nowhere/deeper"], "nowhere"),
-    ],
-)
-def test_figures_refuses(run, refused, saved, documents, tmp_path, monkeypatch, args, said):
-    monkeypatch.chdir(tmp_path)
-    out = [] if "--out" in args else ["--out", "figures"]
-    assert said in refused(run("figures", saved, documents, *out, *args))
-    assert not (tmp_path / "figures").exists()
-
-
-def test_the_map_holds_documents_drawn_from_the_whole_file(documents):
-    from labelspace.cli.evaluate import _drawn
-    from labelspace.corpus import open_table
-
-    table = open_table(documents, text="text", label="label", batch_rows=2)
-    everything = [_drawn(table, 2, seed) for seed in range(30)]
-    assert all(len(texts) == len(names) == 2 for texts, names in everything)
-    assert len({text for texts, _ in everything for text in texts}) == 6
-    assert _drawn(table, 2, 7) == _drawn(table, 2, 7)
-    assert len(_drawn(table, 100, 0)[0]) == 6

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self, final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -120,6 +120,26 @@ class Backbone:
                 "input_ids"
             ]
 
+    def tokenize_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
+        """Turn pairs of texts into token ids, joined as the tokenizer joins a pair.
+
+        Args:
+            pairs: (first, second); where they are too long together, the longer one is cut.
+
+        Returns:
+            The token ids of each pair, and the token types of each where the tokenizer gives them (BERT: 0 for the
+            first text, 1 for the second), else None.
+        """
+        if not pairs:
+            return [], None
+        lower = getattr(self.transformer, "do_lower_case", False)
+        firsts, seconds = ([text.lower() if lower else text for text in half] for half in zip(*pairs, strict=True))
+        with quiet_tokenizer(self.tokenizer):
+            encoded = self.tokenizer(
+                firsts, seconds, truncation=True, max_length=self.max_tokens, return_attention_mask=False
+            )
+        return encoded["input_ids"], encoded.get("token_type_ids")
+
     def prompt_tokens(self, prompt: str) -> int:
         """Tokens that pooling leaves out because they are the prompt; 0 where it keeps them (most encoders)."""
         from sentence_transformers.sentence_transformer.modules import Pooling
@@ -137,33 +157,68 @@ class Backbone:
             left=self.tokenizer.padding_side == "left",
         )
 
-    def embed(self, batch: TokenBatch, *, prompt_tokens: int = 0, training: bool = False) -> Float[Tensor, "text dim"]:
+    def batch_types(self, token_types: Sequence[Sequence[int]], positions: list[int]) -> Int[Tensor, "text token"]:
+        """Pad the token types of some pairs as `batch` pads their ids."""
+        fill = int(getattr(self.tokenizer, "pad_token_type_id", 0))
+        return pad(
+            token_types, positions, pad_token_id=fill, left=self.tokenizer.padding_side == "left"
+        ).input_ids
+
+    def embed(
+        self,
+        batch: TokenBatch,
+        *,
+        prompt_tokens: int = 0,
+        token_types: Tensor | None = None,
+        training: bool = False,
+    ) -> Float[Tensor, "text dim"]:
         """Run the encoder on one batch: unit vectors, float32.
 
         Args:
             batch: from `batch`.
             prompt_tokens: how many leading tokens pooling leaves out.
+            token_types: from `batch_types`, for pairs; None: all of the first type.
             training: True for gradients: bfloat16 then means autocast on the float32 weights; False runs the
                 copy of the weights in bfloat16.
         """
+        features = self._run_transformer(batch, token_types, training)
+        if prompt_tokens:
+            features["prompt_length"] = prompt_tokens
+        # Pooling sums many tokens: in bfloat16 that alone would cost a digit.
+        with torch.autocast(self.device.type, enabled=False):
+            features["token_embeddings"] = features["token_embeddings"].float()
+            for module in list(self.model)[1:]:
+                features = module(features)
+            return F.normalize(features["sentence_embedding"].float(), dim=-1)
+
+    def states(
+        self, batch: TokenBatch, *, token_types: Tensor | None = None, training: bool = False
+    ) -> tuple[Float[Tensor, "text token dim"], Bool[Tensor, "text token"]]:
+        """Run the encoder on one batch up to its last layer: the states of all tokens, before any pooling.
+
+        Args:
+            batch: from `batch`.
+            token_types: from `batch_types`, for pairs; None: all of the first type.
+            training: True for gradients, as in `embed`.
+
+        Returns:
+            The states, [text token dim] in float32 with `dim` of `hidden_size`, and where there is a token. Special
+            tokens count as tokens; what stands at padding means nothing.
+        """
+        features = self._run_transformer(batch, token_types, training)
+        return features["token_embeddings"].float(), batch.attention_mask.to(self.device).bool()
+
+    def _run_transformer(self, batch: TokenBatch, token_types: Tensor | None, training: bool) -> dict[str, Any]:
         features: dict[str, Any] = {
             "input_ids": batch.input_ids.to(self.device),
             "attention_mask": batch.attention_mask.to(self.device),
         }
-        if prompt_tokens:
-            features["prompt_length"] = prompt_tokens
-        first, *rest = self.model
+        if token_types is not None:
+            features["token_type_ids"] = token_types.to(self.device)
         if self.dtype is torch.bfloat16 and not training:
-            features = self._low_precision_copy()(features)
-        else:
-            with self.autocast():
-                features = first(features)
-        # Pooling sums many tokens: in bfloat16 that alone would cost a digit.
-        with torch.autocast(self.device.type, enabled=False):
-            features["token_embeddings"] = features["token_embeddings"].float()
-            for module in rest:
-                features = module(features)
-            return F.normalize(features["sentence_embedding"].float(), dim=-1)
+            return self._low_precision_copy()(features)
+        with self.autocast():
+            return self.transformer(features)
 
     @contextmanager
     def training_mode(self, *, dropout: bool) -> Iterator[None]:

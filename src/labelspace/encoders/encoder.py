@@ -170,6 +170,14 @@ class Encoder:
         prompt = self.prompts[role]
         return self.backbone.tokenize([prompt + text for text in texts] if prompt else texts)
 
+    def tokenize_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
+        """Return token ids and, where the tokenizer has them, token types of pairs of texts, cut to `max_tokens`.
+
+        The prompt of texts stands before the first one.
+        """
+        prompt = self.prompts["text"]
+        return self.backbone.tokenize_pairs([(prompt + first, second) for first, second in pairs] if prompt else pairs)
+
     def embed(
         self,
         token_ids: Sequence[Sequence[int]],

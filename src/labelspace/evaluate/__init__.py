@@ -14,10 +14,19 @@ _HOMES = {
     "Evaluation": "evaluation",
     "LabelMetrics": "metrics",
     "Metrics": "metrics",
+    "RatePoint": "figures",
+    "Trajectory": "figures",
+    "TrajectoryPoint": "figures",
     "confusion_figure": "figures",
     "evaluate": "evaluation",
     "evaluate_table": "evaluation",
+    "label_similarity_figure": "figures",
     "map_figure": "figures",
+    "rate_points": "figures",
+    "rates_figure": "figures",
+    "sphere_figure": "figures",
+    "trajectory": "figures",
+    "trajectory_figure": "figures",
 }
 
 __all__ = [
@@ -25,17 +34,38 @@ __all__ = [
     "Evaluation",
     "LabelMetrics",
     "Metrics",
+    "RatePoint",
+    "Trajectory",
+    "TrajectoryPoint",
     "confusion_figure",
     "evaluate",
     "evaluate_table",
+    "label_similarity_figure",
     "map_figure",
     "provenance",
+    "rate_points",
+    "rates_figure",
+    "sphere_figure",
+    "trajectory",
+    "trajectory_figure",
     "write_result",
 ]
 
 if TYPE_CHECKING:
     from labelspace.evaluate.evaluation import Baseline, Evaluation, evaluate, evaluate_table
-    from labelspace.evaluate.figures import confusion_figure, map_figure
+    from labelspace.evaluate.figures import (
+        RatePoint,
+        Trajectory,
+        TrajectoryPoint,
+        confusion_figure,
+        label_similarity_figure,
+        map_figure,
+        rate_points,
+        rates_figure,
+        sphere_figure,
+        trajectory,
+        trajectory_figure,
+    )
     from labelspace.evaluate.metrics import LabelMetrics, Metrics
 
 

@@ -1,6 +1,25 @@
 """Losses: pure functions of tensors, one file a paper."""
 
 from labelspace.losses.infonce import infonce_columns, infonce_rows, symmetric_infonce
+from labelspace.losses.lacon import (
+    instance_centred,
+    label_centred,
+    label_regularizer,
+    lacon_loss,
+    self_supervised_contrastive,
+    supervised_contrastive,
+)
 from labelspace.losses.similarity import cosine_scores
 
-__all__ = ["cosine_scores", "infonce_columns", "infonce_rows", "symmetric_infonce"]
+__all__ = [
+    "cosine_scores",
+    "infonce_columns",
+    "infonce_rows",
+    "instance_centred",
+    "label_centred",
+    "label_regularizer",
+    "lacon_loss",
+    "self_supervised_contrastive",
+    "supervised_contrastive",
+    "symmetric_infonce",
+]

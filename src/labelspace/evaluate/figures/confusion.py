@@ -1,0 +1,102 @@
+"""The confusion matrix of an evaluation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.evaluate.drawing import drawing, files_of, write_figure
+from labelspace.evaluate.evaluation import Evaluation
+from labelspace.evaluate.figures.panels import MOST_INCHES, short
+from labelspace.evaluate.metrics import NONE_OF_THESE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ...]:
+    """Draw the confusion matrix of an evaluation.
+
+    Darkness is the share of the true label's documents, on a square-root scale, so that rare confusions show; the
+    numbers are documents. The column "none of these" is there if a document was left without a label.
+
+    Args:
+        evaluation: what `evaluate` returned.
+        path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
+
+    Returns:
+        The files written.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        OutputError: another extension, or a file that cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from labelspace import ZeroShotClassifier
+        >>> from labelspace.evaluate import evaluate
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> found = evaluate(clf, ["the match", "the vote"], ["sports", "politics"], baselines=False)
+        >>> [file.name for file in confusion_figure(found, tempfile.mkdtemp() + "/confusion")]
+        ['confusion.png', 'confusion.svg']
+    """
+    files = files_of(path)
+    counts = evaluation.confusion if evaluation.confusion[:, -1].any() else evaluation.confusion[:, :-1]
+    columns = [*evaluation.labels, NONE_OF_THESE][: counts.shape[1]]
+    longest = max(map(len, columns))
+    with drawing("the confusion matrix") as new_figure:
+        # Inches of a cell: room for four digits where there are few, for two where there are many.
+        cell = 0.62 if len(columns) <= 12 else 0.36 if len(columns) <= 30 else 0.24
+        font = 9.0 if len(columns) <= 30 else 6.5
+        margin = 0.9 + min(longest, 60) * font * 0.6 / 72
+        size = max(3.2, cell * len(columns))
+        inches = min(MOST_INCHES, size + margin)
+        font *= min(1.0, inches / (size + margin))
+        figure = new_figure(inches + 0.4, inches)
+        axes = figure.add_subplot()
+        _draw_confusion(axes, counts, evaluation.labels, font)
+        metrics = evaluation.metrics
+        figure.suptitle(
+            f"{short(evaluation.space, 40)}, {evaluation.model}\n{metrics.documents:,} documents, "
+            f"macro-F1 {metrics.macro_f1:.3f}, accuracy {metrics.accuracy:.3f}",
+            fontsize=9 if len(columns) <= 12 else 12 if len(columns) <= 30 else 18,
+        )
+        return write_figure(figure, files)
+
+
+def _draw_confusion(axes: "Axes", counts: NDArray[np.int64], rows: Sequence[str], font: float) -> None:
+    from matplotlib.colors import PowerNorm
+
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes.imshow(shares, cmap="Blues", norm=PowerNorm(0.5, vmin=0, vmax=1), interpolation="nearest")
+    slanted = counts.shape[1] > 12 or max(map(len, rows)) > 10
+    below = [short(name, 60) for name in rows]
+    if counts.shape[1] > len(rows):
+        below.append(NONE_OF_THESE if slanted else NONE_OF_THESE.replace("of ", "of\n"))
+    axes.set_xticks(range(counts.shape[1]), below, fontsize=font)
+    axes.set_yticks(range(len(rows)), [short(name, 60) for name in rows], fontsize=font)
+    axes.tick_params(axis="x", rotation=90 if slanted else 0, length=2)
+    axes.tick_params(axis="y", length=2)
+    axes.set_xlabel("predicted", fontsize=font + 1)
+    axes.set_ylabel("true", fontsize=font + 1)
+    # Lines between the cells, a little stronger around the whole and before "none of these".
+    axes.set_xticks(np.arange(counts.shape[1] - 1) + 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
+    axes.grid(which="minor", color="#d5d5d5", linewidth=0.4)
+    axes.tick_params(which="minor", length=0)
+    if counts.shape[1] > len(rows):
+        axes.axvline(len(rows) - 0.5, color="#555555", linewidth=0.8)
+    smaller = font if counts.shape[1] <= 12 else font * 0.85
+    for row, column in zip(*np.nonzero(counts), strict=True):
+        number = f"{counts[row, column]}"
+        axes.text(
+            column,
+            row,
+            number,
+            ha="center",
+            va="center",
+            fontsize=smaller * min(1.0, 3.5 / len(number)) if counts.shape[1] > 12 else smaller,
+            color="white" if shares[row, column] > 0.35 else "#111111",
+        )

@@ -1,0 +1,160 @@
+"""The heat map of labels: which of them lie so near one another that documents may be mistaken."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import check_choice
+from labelspace.classify import BiEncoderClassifier
+from labelspace.classify.anchors import anchor_matrix, cosines
+from labelspace.config import ANCHORS
+from labelspace.evaluate.drawing import drawing, files_of, write_figure
+from labelspace.evaluate.figures.panels import MOST_INCHES, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ORDERED_ABOVE = 12
+"""With more labels they are put in the order of a clustering; fewer stay in the order of the label file."""
+
+DARKEST = 0.5
+"""The cosine of the darkest cell, or more: labels that all lie far from one another are all pale."""
+
+NUMBERS_UP_TO = 40
+"""With more labels a cell has no room for a number."""
+
+WORDS = {
+    "verbalizer": "verbalizers",
+    "descriptions": "means of the descriptions",
+    "both": "verbalizers and descriptions",
+}
+
+
+def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tuple[Path, ...]:
+    """Draw the cosine between every two labels, by what stands for them in `predict`.
+
+    Two dark labels are near one another: their documents are the likeliest to be mistaken. More than 12 labels are put
+    in the order of a hierarchical clustering (average linkage), so that near ones stand side by side.
+
+    Args:
+        model: a fitted classifier; its `anchor` decides what is compared.
+        path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
+
+    Returns:
+        The files written.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        ConfigError: `model.anchor` is none.
+        OutputError: another extension, or a file that cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> [file.name for file in label_similarity_figure(clf, tempfile.mkdtemp() + "/labels")]
+        ['labels.png', 'labels.svg']
+
+    See also:
+        bench.figures.similarity_figure: how alike the words of data sets are.
+    """
+    check_is_fitted(model)
+    check_choice("anchor", model.anchor, ANCHORS)
+    files = files_of(path)
+    with drawing("the heat map of labels") as new_figure:
+        anchors = anchor_matrix(model.label_vectors_, model.label_space_, model.anchor)
+        values = cosines(anchors, anchors).astype(np.float64)
+        order = label_order(values)
+        names = [short(model.label_space_.names[column], 60) for column in order]
+        values = values[np.ix_(order, order)]
+        count = len(names)
+        cell = 0.62 if count <= ORDERED_ABOVE else 0.36 if count <= NUMBERS_UP_TO else 0.17
+        font = 9.0 if count <= ORDERED_ABOVE else 8.0 if count <= NUMBERS_UP_TO else 7.0
+        side = min(max(2.6, cell * count), MOST_INCHES - 8)
+        figure = new_figure(side + 3, side + 3)
+        axes = figure.add_subplot()
+        _draw_cosines(axes, values, names, font)
+        figure.suptitle(
+            f"{short(model.label_space_.name, 40)}\n{type(model).__name__}: cosine of labels\n{WORDS[model.anchor]}",
+            fontsize=9 if count <= ORDERED_ABOVE else 12,
+        )
+        _make_square(figure, axes, side)
+        return write_figure(figure, files)
+
+
+def label_order(values: NDArray[np.float64]) -> list[int]:
+    """Return columns so that near labels stand side by side; few labels keep their order.
+
+    Args:
+        values: [label label], cosines, symmetric.
+
+    Example:
+        >>> near = np.kron(np.eye(2), np.ones((7, 7)))  # two groups of seven
+        >>> mixed = np.arange(14).reshape(2, 7).T.ravel()
+        >>> [int(column) % 2 for column in label_order(near[np.ix_(mixed, mixed)])]
+        [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1]
+    """
+    if len(values) <= ORDERED_ABOVE:
+        return list(range(len(values)))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    distances = np.clip(1.0 - values, 0.0, None)
+    upper = distances[np.triu_indices(len(values), 1)]
+    order = leaves_list(linkage(upper, method="average", optimal_ordering=True)).tolist()
+    # Which end is first means nothing; the first label of the file is in the first half.
+    return order if order.index(0) < len(order) / 2 else order[::-1]
+
+
+def _make_square(figure: "Figure", axes: "Axes", side: float) -> None:
+    """Give the figure the size at which the cells are square; names, title and colour bar take what they need.
+
+    With a fixed aspect in its place the layout would cut long names off.
+    """
+    for _ in range(2):  # the colour bar grows with the figure, so once is not enough
+        figure.draw_without_rendering()
+        inside, whole = axes.get_window_extent(), figure.get_size_inches()
+        missing = side - np.array([inside.width, inside.height]) / figure.dpi
+        width, height = (whole + missing).round(2).tolist()
+        figure.set_size_inches(width, height)
+
+
+def _draw_cosines(axes: "Axes", values: NDArray[np.float64], names: list[str], font: float) -> None:
+    import matplotlib
+
+    count = len(names)
+    itself = np.eye(count, dtype=bool)
+    # The diagonal is 1 by definition and would leave no shades for the rest.
+    others = values[~itself] if count > 1 else values.ravel()
+    low, high = min(0.0, float(others.min())), max(DARKEST, float(others.max()))
+    shades = matplotlib.colormaps["Blues"].with_extremes(bad="#f0f0f0")
+    cells = np.ma.array(values, mask=itself)
+    image = axes.imshow(cells, cmap=shades, vmin=low, vmax=high, interpolation="nearest", aspect="auto")
+    slanted = count > ORDERED_ABOVE or max(map(len, names)) > 10
+    axes.set_xticks(range(count), names, fontsize=font)
+    axes.set_yticks(range(count), names, fontsize=font)
+    axes.tick_params(axis="x", rotation=90 if slanted else 0, length=2)
+    axes.tick_params(axis="y", length=2)
+    if count <= NUMBERS_UP_TO:
+        for row, column in zip(*np.nonzero(~itself), strict=True):
+            value = float(values[row, column])
+            number = f"{round(value, 2) + 0.0:.2f}"
+            if count > ORDERED_ABOVE:  # a nought less, where there is little room
+                number = number.replace("0.", ".", 1)
+            axes.text(
+                column,
+                row,
+                number,
+                ha="center",
+                va="center",
+                fontsize=font if count <= ORDERED_ABOVE else 6.5,
+                color="white" if value - low > 0.6 * (high - low) else "#111111",
+            )
+    figure = axes.get_figure()
+    if figure is not None:
+        bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.02)
+        bar.ax.tick_params(labelsize=8, length=2)
+        bar.outline.set_linewidth(0.4)

@@ -1,0 +1,149 @@
+"""The map of documents, verbalizers and descriptions, before and after training."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import check_choice, check_number
+from labelspace.classify import BiEncoderClassifier
+from labelspace.classify.anchors import LabelVectors, encode_labels
+from labelspace.evaluate.drawing import drawing, files_of, write_figure
+from labelspace.evaluate.figures.panels import (
+    LEGEND_LABELS,
+    draw_documents,
+    draw_legend,
+    drawn_documents,
+    name_stars,
+    predicted_columns,
+    untrained_of,
+)
+from labelspace.evaluate.palette import label_colours
+from labelspace.geometry import project
+from labelspace.geometry.projection import import_umap, turned_like
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+METHODS = ("umap", "pca", "tsne")
+
+
+def map_figure(
+    model: BiEncoderClassifier,
+    X: Any,
+    path: str | Path,
+    *,
+    y: Any = None,
+    method: str = "umap",
+    before: bool = True,
+    seed: int = 0,
+    max_documents: int = 2000,
+) -> tuple[Path, ...]:
+    """Draw where documents, verbalizers and descriptions lie: left by the untrained encoder, right by the trained one.
+
+    Documents are dots, verbalizers stars, descriptions triangles, each in the colour of its label; up to eight labels
+    differ in the form of the dots as well. The right map is turned so that its points lie near those of the left one.
+
+    Args:
+        model: a fitted classifier. Of a `ZeroShotClassifier` there is one map, as before is after.
+        X: [text] documents.
+        path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
+        y: [text] label names, which colour the documents, missing ones in grey; None colours by what `model` predicts.
+        method: `"umap"` (needs the package umap-learn), `"pca"` or `"tsne"`.
+        before: False leaves out the untrained encoder. It is left out with a warning if it cannot be opened.
+        seed: of the map and of the draw of documents.
+        max_documents: at most so many are drawn, at random.
+
+    Returns:
+        The files written.
+
+    Raises:
+        MissingDependencyError: matplotlib or umap-learn is not installed.
+        ConfigError: an option makes no sense.
+        InputError: no document, a document that is none, or `y` does not fit.
+        OutputError: another extension, or a file that cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> path = tempfile.mkdtemp() + "/map.png"
+        >>> [file.name for file in map_figure(clf, ["the match", "a vote"], path, method="pca")]
+        ['map.png']
+
+    Reference:
+        "Description-only supervision", Figure 1.
+    """
+    check_is_fitted(model)
+    check_choice("method", method, METHODS)
+    check_number("seed", seed, whole=True)
+    check_number("max_documents", max_documents, least=1, whole=True)
+    files = files_of(path)
+    with drawing("the map") as new_figure:
+        if method == "umap":
+            import_umap()  # not only after the documents are encoded
+        documents, own = drawn_documents(model, X, y, seed=seed, most=max_documents, what="a map")
+        after = model.encoder_.encode(documents)
+        if own is None:
+            own = predicted_columns(model, documents)
+        titles, maps = [], []
+        untrained = untrained_of(model, "the map") if before else None
+        if untrained is not None:
+            vectors = encode_labels(untrained, model.label_space_)
+            titles.append("before: the untrained encoder")
+            maps.append(_project(untrained.encode(documents), vectors, model, method, seed))
+        titles.append(f"after: {type(model).__name__}" if untrained is not None else type(model).__name__)
+        maps.append(_project(after, model.label_vectors_, model, method, seed))
+        if len(maps) == 2:
+            maps[1] = turned_like(maps[1], maps[0])
+        legend = len(model.label_space_) <= LEGEND_LABELS
+        side = 5.2 if legend else 8.5
+        figure = new_figure(side * len(maps) + (1.9 if legend else 0.1), side + 0.4)
+        for column, (title, points) in enumerate(zip(titles, maps, strict=True), 1):
+            axes = figure.add_subplot(1, len(maps), column)
+            _draw_map(axes, points, own, model, side)
+            axes.set_title(f"{title} ({method.upper() if method != 'tsne' else 't-SNE'})")
+        names = model.label_space_.names if legend else ()
+        draw_legend(figure, names, unlabelled=bool((own < 0).any()), true_labels=y is not None)
+        return write_figure(figure, files)
+
+
+def _draw_map(
+    axes: "Axes", points: NDArray[np.float64], own: NDArray[np.int64], model: BiEncoderClassifier, side: float
+) -> None:
+    space = model.label_space_
+    colours = label_colours(len(space))
+    documents, stars, triangles = np.split(points, [len(own), len(own) + len(space)])
+    # A dot for each document, smaller in a crowd.
+    size = float(np.clip(6000 / len(own), 6, 22))
+    draw_documents(axes, documents, own, len(space), size=size)
+    begin = 0
+    many = len(space) > LEGEND_LABELS
+    for column, label in enumerate(space.labels):
+        mine = triangles[begin : begin + len(label.descriptions)]
+        begin += len(label.descriptions)
+        edge = {"edgecolors": "black", "color": colours[column], "clip_on": False}
+        axes.scatter(*mine.T, s=16 if many else 46, marker="^", linewidths=0.5 if many else 0.8, zorder=3, **edge)
+        axes.scatter(*stars[column], s=70 if many else 260, marker="*", linewidths=0.7, zorder=4, **edge)
+    counts = np.bincount(own[own >= 0], minlength=len(space))
+    inch = max(float(np.ptp(points, axis=0).max()), 1e-12) * 1.12 / side
+    name_stars(axes, stars / inch, inch, np.argsort(-counts, kind="stable"), space.names, small=many)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.08)
+
+
+def _project(
+    documents: NDArray[np.float32],
+    vectors: dict[str, LabelVectors],
+    model: BiEncoderClassifier,
+    method: str,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Put documents, verbalizers and descriptions, in this order, on one map, [point 2]."""
+    names = model.label_space_.names
+    labels = [vectors[name].verbalizer[None] for name in names] + [vectors[name].descriptions for name in names]
+    return project(np.concatenate([documents, *labels]), method=method, seed=seed)

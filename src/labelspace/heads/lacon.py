@@ -1,0 +1,435 @@
+r"""The heads of LaCon, and of the two label-embedding baselines beside it (LaCon, sections 2.1, 2.6 and 3.2).
+
+    LaCon-vanilla   [CLS] -> ProjectionHead                -> cosine with LabelEmbeddings
+    LaCon-fusion    words -> FusionHead -> ProjectionHead  -> cosine with LabelEmbeddings
+    LEAM            words -> LEAMHead                      -> logits
+    LSAN            words -> LSANHead                      -> logits
+
+Axes        here      paper      meaning
+            text      N          texts in the batch
+            token     M          words of a text, padded to the longest of the batch
+            label     C          labels
+            dim       d          width of the encoder
+            hidden    -          width inside a classifier or an attention
+
+Words       `states` are the rows of the encoder's output, `mask` is true (or 1) where there is a word. The paper's
+            E has the [CLS] row among them, so the encoder's attention mask serves as it is. What stands in `states`
+            at padding is never looked at. A text without any word is a vector of zeros.
+Seeds       First values come from the generator given and from no other; it lies on the CPU, so that they are
+            the same wherever the head moves later.
+Precision   Words of a narrow float type are widened to float32, and so is what comes out,
+            outside autocast; inside it torch narrows the products as it does elsewhere.
+Baselines   Both are trained by cross-entropy on their logits, one label a text, on the words of the same encoder.
+            Dropout is the encoder's.
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from labelspace.checks import check_number
+from labelspace.errors import ConfigError, ShapeError
+
+States = Float[Tensor, "text token dim"]
+Mask = Bool[Tensor, "text token"] | Int[Tensor, "text token"]
+Labels = Float[Tensor, "label dim"]
+
+
+@final
+class ProjectionHead(nn.Module):
+    r"""Three linear layers of one width, ReLU after the first two.
+
+    .. math::
+        g(x) = W_3 \max(0, W_2 \max(0, W_1 x + b_1) + b_2) + b_3
+
+    Paper: g of eq. 1. First values are those of torch for linear layers, because the paper names none.
+
+    Args:
+        dim: d, the width of the encoder.
+        generator: of the first values, on the CPU.
+
+    Raises:
+        ConfigError: `dim` is out of its range, or the generator is not on the CPU.
+
+    Example:
+        >>> head = ProjectionHead(8, generator=torch.Generator().manual_seed(0))
+        >>> head(torch.ones(2, 8)).shape
+        torch.Size([2, 8])
+
+    Reference:
+        LaCon, section 2.1.
+    """
+
+    def __init__(self, dim: int, *, generator: torch.Generator) -> None:
+        super().__init__()
+        check_number("dim", dim, least=1, whole=True)
+        _check_generator(generator)
+        self.dim = dim
+        self.first = _linear(dim, dim, generator)
+        self.second = _linear(dim, dim, generator)
+        self.third = _linear(dim, dim, generator)
+
+    def forward(self, states: Float[Tensor, "text dim"]) -> Float[Tensor, "text dim"]:
+        """Return the vectors H of the texts, not yet of unit length.
+
+        Args:
+            states: [text dim], the [CLS] rows or what `FusionHead` made of the words.
+
+        Returns:
+            [text dim].
+
+        Raises:
+            ShapeError: `states` is not a matrix as wide as the head.
+        """
+        if states.ndim != 2 or states.shape[1] != self.dim:
+            raise ShapeError(
+                f"states must be a matrix [text dim] with {self.dim} columns. Got shape {tuple(states.shape)} instead."
+            )
+        return self.third(F.relu(self.second(F.relu(self.first(states)))))
+
+
+@final
+class LabelEmbeddings(nn.Module):
+    r"""One learnable vector for each label.
+
+    Paper: :math:`W_\text{emb}` of eq. 2, "randomly initialized" without a word on the spread. It is 0.02 here, as
+    BERT has it for embeddings. It matters: only the direction of a vector is used, and AdamW moves each
+    coordinate by about the learning rate, so a step turns a vector by about `rate / spread`. At a rate of 2e-5
+    that is 1e-3 a step; with the spread of 1 that torch gives to embeddings, labels would hardly move.
+
+    Args:
+        labels: C, how many.
+        dim: d, the width of the encoder.
+        generator: of the first values, on the CPU.
+        spread: standard deviation of the first values, above zero.
+
+    Raises:
+        ConfigError: an argument is out of its range, or the generator is not on the CPU.
+
+    Example:
+        >>> LabelEmbeddings(3, 8, generator=torch.Generator().manual_seed(0))().shape
+        torch.Size([3, 8])
+        >>> LabelEmbeddings.from_vectors(torch.eye(2))().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+
+    Reference:
+        LaCon, section 2.1.
+    """
+
+    def __init__(self, labels: int, dim: int, *, generator: torch.Generator, spread: float = 0.02) -> None:
+        super().__init__()
+        check_number("labels", labels, least=1, whole=True)
+        check_number("dim", dim, least=1, whole=True)
+        check_number("spread", spread, above=0)
+        _check_generator(generator)
+        self.vectors = nn.Parameter(torch.empty(labels, dim).normal_(0, spread, generator=generator))
+
+    @classmethod
+    def from_vectors(cls, vectors: Labels) -> "LabelEmbeddings":
+        """Start from a copy of given vectors, for example those of the labels' descriptions.
+
+        Args:
+            vectors: [label dim], of any length; only their direction is used, but a longer vector turns more slowly.
+
+        Raises:
+            ShapeError: `vectors` is not a matrix.
+        """
+        if vectors.ndim != 2 or 0 in vectors.shape:
+            raise ShapeError(f"vectors must be a matrix [label dim]. Got shape {tuple(vectors.shape)} instead.")
+        made = cls(*vectors.shape, generator=torch.Generator())
+        made.vectors = nn.Parameter(vectors.detach().clone())
+        return made
+
+    def forward(self) -> Labels:
+        """Return all vectors, [label dim], not yet of unit length."""
+        return self.vectors
+
+
+@final
+class FusionHead(nn.Module):
+    r"""LaCon-fusion: words weighed by how near they and their neighbours lie to some label.
+
+    .. math::
+        G_{tp} = \cos(e_t, l_p), \quad
+        m_t = \max_p \sum_{r} w_r G_{t+r,\,p}, \quad
+        \beta = \operatorname{softmax}(m), \quad
+        z = \sum_t \beta_t e_t
+
+    Paper: eq. 9; :math:`e_t` is its :math:`E_j` and G is turned so that words come first. It leaves open what the
+    convolution is; it is that of LEAM, which inspired it: along the words, one filter w for all labels, zeros beyond
+    both ends, then the maximum over labels. So no score depends on the order of the labels, and labels may come and
+    go. There is no ReLU, because eq. 9 has none, and no bias, because softmax forgets it. The window is 5 by
+    default: the states already know their context, and 5 is a usual width for words (Kim, 2014, takes 3 to 5).
+
+    Args:
+        generator: of the first values of the filter, on the CPU.
+        window: words under the filter, odd.
+
+    Raises:
+        ConfigError: `window` is not odd or is below 1, or the generator is not on the CPU.
+
+    Example:
+        >>> head = FusionHead(generator=torch.Generator().manual_seed(0))
+        >>> mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
+        >>> head(torch.ones(2, 3, 8), mask, torch.ones(4, 8)).shape
+        torch.Size([2, 8])
+
+    Reference:
+        LaCon, section 2.6, eq. 9; the convolution: Wang et al., 2018, https://arxiv.org/abs/1805.04174, section 4.
+    """
+
+    def __init__(self, *, generator: torch.Generator, window: int = 5) -> None:
+        super().__init__()
+        _check_window(window)
+        _check_generator(generator)
+        self.filter = _filter(window, generator)
+
+    def attention(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text token"]:
+        """Return the weight of each word: they sum to 1 in each text, and are 0 at padding.
+
+        Args:
+            states: [text token dim], the words.
+            mask: [text token], true where there is a word.
+            labels: [label dim], the label embeddings.
+
+        Raises:
+            ShapeError: the shapes do not fit.
+        """
+        _check_words(states, mask, labels.shape)
+        words = mask.bool()
+        return _weights(_match(_widened(states, words), labels, self.filter).amax(dim=2), words)
+
+    def forward(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text dim"]:
+        """Return the fused vector z of each text, ready for `ProjectionHead`.
+
+        Args:
+            states: [text token dim], the words.
+            mask: [text token], true where there is a word.
+            labels: [label dim], the label embeddings.
+
+        Returns:
+            [text dim], float32 or wider.
+
+        Raises:
+            ShapeError: the shapes do not fit.
+        """
+        weights = self.attention(states, mask, labels)
+        return _pooled(weights, _widened(states, mask.bool()))
+
+
+@final
+class LEAMHead(nn.Module):
+    r"""LEAM: words weighed by their match with the labels, then a classifier of two layers.
+
+    .. math::
+        m_t = \max_p \max\bigl(0, b_p + \sum_{r} w_r G_{t+r,\,p}\bigr), \quad
+        z = \sum_t \operatorname{softmax}(m)_t \, e_t, \quad
+        \ell = U_2 \max(0, U_1 z + c_1) + c_2
+
+    G is that of `FusionHead`. The filter is shared by the labels and the bias is not, as in LEAM's paper; its code
+    instead mixes the labels by a filter of C x C x window. Window and hidden width are those of its code.
+
+    Args:
+        labels: the label embeddings, trained along; their count and width are the head's.
+        generator: of the first values, on the CPU.
+        window: words under the filter, odd.
+        hidden: width inside the classifier.
+
+    Raises:
+        ConfigError: an argument is out of its range, or the generator is not on the CPU.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> head = LEAMHead(LabelEmbeddings(4, 8, generator=generator), generator=generator)
+        >>> head(torch.ones(2, 3, 8), torch.ones(2, 3, dtype=torch.bool)).shape
+        torch.Size([2, 4])
+
+    Reference:
+        Wang et al., 2018, https://arxiv.org/abs/1805.04174, section 4; LaCon, section 3.2.
+    """
+
+    def __init__(
+        self, labels: LabelEmbeddings, *, generator: torch.Generator, window: int = 55, hidden: int = 300
+    ) -> None:
+        super().__init__()
+        _check_window(window)
+        check_number("hidden", hidden, least=1, whole=True)
+        _check_generator(generator)
+        count, dim = labels.vectors.shape
+        self.labels = labels
+        self.filter = _filter(window, generator)
+        self.bias = nn.Parameter(torch.zeros(count))
+        self.inner = _linear(dim, hidden, generator)
+        self.outer = _linear(hidden, count, generator)
+
+    def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
+        """Return the logits of each text.
+
+        Args:
+            states: [text token dim], the words.
+            mask: [text token], true where there is a word.
+
+        Returns:
+            [text label], float32 or wider.
+
+        Raises:
+            ShapeError: the shapes do not fit.
+        """
+        _check_words(states, mask, self.labels.vectors.shape)
+        words = mask.bool()
+        wide = _widened(states, words)
+        match = F.relu(_match(wide, self.labels(), self.filter) + self.bias)  # [text token label]
+        return self._classify(_pooled(_weights(match.amax(dim=2), words), wide))
+
+    def label_logits(self) -> Float[Tensor, "label label"]:
+        """Return the logits of the label embeddings themselves, [label label].
+
+        Cross-entropy of row p with target p is the regularizer of LEAM; LaCon does not say whether it was on.
+        """
+        return self._classify(self.labels())
+
+    def _classify(self, vectors: Float[Tensor, "row dim"]) -> Float[Tensor, "row label"]:
+        return self.outer(F.relu(self.inner(vectors)))
+
+
+@final
+class LSANHead(nn.Module):
+    r"""LSAN: a vector of the text for each label, half by self-attention and half by label-attention.
+
+    .. math::
+        A &= \operatorname{softmax}_t(W_2 \tanh(W_1 E^\top)), & S &= A E, & M &= (L E^\top) E, \\
+        \alpha &= \sigma(S w_3), & \beta &= \sigma(M w_4), &
+        \ell_p &= w_6^\top \max\Bigl(0, W_5\,\frac{\alpha_p S_p + \beta_p M_p}{\alpha_p + \beta_p}\Bigr)
+
+    E are the words, L the label embeddings. Label-attention is not normalized over the words, as in LSAN's paper and
+    code, so it grows with the length of a text. The encoder stands for the LSTM, whose two directions become one;
+    softmax over the logits stands for the sigmoid, as in LaCon. Each label is scored from its own vector by shared
+    weights, as in LSAN's paper; its code averages over labels first. There is no bias, as in its paper.
+
+    Args:
+        labels: the label embeddings, trained along; their count and width are the head's.
+        generator: of the first values, on the CPU.
+        attention: rows of W_1, 200 in LSAN.
+        hidden: rows of W_5, 256 in LSAN.
+
+    Raises:
+        ConfigError: an argument is out of its range, or the generator is not on the CPU.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> head = LSANHead(LabelEmbeddings(4, 8, generator=generator), generator=generator)
+        >>> head(torch.ones(2, 3, 8), torch.ones(2, 3, dtype=torch.bool)).shape
+        torch.Size([2, 4])
+
+    Reference:
+        Xiao et al., 2019, https://aclanthology.org/D19-1044, section 2; LaCon, section 3.2.
+    """
+
+    def __init__(
+        self, labels: LabelEmbeddings, *, generator: torch.Generator, attention: int = 200, hidden: int = 256
+    ) -> None:
+        super().__init__()
+        check_number("attention", attention, least=1, whole=True)
+        check_number("hidden", hidden, least=1, whole=True)
+        _check_generator(generator)
+        count, dim = labels.vectors.shape
+        self.labels = labels
+        self.words = _linear(dim, attention, generator, bias=False)
+        self.queries = _linear(attention, count, generator, bias=False)
+        self.self_gate = _linear(dim, 1, generator, bias=False)
+        self.label_gate = _linear(dim, 1, generator, bias=False)
+        self.inner = _linear(dim, hidden, generator, bias=False)
+        self.outer = _linear(hidden, 1, generator, bias=False)
+
+    def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
+        """Return the logits of each text.
+
+        Args:
+            states: [text token dim], the words.
+            mask: [text token], true where there is a word.
+
+        Returns:
+            [text label], float32 or wider. Memory on the way is [text label dim].
+
+        Raises:
+            ShapeError: the shapes do not fit.
+        """
+        _check_words(states, mask, self.labels.vectors.shape)
+        words = mask.bool()
+        wide = _widened(states, words)
+        questions = self.queries(torch.tanh(self.words(wide)))  # [text token label]
+        by_self = _weights(questions.mT, words[:, None]) @ wide  # [text label dim]
+        by_label = (wide @ self.labels().T).mT @ wide  # [text label dim]
+        # alpha / (alpha + beta) in log space: both gates may lie below the smallest float.
+        share = torch.sigmoid(F.logsigmoid(self.self_gate(by_self)) - F.logsigmoid(self.label_gate(by_label)))
+        fused = share * by_self + (1 - share) * by_label
+        return self.outer(F.relu(self.inner(fused)))[..., 0]
+
+
+def _match(words: States, labels: Labels, kernel: Float[Tensor, " window"]) -> Float[Tensor, "text token label"]:
+    """Cosines of words and labels, each smoothed by the filter along the words; padding counts as the end."""
+    cosines = F.normalize(words, dim=2) @ F.normalize(labels, dim=1).T  # [text token label]
+    rows = cosines.mT.flatten(0, 1)[:, None]  # [text*label 1 token]
+    smooth = F.conv1d(rows, kernel.view(1, 1, -1), padding=len(kernel) // 2)
+    return smooth.view(cosines.mT.shape).mT
+
+
+def _weights(scores: Float[Tensor, "... token"], words: Bool[Tensor, "... token"]) -> Float[Tensor, "... token"]:
+    """Softmax over the words of each text; padding gets 0, also where a text has no word at all."""
+    lowest = torch.finfo(scores.dtype).min  # not -inf: a row of these alone would be nan
+    return scores.masked_fill(~words, lowest).softmax(dim=-1).masked_fill(~words, 0)
+
+
+def _pooled(weights: Float[Tensor, "text token"], words: States) -> Float[Tensor, "text dim"]:
+    return (weights[:, None] @ words)[:, 0]
+
+
+def _widened(states: States, words: Bool[Tensor, "text token"]) -> States:
+    """Words in float32 or wider, and zeros at padding, whatever stood there."""
+    wide = states.to(torch.promote_types(states.dtype, torch.float32))
+    return wide.masked_fill(~words[..., None], 0)
+
+
+def _linear(inputs: int, outputs: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
+    """A linear layer with the first values that torch gives it, drawn from `generator`."""
+    # Made without memory first: nn.Linear itself would draw from torch's own generator.
+    layer = nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device="cpu")
+    with torch.no_grad():
+        for values in layer.parameters():
+            values.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
+    return layer
+
+
+def _filter(window: int, generator: torch.Generator) -> nn.Parameter:
+    """A filter with the first values that torch gives to a convolution of one channel."""
+    return nn.Parameter(torch.empty(window).uniform_(-(window**-0.5), window**-0.5, generator=generator))
+
+
+def _check_generator(generator: torch.Generator) -> None:
+    if generator.device.type != "cpu":
+        raise ConfigError(
+            f"generator must be on the cpu. Got one on {generator.device} instead; make the head, then move it."
+        )
+
+
+def _check_window(window: int) -> None:
+    check_number("window", window, least=1, whole=True)
+    if window % 2 == 0:
+        raise ConfigError(f"window must be odd, so that it has a middle. Got {window} instead.")
+
+
+def _check_words(states: Tensor, mask: Tensor, labels: torch.Size) -> None:
+    """Raise ShapeError unless words, mask and labels fit one another."""
+    if states.ndim != 3 or len(labels) != 2 or states.shape[2] != labels[1] or 0 in states.shape or 0 in labels:
+        raise ShapeError(
+            "states [text token dim] and labels [label dim] must be of one width and not empty. "
+            f"Got shapes {tuple(states.shape)} and {tuple(labels)} instead."
+        )
+    if mask.shape != states.shape[:2]:
+        raise ShapeError(
+            f"mask must be a matrix [text token] of shape {tuple(states.shape[:2])}. "
+            f"Got shape {tuple(mask.shape)} instead."
+        )

@@ -1,0 +1,78 @@
+"""The confusion matrix is written whole, in the size said, with the same bytes each time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from labelspace.errors import OutputError
+from labelspace.evaluate import confusion_figure
+from labelspace.evaluate.drawing import DOTS_PER_INCH
+from labelspace.evaluate.figures.panels import MOST_INCHES
+from labelspace.evaluate.metrics import NONE_OF_THESE
+from pictures import png_size, words_of
+
+
+def large(evaluation, count: int):
+    """The same evaluation with many labels of long names."""
+    generator = np.random.default_rng(0)
+    confusion = np.zeros((count, count + 1), dtype=np.int64)
+    confusion[np.arange(count), np.arange(count)] = generator.integers(5, 30, count)
+    confusion[generator.integers(0, count, count), generator.integers(0, count, count)] += 3
+    return replace(evaluation, labels=tuple(f"a_label_with_number_{i}" for i in range(count)), confusion=confusion)
+
+
+def test_a_path_without_extension_gives_both_formats(evaluation, tmp_path):
+    files = confusion_figure(evaluation, tmp_path / "confusion")
+    assert [file.name for file in files] == ["confusion.png", "confusion.svg"]
+    assert all(file.stat().st_size > 1000 for file in files)
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_same_evaluation_gives_the_same_bytes_whatever_the_callers_style(evaluation, tmp_path, ending):
+    import matplotlib
+
+    (first,) = confusion_figure(evaluation, tmp_path / f"first.{ending}")
+    with matplotlib.rc_context({"font.size": 20, "savefig.bbox": "tight", "svg.hashsalt": "other"}):
+        (second,) = confusion_figure(evaluation, tmp_path / f"second.{ending}")
+        assert matplotlib.rcParams["font.size"] == 20
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_matrix_grows_with_the_labels_and_stays_legible_and_bounded(evaluation, tmp_path):
+    sizes = {}
+    for count in (3, 77):
+        (path,) = confusion_figure(large(evaluation, count), tmp_path / f"{count}.png")
+        sizes[count] = png_size(path)
+        # At least 30 pixels for each row and column, for a number of three digits.
+        assert min(sizes[count]) > 30 * count
+    assert sizes[77][0] > sizes[3][0]
+    assert max(sizes[77]) <= (MOST_INCHES + 1) * DOTS_PER_INCH
+
+
+def test_every_label_and_number_is_in_the_matrix(evaluation, tmp_path):
+    found = large(evaluation, 14)
+    (path,) = confusion_figure(found, tmp_path / "confusion.svg")
+    words = words_of(path)
+    assert all(words.count(label) == 2 for label in found.labels)
+    counts = [word for word in words if word.isdigit()]
+    assert sorted(map(int, counts)) == sorted(found.confusion[found.confusion > 0].tolist())
+    assert NONE_OF_THESE not in words
+
+
+def test_abstentions_have_a_column_of_their_own(evaluation, tmp_path):
+    confusion = evaluation.confusion.copy()
+    confusion[0, -1] = 2
+    (path,) = confusion_figure(replace(evaluation, confusion=confusion), tmp_path / "confusion.svg")
+    assert "none of" in " ".join(words_of(path))
+
+
+def test_dollars_underscores_and_other_scripts_in_a_label_do_no_harm(evaluation, tmp_path):
+    odd = replace(evaluation, labels=("_hidden", "$\\frac", "日本語"))
+    confusion_figure(odd, tmp_path / "confusion")
+
+
+def test_a_folder_that_is_not_there_is_one_clear_error(evaluation, tmp_path):
+    with pytest.raises(OutputError, match="cannot be written"):
+        confusion_figure(evaluation, tmp_path / "missing" / "confusion.png")

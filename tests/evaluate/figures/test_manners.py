@@ -1,0 +1,114 @@
+"""What holds for every figure: the same bytes, nothing cut off, no pyplot, refusals in one line."""
+
+import ast
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from labelspace.errors import MissingDependencyError, OutputError
+from labelspace.evaluate import (
+    confusion_figure,
+    figures,
+    label_similarity_figure,
+    map_figure,
+    rates_figure,
+    sphere_figure,
+    trajectory_figure,
+)
+from labelspace.evaluate.figures.panels import progress_colours
+from labelspace.evaluate.palette import label_colours
+from pictures import grey_of, greys, nothing_is_cut
+
+KINDS = ["confusion", "map", "sphere", "similarity", "rates", "panels", "trajectory"]
+
+
+@pytest.fixture
+def draw(evaluation, trained, texts, names, points, way):
+    """Draw a figure of a kind into a path, and return the files."""
+    kinds = {
+        "confusion": lambda path: confusion_figure(evaluation, path),
+        "map": lambda path: map_figure(trained, texts, path, y=names, method="pca"),
+        "sphere": lambda path: sphere_figure(trained, texts, path, y=names),
+        "similarity": lambda path: label_similarity_figure(trained, path),
+        "rates": lambda path: rates_figure(points, path),
+        "panels": lambda path: rates_figure({("one", "news"): points, ("other", "news"): points[:1]}, path),
+        "trajectory": lambda path: trajectory_figure(way, path),
+    }
+    return lambda kind, path: kinds[kind](path)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_input_gives_the_same_bytes_whatever_the_callers_style(draw, tmp_path, kind, ending):
+    import matplotlib
+
+    (first,) = draw(kind, tmp_path / f"first.{ending}")
+    with matplotlib.rc_context({"font.size": 20, "savefig.bbox": "tight", "svg.hashsalt": "other"}):
+        (second,) = draw(kind, tmp_path / f"second.{ending}")
+        assert matplotlib.rcParams["font.size"] == 20
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_cut_off_at_the_edge(draw, tmp_path, kind):
+    files = draw(kind, tmp_path / kind)
+    assert [file.suffix for file in files] == [".png", ".svg"]
+    assert nothing_is_cut(files[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_drawing_needs_no_pyplot_and_so_touches_no_figure_of_the_caller(draw, tmp_path, monkeypatch, kind):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    draw(kind, tmp_path / kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_matplotlib_gives_the_install_command(draw, tmp_path, monkeypatch, kind):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'labelspace\[plot\]'"):
+        draw(kind, tmp_path / kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_extension_is_refused_before_anything_is_drawn(draw, tmp_path, kind):
+    with pytest.raises(OutputError, match=r"written as \.png, \.svg, \.pdf.*no extension"):
+        draw(kind, tmp_path / "figure.gif")
+
+
+def test_matplotlib_is_imported_when_something_is_drawn_and_not_before():
+    folder = Path(figures.__file__).parent
+    for path in [*folder.glob("*.py"), *folder.parent.glob("*.py")]:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                assert "matplotlib" not in ast.unparse(node), path.name
+
+
+def test_naming_the_figures_loads_no_torch():
+    code = "import sys, labelspace.evaluate.figures as figures; print(len(figures.__all__), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(figures.__all__)), "False"]
+
+
+def test_no_module_of_the_folder_takes_the_place_of_a_function():
+    modules = {path.stem for path in Path(figures.__file__).parent.glob("*.py")}
+    assert modules & set(figures.__all__) == set()
+
+
+@pytest.mark.parametrize("count", [2, 8, 9, 77])
+def test_colours_differ_and_neighbours_differ_in_grey_as_well(count):
+    colours = label_colours(count)
+    assert len(set(colours)) == count
+    grey = [grey_of(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))) for colour in colours]
+    assert all(0.15 < value < 0.85 for value in grey), "told from black and from white"
+    assert all(abs(one - other) > 0.1 for one, other in pairwise(grey))
+
+
+def test_colours_of_progress_grow_lighter_all_the_way_and_are_never_lost_on_white():
+    colours = progress_colours()
+    grey = greys([colours(step / 20) for step in range(21)])
+    assert all(one < other for one, other in pairwise(grey))
+    assert grey[-1] < 0.85
