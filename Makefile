@@ -96,10 +96,17 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 	$(BENCH) embedding:all-MiniLM-L6-v2 --nli ../../shared/data/nli
 	$(BENCH) embedding:all-mpnet-base-v2
 	$(BENCH) nli:minilm-nli-binary nli:minilm-nli-triplet --limit 300 --nli ../../shared/data/nli
-	$(BENCH) reranker:minilm-nli-binary --limit 300
-	$(BENCH) llm:gemma-3-270m reranker:gemma-3-270m --limit 30
+	$(BENCH) reranker:minilm-nli-binary --limit 100
+	$(BENCH) llm:gemma-3-270m --limit 30 --nli ../../shared/data/nli
+	$(BENCH) reranker:gemma-3-270m --limit 20
+	mkdir -p runs && cd runs && ../$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2 embedding:all-mpnet-base-v2 \
+		nli:minilm-nli-binary reranker:minilm-nli-binary llm:gemma-3-270m reranker:gemma-3-270m --limit 60 \
+		--data ../../shared/data --tasks agnews,massive --store ../benchmarks/results/btzsc_speed.jsonl --offline
+	$(BIN)/python benchmarks/harness.py agree --nli runs/minilm-nli-binary --texts 40
+	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary
+	$(BIN)/python benchmarks/prefix.py
 
-study: $(READY)  ## a small version of the description-only study, in a few minutes; docs/study.md has the whole
+study: $(READY)  ## a small version of the description-only study, in a few minutes
 	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8
 
 clean:           ## remove what the other targets made, but the environment

@@ -1,4 +1,4 @@
-"""The tables of docs/btzsc.md that come from one store, benchmarks/results/btzsc.jsonl; see tables.py."""
+"""The tables of docs/btzsc.md that come from benchmarks/results/btzsc.jsonl and btzsc_speed.jsonl; see tables.py."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +13,7 @@ from labelspace.evaluate.bench.published import NLI_SETS
 from labelspace.evaluate.bench.tables import BenchTable
 
 STORE = Path(__file__).resolve().parent / "results" / "btzsc.jsonl"
+SPEED = STORE.with_name("btzsc_speed.jsonl")
 # The smallest published model of each family, and the best one.
 BESIDE = (
     "bert-large-uncased",
@@ -54,9 +55,27 @@ def means(benchmark: str) -> str:
     if table is None:
         return NOT_YET
     head, *rows = table.by_family()
-    dropped = head.index("sets")
-    left, *cells = ([cell for at, cell in enumerate(row) if at != dropped] for row in (head, *rows))
+    dropped = {head.index("sets"), head.index("texts/s")}  # the speeds of one quiet run are in a table of their own
+    left, *cells = ([cell for at, cell in enumerate(row) if at not in dropped] for row in (head, *rows))
     return markdown(left, cells) + f"\n\nMeans over {len(table.sets)} data sets: {', '.join(table.sets)}."
+
+
+def speeds() -> str:
+    """Texts per second of every model on the same texts, one after the other, and times the slowest."""
+    if not SPEED.is_file():
+        return NOT_YET
+    found = ResultStore(SPEED).records()
+    tasks = list(dict.fromkeys(record["task"] for record in found))
+    rates: dict[str, dict[str, float]] = {}
+    for record in found:
+        rates.setdefault(record["model"], {})[record["task"]] = record["texts_per_second"]
+    least = {task: min(own[task] for own in rates.values() if task in own) for task in tasks}
+    rows = [
+        [model, *(f"{own[task]:,.1f} ({own[task] / least[task]:,.0f} x)" if task in own else "-" for task in tasks)]
+        for model, own in sorted(rates.items(), key=lambda item: -max(item[1].values()))
+    ]
+    labels = {record["task"]: f"{record['task']}, {record['classes']} labels" for record in found}
+    return markdown(["texts per second", *(labels[task] for task in tasks)], rows)
 
 
 def by_set(benchmark: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import btzsc_tables
+from study import report
 
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.evaluate.bench.published import published_scores
@@ -268,9 +269,11 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "btzsc-sets": lambda: btzsc_tables.by_set("btzsc"),
     "mteb-means": lambda: btzsc_tables.means("mteb"),
     "mteb-sets": lambda: btzsc_tables.by_set("mteb"),
+    "btzsc-speed": btzsc_tables.speeds,
     "btzsc-places": btzsc_tables.places,
     "btzsc-nli": btzsc_tables.nli,
     "btzsc-agreement": btzsc_tables.agreement,
+    **report.BLOCKS,
 }
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in ("benchmarks.md", "btzsc.md", "method.md")))
 

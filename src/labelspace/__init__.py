@@ -15,12 +15,14 @@ _HOMES = {
     "Encoder": "labelspace.encoders",
     "ZeroShotClassifier": "labelspace.classify",
     "DescriptionClassifier": "labelspace.classify",
+    "LaConClassifier": "labelspace.classify",
     "load": "labelspace.classify",
 }
 
 __all__ = [
     "DescriptionClassifier",
     "Encoder",
+    "LaConClassifier",
     "Label",
     "LabelSpace",
     "LabelSpaceError",
@@ -30,7 +32,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
+    from labelspace.classify import DescriptionClassifier, LaConClassifier, ZeroShotClassifier, load
     from labelspace.encoders import Encoder
     from labelspace.errors import LabelSpaceError
     from labelspace.labels import Label, LabelSpace

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from contracts.source import SRC, undocumented_fields
-from labelspace.config import CONFIGS, SearchConfig, TrainingConfig
+from labelspace.config import CONFIGS, LaConConfig, SearchConfig, TrainingConfig
 from labelspace.errors import ConfigError
 
 FIELDS = [(config, field.name) for config in CONFIGS for field in dataclasses.fields(config)]
@@ -108,6 +108,29 @@ def test_the_estimator_has_every_training_option_with_the_same_default():
     given = {name: parameter.default for name, parameter in parameters.items()}
     expected = vars(TrainingConfig())
     assert {name: given.get(name, "absent") for name in expected} == expected
+
+
+def test_the_estimator_that_learns_from_labels_has_every_option_of_its_own_with_the_same_default():
+    from labelspace import LaConClassifier
+
+    parameters = inspect.signature(LaConClassifier).parameters
+    given = {name: parameter.default for name, parameter in parameters.items()}
+    expected = vars(LaConConfig())
+    assert {name: given.get(name, "absent") for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"head": "leam"}, "head 'leam' gives logits and goes with objective 'cross-entropy' only"),
+        ({"head": "lsan", "objective": "cross-entropy+supervised-contrastive"}, "'cross-entropy' only"),
+        ({"objective": "cross-entropy+self-contrastive", "dropout": False}, "needs dropout=True"),
+    ],
+    ids=str,
+)
+def test_options_of_lacon_that_do_not_go_together_are_refused(values, message):
+    with pytest.raises(ConfigError, match=message):
+        LaConConfig(**values)
 
 
 def test_both_estimators_share_their_defaults():

@@ -12,6 +12,7 @@ from labelspace.config import CONFIGS
 PUBLIC = [
     "DescriptionClassifier",
     "Encoder",
+    "LaConClassifier",
     "Label",
     "LabelSpace",
     "LabelSpaceError",
@@ -50,17 +51,33 @@ MODULES = {
         "Callback",
         "Curve",
         "FitResult",
+        "LaConFit",
         "MLflowLogger",
         "RateChoice",
         "TensorBoardLogger",
         "Trial",
         "WandbLogger",
         "train_on_descriptions",
+        "train_on_labels",
+    ],
+    "labelspace.training.lacon": [
+        "Agreement",
+        "Document",
+        "HeadShape",
+        "LaConCurve",
+        "LaConFit",
+        "LaConHead",
+        "Look",
+        "Prior",
+        "Rows",
+        "tokenize",
+        "train_on_labels",
     ],
     "labelspace.classify": [
         "BiEncoderClassifier",
         "DescriptionClassifier",
         "Explanation",
+        "LaConClassifier",
         "LabelChange",
         "Predicted",
         "Scorer",
@@ -262,7 +279,7 @@ def test_saved_models_have_this_format_version():
 def test_saved_models_are_of_these_classes():
     from labelspace.classify import saving
 
-    assert set(saving.CLASSES) == {"DescriptionClassifier", "ZeroShotClassifier"}
+    assert set(saving.CLASSES) == {"DescriptionClassifier", "LaConClassifier", "ZeroShotClassifier"}
     for name, kind in saving.CLASSES.items():
         assert kind is getattr(labelspace, name)
 

@@ -121,3 +121,16 @@ def test_a_link_is_followed_and_kept(tmp_path: Path):
     write_atomically(link, b"new")
     assert link.is_symlink()
     assert real.read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        ("/home/me/src/labelspace/__main__.py", "labelspace fit a.yaml"),
+        ("/home/me/.venv/bin/labelspace", "labelspace fit a.yaml"),
+        ("benchmarks/speed.py", "speed.py fit a.yaml"),
+    ],
+)
+def test_the_command_leaves_out_where_the_program_lies(called, said, monkeypatch):
+    monkeypatch.setattr("sys.argv", [called, "fit", "a.yaml"])
+    assert provenance(data="x")["command"] == said

@@ -4,6 +4,7 @@ from labelspace.classify.base import BiEncoderClassifier
 from labelspace.classify.description import DescriptionClassifier
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
+from labelspace.classify.lacon import LaConClassifier
 from labelspace.classify.saving import load
 from labelspace.classify.scorer import Scorer
 from labelspace.classify.stream import Predicted, predict_file
@@ -13,6 +14,7 @@ __all__ = [
     "BiEncoderClassifier",
     "DescriptionClassifier",
     "Explanation",
+    "LaConClassifier",
     "LabelChange",
     "Predicted",
     "Scorer",

@@ -56,6 +56,10 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         names = self._names(scores)
         return (names, scores[:, self._class_columns()]) if return_scores else names
 
+    def learnt_tensors(self) -> dict[str, NDArray[np.generic]]:
+        """Return what was learnt beside the encoder's weights, by name; nothing for a classifier by anchors."""
+        return {}
+
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return the cosine of each document with each label, [text label], also where there are two labels.
 

@@ -4,6 +4,7 @@
     ├── modules.json, config.json, model.safetensors ...   a sentence-transformers model
     ├── label_space.yaml                                   the labels, to read and to edit
     ├── label_vectors.safetensors                          the labels' encoded texts
+    ├── lacon.safetensors                                  of LaConClassifier: its head and its label embeddings
     ├── labelspace.json                                    class, parameters, versions, what it was fitted on
     └── README.md                                          the model card
 
@@ -27,6 +28,9 @@ from labelspace.checks import did_you_mean
 from labelspace.classify.anchors import LabelVectors, encode_labels
 from labelspace.classify.base import BiEncoderClassifier
 from labelspace.classify.description import DescriptionClassifier
+from labelspace.classify.lacon import LaConClassifier
+from labelspace.classify.lacon_card import lacon_card
+from labelspace.classify.lacon_saving import read_head, write_head
 from labelspace.classify.model_card import model_card
 from labelspace.classify.zero_shot import ZeroShotClassifier
 from labelspace.config import EncodingConfig, SearchConfig
@@ -38,6 +42,7 @@ from labelspace.labels import LabelSpace
 FORMAT_VERSION = 1
 CLASSES: dict[str, type[BiEncoderClassifier]] = {
     "DescriptionClassifier": DescriptionClassifier,
+    "LaConClassifier": LaConClassifier,
     "ZeroShotClassifier": ZeroShotClassifier,
 }
 LABELS = "label_space.yaml"
@@ -103,6 +108,8 @@ def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifie
     except (KeyError, TypeError, SafetensorError) as error:
         raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
     model._set_labels(space)
+    if cls is LaConClassifier:
+        read_head(model, folder, header)
     if header.get("fit") is not None:
         model.fit_result_ = SavedFit(header["fit"])
     return model
@@ -125,7 +132,8 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
     model.label_space_.to_file(folder / LABELS)
     _write_vectors(model, folder)
     parameters = {key: value for key, value in model.get_params(deep=False).items() if key not in NOT_SAVED}
-    fit = model.fit_result_.to_dict() if isinstance(model, DescriptionClassifier) else None
+    trained = isinstance(model, (DescriptionClassifier, LaConClassifier))
+    fit = model.fit_result_.to_dict() if trained else None
     header: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "class": type(model).__name__,
@@ -138,7 +146,10 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
     }
     if isinstance(model, DescriptionClassifier):
         header["search"] = model.search.to_dict() if model.search else None
-    (folder / "README.md").write_text(model_card(model, header), encoding="utf-8")
+    if isinstance(model, LaConClassifier):
+        header["lacon"] = write_head(model, folder)
+    card = lacon_card if isinstance(model, LaConClassifier) else model_card
+    (folder / "README.md").write_text(card(model, header), encoding="utf-8")
     # The labels are there to be edited, the card to be read.
     header["files"] = {name: facts for name, facts in fingerprints(folder).items() if name != LABELS}
     text = json.dumps(_finite(header), indent=2, ensure_ascii=False, allow_nan=False)

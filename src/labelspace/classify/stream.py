@@ -106,6 +106,9 @@ def model_fingerprint(model: BiEncoderClassifier) -> str:
     for name, tensor in sorted(model.encoder_.backbone.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
+    for name, values in sorted(model.learnt_tensors().items()):
+        digest.update(name.encode())
+        digest.update(values.tobytes())
     facts = {
         "space": model.label_space_.to_dict(),
         "anchor": model.anchor,

@@ -160,9 +160,7 @@ class Backbone:
     def batch_types(self, token_types: Sequence[Sequence[int]], positions: list[int]) -> Int[Tensor, "text token"]:
         """Pad the token types of some pairs as `batch` pads their ids."""
         fill = int(getattr(self.tokenizer, "pad_token_type_id", 0))
-        return pad(
-            token_types, positions, pad_token_id=fill, left=self.tokenizer.padding_side == "left"
-        ).input_ids
+        return pad(token_types, positions, pad_token_id=fill, left=self.tokenizer.padding_side == "left").input_ids
 
     def embed(
         self,

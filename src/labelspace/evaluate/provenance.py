@@ -62,8 +62,14 @@ def provenance(
         "seeds": [] if seeds is None else [seeds] if isinstance(seeds, int) else list(seeds),
         "data": data,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(sys.argv),
+        "command": shlex.join([_program(), *sys.argv[1:]]),
     }
+
+
+def _program() -> str:
+    """What was called, without the way to it: a result file goes to other machines."""
+    called = Path(sys.argv[0])
+    return "labelspace" if called.name == "__main__.py" and called.parent.name == "labelspace" else called.name
 
 
 def source_commit(folder: Path | None = None) -> str | None:

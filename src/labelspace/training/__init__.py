@@ -10,29 +10,34 @@ _HOMES = {
     "Callback": "callbacks",
     "Curve": "loop",
     "FitResult": "description",
+    "LaConFit": "lacon",
     "MLflowLogger": "callbacks",
     "RateChoice": "learning_rate",
     "TensorBoardLogger": "callbacks",
     "Trial": "learning_rate",
     "WandbLogger": "callbacks",
     "train_on_descriptions": "description",
+    "train_on_labels": "lacon",
 }
 
 __all__ = [
     "Callback",
     "Curve",
     "FitResult",
+    "LaConFit",
     "MLflowLogger",
     "RateChoice",
     "TensorBoardLogger",
     "Trial",
     "WandbLogger",
     "train_on_descriptions",
+    "train_on_labels",
 ]
 
 if TYPE_CHECKING:
     from labelspace.training.callbacks import Callback, MLflowLogger, TensorBoardLogger, WandbLogger
     from labelspace.training.description import FitResult, train_on_descriptions
+    from labelspace.training.lacon import LaConFit, train_on_labels
     from labelspace.training.learning_rate import RateChoice, Trial
     from labelspace.training.loop import Curve
 

@@ -1,0 +1,74 @@
+"""The figures of docs/study.md: learning rates (Fig. 3), few-shot rivals (Fig. 2a), the learning curve."""
+
+import statistics
+from pathlib import Path
+
+import numpy as np
+
+from labelspace.config import DEFAULT_ANCHOR
+from labelspace.evaluate.drawing import drawing, files_of, write_figure
+from labelspace.evaluate.palette import FEW, MARKERS
+from study.report import METHODS, TITLES, results
+from study.rivals import PER_CLASS, RUNS
+from study.spaces import TASKS
+
+
+def rivals_figure(path: Path) -> tuple[Path, ...]:
+    """Every run of every method as a dot, with the mean: how far they spread, and how low the worst lies."""
+    tasks = [task for task in RUNS if any(found["task"] == task for found in results("rivals"))]
+    if not tasks:
+        return ()
+    with drawing("the rivals") as new_figure:
+        figure = new_figure(4.4 * len(tasks) + 0.4, 3.6)
+        for column, task in enumerate(tasks, 1):
+            axes = figure.add_subplot(1, len(tasks), column)
+            for place, method in enumerate(METHODS):
+                found = [r for r in results("rivals") if r["task"] == task and r["method"] == method]
+                values = sorted(r["macro_f1"] for r in found)
+                if not values:
+                    continue
+                # Side by side in the order of their values: the same picture each time, and no random state.
+                beside = place + 0.16 * np.cos(np.arange(len(values)) * 2.4)
+                axes.scatter(beside, values, s=16, color=FEW[place], marker=MARKERS[place], alpha=0.7, linewidths=0)
+                mean = statistics.fmean(values)
+                axes.plot([place - 0.3, place + 0.3], [mean, mean], color="black", linewidth=1.2)
+                axes.annotate(f"{mean:.2f}", (place + 0.32, mean), fontsize=7.5, va="center")
+            axes.set_xticks(range(len(METHODS)), [words.replace(", ", ",\n") for words in METHODS.values()], fontsize=7)
+            axes.set_xlim(-0.6, len(METHODS) - 0.3)
+            axes.set_ylabel("macro-F1")
+            axes.set_title(TITLES[task])
+            axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+            axes.set_axisbelow(True)
+        return write_figure(figure, files_of(path))
+
+
+def curve_figure(path: Path) -> tuple[Path, ...]:
+    """Labelled texts a class against macro-F1 of a logistic regression; dashed: descriptions alone."""
+    curves = {found["task"]: found["macro_f1"] for found in results("curve")}
+    tasks = [task for task in TASKS if task in curves]
+    if not tasks:
+        return ()
+    with drawing("the learning curve") as new_figure:
+        figure = new_figure(6.4, 4.0)
+        axes = figure.add_subplot()
+        for place, task in enumerate(tasks):
+            means = [statistics.fmean(curves[task][str(count)]) for count in PER_CLASS]
+            spread = [statistics.stdev(curves[task][str(count)]) for count in PER_CLASS]
+            low, high = np.subtract(means, spread), np.add(means, spread)
+            axes.plot(PER_CLASS, means, color=FEW[place], marker=MARKERS[place], markersize=4, label=TITLES[task])
+            axes.fill_between(PER_CLASS, low, high, color=FEW[place], alpha=0.12, linewidth=0)
+            ours = [
+                r["macro_f1"][DEFAULT_ANCHOR]
+                for r in results("ablations")
+                if r["task"] == task and r["change"] == "default"
+            ]
+            if ours:
+                axes.axhline(statistics.fmean(ours), color=FEW[place], linestyle="--", linewidth=0.9)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(PER_CLASS, list(map(str, PER_CLASS)))
+        axes.set_xlabel("labelled texts a class (dashed: descriptions alone)")
+        axes.set_ylabel("macro-F1")
+        axes.grid(color="#e4e4e4", linewidth=0.6)
+        axes.set_axisbelow(True)
+        figure.legend(loc="outside right center")
+        return write_figure(figure, files_of(path))

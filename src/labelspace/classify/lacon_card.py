@@ -1,0 +1,106 @@
+"""The model card of a `LaConClassifier`: what a stranger must know of it."""
+
+from typing import Any
+
+from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.model_card import SHOWN_LABELS, _cell
+
+
+def lacon_card(model: BiEncoderClassifier, header: dict[str, Any]) -> str:
+    """Return the README.md of a saved `LaConClassifier`.
+
+    Args:
+        model: the fitted model.
+        header: what `labelspace.json` will hold, but the list of files.
+    """
+    space, encoder, fit = model.label_space_, header["encoder"], header["fit"]
+    example = '("a text", "another")' if header["lacon"]["pairs"] else '"a text"'
+    rows = list(zip(space.labels, space.verbalizers, strict=True))
+    return "\n".join(
+        [
+            "---",
+            "library_name: sentence-transformers",
+            "pipeline_tag: text-classification",
+            "tags:",
+            "- labelspace",
+            "- sentence-transformers",
+            "---",
+            "",
+            f"# {space.name}",
+            "",
+            f"A {header['class']} of labelspace {header['labelspace']} with {len(space)} labels on "
+            f"`{encoder['name']}`. {_origin(fit)}",
+            "",
+            "```python",
+            "from labelspace import load",
+            "",
+            'clf = load("path/to/this/folder")',
+            f"clf.predict([{example}])",
+            "```",
+            "",
+            "`SentenceTransformer` opens the folder too, as the plain encoder, without what was learnt on top of it.",
+            "",
+            "## Labels",
+            "",
+            "| label | verbalizer | descriptions |",
+            "|---|---|---|",
+            *(
+                f"| {_cell(label.name)} | {_cell(verbalizer)} | {len(label.descriptions)} |"
+                for label, verbalizer in rows[:SHOWN_LABELS]
+            ),
+            *([f"| ... and {len(rows) - SHOWN_LABELS} more | | |"] if len(rows) > SHOWN_LABELS else []),
+            "",
+            "The whole texts are in `label_space.yaml`.",
+            "",
+            "## Training",
+            "",
+            "| | |",
+            "|---|---|",
+            *(f"| {name} | {_cell(str(value))} |" for name, value in _facts(header).items()),
+            "",
+            "## Limits",
+            "",
+            "- Probabilities are shares among these labels. For texts that fit none of them set a threshold.",
+            f"- A text is read up to {encoder['max_tokens']} tokens.",
+            f"- {_known(fit)}",
+            "",
+        ]
+    )
+
+
+def _origin(fit: dict[str, Any]) -> str:
+    if fit["labelled"]:
+        return f"It was trained on {fit['labelled']} labelled rows."
+    return "It was trained on the labels' descriptions, without a labelled row."
+
+
+def _known(fit: dict[str, Any]) -> str:
+    looks = fit["curve"]["looks"] if fit["curve"] else ()
+    best = next((look for look in looks if look["step"] == fit["curve"]["best_step"]), None)
+    if best is None:
+        return "No row was held out, so nothing here says how good the predictions are: evaluate before use."
+    return (
+        f"Macro-F1 on the {fit['held_out']} rows held out was {best['macro_f1']:.3f}. They chose the weights, so it is "
+        "too good: evaluate before use."
+    )
+
+
+def _facts(header: dict[str, Any]) -> dict[str, Any]:
+    fit, parameters = header["fit"], header["parameters"]
+    facts = {
+        "encoder": f"{header['encoder']['name']} ({header['encoder']['dtype']})",
+        "objective": parameters["objective"],
+        "head": parameters["head"],
+        "temperature": parameters["temperature"],
+        "threshold": parameters["threshold"],
+        "rows": f"{fit['labelled']} labelled, of which {fit['held_out']} held out; {fit['unlabelled']} unlabelled",
+    }
+    if fit["curve"]:
+        curve, prior = fit["curve"], fit["prior"]
+        facts |= {
+            "learning rates": f"{parameters['learning_rate']:.0e}, head {parameters['head_learning_rate']:.0e}",
+            "steps": f"{len(curve['losses'])}, best after {curve['best_step']} ({curve['stop_reason']})",
+            "loss": f"{curve['losses'][0]:.4f} to {curve['losses'][-1]:.4f}" if curve["losses"] else "no step made",
+            "weight of the descriptions": f"{prior['weight']:.3f} ({prior['reason']})",
+        }
+    return facts | {"seed": fit["seed"]} | header["versions"]

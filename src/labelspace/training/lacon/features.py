@@ -1,0 +1,132 @@
+"""Rows through the encoder: for an update with its exact gradient in bounded memory, and for answers."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from labelspace.encoders import Encoder
+from labelspace.encoders.backbone import Backbone
+from labelspace.encoders.batching import plan_batches
+from labelspace.encoders.side_by_side import side_by_side
+from labelspace.training.gradients import seeded
+from labelspace.training.lacon.head import Features
+from labelspace.training.lacon.rows import Chunk, Rows, make_chunk
+
+
+def run_chunk(backbone: Backbone, chunk: Chunk, *, words: bool, training: bool) -> Features:
+    """Run the encoder on one chunk.
+
+    Args:
+        backbone: the encoder.
+        chunk: rows padded to one width.
+        words: True for the states of words, False for the vectors of texts.
+        training: True for gradients.
+    """
+    if words:
+        return Features(*backbone.states(chunk.batch, token_types=chunk.token_types, training=training))
+    vectors = backbone.embed(
+        chunk.batch, prompt_tokens=chunk.prompt_tokens, token_types=chunk.token_types, training=training
+    )
+    return Features(vectors, None)
+
+
+def backpropagate(
+    backbone: Backbone,
+    chunks: list[Chunk],
+    loss: Callable[[Features], Tensor],
+    *,
+    words: bool,
+    seed: int,
+    max_tokens_in_memory: int,
+) -> float:
+    """Add the gradient of a loss that looks at all rows at once, and return the loss.
+
+    Where the chunks hold more tokens than may be in memory, they go through without a graph first, and again one by
+    one with the gradient of what came out; dropout draws the same masks. See `training.gradients`.
+
+    Args:
+        backbone: the encoder, inside its `training_mode`; gradients are added to what is there.
+        chunks: all rows of the update.
+        loss: a function of the features of all rows, in their order; gradients of its own weights are added too.
+        words: True for the states of words, False for the vectors of texts.
+        seed: decides the dropout masks.
+        max_tokens_in_memory: tokens whose activations may be held at once.
+
+    Returns:
+        The loss, as a float. Where it is not finite no gradient is computed.
+    """
+    bounded = sum(chunk.batch.tokens for chunk in chunks) > max_tokens_in_memory
+    parts = []
+    # One autocast around all chunks casts each weight once instead of once a chunk.
+    with torch.set_grad_enabled(not bounded), backbone.autocast():
+        for number, chunk in enumerate(chunks):
+            with seeded(backbone.device, seed, "dropout", number):
+                parts.append(run_chunk(backbone, chunk, words=words, training=True))
+    if bounded:
+        for part in parts:
+            part.values.requires_grad_()
+    value = loss(gather(parts, chunks))
+    if not torch.isfinite(value):
+        return value.item()
+    value.backward()
+    for number, (chunk, part) in enumerate(zip(chunks, parts, strict=True) if bounded else ()):
+        with seeded(backbone.device, seed, "dropout", number):
+            again = run_chunk(backbone, chunk, words=words, training=True)
+        again.values.backward(part.values.grad)
+    return value.item()
+
+
+def gather(parts: list[Features], chunks: list[Chunk]) -> Features:
+    """Undo the chunks' order, and pad words to one width."""
+    order = torch.tensor([row for chunk in chunks for row in chunk.batch.positions])
+    back = order.argsort().to(parts[0].values.device)
+    if parts[0].mask is None:
+        return Features(torch.cat([part.values for part in parts])[back], None)
+    width = max(part.values.shape[1] for part in parts)
+    values, masks = [], []
+    for part in parts:
+        assert part.mask is not None
+        gap = width - part.values.shape[1]
+        values.append(F.pad(part.values, (0, 0, 0, gap)))
+        masks.append(F.pad(part.mask, (0, gap)))
+    return Features(torch.cat(values)[back], torch.cat(masks)[back])
+
+
+def answers(
+    encoder: Encoder, rows: Rows, work: Callable[[Features], Tensor], *, words: bool, width: int
+) -> NDArray[np.float32]:
+    """Run rows through the encoder and a function of the features, without gradients, in constant memory.
+
+    Args:
+        encoder: the encoder.
+        rows: texts or pairs.
+        work: turns features of a few rows into [text width]; called from several threads at once.
+        words: True for the states of words, False for the vectors of texts.
+        width: columns of what comes out.
+
+    Returns:
+        [text width], in the order of the rows.
+    """
+    found = np.empty((len(rows), width), dtype=np.float32)
+
+    def run(positions: list[int]) -> NDArray[np.float32]:
+        chunk = make_chunk(encoder.backbone, rows, positions)
+        return work(run_chunk(encoder.backbone, chunk, words=words, training=False)).float().cpu().numpy()
+
+    encoder.backbone.prepare()
+    plan = plan_batches(rows.lengths, encoder.config.token_budget)
+    for positions, block in side_by_side(run, plan, encoder.backbone.device):
+        found[positions] = block
+    return found
+
+
+def plain_vectors(features: Features) -> Tensor:
+    """Return unit vectors of texts without a head: the encoder's own, or the mean of the words."""
+    if features.mask is None:
+        return F.normalize(features.values, dim=-1)
+    words = features.values.masked_fill(~features.mask[..., None], 0)
+    return F.normalize(words.sum(dim=1), dim=-1)

@@ -1,0 +1,191 @@
+"""Training on labelled texts from end to end: hold rows out, weigh the descriptions, train, tell what was done."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+import torch
+
+from labelspace.config import LaConConfig
+from labelspace.encoders import Encoder
+from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.labels import LabelSpace
+from labelspace.progress import progress_bar
+from labelspace.seeds import child_seed
+from labelspace.training.callbacks import Callback
+from labelspace.training.description import FitResult
+from labelspace.training.lacon.head import HeadShape, LaConHead
+from labelspace.training.lacon.loop import Labelled, LaConCurve, run
+from labelspace.training.lacon.objective import choose_heads
+from labelspace.training.lacon.prior import Prior, choose_prior, label_vectors, measure_agreement
+from labelspace.training.lacon.rows import Document, Targets, split, tokenize
+from labelspace.training.sweep import sweep_texts
+
+# `validation="auto"`: the paper's share, where there are as many rows of each label as in its few-shot experiments.
+AUTO_SHARE = 0.05
+AUTO_ROWS = 20
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LaConFit:
+    """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
+
+    curve: LaConCurve | None
+    """The training run; None where no row was labelled."""
+
+    prior: Prior | None
+    """The weight of the descriptions, and why; None where no row was labelled."""
+
+    init: str | None
+    """Where label embeddings started, `"descriptions"` or `"random"`; None where no row was labelled."""
+
+    heads: int | None
+    """Slices of eq. 4; None where it was not used."""
+
+    labelled: int
+    """Rows with a label."""
+
+    unlabelled: int
+    """Rows without one; they are used only where none has a label."""
+
+    held_out: int
+    """Labelled rows that were not trained on, but said when to stop."""
+
+    device: str
+    """Where it was trained."""
+
+    seed: int
+    """The seed of the run."""
+
+    descriptions: FitResult | None = None
+    """The run on descriptions alone, where no row was labelled."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+def train_on_labels(
+    encoder: Encoder,
+    space: LabelSpace,
+    documents: Sequence[Document],
+    targets: Targets,
+    config: LaConConfig,
+    *,
+    meaningful: bool,
+    seed: int,
+    unlabelled: int = 0,
+    callbacks: Sequence[Callback] = (),
+    show_progress: bool = False,
+) -> tuple[LaConHead, LaConFit]:
+    """Train an encoder, in place, and a new head on labelled texts.
+
+    Args:
+        encoder: its weights are changed.
+        space: names and what they mean.
+        documents: texts or pairs of texts, each of which has a label.
+        targets: [text], the column of each one's label.
+        config: objective, head, schedule.
+        meaningful: False where the labels are names found in y, and say nothing.
+        seed: of everything random.
+        unlabelled: how many more rows there were, for the record.
+        callbacks: told losses and rates at every step.
+        show_progress: True shows a bar on a terminal, plain lines elsewhere.
+
+    Returns:
+        The head, and what was done.
+
+    Warns:
+        LabelSpaceWarning: training was interrupted.
+
+    Raises:
+        InputError: a validation share is asked for, and a label has a single row.
+        ConfigError: `heads` does not divide the width.
+        TrainingError: the loss is not finite.
+    """
+    share = _share(config, targets, space)
+    words = config.head != "vanilla"
+    dim = encoder.backbone.hidden_size if words else encoder.dimension
+    classifies = config.objective != "lacon"
+    heads = None if classifies else choose_heads(config.heads, dim)
+    everything = Labelled(tokenize(encoder, documents), targets)
+    train, held_out = everything, None
+    if share:
+        ours, theirs = split(targets, share, seed=seed)
+        train, held_out = everything.take(ours), everything.take(theirs)
+
+    agreement = anchors = None
+    if meaningful:
+        anchors = label_vectors(encoder, space, words=words)
+        agreement = measure_agreement(encoder, anchors, train.rows, train.targets, words=words, seed=seed)
+    prior = choose_prior(config, agreement, len(train) / len(space))
+
+    shape = HeadShape(
+        head=config.head,
+        classifies=classifies,
+        projection=config.projection and config.head not in ("leam", "lsan"),
+        labels=len(space),
+        dim=dim,
+    )
+    head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
+    init = "random"
+    if config.init == "descriptions" and anchors is not None and agreement and not agreement.contradicted:
+        head.start_from(torch.from_numpy(anchors), config.temperature)
+        init = "descriptions"
+    head.to(encoder.backbone.device)
+
+    descriptions = None
+    if prior.weight:
+        texts, columns = sweep_texts(space)
+        descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
+    with progress_bar("training", show=show_progress) as report:
+        curve = run(
+            encoder,
+            head,
+            train,
+            held_out,
+            descriptions,
+            config,
+            heads=heads or 1,
+            prior=prior.weight,
+            seed=child_seed(seed, "training"),
+            callbacks=callbacks,
+            report=report,
+        )
+    if curve.stop_reason == "interrupted":
+        warnings.warn(
+            f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can "
+            "be saved.",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
+    head.eval()
+    return head, LaConFit(
+        curve=curve,
+        prior=prior,
+        init=init,
+        heads=heads,
+        labelled=len(everything),
+        unlabelled=unlabelled,
+        held_out=len(held_out) if held_out else 0,
+        device=str(encoder.backbone.device),
+        seed=seed,
+    )
+
+
+def _share(config: LaConConfig, targets: Targets, space: LabelSpace) -> float:
+    """Share of the rows to hold out."""
+    if isinstance(config.validation, str):
+        return AUTO_SHARE if len(targets) >= AUTO_ROWS * len(space) else 0.0
+    if config.validation:
+        counts = np.bincount(targets, minlength=len(space))
+        if 1 in counts:
+            alone = space.names[int(np.flatnonzero(counts == 1)[0])]
+            raise InputError(
+                f"validation={config.validation:g} holds rows of every label out, and {alone!r} has a single one. "
+                "Give it a second, or set validation to 0 or 'auto'."
+            )
+    return float(config.validation)

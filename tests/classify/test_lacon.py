@@ -1,0 +1,526 @@
+"""`LaConClassifier` by scikit-learn's law: what it learns from, what it answers, how it is edited and saved."""
+
+import inspect
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
+from labelspace.classify import predict_file
+from labelspace.classify.lacon_input import as_texts_or_pairs
+from labelspace.classify.stream import model_fingerprint
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError
+
+Maker = Callable[..., Any]
+
+TEXTS = [
+    "the team won the match in the last minute",
+    "players and a coach of the league",
+    "a great game this season",
+    "results of the match",
+    "the bank said that prices will rise",
+    "the market closed low",
+    "stock and profit of the company",
+    "trade and price of money",
+    "war and peace",
+    "the minister asked the court for time",
+    "the government falls after the election",
+    "police said nothing of the law",
+]
+Y = ["sports"] * 4 + ["money"] * 4 + ["world"] * 4
+PAIRS = list(itertools.pairwise([*TEXTS, TEXTS[0]]))
+KINDS = {
+    "lacon": {},
+    "fusion": {"head": "fusion"},
+    "cross-entropy": {"objective": "cross-entropy"},
+    "leam": {"objective": "cross-entropy", "head": "leam"},
+    "lsan": {"objective": "cross-entropy", "head": "lsan"},
+}
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture
+def make(encoders: dict[str, Encoder], space: LabelSpace) -> Maker:
+    """Make a classifier of a kind that trains for a moment."""
+
+    def made(kind: str = "lacon", dtype: str = "float32", labels: Any = space, **options: Any) -> LaConClassifier:
+        fast = {"max_steps": 3, "learning_rate": 1e-3, "head_learning_rate": 1e-3, "batch_size": 12}
+        return LaConClassifier(labels, encoders[dtype], **{**fast, **KINDS[kind], **options})
+
+    return made
+
+
+@pytest.fixture
+def fitted(make: Maker) -> Maker:
+    """Make and fit a classifier on all twelve texts."""
+    return lambda *args, **options: make(*args, **options).fit(TEXTS, Y)
+
+
+# ---- the main road
+
+
+@each_kind
+def test_predictions_probabilities_and_scores_agree(kind: str, fitted: Maker):
+    clf = fitted(kind)
+    scores, proba = clf.decision_function(TEXTS), clf.predict_proba(TEXTS)
+    names, again = clf.predict(TEXTS, return_scores=True)
+    assert scores.shape == proba.shape == (12, 3)
+    assert list(clf.classes_) == ["money", "sports", "world"]
+    assert (again == scores).all()
+    assert list(names) == list(clf.classes_[scores.argmax(axis=1)]) == list(clf.classes_[proba.argmax(axis=1)])
+    divisor = clf.temperature if kind in ("lacon", "fusion") else 1
+    powers = np.exp(scores.astype(np.float64) / divisor)
+    assert proba == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
+
+
+def test_labels_are_learnt(fitted: Maker):
+    clf = fitted(max_steps=None, epochs=40, dropout=False)
+    assert clf.score(TEXTS, Y) == 1.0
+    assert clf.fit_result_.curve.losses[-1] < clf.fit_result_.curve.losses[0]
+    assert (clf.fit_result_.labelled, clf.fit_result_.unlabelled, clf.fit_result_.held_out) == (12, 0, 0)
+
+
+def test_without_labels_given_they_are_those_that_y_names(make: Maker):
+    clf = make(labels=None).fit(TEXTS, Y)
+    assert clf.label_space_.names == ("money", "sports", "world")
+    assert (clf.labels, clf.fit_result_.init, clf.fit_result_.prior.reason) == (None, "random", "no meaning")
+    assert clf.predict(TEXTS).shape == (12,)
+
+
+def test_below_the_threshold_there_is_no_answer(fitted: Maker):
+    for kind in ("lacon", "cross-entropy"):
+        assert set(fitted(kind, threshold=1.0).predict(TEXTS)) == {None}
+        clf = fitted(kind, threshold=-1.0)
+        assert None not in clf.predict(TEXTS)
+    clf.set_params(threshold=float(np.median(clf.predict_proba(TEXTS).max(axis=1))))
+    assert 0 < sum(name is None for name in clf.predict(TEXTS)) < 12
+
+
+@each_kind
+def test_a_text_is_scored_the_same_in_every_company(kind: str, fitted: Maker):
+    clf = fitted(kind)
+    whole = clf.decision_function(TEXTS)
+    assert np.abs(np.concatenate([clf.decision_function([text]) for text in TEXTS]) - whole).max() < 1e-5
+    assert clf.decision_function([]).shape == (0, 3)
+    assert clf.predict([]).shape == (0,)
+
+
+@each_kind
+def test_the_same_seed_gives_the_same_bits(kind: str, make: Maker):
+    one, other = make(kind).fit(TEXTS, Y), make(kind).fit(TEXTS, Y)
+    assert (one.decision_function(TEXTS) == other.decision_function(TEXTS)).all()
+    another = make(kind, seed=1).fit(TEXTS, Y)
+    assert (one.decision_function(TEXTS) != another.decision_function(TEXTS)).any()
+
+
+def test_training_starts_from_the_scores_of_the_descriptions(make: Maker, space: LabelSpace):
+    """With next to no rate, and the identity as projection, it is the untrained classifier."""
+    clf = make(max_steps=1, learning_rate=1e-9, head_learning_rate=1e-9).fit(TEXTS, Y)
+    assert clf.fit_result_.init == "descriptions"
+    vectors = clf.encoder_.encode(TEXTS)
+    anchors = np.stack([clf.label_vectors_[name].anchor("descriptions") for name in clf.classes_[:2]])
+    assert np.abs(clf.decision_function(TEXTS)[:, :2] - vectors @ anchors.T).max() < 5e-3
+
+
+# ---- scikit-learn
+
+
+def test_init_stores_what_it_is_given_and_does_nothing_else():
+    sentinels = {name: object() for name in inspect.signature(LaConClassifier).parameters}
+    made = LaConClassifier(**sentinels)  # type: ignore[arg-type]
+    assert vars(made) == sentinels
+
+
+def test_fit_learns_names_that_end_in_an_underscore_and_changes_no_parameter(make: Maker):
+    clf = make()
+    before = dict(vars(clf))
+    assert clf.fit(TEXTS, Y) is clf
+    assert all(vars(clf)[name] is value for name, value in before.items())
+    assert all(name.endswith("_") for name in set(vars(clf)) - set(before))
+
+
+def test_a_second_fit_forgets_the_first(make: Maker):
+    clf = make(labels=None).fit(TEXTS, Y)
+    clf.fit(TEXTS, ["a", "b"] * 6)
+    fresh = make(labels=None).fit(TEXTS, ["a", "b"] * 6)
+    assert list(clf.classes_) == ["a", "b"]
+    assert (clf.decision_function(TEXTS) == fresh.decision_function(TEXTS)).all()
+
+
+def test_the_callers_encoder_stays_as_it_is(fitted: Maker, encoders: dict[str, Encoder]):
+    before = encoders["float32"].encode(TEXTS)
+    clf = fitted()
+    assert (encoders["float32"].encode(TEXTS) == before).all()
+    assert np.abs(clf.encoder_.encode(TEXTS) - before).max() > 1e-3
+
+
+def test_a_clone_fits_to_the_same_bits(fitted: Maker):
+    clf = fitted(threshold=0.1)
+    twin = clone(clf)
+    assert not hasattr(twin, "classes_")
+    assert (twin.fit(TEXTS, Y).decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+
+
+def test_a_pipeline_a_grid_search_and_cross_validation_work(make: Maker):
+    pipeline = make_pipeline(FunctionTransformer(lambda texts: [text.lower() for text in texts]), make(max_steps=1))
+    assert pipeline.fit([text.upper() for text in TEXTS], Y).predict(TEXTS).shape == (12,)
+    search = GridSearchCV(make(max_steps=1), {"objective": ["lacon", "cross-entropy"]}, cv=2, error_score="raise")
+    assert set(search.fit(TEXTS, Y).best_params_) == {"objective"}
+    assert cross_val_score(make(max_steps=1), PAIRS, Y, cv=2, error_score="raise").shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"head": "lsan"}, "head 'lsan' gives logits"),
+        ({"objective": "ce"}, "objective must be one of"),
+        ({"threshold": 2}, "threshold must be a number at least -1 and at most 1"),
+        ({"heads": 5}, "heads must divide the width of the encoder, 32"),
+        ({"labels": 3}, "labels must be a LabelSpace"),
+        ({"encoder": 3}, "encoder must be a name"),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any], message: str, make: Maker):
+    with pytest.raises(ConfigError, match=message):
+        make().set_params(**options).fit(TEXTS, Y)
+
+
+# ---- few labels, partial labels, none
+
+
+@pytest.mark.parametrize("nothing", [None, -1, "", np.nan])
+def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
+    partial = [*Y[:1], nothing, *Y[2:5], nothing, *Y[6:]]
+    clf = make().fit(TEXTS, partial)
+    kept = [row for row in range(12) if row not in (1, 5)]
+    alone = make().fit([TEXTS[row] for row in kept], [Y[row] for row in kept])
+    assert (clf.fit_result_.labelled, clf.fit_result_.unlabelled) == (10, 2)
+    assert (clf.decision_function(TEXTS) == alone.decision_function(TEXTS)).all()
+
+
+def test_a_label_without_a_row_is_known_all_the_same(make: Maker):
+    clf = make().fit(TEXTS[:8], Y[:8])
+    assert list(clf.classes_) == ["money", "sports", "world"]
+    assert clf.predict_proba(TEXTS).min() > 0
+
+
+def test_the_fewer_the_rows_the_more_the_descriptions_weigh(make: Maker):
+    few = make().fit(TEXTS[::4], Y[::4]).fit_result_.prior
+    many = make().fit(TEXTS * 5, Y * 5).fit_result_.prior
+    assert (few.rows_per_label, few.weight, few.reason) == (1, pytest.approx(8 / 9), "rows per label")
+    assert many.weight == pytest.approx(8 / (8 + many.rows_per_label))
+    assert make(description_weight=0.7).fit(TEXTS, Y).fit_result_.prior.reason == "given"
+
+
+def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
+    """Each label's description is the text of the other's rows, so every nearest description is wrong."""
+    one, other = TEXTS[0], TEXTS[8]
+    texts, y = [one] * 4 + [other] * 4, ["sports"] * 4 + ["world"] * 4
+    fit = make(labels={"sports": [other], "world": [one]}).fit(texts, y).fit_result_
+    assert (fit.prior.weight, fit.prior.reason, fit.init) == (0, "contradicted", "random")
+    assert fit.prior.agreement.macro_f1 < fit.prior.agreement.chance
+    right = make(labels={"sports": [one], "world": [other]}).fit(texts, y).fit_result_
+    assert (right.prior.reason, right.init) == ("rows per label", "descriptions")
+
+
+@pytest.mark.parametrize("given", [(None, None), (TEXTS, None), (TEXTS, [None] * 12)], ids=["nothing", "X", "empty y"])
+def test_without_a_labelled_row_it_is_trained_as_the_description_classifier(
+    given: tuple[Any, Any], make: Maker, space: LabelSpace, encoders: dict[str, Encoder]
+):
+    from labelspace.training import learning_rate
+
+    options = {"max_steps": 4}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning_rate, "KEPT", 1)  # a shorter search
+        clf = make(**options).fit(*given)
+        peer = DescriptionClassifier(space, encoders["float32"], **options).fit(given[0])
+    assert (clf.decision_function(TEXTS) == peer.decision_function(TEXTS)).all()
+    assert clf.head_ is None
+    assert clf.fit_result_.curve is None
+    assert clf.fit_result_.descriptions.curve.losses == peer.fit_result_.curve.losses
+
+
+def test_balanced_classes_teach_something_else(make: Maker):
+    texts, y = TEXTS[:8] + TEXTS[:4] * 3, Y[:8] + Y[:4] * 3
+    plain, balanced = (make(class_weight=weight, batch_size=4).fit(texts, y) for weight in (None, "balanced"))
+    assert plain.fit_result_.curve.steps == balanced.fit_result_.curve.steps == 3
+    assert (plain.decision_function(TEXTS) != balanced.decision_function(TEXTS)).any()
+
+
+def test_rows_held_out_stop_training_early(make: Maker):
+    clf = make(validation=0.25, patience=1, epochs=20, max_steps=None, learning_rate=0.3, head_learning_rate=0.9)
+    fit = clf.fit(TEXTS, Y).fit_result_
+    assert (fit.labelled, fit.held_out, fit.curve.stop_reason) == (12, 3, "patience")
+    assert fit.curve.best_step < fit.curve.steps < 20
+
+
+# ---- pairs
+
+
+def test_pairs_come_as_tuples_as_an_array_and_as_tables_of_two_columns():
+    expected = PAIRS[:3]
+    firsts, seconds = zip(*expected, strict=True)
+    for X in (
+        expected,
+        [list(pair) for pair in expected],
+        iter(expected),
+        np.array(expected),
+        np.array(expected, dtype=object),
+        pd.DataFrame({"one": firsts, "two": seconds}),
+        pl.DataFrame({"one": firsts, "two": seconds}),
+        pl.DataFrame({"one": firsts, "two": seconds}).to_arrow(),
+    ):
+        assert as_texts_or_pairs(X) == expected
+    assert as_texts_or_pairs(pd.DataFrame({"text": firsts, "id": [1, 2, 3]})) == list(firsts)
+    assert as_texts_or_pairs(pd.Series(firsts)) == list(firsts)
+
+
+@each_kind
+def test_pairs_are_learnt_and_their_order_matters(kind: str, make: Maker):
+    clf = make(kind).fit(PAIRS, Y)
+    scores = clf.decision_function(PAIRS)
+    assert clf.predict(np.array(PAIRS)).shape == (12,)
+    assert (clf.decision_function([(b, a) for a, b in PAIRS]) != scores).any()
+
+
+def test_a_model_of_pairs_takes_pairs_and_one_of_texts_takes_texts(make: Maker, fitted: Maker):
+    with pytest.raises(InputError, match=r"fitted on pairs of texts\. Got texts"):
+        make().fit(PAIRS, Y).predict(TEXTS)
+    with pytest.raises(InputError, match=r"fitted on texts\. Got pairs of texts"):
+        fitted().predict(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([("a", "b"), ("a", None)], r"X\[1\]\[1\] is missing \(None\)"),
+        ([("a", "b"), (float("nan"), "b")], r"X\[1\]\[0\] is missing \(nan\)"),
+        ([("a", "b"), ("a",)], r"X\[1\] must be a pair of texts, as X\[0\] is\. Got 1 values"),
+        ([("a", "b"), "a"], r"X\[1\] must be a pair of texts, as X\[0\] is\. Got a str"),
+        (["a", ("a", "b")], r"X\[1\] is not a text"),
+        (np.array([["a", "b", "c"]]), "must have one dimension, or one column"),
+    ],
+)
+def test_a_pair_that_lacks_a_half_is_named(X: Any, message: str):
+    with pytest.raises(InputError, match=message):
+        as_texts_or_pairs(X)
+
+
+def test_an_empty_half_is_kept_with_one_warning():
+    with pytest.warns(LabelSpaceWarning, match=r"empty or white space \(first: X\[0\]\[1\]\)"):
+        assert as_texts_or_pairs([("a", ""), ("b", " ")]) == [("a", ""), ("b", " ")]
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (TEXTS, Y[:3], r"y must hold one label for each of the 12 documents\. Got 3"),
+        (TEXTS[:2], ["sports", "mony"], r"y\[1\] is 'mony', which is no label\. Did you mean 'money'"),
+        (TEXTS, ["sports"] * 12, "all 12 labelled rows have the label 'sports', so there is nothing to tell apart"),
+        (None, Y, "y names labels, and X is None"),
+        ([*TEXTS[:11], None], Y, r"X\[11\] is missing"),
+        ("a text", Y, "single str"),
+    ],
+)
+def test_documents_and_labels_that_do_not_fit_are_one_line(X: Any, y: Any, message: str, make: Maker):
+    with pytest.raises(InputError, match=message) as error:
+        make().fit(X, y)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["sports"] * 12, "y must name two labels at least, as text, where labels is None. Got 1"),
+        (list(range(12)), "Got 0 instead"),
+        ([None] * 12, "Got 0 instead"),
+        (None, "no row has a label and no label has a description"),
+    ],
+)
+def test_labels_that_cannot_be_found_in_y_are_one_line(y: Any, message: str, make: Maker):
+    with pytest.raises(InputError, match=message):
+        make(labels=None).fit(TEXTS, y)
+
+
+def test_nothing_to_learn_from_is_one_line(make: Maker):
+    with pytest.raises(InputError, match="no row has a label and no label has a description"):
+        make(labels=["sports", "money"]).fit(TEXTS)
+
+
+def test_a_label_with_one_row_is_refused_where_rows_are_to_be_held_out(make: Maker):
+    make().fit(TEXTS[:9], Y[:9])
+    with pytest.raises(InputError, match="'world' has a single one"):
+        make(validation=0.2).fit(TEXTS[:9], Y[:9])
+
+
+# ---- other spaces, edits, explanations
+
+
+def test_another_space_is_scored_by_name_and_by_description(fitted: Maker, space: LabelSpace):
+    clf = fitted()
+    own = clf.scores(TEXTS, space)
+    turned = space.reorder(["world", "money", "sports"])
+    assert (clf.scores(TEXTS, turned) == own[:, [2, 1, 0]]).all()
+    wider = space.add(LabelSpace.from_dict({"film": ["A film or a book."], "food": []})["film"])
+    assert (clf.scores(TEXTS, wider)[:, :3] == own).all()
+    assert np.isfinite(clf.scores(TEXTS, LabelSpace.from_names(["film", "food"]))).all()
+    with pytest.raises(InputError, match=r"no logit for 'film'; it knows sports, money, world"):
+        fitted("cross-entropy").scores(TEXTS, wider)
+
+
+@pytest.mark.parametrize("kind", ["lacon", "fusion"])
+def test_adding_renaming_and_removing_changes_no_other_score(kind: str, fitted: Maker):
+    clf = fitted(kind)
+    before = clf.scores(TEXTS, clf.label_space_)
+    change = clf.add_label({"name": "film", "descriptions": ["A film or a book."]})
+    assert change.retrain
+    assert (clf.scores(TEXTS, clf.label_space_)[:, :3] == before).all()
+    clf.rename_label("sports", "Sport")
+    clf.remove_label("money")
+    assert list(clf.classes_) == ["Sport", "film", "world"]
+    assert (clf.scores(TEXTS, clf.label_space_)[:, :2] == before[:, [0, 2]]).all()
+
+
+def test_a_model_with_logits_renames_and_removes_but_does_not_add(fitted: Maker):
+    clf = fitted("cross-entropy")
+    before = clf.scores(TEXTS, clf.label_space_)
+    with pytest.raises(InputError, match="has no logit for 'film'; call fit"):
+        clf.add_label({"name": "film"})
+    clf.rename_label("sports", "Sport")
+    clf.remove_label("money")
+    assert (clf.scores(TEXTS, clf.label_space_) == before[:, [0, 2]]).all()
+
+
+def test_an_explanation_says_label_score_and_nearest_descriptions(fitted: Maker):
+    clf = fitted()
+    told = clf.explain(TEXTS[0])
+    assert told.label == clf.predict([TEXTS[0]])[0]
+    assert told.top[0].score == clf.decision_function([TEXTS[0]]).max()
+    with pytest.raises(InputError, match="explain takes one text"):
+        clf.explain(TEXTS)
+
+
+def test_a_file_is_predicted_row_by_row(fitted: Maker, tmp_path: Path):
+    clf = fitted()
+    pd.DataFrame({"text": TEXTS}).to_csv(tmp_path / "in.csv", index=False)
+    predict_file(clf, tmp_path / "in.csv", tmp_path / "out.csv", chunk_rows=12)
+    assert list(pd.read_csv(tmp_path / "out.csv")["predicted_label"]) == list(clf.predict(TEXTS))
+
+
+# ---- saving
+
+
+@each_kind
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_loaded_model_gives_the_same_bits(kind: str, dtype: str, fitted: Maker, tmp_path: Path):
+    clf = fitted(kind, dtype, threshold=0.1)
+    again = load(clf.save(tmp_path / "model"))
+    assert type(again) is LaConClassifier
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    assert (again.predict_proba(TEXTS) == clf.predict_proba(TEXTS)).all()
+    assert list(again.predict(TEXTS)) == list(clf.predict(TEXTS))
+    assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.fit_result_.to_dict()))
+
+
+def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker, make: Maker, tmp_path: Path):
+    clf = fitted(class_weight="balanced", seed=3, projection=False)
+    again = load(clf.save(tmp_path / "model"))
+    before, after = clf.get_params(deep=False), again.get_params(deep=False)
+    assert {name: after[name] for name in before.keys() - {"encoder"}} == {
+        name: before[name] for name in before.keys() - {"encoder"}
+    }
+    found = again.fit(TEXTS, Y).decision_function(TEXTS)
+    assert np.abs(found - clf.decision_function(TEXTS)).max() < 1e-6
+    from_y = load(make(labels=None).fit(TEXTS, Y).save(tmp_path / "from y"))
+    assert from_y.labels is None
+
+
+def test_models_of_pairs_of_descriptions_and_edited_ones_come_back(make: Maker, fitted: Maker, tmp_path: Path):
+    pairs = make().fit(PAIRS, Y)
+    again = load(pairs.save(tmp_path / "pairs"))
+    assert (again.decision_function(PAIRS) == pairs.decision_function(PAIRS)).all()
+    unlabelled = make().fit()
+    assert (load(unlabelled.save(tmp_path / "none")).predict_proba(TEXTS) == unlabelled.predict_proba(TEXTS)).all()
+    for kind in ("lacon", "cross-entropy"):
+        edited = fitted(kind)
+        edited.remove_label("world")
+        edited.rename_label("sports", "Sport")
+        again = load(edited.save(tmp_path / kind))
+        assert list(again.classes_) == ["Sport", "money"]
+        assert (again.decision_function(TEXTS) == edited.decision_function(TEXTS)).all()
+
+
+def test_sentence_transformers_opens_the_folder_and_nothing_in_it_is_a_pickle(fitted: Maker, tmp_path: Path):
+    clf = fitted()
+    folder = clf.save(tmp_path / "model")
+    found = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    assert np.abs(found - clf.encoder_.encode(TEXTS)).max() < 1e-5
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".json", ".safetensors", ".yaml", ".md", ".txt"}
+    with safe_open(folder / "lacon.safetensors", framework="numpy") as tensors:
+        assert {name.split(".")[0] for name in tensors.keys()} == {"head", "embeddings"}  # noqa: SIM118
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for words in ("trained on 12 labelled rows", "| objective | lacon |", "rows per label", "No row was held out"):
+        assert words in card, words
+
+
+def test_a_label_added_to_the_label_file_by_hand_is_placed_by_its_description(fitted: Maker, tmp_path: Path):
+    for kind in ("lacon", "cross-entropy"):
+        folder = fitted(kind).save(tmp_path / kind)
+        before = load(folder).decision_function(TEXTS)
+        text = (folder / "label_space.yaml").read_text(encoding="utf-8")
+        (folder / "label_space.yaml").write_text(
+            text + "  - name: zoo\n    descriptions: [Animals.]\n", encoding="utf-8"
+        )
+        if kind == "lacon":
+            assert (load(folder).decision_function(TEXTS)[:, :3] == before).all()
+            continue
+        with pytest.raises(ModelFolderError, match="the label 'zoo' in its label file and no logit for it"):
+            load(folder)
+
+
+@pytest.mark.parametrize("spoil", ["gone", "short", "header"])
+def test_a_head_that_is_not_whole_is_one_clear_error(spoil: str, fitted: Maker, tmp_path: Path):
+    folder = fitted().save(tmp_path / "model")
+    path, header = folder / "lacon.safetensors", json.loads((folder / "labelspace.json").read_text(encoding="utf-8"))
+    if spoil == "gone":
+        path.unlink()
+    elif spoil == "short":
+        tensors = load_file(path)
+        tensors.pop("head.labels.vectors")
+        save_file(tensors, path)
+        header["files"].pop("lacon.safetensors")
+    else:
+        header["lacon"] = {"head": {"shape": 3}}
+    (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
+    with pytest.raises(ModelFolderError, match=r"lacon\.safetensors|damaged") as error:
+        load(folder)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_is_not_continued_by_another_head(make: Maker):
+    clf = make("lacon").fit(TEXTS, Y)
+    before = model_fingerprint(clf)
+    assert model_fingerprint(clf) == before
+    with torch.no_grad():
+        next(iter(clf.head_.parameters())).add_(1)
+    assert model_fingerprint(clf) != before

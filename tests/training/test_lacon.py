@@ -1,0 +1,377 @@
+"""Training on labelled texts: batches, the exact gradient, the head's start, the prior, the schedule, the end."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from labelspace.config import LaConConfig
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, TrainingError
+from labelspace.labels import LabelSpace
+from labelspace.losses import symmetric_infonce
+from labelspace.training.lacon import HeadShape, LaConHead, tokenize, train_on_labels
+from labelspace.training.lacon.features import answers, backpropagate, plain_vectors
+from labelspace.training.lacon.head import Features
+from labelspace.training.lacon.loop import Look, rate_factor
+from labelspace.training.lacon.objective import choose_heads, prior_loss
+from labelspace.training.lacon.prior import (
+    Agreement,
+    choose_prior,
+    label_vectors,
+    macro_f1,
+    measure_agreement,
+    prior_weight,
+)
+from labelspace.training.lacon.rows import balanced, cut, cycle, split
+
+TEXTS = [
+    "the team won the match",
+    "players of the league",
+    "a great game this season",
+    "banks and prices",
+    "the market closed low",
+    "stock and profit of the company",
+    "research in physics",
+    "a new computer for science",
+    "medicine and study results",
+    "war and peace",
+    "the government falls after the election",
+    "the court asked the minister",
+]
+TARGETS = np.repeat(np.arange(4), 3)
+FAST = {"learning_rate": 1e-3, "head_learning_rate": 3e-3, "batch_size": 4, "epochs": 3, "dropout": False}
+KINDS = [
+    ("lacon", "vanilla"),
+    ("lacon", "fusion"),
+    ("cross-entropy", "vanilla"),
+    ("cross-entropy", "fusion"),
+    ("cross-entropy", "leam"),
+    ("cross-entropy", "lsan"),
+    ("cross-entropy+self-contrastive", "vanilla"),
+    ("cross-entropy+supervised-contrastive", "fusion"),
+]
+
+
+def train(encoder: Encoder, space: LabelSpace, *, seed: int = 0, callbacks: tuple = (), **options: Any) -> Any:
+    config = LaConConfig(**{**FAST, **options})
+    return train_on_labels(encoder, space, TEXTS, TARGETS, config, meaningful=True, seed=seed, callbacks=callbacks)
+
+
+def head_of(head: str = "vanilla", *, classifies: bool = False, dim: int = 32) -> LaConHead:
+    shape = HeadShape(head=head, classifies=classifies, projection=head in ("vanilla", "fusion"), labels=4, dim=dim)
+    return LaConHead(shape, generator=torch.Generator().manual_seed(0))
+
+
+def weights_of(encoder: Encoder) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
+
+
+# ---- rows
+
+
+def test_as_many_rows_of_each_label_are_held_out_as_its_share():
+    targets = np.array([0] * 40 + [1] * 20 + [2] * 20)
+    ours, theirs = split(targets, 0.1, seed=0)
+    assert sorted(ours + theirs) == list(range(80))
+    assert np.bincount(targets[theirs]).tolist() == [4, 2, 2]
+    assert split(targets, 0.1, seed=0) == (ours, theirs)
+    assert split(targets, 0.1, seed=1) != (ours, theirs)
+
+
+def test_a_label_with_one_row_keeps_it_for_training():
+    targets = np.array([0] * 10 + [1])
+    ours, theirs = split(targets, 0.5, seed=0)
+    assert 10 in ours
+    assert len(theirs) == 6 or len(theirs) == 5
+
+
+def test_balanced_rows_are_as_many_of_each_label_and_no_row_twice_before_all_came():
+    targets = np.array([0] * 9 + [1] * 3)
+    drawn = balanced(targets, seed=0, epoch=0)
+    assert np.bincount(targets[drawn]).tolist() == [6, 6]
+    assert len({row for row in drawn if targets[row] == 0}) == 6
+    assert {row for row in drawn if targets[row] == 1} == {9, 10, 11}
+    assert balanced(targets, seed=0, epoch=1) != drawn
+
+
+def test_a_cycle_goes_round_without_end():
+    turns = cycle(3, seed=0)
+    first, second = [next(turns) for _ in range(3)], [next(turns) for _ in range(3)]
+    assert sorted(first) == sorted(second) == [0, 1, 2]
+
+
+def test_pairs_are_joined_as_the_tokenizer_joins_them(encoder: Encoder):
+    rows = tokenize(encoder, [("the team won", "a match"), ("war", "peace and war")])
+    expected = encoder.backbone.tokenizer(["the team won", "war"], ["a match", "peace and war"])
+    assert rows.token_ids == expected["input_ids"]
+    assert rows.token_types == expected["token_type_ids"]
+    both = rows + tokenize(encoder, ["war"])
+    assert both.token_types is not None
+    assert both.token_types[2] == [0] * len(both.token_ids[2])
+
+
+def test_the_second_text_of_a_pair_is_of_another_type_and_that_shows(encoder: Encoder):
+    rows = tokenize(encoder, [("the team won", "a match")])
+    with_types = answers(encoder, rows, plain_vectors, words=False, width=32)
+    without = answers(encoder, type(rows)(rows.token_ids, None, 0), plain_vectors, words=False, width=32)
+    assert np.abs(with_types - without).max() > 1e-4
+
+
+# ---- the encoder
+
+
+def test_token_states_pooled_by_hand_are_the_embedding(encoder: Encoder):
+    """The tiny BERT has mean pooling."""
+    rows = tokenize(encoder, TEXTS)
+    assert np.abs(answers(encoder, rows, plain_vectors, words=True, width=32) - encoder.encode(TEXTS)).max() < 1e-5
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_the_gradient_is_the_same_whatever_fits_in_memory(words: bool, open_tiny: Callable[..., Encoder]):
+    found = []
+    for most in (10_000, 20):
+        encoder, head = open_tiny(), head_of("fusion" if words else "vanilla")
+        rows = tokenize(encoder, TEXTS)
+        with encoder.backbone.training_mode(dropout=True):
+            loss = backpropagate(
+                encoder.backbone,
+                cut(encoder.backbone, rows, 20),
+                lambda features, head=head: head.table(features, 0.1)[torch.arange(12), torch.arange(12) % 4].logsumexp(
+                    0
+                ),
+                words=words,
+                seed=3,
+                max_tokens_in_memory=most,
+            )
+        found.append((loss, [p.grad.clone() for p in encoder.backbone.model.parameters() if p.grad is not None]))
+    (one, of_one), (other, of_other) = found
+    assert one == pytest.approx(other, rel=1e-5)
+    assert len(of_one) == len(of_other) > 0
+    for left, right in zip(of_one, of_other, strict=True):
+        assert (left - right).abs().max() <= 1e-4 * max(1.0, left.abs().max().item())
+
+
+# ---- the head
+
+
+@pytest.mark.parametrize("classifies", [False, True])
+def test_a_head_that_starts_from_descriptions_scores_as_the_untrained_encoder(
+    classifies: bool, encoder: Encoder, space: LabelSpace
+):
+    anchors = torch.from_numpy(label_vectors(encoder, space, words=False))
+    head = head_of(classifies=classifies)
+    texts = torch.from_numpy(encoder.encode(TEXTS))
+    before = head.table(Features(texts, None), 0.1)
+    head.start_from(anchors, 0.1)
+    expected = texts @ anchors.T / 0.1
+    assert (head.table(Features(texts, None), 0.1) - expected).abs().max() < 0.05
+    assert (before - expected).abs().max() > 1
+
+
+def test_the_first_values_of_a_head_come_from_its_generator_alone():
+    torch.manual_seed(1)
+    first = head_of("fusion")
+    torch.manual_seed(2)
+    again = head_of("fusion")
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(("given", "dim", "found"), [(None, 384, 6), (None, 32, 4), (None, 7, 1), (8, 32, 8)])
+def test_heads_are_those_given_or_the_largest_divisor_up_to_six(given: int | None, dim: int, found: int):
+    assert choose_heads(given, dim) == found
+
+
+def test_heads_that_do_not_divide_the_width_are_refused(encoder: Encoder, space: LabelSpace):
+    with pytest.raises(ConfigError, match=r"heads must divide the width of the encoder, 32\. Got 6 instead"):
+        train(encoder, space, heads=6)
+
+
+# ---- the prior
+
+
+def test_the_weight_of_descriptions_falls_with_the_rows_and_ends():
+    weights = [prior_weight(rows) for rows in (0, 1, 8, 100, 152, 153, 10_000)]
+    assert weights == sorted(weights, reverse=True)
+    assert (weights[0], weights[2]) == (1.0, 0.5)
+    assert weights[4] == pytest.approx(0.05)
+    assert weights[-2:] == [0, 0]
+
+
+def test_a_contradiction_takes_the_descriptions_out_and_a_given_weight_stands():
+    against = Agreement(macro_f1=0.0, chance=0.25, spread=0.1)
+    beside = Agreement(macro_f1=0.2, chance=0.25, spread=0.1)
+    assert (against.contradicted, beside.contradicted) == (True, False)
+    auto, given = LaConConfig(), LaConConfig(description_weight=0.3)
+    assert (choose_prior(auto, against, 4).weight, choose_prior(auto, against, 4).reason) == (0, "contradicted")
+    assert choose_prior(auto, beside, 8).weight == 0.5
+    assert choose_prior(auto, beside, 1000).reason == "many rows"
+    assert (choose_prior(given, against, 4).weight, choose_prior(given, against, 4).reason) == (0.3, "given")
+    assert (choose_prior(given, None, 4).weight, choose_prior(given, None, 4).reason) == (0, "no meaning")
+
+
+def test_one_answer_for_all_is_no_contradiction():
+    assert not Agreement(macro_f1=1 / 6, chance=1 / 6 + 1e-16, spread=1e-17).contradicted
+
+
+def test_agreement_is_high_where_the_anchors_are_right_and_contradicts_where_they_are_swapped(encoder: Encoder):
+    rows = tokenize(encoder, TEXTS)
+    vectors = answers(encoder, rows, plain_vectors, words=False, width=32)
+    anchors = np.stack([vectors[:6].mean(axis=0), vectors[6:].mean(axis=0)])
+    anchors -= anchors.mean(axis=0)
+    right = (vectors @ anchors.T).argmax(axis=1)
+    measured = [
+        measure_agreement(encoder, anchors, rows, targets, words=False, seed=0) for targets in (right, 1 - right)
+    ]
+    assert [each.macro_f1 for each in measured] == [1.0, 0.0]
+    assert [each.contradicted for each in measured] == [False, True]
+
+
+def test_macro_f1_is_scikit_learns():
+    from sklearn.metrics import f1_score
+
+    targets, found = np.array([0, 0, 1, 2, 2, 1, 0]), np.array([0, 1, 1, 2, 0, 1, 0])
+    assert macro_f1(targets, found) == pytest.approx(f1_score(targets, found, average="macro"))
+
+
+def test_the_prior_of_a_description_of_each_label_is_symmetric_infonce():
+    table, targets = torch.randn(5, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([2, 0, 1, 0, 2])
+    assert torch.allclose(prior_loss(table, targets), symmetric_infonce(table, targets))
+    assert torch.isfinite(prior_loss(table[:2], targets[:2])), "label 1 has no description among these"
+
+
+# ---- the schedule
+
+
+@pytest.mark.parametrize("warmup", [0.0, 0.06, 0.5, 1.0])
+def test_the_rate_rises_and_falls_and_is_never_zero(warmup: float):
+    factors = [rate_factor(step, 50, warmup) for step in range(50)]
+    peak = factors.index(max(factors))
+    assert max(factors) == 1.0
+    assert min(factors) > 0
+    assert factors[: peak + 1] == sorted(factors[: peak + 1])
+    assert factors[peak:] == sorted(factors[peak:], reverse=True)
+
+
+def test_both_groups_follow_the_schedule_and_callbacks_hear_all_parts(encoder: Encoder, space: LabelSpace):
+    told: list[dict[str, float]] = []
+    train(encoder, space, callbacks=(lambda step, values: told.append(values),), max_steps=5, warmup=0.4)
+    rates = [values["learning_rate"] for values in told]
+    assert rates == pytest.approx([1e-3 * factor for factor in (0.5, 1, 0.75, 0.5, 0.25)])
+    assert {"loss", "instance", "label", "regularizer", "descriptions"} <= set(told[0])
+
+
+# ---- training
+
+
+@pytest.mark.parametrize(("objective", "head"), KINDS)
+@pytest.mark.parametrize("init", ["descriptions", "random"])
+def test_every_objective_and_head_lowers_its_loss(
+    objective: str, head: str, init: str, encoder: Encoder, space: LabelSpace
+):
+    options = {"dropout": True} if "self" in objective else {}
+    _, fit = train(encoder, space, objective=objective, head=head, init=init, batch_size=12, epochs=8, **options)
+    losses = fit.curve.losses
+    assert len(losses) == 8
+    assert losses[-1] < losses[0]
+    assert fit.init == init
+    assert (fit.curve.stop_reason, fit.curve.best_step) == ("epochs", 8)
+
+
+@pytest.mark.parametrize("projection", [False, True])
+def test_the_projection_can_be_left_out(projection: bool, encoder: Encoder, space: LabelSpace):
+    head, _ = train(encoder, space, projection=projection, max_steps=1)
+    assert (head.projection is not None) == projection
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(open_tiny: Callable[..., Encoder], space: LabelSpace):
+    runs = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(len(runs))  # nobody looks at it
+        encoder = open_tiny()
+        head, fit = train(encoder, space, seed=seed, dropout=True, max_steps=4)
+        runs.append((fit.curve.losses, {**weights_of(encoder), **head.state_dict()}))
+    assert runs[0][0] == runs[1][0] != runs[2][0]
+    assert all(torch.equal(values, runs[1][1][name]) for name, values in runs[0][1].items())
+
+
+def test_training_leaves_the_global_generators_alone(encoder: Encoder, space: LabelSpace):
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    train(encoder, space, dropout=True, max_steps=2)
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
+
+
+def test_rows_are_held_out_from_twenty_a_label_on(encoder: Encoder, space: LabelSpace):
+    many = np.tile(np.arange(12), 7)[:80]
+    config = LaConConfig(**{**FAST, "max_steps": 1})
+    for count, held_out in ((79, 0), (80, 4)):
+        rows = many[:count]
+        documents = [TEXTS[row] for row in rows]
+        _, fit = train_on_labels(encoder, space, documents, TARGETS[rows], config, meaningful=True, seed=0)
+        assert (fit.labelled, fit.held_out, len(fit.curve.looks)) == (count, held_out, 2 if held_out else 0)
+
+
+def test_a_label_with_one_row_is_refused_only_where_rows_are_to_be_held_out(encoder: Encoder, space: LabelSpace):
+    documents, targets = TEXTS[:10], TARGETS[:10]  # one row of the last
+    for validation in ("auto", 0.0):
+        config = LaConConfig(**{**FAST, "max_steps": 1, "validation": validation})
+        train_on_labels(encoder, space, documents, targets, config, meaningful=True, seed=0)
+    with pytest.raises(
+        InputError, match=r"validation=0\.2 holds rows of every label out, and 'world' has a single one"
+    ):
+        train_on_labels(encoder, space, documents, targets, LaConConfig(validation=0.2), meaningful=True, seed=0)
+
+
+def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Encoder, space: LabelSpace):
+    """At this rate every epoch makes it worse, so what it began with stays."""
+    before = weights_of(encoder)
+    _, fit = train(encoder, space, validation=0.34, patience=2, epochs=30, learning_rate=0.3, head_learning_rate=1.0)
+    curve = fit.curve
+    assert curve.stop_reason == "patience"
+    best = max(curve.looks, key=lambda look: (look.macro_f1, -look.loss))
+    assert curve.best_step == best.step
+    assert curve.looks[-1].step - curve.best_step >= 2 * 2
+    if best.step == 0:
+        assert all(torch.equal(before[name], values) for name, values in weights_of(encoder).items())
+
+
+def test_a_look_is_better_by_macro_f1_and_among_equals_by_loss():
+    look = Look(step=1, macro_f1=0.5, loss=1.0)
+    assert look.better_than(None)
+    assert Look(step=2, macro_f1=0.6, loss=9.0).better_than(look)
+    assert Look(step=2, macro_f1=0.5, loss=0.9).better_than(look)
+    assert not Look(step=2, macro_f1=0.5, loss=1.0).better_than(look)
+    assert not Look(step=2, macro_f1=0.4, loss=0.1).better_than(look)
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_rate_to_try(
+    encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(LaConHead, "vectors", lambda self, features: features.values * math.nan)
+    with pytest.raises(TrainingError, match=r"the loss is nan at step 1 .*learning_rate, for example 1e-04"):
+        train(encoder, space, description_weight=0.0)
+
+
+def test_an_interrupted_run_keeps_the_last_whole_epoch(encoder: Encoder, space: LabelSpace):
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 5:
+            raise KeyboardInterrupt
+
+    with pytest.warns(LabelSpaceWarning, match="training was interrupted at step 5; the weights of step 3 are kept"):
+        _, fit = train(encoder, space, callbacks=(stop,))
+    assert (fit.curve.stop_reason, fit.curve.best_step) == ("interrupted", 3)
+
+
+def test_a_fit_can_be_written_as_json(encoder: Encoder, space: LabelSpace):
+    import json
+
+    _, fit = train(encoder, space, max_steps=1, validation=0.34)
+    values = json.loads(json.dumps(fit.to_dict()))
+    assert values["prior"]["agreement"].keys() == {"macro_f1", "chance", "spread"}
+    assert values["curve"]["looks"][0]["step"] == 0
+    assert values["device"] == "cpu"
