@@ -4,7 +4,8 @@
     python benchmarks/run_study.py --parts rivals        # ablations, rates, rivals, curve
     python benchmarks/run_study.py --small --out build/study
 
-Then `python benchmarks/tables.py` writes the page, see `study/page.md`. SetFit is among the packages of `make .venv/.peers`.
+Then `python benchmarks/tables.py` writes the page, see `study/page.md`. SetFit is among the packages of
+`make .venv/.peers`.
 """
 
 import argparse
