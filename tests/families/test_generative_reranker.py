@@ -62,6 +62,25 @@ def test_the_shared_prefix_changes_no_number(kind):
     assert len(np.unique(cached.round(4))) > 10  # numbers that differ, so that equal means something
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_all_labels_begin_with_is_computed_once_and_changes_no_number(kind, monkeypatch):
+    reranker = load(kind)
+    labels = [f"the text is about {name}" for name in ("music", "sports and music", "the law", "music and law")]
+    read = []
+    whole = reranker.model.continue_from_prefix
+
+    def spy(prefix, continuations, **options):
+        read.append(sum(map(len, continuations)))
+        return whole(prefix, continuations, **options)
+
+    monkeypatch.setattr(reranker.model, "continue_from_prefix", spy)
+    shared = reranker.score_texts(TEXTS, labels)
+    assert np.allclose(shared, reranker._score_without_cache(TEXTS, labels), rtol=0, atol=1e-5)
+    assert max(read) < sum(map(len, reranker._continuations(labels)))
+    for same in (["music"], ["music", "music"]):
+        assert np.allclose(reranker.score_texts(TEXTS, same), reranker._score_without_cache(TEXTS, same), atol=1e-5)
+
+
 def test_the_prefix_of_these_tests_is_longer_than_the_sliding_window():
     reranker = load("gemma3")
     prefixes = reranker._prefixes(TEXTS, reranker._continuations(LABELS))

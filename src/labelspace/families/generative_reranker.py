@@ -6,6 +6,8 @@ every label, so its keys and values are computed once per text and shared by all
     prefix         <|im_start|>system ... <Instruct>: I, <Query>: the text, <Document>:
     continuation   the blank before the label, the label, <|im_end|> ... </think>, empty line
 
+What all continuations begin with, the template of the verbalizers, goes with the prefix.
+
 Each is tokenised by itself, as Qwen's own code does with its prefix and suffix, and the prompt is defined as the two
 joined. The blank goes with the label, since tokenizers join a blank to the word behind it: so the joined ids are those
 of the whole string for the tokenizers of Qwen3 and Gemma 3.
@@ -145,15 +147,18 @@ class GenerativeReranker:
         if not len(labels):
             return scores
         continuations = self._continuations(labels)
+        # Verbalizers of one template begin alike: what all begin with is computed once as well.
+        alike = _alike(continuations)
+        begun, rests = continuations[0][:alike], [ids[alike:] for ids in continuations]
         done = 0
         for window in windows(texts, WINDOW):
-            prefixes = self._prefixes(window, continuations)
+            prefixes = [[*ids, *begun] for ids in self._prefixes(window, continuations)]
             first = done
 
             def judge(row: int, prefixes: list[list[int]] = prefixes) -> Tensor:
                 return self.model.continue_from_prefix(
                     prefixes[row],
-                    continuations,
+                    rests,
                     token_ids=[self.yes_id, self.no_id],
                     token_budget=self.config.token_budget,
                 )
@@ -271,6 +276,12 @@ class GenerativeReranker:
             f"{self.name!r} cannot judge: its tokenizer has no single tokens for 'yes' and 'no'. "
             "Pass a generative reranker such as Qwen/Qwen3-Reranker-0.6B."
         )
+
+
+def _alike(token_ids: Sequence[Sequence[int]]) -> int:
+    """Return with how many tokens all begin, and leave one token at least to each."""
+    most = min(map(len, token_ids)) - 1
+    return next((place for place in range(most) if len({ids[place] for ids in token_ids}) > 1), most)
 
 
 def _yes(logits: Tensor) -> NDArray[np.float32]:
