@@ -100,11 +100,11 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 	$(BENCH) llm:gemma-3-270m --limit 30 --nli ../../shared/data/nli
 	$(BENCH) reranker:gemma-3-270m --limit 20
 	mkdir -p runs && cd runs && ../$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2 embedding:all-mpnet-base-v2 \
-		nli:minilm-nli-binary reranker:minilm-nli-binary llm:gemma-3-270m reranker:gemma-3-270m --limit 60 \
+		nli:minilm-nli-binary reranker:minilm-nli-binary llm:gemma-3-270m reranker:gemma-3-270m --limit 40 \
 		--data ../../shared/data --tasks agnews,massive --store ../benchmarks/results/btzsc_speed.jsonl --offline
 	$(BIN)/python benchmarks/harness.py agree --nli runs/minilm-nli-binary --texts 40
-	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary
-	$(BIN)/python benchmarks/prefix.py
+	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary --repeats 1
+	$(BIN)/python benchmarks/prefix.py --texts 3 --repeats 2
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes
 	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8
