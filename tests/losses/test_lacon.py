@@ -495,7 +495,7 @@ def test_the_watch_on_tensors_sees_a_table_of_all_pairs():
 
 
 @pytest.mark.slow
-def test_ten_thousand_labels_of_384_need_less_than_a_gigabyte_with_gradients():
+def test_ten_thousand_labels_of_384_need_less_than_300_mib_more_with_gradients():
     from labelspace.evaluate.bench.memory import PeakMemory, resident_mib
 
     labels = vectors(10_000, 384, seed=0).float().requires_grad_()
@@ -504,9 +504,8 @@ def test_ten_thousand_labels_of_384_need_less_than_a_gigabyte_with_gradients():
     with PeakMemory() as peak:
         plain.lacon_loss(instances, labels, torch.arange(64), TEMPERATURE).total.backward()
     assert labels.grad is not None
-    assert peak.mib - before < 300  # measured: some 100; all pairs in float32 alone are 381
-    if "sampled" in peak.method:
-        assert peak.mib < 1024
+    # What the process held before is not its doing: other tests may have run there. All pairs alone would be 381.
+    assert peak.mib - before < 300
 
 
 # ---- shapes and options
