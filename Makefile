@@ -103,8 +103,8 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 		nli:minilm-nli-binary reranker:minilm-nli-binary llm:gemma-3-270m reranker:gemma-3-270m --limit 40 \
 		--data ../../shared/data --tasks agnews,massive --store ../benchmarks/results/btzsc_speed.jsonl --offline
 	$(BIN)/python benchmarks/harness.py agree --nli runs/minilm-nli-binary --texts 40
-	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary --repeats 1
-	$(BIN)/python benchmarks/prefix.py --texts 3 --repeats 2
+	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary
+	$(BIN)/python benchmarks/prefix.py
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes
 	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8

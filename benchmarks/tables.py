@@ -229,11 +229,12 @@ def paper_rows() -> str:
 def prefix() -> str:
     """What the shared prefix of a generative reranker is worth."""
     rows = []
-    for row in read("speed_prefix.json"):
-        ratios = ", ".join(f"{pair['ratio']:.1f}" for pair in row["pairs"])
-        differs = f"{row['largest_difference_float32']:.0e}"
-        rows.append([row["model"], str(row["labels"]), f"{row['ratio']:.1f}", ratios, differs])
-    return table(["model", "labels", "times as fast", "each pair of runs", "largest difference, float32"], rows)
+    for found in read("speed_prefix.json"):
+        for name, row in found["sets"].items():
+            ratios = ", ".join(f"{pair['ratio']:.1f}" for pair in row["pairs"])
+            tokens = f"{statistics.median(row['prefix_tokens']):.0f}"
+            rows.append([name, tokens, f"{row['ratio']:.1f}", ratios])
+    return table(["texts of", "tokens before the label", "times as fast", "each pair of runs"], rows)
 
 
 def harness() -> str:

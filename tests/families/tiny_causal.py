@@ -6,6 +6,7 @@ qwen3-chat    the same with a chat template that has a system role
 gemma3        Gemma 3: sliding and full attention by turns (window of 16), a start token, letters after a blank
 gemma3-chat   the same with a chat template that refuses a system role
 softcap       gemma3 whose logits are bounded after the head, which only the whole model knows
+qwen2, llama  the tokenizer of qwen3 with those architectures
 letters       qwen3 with a tokenizer of five letters: too few symbols, no yes and no
 """
 
@@ -19,9 +20,13 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from transformers import (
     Gemma3ForCausalLM,
     Gemma3TextConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
 )
@@ -33,7 +38,7 @@ HEADS = 2
 WINDOW = 16
 MAX_TOKENS = 1024
 
-KINDS = ("qwen3", "qwen3-chat", "gemma3", "gemma3-chat", "softcap", "letters")
+KINDS = ("qwen3", "qwen3-chat", "gemma3", "gemma3-chat", "softcap", "qwen2", "llama", "letters")
 
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 COMMON = """
@@ -148,6 +153,10 @@ def _model(kind: str, words: int, changes: dict[str, object]) -> PreTrainedModel
     with torch.random.fork_rng(devices=[]):  # the library's own initialisation would move the global generator
         if kind.startswith(("qwen3", "letters")):
             return Qwen3ForCausalLM(Qwen3Config(**{"num_hidden_layers": 2, **common, **changes})).eval()
+        if kind == "qwen2":
+            return Qwen2ForCausalLM(Qwen2Config(**{"num_hidden_layers": 2, **common, **changes})).eval()
+        if kind == "llama":
+            return LlamaForCausalLM(LlamaConfig(**{"num_hidden_layers": 2, **common, **changes})).eval()
         gemma = {
             "num_hidden_layers": 3,
             "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
@@ -162,7 +171,7 @@ def _model(kind: str, words: int, changes: dict[str, object]) -> PreTrainedModel
 def _tokenizer(kind: str) -> PreTrainedTokenizerBase:
     if kind == "letters":
         return _five_letters()
-    return _byte_level(kind) if kind.startswith("qwen3") else _with_blanks(kind)
+    return _byte_level(kind) if kind.startswith(("qwen", "llama")) else _with_blanks(kind)
 
 
 def _grow(words: list[str], tokens: dict[str, None]) -> list[tuple[str, str]]:

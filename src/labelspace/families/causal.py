@@ -5,17 +5,15 @@
 
 Rows of a batch are padded on the right and read at their own last token: a causal model never looks ahead, so padding
 changes nothing, needs no mask, and leaves positions and sliding windows as they are without it. A cached prefix is lent
-to all its endings without a copy that lasts: only the layer at work holds prefix and ending together.
+to all its endings without a copy that lasts: only the layer at work holds prefix and ending together. Endings run as
+one tree where the model takes a mask of ours (`token_tree`), else as rows of a batch.
 
 Weights come from safetensors, or from a GGUF file (which transformers turns back into plain numbers).
 """
 
-import copy
 import inspect
-import io
 import re
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -24,15 +22,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from labelspace.checks import import_optional
 from labelspace.encoders.batching import pad, plan_batches
-from labelspace.encoders.opening import NO_LIMIT, opening
+from labelspace.encoders.opening import NO_LIMIT
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import EncoderError, InputError
+from labelspace.families.causal_opening import open_causal
 from labelspace.families.cross_encoder import find_folder
 from labelspace.families.gguf import find_gguf
+from labelspace.families.prefix_cache import empty_cache, lend
+from labelspace.families.token_tree import TokenTree, plan_trees, plant, takes_a_tree
 from labelspace.progress import Progress, silent
+
+# A mask has the square of it in entries; larger trees share hardly more.
+_MOST_NODES = 1024
 
 
 @final
@@ -61,6 +64,7 @@ class CausalModel:
         self._markers = _special_tokens(tokenizer)
         self._picks_positions = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._decoder = self._find_plain_decoder()
+        self._takes_a_tree = takes_a_tree(model.config)
 
     @classmethod
     def load(
@@ -108,7 +112,7 @@ class CausalModel:
             folder = str(
                 find_folder(name_or_folder, trust_remote_code=trust_remote_code, revision=revision, offline=offline)
             )
-        model, tokenizer = _open(folder, choose_dtype(dtype, chosen_device), options)
+        model, tokenizer = open_causal(folder, choose_dtype(dtype, chosen_device), options)
         return cls(model.to(chosen_device), tokenizer, name=str(name_or_folder), max_tokens=max_tokens)
 
     def describe(self) -> dict[str, Any]:
@@ -264,7 +268,8 @@ class CausalModel:
             prefix: token ids, one or more.
             continuations: token ids, one or more of each.
             token_ids: which columns of the vocabulary are wanted, in which order; None: all.
-            token_budget: most tokens that a batch of continuations may look at, the prefix counted in every row.
+            token_budget: most tokens that a batch of continuations may look at, the prefix counted in every row; of a
+                tree, which shares what continuations begin with, most nodes, up to 1,024.
 
         Returns:
             [continuation vocab], float32, on the CPU, in the order given.
@@ -276,9 +281,14 @@ class CausalModel:
             joined = [[*prefix, *ids] for ids in continuations]
             return self.next_token_logits(joined, token_ids=token_ids, token_budget=token_budget)
         logits = torch.empty((len(continuations), self._columns(token_ids)))
+        if self._takes_a_tree:
+            for positions in plan_trees(continuations, min(token_budget, _MOST_NODES)):
+                tree = plant([continuations[index] for index in positions])
+                logits[positions] = self._tree_logits(tree, token_ids, cache, len(prefix)).cpu()
+            return logits
         for positions in plan_batches([len(prefix) + len(ids) for ids in continuations], token_budget):
             padded = self._padded(continuations, positions)
-            logits[positions] = self._last_logits(*padded, token_ids, _lend(cache, len(positions))).cpu()
+            logits[positions] = self._last_logits(*padded, token_ids, lend(cache, len(positions))).cpu()
         return logits
 
     def _padded(
@@ -290,10 +300,8 @@ class CausalModel:
         return batch.input_ids.to(self.device), (batch.attention_mask.sum(dim=1) - 1).to(self.device)
 
     def _run_prefix(self, prefix: Sequence[int]) -> Any | None:
-        from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
-
-        cache = DynamicCache(config=self.model.config)
-        if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers):
+        cache = empty_cache(self.model.config)
+        if cache is None:
             return None
         input_ids = torch.tensor([list(prefix)], device=self.device)
         options: dict[str, Any] = {"logits_to_keep": 1} if self._picks_positions and self._decoder is None else {}
@@ -309,6 +317,30 @@ class CausalModel:
     ) -> Float[Tensor, "row vocab"]:
         rows = torch.arange(len(last), device=self.device)
         inputs = {"input_ids": input_ids, "past_key_values": cache, "use_cache": cache is not None}
+        return self._logits_at(inputs, rows, last, token_ids)
+
+    def _tree_logits(
+        self, tree: TokenTree, token_ids: Sequence[int] | None, cache: Any, prefix: int
+    ) -> Float[Tensor, "continuation vocab"]:
+        """Return the logits at the end of each continuation of the tree."""
+        inputs = {
+            "input_ids": tree.input_ids[None].to(self.device),
+            "position_ids": (tree.depth[None] + prefix).to(self.device),
+            "attention_mask": tree.masks_for(self.model.config, prefix, self.dtype, self.device),
+            "past_key_values": lend(cache, 1),
+            "use_cache": True,
+        }
+        last = tree.last.to(self.device)
+        return self._logits_at(inputs, torch.zeros_like(last), last, token_ids)
+
+    def _logits_at(
+        self,
+        inputs: dict[str, Any],
+        rows: Int[Tensor, " place"],
+        last: Int[Tensor, " place"],
+        token_ids: Sequence[int] | None,
+    ) -> Float[Tensor, "place vocab"]:
+        """Run the model and return its logits at these rows and columns of the batch."""
         if self._decoder is not None:
             states = self._decoder(**inputs).last_hidden_state[rows, last]
             head = self.model.get_output_embeddings()
@@ -345,34 +377,6 @@ class CausalModel:
         return decoder if torch.equal(head(states), logits) else None
 
 
-def _open(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Return model and tokenizer; neither a pickle nor a model without all its weights."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import quantization_config
-
-    model_options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "output_loading_info": True, **options}
-    if "gguf_file" in options:
-        for package in ("gguf", "accelerate"):
-            import_optional(package, package=package, extra="bench", purpose="A language model in a GGUF file")
-        # Newer versions would keep some weights packed, and fetch compiled code from the hub to compute with them.
-        if hasattr(quantization_config, "GgufConfig"):
-            model_options["quantization_config"] = quantization_config.GgufConfig(dequantize=True)
-    # The bar of the GGUF reader asks nobody before it prints.
-    with (
-        opening(folder, "language model", holds="a decoder-only model in safetensors or GGUF"),
-        redirect_stderr(io.StringIO()),
-    ):
-        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **model_options)
-        model, info = loaded
-    if info["missing_keys"]:
-        raise EncoderError(
-            f"{folder!r} is no language model: it lacks {sorted(info['missing_keys'])[0]!r}. "
-            "Pass a decoder-only model with its head, such as Qwen/Qwen3-0.6B."
-        )
-    return model.eval().requires_grad_(False), tokenizer
-
-
 def _limit(model: Any, tokenizer: Any, max_tokens: int | None) -> int:
     """Return how many tokens of a prompt are read."""
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
@@ -395,31 +399,3 @@ def _check_not_empty(token_ids: Sequence[Sequence[int]], what: str) -> None:
     for row, ids in enumerate(token_ids):
         if not len(ids):
             raise InputError(f"a {what} must have one token or more. Got none (number {row}) instead.")
-
-
-def _lend(cache: Any, rows: int) -> Any:
-    """Return a cache that shows the same prefix to every row, and forgets what the rows add to it.
-
-    Nothing is copied here, and a layer's joined keys and values live only while that layer is at work.
-    """
-    lent = copy.copy(cache)
-    lent.layers = [_lend_layer(layer, rows) for layer in cache.layers]
-    return lent
-
-
-def _lend_layer(layer: Any, rows: int) -> Any:
-    lent = copy.copy(layer)
-    if not layer.is_initialized:  # a layer that uses another's keys has none of its own
-        return lent
-    lent.keys = layer.keys.expand(rows, *layer.keys.shape[1:])
-    lent.values = layer.values.expand(rows, *layer.values.shape[1:])
-    grow = lent.update
-
-    def update(keys: Tensor, values: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        own = lent.keys, lent.values
-        joined = grow(keys, values, *args, **kwargs)
-        lent.keys, lent.values = own
-        return joined
-
-    lent.update = update
-    return lent

@@ -6,7 +6,8 @@ every label, so its keys and values are computed once per text and shared by all
     prefix         <|im_start|>system ... <Instruct>: I, <Query>: the text, <Document>:
     continuation   the blank before the label, the label, <|im_end|> ... </think>, empty line
 
-What all continuations begin with, the template of the verbalizers, goes with the prefix.
+What all continuations begin with, the template of the verbalizers, goes with the prefix; what some of them begin with
+is computed once where the model can read a tree (`token_tree`).
 
 Each is tokenised by itself, as Qwen's own code does with its prefix and suffix, and the prompt is defined as the two
 joined. The blank goes with the label, since tokenizers join a blank to the word behind it: so the joined ids are those
@@ -65,7 +66,8 @@ class GenerativeReranker:
         instruction: what to retrieve; None: `prompts.LABEL_RETRIEVAL`, and `prompts.NLI_RETRIEVAL` for `pair_scores`.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights.
         device: a torch device, or `"auto"`.
-        token_budget: most tokens that a batch of labels may look at, the text counted in for each label.
+        token_budget: most tokens that a batch of labels may look at, the text counted in for each label; of a tree of
+            labels, most nodes, up to 1,024.
         max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
         trust_remote_code: True lets the model's own code run; never without.
         revision: of the hub repository.

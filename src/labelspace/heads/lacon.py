@@ -20,7 +20,8 @@ Seeds       First values come from the generator given and from no other; it lie
 Precision   Words of a narrow float type are widened to float32, and so is what comes out,
             outside autocast; inside it torch narrows the products as it does elsewhere.
 Baselines   Both are trained by cross-entropy on their logits, one label a text, on the words of the same encoder.
-            Dropout is the encoder's.
+            Dropout is the encoder's. LaCon gives no formula for them, and their papers and code are not at hand
+            here: what a docstring says of either was written from memory, and should be checked against them.
 """
 
 from typing import final

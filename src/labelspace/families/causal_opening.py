@@ -1,0 +1,39 @@
+"""Opening a language model: safetensors or GGUF, in one line of error where it is none."""
+
+import io
+from contextlib import redirect_stderr
+from typing import Any
+
+import torch
+
+from labelspace.checks import import_optional
+from labelspace.encoders.opening import opening
+from labelspace.errors import EncoderError
+
+
+def open_causal(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Return model and tokenizer; neither a pickle nor a model without all its weights."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import quantization_config
+
+    model_options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "output_loading_info": True, **options}
+    if "gguf_file" in options:
+        for package in ("gguf", "accelerate"):
+            import_optional(package, package=package, extra="bench", purpose="A language model in a GGUF file")
+        # Newer versions would keep some weights packed, and fetch compiled code from the hub to compute with them.
+        if hasattr(quantization_config, "GgufConfig"):
+            model_options["quantization_config"] = quantization_config.GgufConfig(dequantize=True)
+    # The bar of the GGUF reader asks nobody before it prints.
+    with (
+        opening(folder, "language model", holds="a decoder-only model in safetensors or GGUF"),
+        redirect_stderr(io.StringIO()),
+    ):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **model_options)
+        model, info = loaded
+    if info["missing_keys"]:
+        raise EncoderError(
+            f"{folder!r} is no language model: it lacks {sorted(info['missing_keys'])[0]!r}. "
+            "Pass a decoder-only model with its head, such as Qwen/Qwen3-0.6B."
+        )
+    return model.eval().requires_grad_(False), tokenizer
