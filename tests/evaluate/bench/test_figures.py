@@ -14,6 +14,7 @@ from labelspace.evaluate.bench import figures, scatter
 from labelspace.evaluate.bench.cards import BTZSC
 from labelspace.evaluate.bench.published import MODEL_FAMILIES, published_models
 from labelspace.evaluate.bench.similarity import similarities
+from labelspace.evaluate.drawing import drawing
 from labelspace.evaluate.palette import grey_of
 
 TASKS = ("agnews", "imdb", "massive")
@@ -78,6 +79,26 @@ def test_measured_models_are_named_and_published_ones_told_apart(records, tmp_pa
     alone = words_of(figures.scaling_figure(tmp_path / "alone.svg")[0])
     assert "measured" not in alone
     assert "mean over 22 of 22 data sets" in alone
+
+
+@pytest.mark.parametrize("models", [1, 2, 6])
+def test_names_of_models_that_coincide_cover_neither_each_other_nor_the_edge(models):
+    points = [scatter.Point(f"nli:the-same-place-{number}", "nli", 1e8, 0.5, True) for number in range(models)]
+    points += [scatter.Point("embedding:in-a-corner", "embedding", 1e6, 0.0, True)]
+    with drawing("a test") as new_figure:
+        figure = new_figure(6.8, 4.4)
+        axes = figure.add_subplot()
+        scatter.scatter(axes, points)
+        scatter.finish(figure, axes, "macro_f1", ["agnews"], points)
+        figure.draw_without_rendering()
+        names = [text for text in axes.texts if text.get_text()]
+        boxes = [name.get_window_extent() for name in names]
+        inside = axes.get_window_extent()
+        assert len(names) == len(points)
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+        for box in boxes:
+            assert inside.x0 <= box.x0 < box.x1 <= inside.x1
+            assert inside.y0 <= box.y0 < box.y1 <= inside.y1
 
 
 def test_speed_is_of_measured_models_on_their_machine(records, tmp_path):

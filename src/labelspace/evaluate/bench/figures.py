@@ -218,8 +218,8 @@ def speed_figure(path: str | Path, records: Sequence[Record], *, metric: str = "
             own = [point for point in points if point.family == family]
             if len(own) > 1:
                 x, y = (statistics.median(values) for values in ([p.x for p in own], [p.y for p in own]))
-                axes.scatter(x, y, marker="+", s=160, color=COLOURS[family], linewidths=1.6, zorder=2)
-        axes.set_xlabel(f"texts per second, {machines(records)}")
+                axes.scatter(x, y, marker="x", s=90, color=COLOURS[family], linewidths=1.6, zorder=2)
+        axes.set_xlabel(f"texts per second, {machines(records)} (x, dashed: medians)")
         finish(figure, axes, metric, sets, points)
         return write_figure(figure, files)
 

@@ -4,9 +4,8 @@ Published models are hollow, measured ones filled and named; each family has a c
 printers and eyes that see no hue tell them apart.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from labelspace.evaluate.bench.cards import BTZSC
 from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
@@ -16,9 +15,18 @@ from labelspace.evaluate.palette import FEW, MARKERS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
 
 COLOURS = dict(zip(FAMILIES_OF_MODELS, (FEW[7], FEW[0], FEW[2], FEW[1], FEW[3]), strict=True))
 SIGNS = dict(zip(FAMILIES_OF_MODELS, MARKERS, strict=False))
+
+# Where a name may begin, in points from its model: near first, then at the end of a thin line.
+_PLACES = tuple(
+    (side * across, up)
+    for across, ups in ((6, (3, -3)), (10, (14, -14, 26, -26)), (14, (38, -38, 50, -50, 62, -62)))
+    for up in ups
+    for side in (1, -1)
+)
 
 
 class Point(NamedTuple):
@@ -41,7 +49,7 @@ class Point(NamedTuple):
 
 
 def scatter(axes: "Axes", points: Sequence[Point]) -> None:
-    """Put the points into the axes; measured ones are named."""
+    """Put the points into the axes."""
     for point in sorted(points, key=lambda point: point.measured):
         colour = COLOURS.get(point.family, "#555555")
         sign = SIGNS.get(point.family, "o")
@@ -50,26 +58,57 @@ def scatter(axes: "Axes", points: Sequence[Point]) -> None:
         axes.scatter(
             point.x, point.y, s=size, marker=sign, facecolors=inside, edgecolors=colour, zorder=2 + point.measured
         )
-        if point.measured:
-            right = _is_right(axes, point)
-            axes.annotate(
-                _short(point.name.partition(":")[2] or point.name),
-                (point.x, point.y),
-                xytext=(-6 if right else 6, 5),
-                textcoords="offset points",
-                ha="right" if right else "left",
-                fontsize=7,
-                zorder=4,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
+
+
+def name_points(axes: "Axes", points: Sequence[Point]) -> None:
+    """Write the names of measured models beside them, each at the first place where it covers nothing else.
+
+    To be called last: where a name fits depends on the axes' final range and place.
+    """
+    from matplotlib.transforms import Bbox
+
+    figure: Any = axes.figure
+    figure.draw_without_rendering()
+    inside = axes.get_window_extent()
+    pixels = figure.dpi / 72
+    taken = [
+        Bbox.from_bounds(x - 5 * pixels, y - 5 * pixels, 10 * pixels, 10 * pixels)
+        for x, y in axes.transData.transform([(point.x, point.y) for point in points])
+    ]
+    named = sorted((point for point in points if point.measured), key=lambda point: (-point.y, point.x, point.name))
+    for point in named:
+        written = axes.annotate(
+            _short(point.name.partition(":")[2] or point.name),
+            (point.x, point.y),
+            xytext=_PLACES[0],
+            textcoords="offset points",
+            fontsize=7,
+            color=COLOURS.get(point.family, "#555555"),
+            zorder=4,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
+        )
+        written.set_in_layout(False)
+        covered = {}
+        for place in _PLACES:
+            _move(written, place)
+            box = written.get_window_extent()
+            outside = box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1
+            covered[place] = sum(box.overlaps(other) for other in taken) + 100 * outside
+            if not covered[place]:
+                break
+        place = min(covered, key=lambda place: covered[place])
+        _move(written, place)
+        taken.append(written.get_window_extent())
+        if place not in _PLACES[:4]:
+            line = {"arrowstyle": "-", "color": "#777777", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+            axes.annotate("", (point.x, point.y), place, textcoords="offset points", arrowprops=line).set_in_layout(
+                False
             )
 
 
-def _is_right(axes: "Axes", point: Point) -> bool:
-    """True where a name to the right of the point would leave the picture."""
-    low, high = axes.get_xlim()
-    if axes.get_xscale() == "log":
-        return math.log(point.x / low) > 0.6 * math.log(high / low)
-    return point.x - low > 0.6 * (high - low)
+def _move(name: "Annotation", place: tuple[int, int]) -> None:
+    across, up = place
+    name.set(position=place, ha="left" if across > 0 else "right", va="bottom" if up > 0 else "top")
 
 
 def log_axis(axes: "Axes", values: Sequence[float]) -> None:
@@ -100,7 +139,7 @@ def finish(
     points: Sequence[Point],
     words: Mapping[str, str] | None = None,
 ) -> None:
-    """Name the axis upwards, and write the legend; `words` are more for a family's entry."""
+    """Name the axis upwards and the measured models, and write the legend; `words` are more for a family's entry."""
     from matplotlib.lines import Line2D
 
     def entry(colour: str, sign: str, inside: str) -> Line2D:
@@ -120,6 +159,7 @@ def finish(
     if entries:
         handles, names = zip(*entries, strict=True)
         figure.legend(handles, names, loc="outside right center")
+    name_points(axes, points)
 
 
 def machines(records: Sequence[Record]) -> str:
