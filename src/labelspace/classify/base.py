@@ -51,8 +51,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Returns:
             [text] names, or the pair (names, scores [text label]).
         """
-        check_is_fitted(self)
-        scores = self.scores(as_documents(X), self.label_space_)
+        scores = self._scores_of(X)
         names = self._names(scores)
         return (names, scores[:, self._class_columns()]) if return_scores else names
 
@@ -65,8 +64,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
 
         Columns follow `classes_`, which is sorted as scikit-learn's scorers expect, not the order of the label file.
         """
-        check_is_fitted(self)
-        return self.scores(as_documents(X), self.label_space_)[:, self._class_columns()]
+        return self._scores_of(X)[:, self._class_columns()]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the softmax of the cosines over the temperature, [text label]; its argmax is `predict`'s.
@@ -76,8 +74,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         These are shares among the labels given: they say which label, not whether any. For "none of these" use
         the threshold, which looks at the cosine itself.
         """
-        check_is_fitted(self)
-        return self._probabilities(self.scores(as_documents(X), self.label_space_))[:, self._class_columns()]
+        return self._probabilities(self._scores_of(X))[:, self._class_columns()]
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
@@ -93,7 +90,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Args:
             text: one text.
             top: how many labels to name.
-            nearest: how many descriptions to quote of the winner and of the runner-up.
+            nearest: how many descriptions to quote of the winner and of the runner-up, by the encoder's vectors.
 
         Returns:
             Scores, margin and nearest descriptions; print it, or take it apart.
@@ -103,12 +100,10 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
         check_number("top", top, least=1, whole=True)
         check_number("nearest", nearest, least=0, whole=True)
-        documents = as_documents([text])
-        vector = self.encoder_.encode(documents)[0]
-        scores = cosines(vector[None], anchor_matrix(self.label_vectors_, self.label_space_, self.anchor))
+        scores = self._scores_of([text])
         return explain_scores(
             text,
-            vector,
+            self.encoder_.encode([text])[0],
             scores=scores[0],
             probabilities=self._probabilities(scores)[0],
             answer=self._names(scores)[0],
@@ -167,6 +162,11 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self)
         return save(self, Path(folder))
+
+    def _scores_of(self, X: Any) -> NDArray[np.float32]:
+        """Scores of documents as a caller gives them, [text label] in the order of the label space."""
+        check_is_fitted(self)
+        return self.scores(as_documents(X), self.label_space_)
 
     def _finish(self, encoder: Encoder, space: LabelSpace) -> Self:
         self.encoder_ = encoder

@@ -13,7 +13,6 @@ from labelspace.checks import check_number
 from labelspace.classify.anchors import cosines, encode_label
 from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.explanation import Explanation, explain_scores
 from labelspace.classify.lacon_input import as_texts_or_pairs, is_pairs, supervise
 from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
@@ -211,36 +210,6 @@ class LaConClassifier(BiEncoderClassifier):
         self._set_head(head)
         return self
 
-    def predict(
-        self, X: Any, *, return_scores: bool = False
-    ) -> NDArray[np.object_] | tuple[NDArray[np.object_], Matrix]:
-        """Return the name of each document's likeliest label, None below the threshold.
-
-        Args:
-            X: documents, or pairs where it was fitted on pairs.
-            return_scores: True returns the scores of `decision_function` as well.
-
-        Returns:
-            [text] names, or the pair (names, scores [text label]).
-        """
-        scores = self._scores_of(X)
-        names = self._names(scores)
-        return (names, scores[:, self._class_columns()]) if return_scores else names
-
-    def decision_function(self, X: Any) -> Matrix:
-        """Return the cosine of each document with each label (eq. 8), or its logits, [text label].
-
-        Columns follow `classes_`.
-        """
-        return self._scores_of(X)[:, self._class_columns()]
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the softmax of cosines over temperature, or of logits, [text label]; its argmax is `predict`'s.
-
-        Columns follow `classes_`.
-        """
-        return self._probabilities(self._scores_of(X))[:, self._class_columns()]
-
     def scores(self, texts: Sequence[str], space: LabelSpace) -> Matrix:
         """Score texts against a label space, the fitted one or another; see `classify.scorer.Scorer`.
 
@@ -255,36 +224,6 @@ class LaConClassifier(BiEncoderClassifier):
         if self._classifies:
             return self._logits(rows, space)
         return cosines(self._vectors(rows), self._embeddings(space))
-
-    def explain(self, text: str, *, top: int = 3, nearest: int = 2) -> Explanation:
-        """Say why a text gets its label.
-
-        Args:
-            text: one text.
-            top: how many labels to name.
-            nearest: how many descriptions to quote of the winner and of the runner-up, by the encoder's vectors.
-
-        Returns:
-            Scores, margin and nearest descriptions; print it, or take it apart.
-        """
-        check_is_fitted(self)
-        if not isinstance(text, str):
-            raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
-        check_number("top", top, least=1, whole=True)
-        check_number("nearest", nearest, least=0, whole=True)
-        scores = self._scores_of([text])
-        return explain_scores(
-            text,
-            self.encoder_.encode([text])[0],
-            scores=scores[0],
-            probabilities=self._probabilities(scores)[0],
-            answer=self._names(scores)[0],
-            space=self.label_space_,
-            vectors=self.label_vectors_,
-            threshold=self.threshold,
-            top=top,
-            nearest=nearest,
-        )
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Add a label to a fitted model without training; the other labels' scores stay as they are.
