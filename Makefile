@@ -102,7 +102,7 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 	mkdir -p runs && cd runs && ../$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2 embedding:all-mpnet-base-v2 \
 		nli:minilm-nli-binary reranker:minilm-nli-binary llm:gemma-3-270m reranker:gemma-3-270m --limit 40 \
 		--data ../../shared/data --tasks agnews,massive --store ../benchmarks/results/btzsc_speed.jsonl --offline
-	$(BIN)/python benchmarks/harness.py agree --nli runs/minilm-nli-binary --texts 40
+	$(BIN)/python benchmarks/harness.py agree --nli runs/minilm-nli-binary --triplet runs/minilm-nli-triplet --texts 40
 	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary
 	$(BIN)/python benchmarks/prefix.py
 

@@ -1,10 +1,11 @@
 """Our scorers beside the authors' harness (package btzsc), on the same models and texts, in one run.
 
-    python benchmarks/harness.py agree --nli FOLDER    # float32 scores: largest difference, same argmax
+    python benchmarks/harness.py agree --nli FOLDER --triplet FOLDER    # float32: largest difference, same argmax
     python benchmarks/harness.py speed --nli FOLDER    # texts per second, both as a user gets them by default
 
 FOLDER is a cross-encoder that `labelspace train-nli` wrote. The harness cannot open its head, so its own code runs on
-the same weights behind `_AsSequenceClassifier`. Run nothing else beside `speed`.
+the same weights behind `_AsSequenceClassifier`; that both open a checkpoint of transformers alike is tested on tiny
+ones (tests/families). Run nothing else beside `speed`.
 """
 
 import argparse
@@ -48,11 +49,10 @@ def theirs(kind: str, folder: str) -> Any:
     if kind == "embedding":
         return EmbeddingModel(folder, device="cpu")
     model = NLIModel.load(Path(folder), dtype="float32", device="cpu")
-    cls: Any = TheirNLI if kind == "nli" else TheirReranker
+    cls: Any = TheirReranker if kind == "reranker" else TheirNLI
     adapter = cls.__new__(cls)
     adapter.model_name, adapter.device = folder, "cpu"
     adapter.tokenizer, adapter.model = model.tokenizer, _AsSequenceClassifier(model)
-    adapter.tokenizer.model_max_length = model.max_tokens
     adapter.entailment_idx, adapter.is_qwen_reranker = 0, False
     return adapter
 
@@ -62,9 +62,9 @@ def ours(kind: str, folder: str, dtype: str) -> Any:
     if kind == "embedding":
         return open_model(f"embedding:{folder}", dtype=dtype).scorer
     # The harness takes the bare entailment logit of a three-way head, section 4 of the paper too.
-    return (
-        EntailmentScorer(folder, dtype=dtype, score="logit") if kind == "nli" else RerankerScorer(folder, dtype=dtype)
-    )
+    if kind == "reranker":
+        return RerankerScorer(folder, dtype=dtype)
+    return EntailmentScorer(folder, dtype=dtype, score="logit")
 
 
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -119,6 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["agree", "speed"])
     parser.add_argument("--nli", help="a cross-encoder of labelspace train-nli; without it, embeddings only")
+    parser.add_argument("--triplet", help="one with a three-way head")
     parser.add_argument("--data", type=Path, default=DATA / "btzsc")
     parser.add_argument("--task", default="banking77")
     parser.add_argument("--texts", type=int, default=200)
@@ -126,8 +127,9 @@ def main() -> None:
     options = parser.parse_args()
     from labelspace.encoders.resolve import resolve
 
-    folders = {"embedding": resolve(MINILM).path_or_name, "nli": options.nli, "reranker": options.nli}
-    kinds = ["embedding", "nli", "reranker"] if options.nli else ["embedding"]
+    folders = {"embedding": resolve(MINILM).path_or_name, "nli": options.nli, "nli-triplet": options.triplet}
+    folders["reranker"] = options.nli
+    kinds = [kind for kind, folder in folders.items() if folder]
     task = load_task(options.task, data=options.data, limit=options.texts)
     with torch.inference_mode():
         work = agree if options.what == "agree" else lambda *given: speed(*given, options.repeats)

@@ -438,6 +438,19 @@ def test_a_folder_of_our_training_scores_as_its_model_does(trained: Path):
     assert np.abs(scorer.scores(TEXTS, SPACE).ravel() - expected).max() < 1e-5
 
 
+def test_a_folder_of_our_training_reads_all_that_its_encoder_can_though_training_read_less(tmp_path: Path):
+    from labelspace.training.nli.model import NLIModel
+
+    model = NLIModel.from_encoder("tests/data/tiny-bert", "binary", 0, dtype="float32", device="cpu", max_tokens=16)
+    folder = model.save(tmp_path / "short")
+    scorer = EntailmentScorer(folder, **CPU)
+    assert scorer.model.max_tokens == 128
+    assert scorer.weights == Path(folder)
+    long = " ".join(TEXTS * 20)
+    short = EntailmentScorer(folder, **CPU, max_tokens=16)
+    assert not np.allclose(scorer.scores([long], SPACE), short.scores([long], SPACE), atol=1e-4)
+
+
 def test_a_folder_of_our_training_runs_in_bfloat16_with_a_float32_head(trained: Path):
     narrow = EntailmentScorer(trained, dtype="bfloat16", device="cpu")
     head = {weight.dtype for name, weight in narrow.model.model.named_parameters() if "backbone" not in name}

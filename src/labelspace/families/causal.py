@@ -46,13 +46,17 @@ class CausalModel:
         model: a causal language model of transformers, in evaluation mode.
         tokenizer: its tokenizer.
         name: what the caller knows it as.
+        weights: the folder or GGUF file that it came from, if any.
         max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str, max_tokens: int | None = None) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str, weights: Path | None = None, max_tokens: int | None = None
+    ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.name = name
+        self.weights = weights
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
         self.max_tokens = _limit(model, tokenizer, max_tokens)
@@ -113,7 +117,8 @@ class CausalModel:
                 find_folder(name_or_folder, trust_remote_code=trust_remote_code, revision=revision, offline=offline)
             )
         model, tokenizer = open_causal(folder, choose_dtype(dtype, chosen_device), options)
-        return cls(model.to(chosen_device), tokenizer, name=str(name_or_folder), max_tokens=max_tokens)
+        weights = Path(folder) if gguf is None else gguf
+        return cls(model.to(chosen_device), tokenizer, name=str(name_or_folder), weights=weights, max_tokens=max_tokens)
 
     def describe(self) -> dict[str, Any]:
         """Name, size and precision, for a log or a result file."""

@@ -53,6 +53,7 @@ class CrossEncoder:
         tokenizer: Any,
         *,
         name: str,
+        weights: Path,
         kind: str,
         classes: int,
         class_names: Mapping[int, frozenset[str]],
@@ -64,6 +65,7 @@ class CrossEncoder:
         self.model = model.to(device).eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self.name = name
+        self.weights = weights
         self.kind = kind
         self.classes = classes
         self.class_names = class_names
@@ -99,7 +101,7 @@ class CrossEncoder:
             revision: of the hub repository.
             offline: True never asks the hub.
             token_budget: most tokens of a batch, padding counted in.
-            max_tokens: most tokens of a pair, special tokens counted in; None: as many as the model was made for.
+            max_tokens: most tokens of a pair, special tokens counted in; None: as many as the encoder can read.
 
         Raises:
             EncoderNotFoundError: nothing stands behind the name.
@@ -116,14 +118,16 @@ class CrossEncoder:
             from labelspace.training.nli.model import NLIModel
 
             model: Any = NLIModel.load(folder, dtype="float32", device="cpu", trust_remote_code=trust_remote_code)
-            tokenizer, base, limit, kind = model.tokenizer, model.backbone, int(model.max_tokens), NLI_KIND
+            tokenizer, base, kind = model.tokenizer, model.backbone, NLI_KIND
             class_names = _names_of_classes({}, NLI_CLASSES) if model.variant == "triplet" else {}
             classes = len(class_names) or 1
         else:
             model, tokenizer = _open(folder, trust_remote_code)
-            base, limit, kind = model.base_model, _read_limit(model, tokenizer), "sequence-classification"
+            base, kind = model.base_model, "sequence-classification"
             class_names = _names_of_classes(model.config.id2label or {}, model.config.label2id or {})
             classes = int(model.config.num_labels)
+        # Also where training read less: at test nothing is cut by hand (BTZSC benchmark, A.3).
+        limit = _read_limit(base, tokenizer)
         if max_tokens is not None and max_tokens > limit:
             raise EncoderError(f"max_tokens is more than {name} can read ({limit}). Got {max_tokens} instead.")
         if tokenizer.pad_token_id is None:
@@ -136,6 +140,7 @@ class CrossEncoder:
             model,
             tokenizer,
             name=str(name),
+            weights=folder,
             kind=kind,
             classes=classes,
             class_names=class_names,

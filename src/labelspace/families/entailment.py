@@ -43,7 +43,7 @@ class EntailmentScorer:
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         token_budget: most tokens of a batch, padding counted in.
-        max_tokens: most tokens of a pair; None: as many as the model was made for. The text is cut, never the label.
+        max_tokens: most tokens of a pair; None: as many as the encoder can read. The text is cut, never the label.
         trust_remote_code: True lets the model's own code run; never without.
         revision: of the hub repository.
         offline: True never asks the hub.
@@ -105,6 +105,11 @@ class EntailmentScorer:
     def parameters(self) -> int:
         """How many weights the model has."""
         return self.model.parameters
+
+    @property
+    def weights(self) -> Path:
+        """The folder that the weights came from."""
+        return self.model.weights
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space; see `classify.scorer.Scorer`.

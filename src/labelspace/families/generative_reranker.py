@@ -54,9 +54,9 @@ _LABEL = "{label}"
 class GenerativeReranker:
     """Scores each pair of text and label by the probability of "yes" against "no" (C.2.1).
 
-    A label's score depends on text and label alone: other labels, or another order, change nothing. A text that is too
-    long is cut at its end, labels and the prompt's own words never. Special tokens inside a text or a label are taken
-    apart.
+    A label's score depends on text and label alone: other labels, or another order, change nothing. (But a text that
+    is too long is cut at its end so that the longest label still fits; labels and the prompt's own words are never
+    cut.) Special tokens inside a text or a label are taken apart.
 
     The paper's strings are used where the tokenizer knows `<|im_start|>`. Other models get the same words in their chat
     template or, without one, as plain text with a line `Answer:` at the end (`prompts.judge_prompt_without_markers`).
@@ -216,6 +216,11 @@ class GenerativeReranker:
         """Return what the model reads for one text and one label, before anything is cut off."""
         prefix, suffix = self._around(self.model.without_markers(text))
         return f"{prefix} {self.model.without_markers(label)}{suffix}"
+
+    @property
+    def weights(self) -> Path | None:
+        """The folder or GGUF file that the weights came from."""
+        return self.model.weights
 
     def describe(self) -> dict[str, Any]:
         """Name, family, size, precision and prompt, for a log or a result file."""

@@ -263,6 +263,11 @@ class LLMScorer:
             )
         return dict(itertools.islice(self.symbols.items(), len(space)))
 
+    @property
+    def weights(self) -> Path | None:
+        """The folder or GGUF file that the weights came from."""
+        return self.model.weights
+
     def describe(self) -> dict[str, Any]:
         """Name, family, size, precision and prompt, for a log or a result file."""
         return {

@@ -46,7 +46,7 @@ class RerankerScorer:
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         token_budget: most tokens of a batch, padding counted in; None: what suits the kind.
-        max_tokens: most tokens of a pair; None: as many as the model was made for. The text is cut, never the label.
+        max_tokens: most tokens of a pair; None: as many as the encoder can read. The text is cut, never the label.
         trust_remote_code: True lets the model's own code run; never without.
         revision: of the hub repository.
         offline: True never asks the hub.
@@ -123,6 +123,11 @@ class RerankerScorer:
     def parameters(self) -> int:
         """How many weights the model has."""
         return int(self.model.parameters)
+
+    @property
+    def weights(self) -> Path | None:
+        """The folder or GGUF file that the weights came from."""
+        return self.model.weights
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space; see `classify.scorer.Scorer`.

@@ -47,7 +47,7 @@ def draw(kind, path, records, found):
     if kind == "similarity":
         return figures.similarity_figure(found, path)
     if kind == "nli_size":
-        return figures.nli_size_figure(path)
+        return figures.nli_size_figure(path, records)
     return getattr(figures, f"{kind}_figure")(path, records)
 
 
@@ -174,6 +174,16 @@ def test_families_differ_in_colour_in_grey_and_in_marker():
     assert len(set(scatter.COLOURS.values())) == len(set(scatter.SIGNS.values())) == len(MODEL_FAMILIES)
     assert all(0.1 < value < 0.85 for value in greys.values())
     assert all(scatter.SIGNS[one] != scatter.SIGNS[other] for one, other in combinations(MODEL_FAMILIES, 2))
+
+
+def test_measured_cross_encoders_stand_beside_the_authors_over_the_sets_they_have(records, tmp_path):
+    alone = words_of(figures.nli_size_figure(tmp_path / "alone.svg")[0])
+    assert "macro-F1 on 22 of 22 data sets" in alone
+    words = words_of(figures.nli_size_figure(tmp_path / "beside.svg", records)[0])
+    assert "three" in words
+    assert "large, three-way (published)" in words
+    assert "macro-F1 on 3 of 22 data sets" in words
+    assert "two" not in words  # an embedding model
 
 
 def test_the_authors_own_cross_encoders_are_published_and_in_one_group_each():

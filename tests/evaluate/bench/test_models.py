@@ -139,6 +139,12 @@ def test_other_weights_are_another_revision(tiny_encoder_folder, tmp_path):
         handle.write(b"x")
     assert weights_revision(folder) != weights_revision(tiny_encoder_folder)
     assert weights_revision(tmp_path / "x" / "snapshots" / "0a1b") == "0a1b"
+    one_file = tmp_path / "model.gguf"
+    one_file.write_bytes(b"x")
+    before = weights_revision(one_file)
+    one_file.write_bytes(b"other")
+    assert before.startswith("sha256:")
+    assert weights_revision(one_file) != before
     (tmp_path / "empty").mkdir()
     assert weights_revision(tmp_path / "empty") is None
     assert ModelSpec.parse("nli:some/model").folder_revision() is None
@@ -147,24 +153,26 @@ def test_other_weights_are_another_revision(tiny_encoder_folder, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "family"), [("nli", "EntailmentScorer"), ("reranker", "RerankerScorer"), ("llm", "LLMScorer")]
 )
-def test_the_families_are_opened_with_the_options_given(kind, family, monkeypatch):
+def test_the_families_are_opened_with_the_options_given(kind, family, monkeypatch, tiny_encoder_folder):
     import labelspace.families
 
     given = {}
 
     class Stand:
         parameters = 7
+        weights = tiny_encoder_folder
 
         def __init__(self, name, **options):
             given.update(options, name=name)
 
         def describe(self):
-            return {"dtype": "float32", "revision": "0a"}
+            return {"dtype": "float32"}
 
     monkeypatch.setattr(labelspace.families, family, Stand, raising=False)
     text = f"{kind}:some/model" + ("" if kind == "nli" else "#x.gguf")
     model = open_model(text, dtype="float32", device="cpu", offline=True, token_budget=64)
-    assert (model.spec, model.family, model.parameters, model.revision) == (text, kind, 7, "0a")
+    assert (model.spec, model.family, model.parameters) == (text, kind, 7)
+    assert model.revision == weights_revision(tiny_encoder_folder), "also where the name is one of the hub"
     own = {} if kind == "nli" else {"gguf_file": "x.gguf"}
     options = {"dtype": "float32", "device": "cpu", "offline": True, "token_budget": 64, "revision": None}
     assert given == {"name": "some/model", "trust_remote_code": False, **options, **own}

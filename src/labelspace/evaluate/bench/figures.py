@@ -20,7 +20,7 @@ from labelspace.evaluate.bench.scatter import COLOURS, Point, finish, log_axis, 
 from labelspace.evaluate.bench.similarity import Similarities
 from labelspace.evaluate.bench.statistics import kendall_tau, regression
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.palette import FEW
+from labelspace.evaluate.palette import FEW, MARKERS
 
 CUSTOM_NLI = {
     "base, binary": ("bert-base-uncased-nli", "deberta-v3-base-nli", "modernbert-base-nli"),
@@ -79,13 +79,14 @@ def similarity_figure(found: Similarities, path: str | Path) -> tuple[Path, ...]
         return write_figure(figure, files)
 
 
-def nli_size_figure(path: str | Path, *, metric: str = "macro_f1") -> tuple[Path, ...]:
-    """Draw the authors' NLI cross-encoders by size and loss for each kind of task (Figure 2a, published numbers).
+def nli_size_figure(path: str | Path, records: Sequence[Record] = (), *, metric: str = "macro_f1") -> tuple[Path, ...]:
+    """Draw the authors' NLI cross-encoders by size and loss for each kind of task (Figure 2a), and measured ones.
 
     Points are data sets under a model, diamonds the medians.
 
     Args:
         path: as in `similarity_figure`.
+        records: of the store; its NLI cross-encoders stand beside, all over the data sets that they share.
         metric: what is drawn upwards.
 
     Returns:
@@ -102,27 +103,33 @@ def nli_size_figure(path: str | Path, *, metric: str = "macro_f1") -> tuple[Path
     """
     files = files_of(path)
     scores = published_scores(metric)
+    own = measured_rows([r for r in records if r["benchmark"] == "btzsc" and r["family"] == "nli"], metric)
+    common = [name for name in BTZSC if all(name in row.cells for row in own)]
+    groups = {f"{words} (published)": [scores[model] for model in models] for words, models in CUSTOM_NLI.items()}
+    groups |= {row.model: [{name: row.cells[name].value for name in common}] for row in own}
     with drawing("the NLI figure") as new_figure:
-        figure = new_figure(7.6, 3.8)
+        figure = new_figure(7.6 + 0.6 * len(own), 3.8)
         axes = figure.add_subplot()
-        for group, (words, models) in enumerate(CUSTOM_NLI.items()):
-            colour, sign = FEW[group], ("o", "s", "^")[group]
+        apart = 0.78 / len(groups)
+        for group, (words, models) in enumerate(groups.items()):
+            colour, sign = FEW[group % len(FEW)], MARKERS[group % len(MARKERS)]
             for place, family in enumerate(FAMILIES):
-                sets = [name for name, card in BTZSC.items() if card.family == family]
-                values = sorted(scores[model][name] for model in models for name in sets)
-                x = place + 0.26 * (group - 1)
+                values = sorted(model[name] for model in models for name in common if BTZSC[name].family == family)
+                if not values:
+                    continue
+                x = place + apart * (group - (len(groups) - 1) / 2)
                 # Side by side in the order of their values: the same picture each time, and no random state.
-                beside = x + 0.08 * np.cos(np.arange(len(values)) * 2.4)
+                beside = x + 0.3 * apart * np.cos(np.arange(len(values)) * 2.4)
                 axes.scatter(beside, values, s=12, color=colour, marker=sign, alpha=0.55, linewidths=0)
                 label = words if place == 0 else None
                 axes.scatter(x, statistics.median(values), s=60, marker="D", color=colour, edgecolors="black", zorder=3)
                 axes.scatter([], [], s=22, color=colour, marker=sign, label=label)
         axes.set_xticks(range(len(FAMILIES)), FAMILIES)
         axes.set_ylim(-0.03, 1.03)
-        axes.set_ylabel(words_of(metric))
+        axes.set_ylabel(f"{words_of(metric)} on {len(common)} of {len(BTZSC)} data sets")
         axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
         axes.set_axisbelow(True)
-        axes.set_title("NLI cross-encoders by size and loss (published; diamonds: medians)")
+        axes.set_title("NLI cross-encoders by size and loss (diamonds: medians)")
         figure.legend(loc="outside right center")
         return write_figure(figure, files)
 
@@ -305,7 +312,7 @@ def bench_figures(
     written: list[Path] = []
     if data_sets:
         written += similarity_figure(similarities(data_sets), out / "similarity")
-    written += nli_size_figure(out / "nli_by_size", metric=metric)
+    written += nli_size_figure(out / "nli_by_size", records, metric=metric)
     written += scaling_figure(out / "scaling", records, metric=metric)
     if any(record.get("benchmark") == "btzsc" for record in records):
         written += speed_figure(out / "speed", records, metric=metric)

@@ -275,17 +275,21 @@ def computed_dtype(spec: str | ModelSpec, dtype: str = "auto", device: str = "au
     return str(choose_dtype(dtype, choose_device(device))).removeprefix("torch.")
 
 
-def weights_revision(folder: Path) -> str | None:
-    """Return what tells a folder's weights from others: the hub's commit, or the start of their hash.
+def weights_revision(place: Path) -> str | None:
+    """Return what tells weights from others: the hub's commit, or the start of their hash.
 
     Args:
-        folder: of a model, on this machine.
+        place: the folder of a model on this machine, or its one file.
 
     Returns:
         None where the folder holds no weights.
     """
+    folder = place.parent if place.is_file() else place
     if folder.parent.name == "snapshots":
         return folder.name
+    if place.is_file():
+        facts = place.stat()
+        return f"sha256:{_hash(place, facts.st_size, facts.st_mtime_ns)[:16]}"
     files = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS and path.is_file())
     if not files:
         return None
@@ -387,7 +391,7 @@ def _open_family(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
         name=spec.shown,
         family=spec.family,
         parameters=scorer.parameters,
-        revision=describe.get("revision") or spec.folder_revision(),
+        revision=weights_revision(scorer.weights),
         describe=describe,
     )
 

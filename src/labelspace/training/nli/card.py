@@ -27,7 +27,7 @@ def model_card(header: dict[str, Any]) -> str:
         f"# NLI cross-encoder ({header['variant']})",
         "",
         f"Made by labelspace {header['labelspace']} from `{header.get('encoder')}`: a premise and a hypothesis are "
-        f"read together, up to {header['max_tokens']} tokens, and come out as {outputs}.",
+        f"read together and come out as {outputs}. It was trained on up to {header['max_tokens']} tokens of a pair.",
         "",
         "The head is in `head.safetensors`; transformers opens this folder as the backbone alone.",
         "",
