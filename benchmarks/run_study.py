@@ -12,10 +12,11 @@ import argparse
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from pieces import Piece, run_piece, run_pieces
 from study.ablations import ablation_pieces
-from study.pieces import Piece, Settings, run_piece, run_pieces
 from study.rates import rate_pieces
 from study.rivals import curve_pieces, rival_pieces
+from study.settings import Settings
 from tasks import DATA, ROOT
 
 PARTS: dict[str, Callable[[Settings], Iterable[Piece]]] = {
@@ -54,12 +55,12 @@ def main() -> None:
         wanted = [piece for piece in pieces if f"{piece.part}/{piece.name}" == options.piece]
         if not wanted:
             raise SystemExit(f"no piece {options.piece}; names are those of the files in {options.out}")
-        run_piece(wanted[0], settings)
+        run_piece(wanted[0], settings.out)
         return
     same = ["--data", options.data, "--out", options.out, "--encoder", options.encoder]
     same += ["--max-steps", options.max_steps, "--test-rows", options.test_rows]
     command = [str(word) for word in (__file__, *same)] + ["--small"] * options.small
-    left = run_pieces(pieces, settings, minutes=options.minutes, command=command)
+    left = run_pieces(pieces, settings.out, minutes=options.minutes, command=command)
     print(f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there.")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import btzsc_tables
+from lacon import report as lacon_report
 from study import report
 
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
@@ -284,6 +285,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "btzsc-nli": btzsc_tables.nli,
     "btzsc-agreement": btzsc_tables.agreement,
     **report.BLOCKS,
+    **lacon_report.BLOCKS,
 }
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in ("benchmarks.md", "btzsc.md", "method.md")))
 

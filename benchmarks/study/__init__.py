@@ -1,6 +1,6 @@
 """The description-only study: what is run (pieces), and what comes out of it (report).
 
-    pieces      one run is one file; what has its file is skipped
+    settings    what holds for all runs; `pieces` beside this folder keeps one file a run and skips what has its file
     spaces      ten descriptions for each label; draws, and what can be wrong with them
     measure     train once, score every anchor
     ablations   one thing changed at a time

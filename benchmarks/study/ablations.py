@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from pieces import Piece
 from tasks import Task
 
 from labelspace import LabelSpace
 from study.measure import trained
-from study.pieces import Piece, Settings
+from study.settings import Settings
 from study.spaces import MISLEADING, PAPER_K, TASKS, bare, drawn, filled, halved, study_task, swapped
 
 SEEDS = (0, 1, 2, 3, 4)

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from pieces import Piece
+
 from labelspace import DescriptionClassifier
 from labelspace.config import FALLBACK_LEARNING_RATE, PAPER_LEARNING_RATES, SearchConfig
 from labelspace.seeds import child_seed
 from study.ablations import task_of
 from study.measure import opened, scores, spread_of
-from study.pieces import Piece, Settings
+from study.settings import Settings
 from study.spaces import PAPER_K, TASKS, with_descriptions
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pieces import read_results
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study.ablations import CHANGES
-from study.pieces import read_results
 from study.rivals import PER_CLASS, RUNS
 from study.spaces import MISLEADING, TASKS
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from pieces import Piece
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from tasks import SOURCES, Task, load_rows
@@ -20,7 +21,7 @@ from labelspace.evaluate.bench.memory import PeakMemory
 from labelspace.seeds import child_seed
 from study.ablations import task_of
 from study.measure import opened, scores
-from study.pieces import Piece, Settings
+from study.settings import Settings
 from study.spaces import PAPER_K, TASKS, drawn
 
 SHOTS = 8

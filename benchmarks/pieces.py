@@ -1,4 +1,4 @@
-"""A piece of the study: one run, one result file; pieces that have theirs are skipped."""
+"""A piece of a study: one run, one result file; pieces that have theirs are skipped."""
 
 import json
 import subprocess
@@ -10,23 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from labelspace.evaluate.provenance import provenance, write_result
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What holds for all pieces of one call."""
-
-    data: Path
-    out: Path
-    encoder: str = "all-MiniLM-L6-v2"
-    max_steps: int = 60
-    test_rows: int | None = 2000
-    small: bool = False
-
-    @property
-    def short(self) -> str:
-        """The encoder's name without the way to it."""
-        return Path(self.encoder).name
 
 
 @dataclass(frozen=True)
@@ -55,17 +38,17 @@ class Piece:
         return out / self.part / f"{self.name}.json"
 
 
-def run_pieces(pieces: Sequence[Piece], settings: Settings, *, minutes: float, command: Sequence[str]) -> int:
+def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: Sequence[str]) -> int:
     """Run what is missing until the time is up, and return how many pieces are still to be run.
 
     Args:
         pieces: in the order to run them.
-        settings: where the results are.
+        out: where the results are.
         minutes: no piece begins after so many.
         command: runs one piece by itself when its part and name are added.
     """
     ends = time.monotonic() + 60 * minutes
-    missing = [piece for piece in pieces if not piece.path(settings.out).exists()]
+    missing = [piece for piece in pieces if not piece.path(out).exists()]
     for done, piece in enumerate(missing):
         if time.monotonic() > ends:
             return len(missing) - done
@@ -73,18 +56,18 @@ def run_pieces(pieces: Sequence[Piece], settings: Settings, *, minutes: float, c
         if piece.alone:
             subprocess.run([sys.executable, *command, "--piece", f"{piece.part}/{piece.name}"], check=True)
         else:
-            run_piece(piece, settings)
+            run_piece(piece, out)
     return 0
 
 
-def run_piece(piece: Piece, settings: Settings) -> None:
+def run_piece(piece: Piece, out: Path) -> None:
     """Run one piece and keep its result."""
     started = time.perf_counter()
     result = piece.work()
     seconds = time.perf_counter() - started
     facts = {**piece.facts, **result, "seconds": seconds}
-    piece.path(settings.out).parent.mkdir(parents=True, exist_ok=True)
-    write_result(piece.path(settings.out), facts, provenance=provenance(seeds=list(piece.seeds), data=piece.data))
+    piece.path(out).parent.mkdir(parents=True, exist_ok=True)
+    write_result(piece.path(out), facts, provenance=provenance(seeds=list(piece.seeds), data=piece.data))
 
 
 def read_results(out: Path, part: str) -> list[dict[str, Any]]:

@@ -1,0 +1,141 @@
+"""Tables of what the paper does not ask: no dip between zero labels and few, the cost of a step, memory."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import pairwise
+
+from lacon.curve import COUNTS, TASKS
+from lacon.layout import BySeed, markdown, percent, results
+from lacon.methods import METHODS
+
+TITLES = {
+    "emotion": "Emotion",
+    "agnews": "AG News",
+    "banking77": "Banking77, all 77",
+    "rottentomatoes": "Rotten Tomatoes",
+}
+CURVES = {"lacon": "LaCon with descriptions", "logistic": "logistic regression", "setfit": "SetFit, its template"}
+MOST_LOST = 0.01
+MOST_SLOWER = 1.3
+MOST_MIB = 2048
+
+
+def curve_scores(task: str, method: str) -> dict[int, BySeed]:
+    """Macro-F1 by labels a class and seed; what has one run for all seeds stands for each of them."""
+    found: dict[int, BySeed] = defaultdict(dict)
+    runs = [r for r in [*results("curve"), *results("setfit")] if (r["task"], r["method"]) == (task, method)]
+    for result in runs:
+        if "macro_f1_by_count" in result:
+            for count, scores in result["macro_f1_by_count"].items():
+                found[int(count)] |= {int(seed): score for seed, score in scores.items()}
+        else:
+            found[result["per_class"]][result["seed"]] = result["macro_f1"]
+    return dict(found)
+
+
+def means_of(scores: Mapping[int, BySeed]) -> dict[int, float]:
+    """Mean of each count over the seeds that all counts have, so that an unfinished curve compares equal draws.
+
+    A count with a single run, because nothing in it is random, stands for every seed.
+    """
+    several = [own.keys() for count, own in scores.items() if count]
+    common = set.intersection(*map(set, several)) if several else set()
+    chosen = {count: [own[seed] for seed in common if seed in own] or [*own.values()] for count, own in scores.items()}
+    return {count: statistics.fmean(own) for count, own in chosen.items()}
+
+
+def largest_dip(means: Mapping[int, float]) -> tuple[float, int, int] | None:
+    """The most that is lost from one count to the next, and between which; below zero where nothing is lost."""
+    counts = sorted(means)
+    steps = [(means[low] - means[high], low, high) for low, high in pairwise(counts)]
+    return max(steps) if steps else None
+
+
+def curve() -> str:
+    """Macro-F1 from zero labels to 64 a class, and the largest fall from one step to the next."""
+    rows = []
+    for task in TASKS:
+        for method, words in CURVES.items():
+            scores = curve_scores(task, method)
+            if not scores:
+                continue
+            cells = [percent(list(scores.get(count, {}).values())) for count in COUNTS]
+            dip = largest_dip(means_of(scores))
+            fall = f"{100 * max(dip[0], 0):.1f}" + (f" ({dip[1]} to {dip[2]})" if dip[0] > 0 else "") if dip else "-"
+            rows.append([TITLES[task], words, *cells, fall])
+    return markdown(["", "", *map(str, COUNTS), "largest fall"], rows)
+
+
+def aim() -> str:
+    """What the aim asks of each step: no fall beyond 0.01, and at or above the better of descriptions and SetFit."""
+    rows = []
+    for task in TASKS:
+        ours, setfit = curve_scores(task, "lacon"), curve_scores(task, "setfit")
+        if len(ours) < 2:
+            continue
+        means, theirs = means_of(ours), means_of(setfit)
+        dip = largest_dip(means)
+        assert dip is not None
+        behind, missing = [], []
+        for count, mean in sorted(means.items()):
+            rivals = [means[0]] if 0 in means else []
+            if count in theirs:
+                rivals.append(theirs[count])
+            else:
+                missing.append(count)
+            if rivals and mean < max(rivals):
+                behind.append(f"{count} ({100 * (mean - max(rivals)):.1f})")
+        seeds = min(len(own) for count, own in ours.items() if count)
+        rows.append(
+            [
+                TITLES[task],
+                str(seeds),
+                f"{100 * max(dip[0], 0):.1f}",
+                "yes" if dip[0] <= MOST_LOST else f"no, {dip[1]} to {dip[2]}",
+                ", ".join(behind) or "nowhere",
+                ", ".join(map(str, missing)) or "none",
+            ]
+        )
+    return markdown(["", "seeds", "largest fall", "at most 1.0", "below the better of the two", "SetFit not run"], rows)
+
+
+def prior() -> str:
+    """The weight of the descriptions beside so many labels, and what decided it."""
+    rows = []
+    for task in TASKS:
+        cells = []
+        for count in COUNTS[1:]:
+            runs = [r for r in results("curve") if (r["task"], r["method"], r["per_class"]) == (task, "lacon", count)]
+            weights = {f"{r['prior']['weight']:.2f} ({r['prior']['reason']})" for r in runs}
+            cells.append(", ".join(sorted(weights)) or "-")
+        if any(cell != "-" for cell in cells):
+            rows.append([TITLES[task], *cells])
+    return markdown(["labels a class", *map(str, COUNTS[1:])], rows)
+
+
+def speed() -> str:
+    """A step beside plain cross-entropy's on the same batch."""
+    rows = []
+    for found in (r for r in results("speed") if r["what"] == "step"):
+        for method, ratio in found["ratio"].items():
+            own = found["ratios"][method]
+            plain = f"{1000 * statistics.median(found['step_seconds']['ce']):.0f} ms"
+            what = f"{found['batch']} texts, {found['tokens'] / found['batch']:.0f} tokens each"
+            within = "yes" if ratio <= MOST_SLOWER else "no"
+            rows.append(
+                [METHODS[method].title, what, plain, f"{ratio:.2f}", f"{min(own):.2f} to {max(own):.2f}", within]
+            )
+    return markdown(["", "batch", "step of CE", "ratio, median", "of which", f"at most {MOST_SLOWER}"], rows)
+
+
+def loss() -> str:
+    """Equation 7 and its gradient with more and more classes: memory and time."""
+    rows = []
+    for found in sorted((r for r in results("speed") if r["what"] == "loss"), key=lambda r: r["classes"]):
+        parts = [f"{1000 * found['seconds_of_parts'][name]:.1f}" for name in ("instance", "label", "regularizer")]
+        memory = [f"{found['added_mib']:,.0f}", f"{found['peak_memory_mib']:,.0f}"]
+        within = "yes" if found["peak_memory_mib"] < MOST_MIB else "no"
+        rows.append([f"{found['classes']:,}", f"{1000 * found['loss_seconds']:.1f}", *parts, *memory, within])
+    head = ["classes", "ms", "of which L'_ICL", "L_LCL", "L_LER", "added, MiB", "peak of the process, MiB"]
+    return markdown([*head, "below 2 GB"], rows)

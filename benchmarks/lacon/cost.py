@@ -1,0 +1,174 @@
+"""What LaCon costs: a training step beside plain cross-entropy's, and its loss at 10,000 classes.
+
+The texts are descriptions that are in the repository, so that the numbers need no data. Run nothing else beside it.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from pieces import Piece
+from tasks import ROOT
+
+from labelspace import Encoder, LabelSpace
+from labelspace.config import LaConConfig
+from labelspace.evaluate.bench.memory import PeakMemory, resident_mib
+from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
+from labelspace.training.lacon import HeadShape, LaConHead, tokenize
+from labelspace.training.lacon.loop import Labelled, _optimizer, _update
+from labelspace.training.lacon.objective import choose_heads
+from labelspace.training.trainable import trainable_weights
+from lacon.methods import METHODS, Options
+from lacon.protocol import Settings
+
+TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
+BATCH = 32
+LABELS = 8
+# Descriptions joined into one text: some 27 tokens with one, 130 with five.
+JOINED = {"short": 1, "long": 5}
+METHODS_TIMED = ("ce", "lacon-vanilla", "lacon-fusion")
+CLASSES = (1000, 3000, 10_000)
+DIM = 384
+
+
+def speed_pieces(settings: Settings) -> Iterator[Piece]:
+    """A step on short texts, a step on long ones; the loss for each number of classes in a process of its own."""
+    for length in ("short",) if settings.small else tuple(JOINED):
+        yield Piece(
+            part="speed",
+            name=f"{settings.short}_step_{length}",
+            facts={"encoder": settings.short, "what": "step", "length": length},
+            work=partial(_steps, settings, length),
+            seeds=(0,),
+            data="examples/banking77/labels.yaml",
+        )
+    for classes in (1000,) if settings.small else CLASSES:
+        yield Piece(
+            part="speed",
+            name=f"{settings.short}_loss_{classes:05d}",
+            facts={"encoder": settings.short, "what": "loss", "classes": classes, "batch": BATCH, "dim": DIM},
+            work=partial(_loss, settings, classes),
+            seeds=(0,),
+            data="random vectors",
+            alone=True,
+        )
+
+
+def batch_of(length: str) -> tuple[list[str], np.ndarray]:
+    """The pinned batch: texts of the first labels in turn, and the label of each."""
+    space = LabelSpace.from_file(TEXTS)
+    joined = JOINED[length]
+    texts, targets = [], []
+    for place in range(BATCH):
+        column, turn = place % LABELS, place // LABELS
+        own = space.labels[column].descriptions
+        texts.append(" ".join(own[(turn + part) % len(own)] for part in range(joined)))
+        targets.append(column)
+    return texts, np.array(targets, dtype=np.intp)
+
+
+class Stepper:
+    """One method with an encoder and a head of its own; `step` is what training does for one batch."""
+
+    def __init__(self, encoder: Encoder, options: Options, texts: list[str], targets: np.ndarray) -> None:
+        self.encoder = encoder
+        self.config = LaConConfig(batch_size=BATCH, description_weight=0.0, init="random", **options)
+        classifies = self.config.objective != "lacon"
+        words = self.config.head != "vanilla"
+        dim = encoder.backbone.hidden_size if words else encoder.dimension
+        self.heads = 1 if classifies else choose_heads(self.config.heads, dim)
+        shape = HeadShape(
+            head=self.config.head, classifies=classifies, projection=self.config.projection, labels=LABELS, dim=dim
+        )
+        self.head = LaConHead(shape, generator=torch.Generator().manual_seed(0)).to(encoder.backbone.device)
+        self.batch = Labelled(tokenize(encoder, texts), targets)
+        self.number = 0
+
+    def step(self, optimizer: torch.optim.Optimizer) -> float:
+        """Make one update and return its seconds."""
+        started = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        _update(self.encoder, self.head, self.batch, None, self.config, self.heads, 0.0, seed=0, step=self.number)
+        optimizer.step()
+        if self.encoder.backbone.device.type == "cuda":
+            torch.cuda.synchronize()
+        self.number += 1
+        return time.perf_counter() - started
+
+    def run(self, steps: int) -> list[float]:
+        """Make so many updates, and return the seconds of each."""
+        backbone = self.encoder.backbone
+        with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.dropout):
+            optimizer = _optimizer([values for _, values in weights], list(self.head.parameters()), self.config)
+            self.step(optimizer)  # the optimizer makes its state in the first
+            return [self.step(optimizer) for _ in range(steps)]
+
+
+def _steps(settings: Settings, length: str) -> dict[str, Any]:
+    """Median seconds of a step; the methods in turns, so that what else the machine does meets all of them."""
+    texts, targets = batch_of(length)
+    encoder = Encoder(settings.encoder)
+    steppers = {method: Stepper(encoder.copy(), METHODS[method].options, texts, targets) for method in METHODS_TIMED}
+    turns, steps = (2, 1) if settings.small else (12, 3)
+    for stepper in steppers.values():
+        stepper.run(2)  # warm-up
+    seconds: dict[str, list[float]] = {method: [] for method in steppers}
+    for _ in range(turns):
+        for method, stepper in steppers.items():
+            seconds[method].append(statistics.median(stepper.run(steps)))
+    ratios = {
+        method: [own / plain for own, plain in zip(seconds[method], seconds["ce"], strict=True)]
+        for method in METHODS_TIMED[1:]
+    }
+    return {
+        "batch": BATCH,
+        "tokens": sum(steppers["ce"].batch.rows.lengths),
+        "step_seconds": seconds,
+        "ratios": ratios,
+        "ratio": {method: statistics.median(values) for method, values in ratios.items()},
+        "dtype": encoder.dtype,
+    }
+
+
+def _loss(settings: Settings, classes: int) -> dict[str, Any]:
+    """Equation 7 and its gradient at so many classes: what memory it adds, and the time of its parts."""
+    generator = torch.Generator().manual_seed(0)
+    instances = torch.randn(BATCH, DIM, generator=generator, requires_grad=True)
+    labels = torch.randn(classes, DIM, generator=generator, requires_grad=True)
+    targets = torch.randint(classes, (BATCH,), generator=generator)
+    temperature = LaConConfig.temperature
+
+    def timed(work: Callable[[], torch.Tensor]) -> float:
+        instances.grad = labels.grad = None
+        started = time.perf_counter()
+        work().backward()
+        return time.perf_counter() - started
+
+    # A few labels first: what torch loads at its first backward is no part of what the loss adds.
+    few = torch.randn(8, DIM, generator=generator, requires_grad=True)
+    lacon_loss(instances, few, targets % 8, temperature).total.backward()
+    held = resident_mib()
+    with PeakMemory() as peak:
+        seconds = [
+            timed(lambda: lacon_loss(instances, labels, targets, temperature).total)
+            for _ in range(2 if settings.small else 5)
+        ]
+    parts = {
+        "instance": lambda: instance_centred(instances, labels, targets, temperature, choose_heads(None, DIM)),
+        "label": lambda: label_centred(instances, labels, targets, temperature),
+        "regularizer": lambda: label_regularizer(labels),
+    }
+    return {
+        "loss_seconds": statistics.median(seconds),
+        "seconds_of_parts": {
+            name: statistics.median([timed(work) for _ in range(1 if settings.small else 5)])
+            for name, work in parts.items()
+        },
+        "peak_memory_mib": peak.mib,
+        "added_mib": peak.mib - held,
+        "memory_method": peak.method,
+    }

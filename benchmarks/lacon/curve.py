@@ -1,0 +1,134 @@
+"""From no label to 64 a class: LaConClassifier with descriptions, beside descriptions alone and logistic regression.
+
+The aim is that no step loses more than 0.01 of macro-F1. The rows of a seed are nested: its two labels of a class
+contain its one.
+"""
+
+import functools
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from pieces import Piece
+from sklearn.linear_model import LogisticRegression
+from study.rivals import few
+from tasks import SOURCES, Task, load_rows, load_task
+
+from labelspace import LaConClassifier
+from lacon.methods import macro_f1, opened
+from lacon.protocol import Settings
+
+TASKS = ("emotion", "agnews", "banking77", "rottentomatoes")
+COUNTS = (0, 1, 2, 4, 8, 16, 64)
+SMALL_TASKS, SMALL_COUNTS = ("rottentomatoes",), (0, 1, 2)
+Labelled = tuple[list[str], list[str]]
+
+
+def tasks_and_counts(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """What the curve is made of."""
+    return (SMALL_TASKS, SMALL_COUNTS) if settings.small else (TASKS, COUNTS)
+
+
+def curve_pieces(settings: Settings) -> Iterator[Piece]:
+    """Whole rounds first: a curve that stops early has all counts of its seeds."""
+    tasks, counts = tasks_and_counts(settings)
+    for name in tasks:
+        # Without dropout and without a draw nothing in description-only training is random: one run is all of them.
+        yield curve_piece(settings, name, "lacon", 0, (0,), partial(_no_label, settings, name))
+        yield curve_piece(
+            settings, name, "logistic", None, settings.curve_seeds, partial(_logistic, settings, name, counts[1:])
+        )
+    for seed in settings.curve_seeds:
+        for name in tasks:
+            for count in counts[1:]:
+                yield curve_piece(
+                    settings, name, "lacon", count, (seed,), partial(_some_labels, settings, name, count, seed)
+                )
+
+
+def curve_piece(
+    settings: Settings, task: str, method: str, count: int | None, seeds: tuple[int, ...], work: Any
+) -> Piece:
+    """One result of the curve; logistic regression has all counts and seeds in one."""
+    which = "" if count is None else f"_n{count:02d}_seed{seeds[0]:02d}"
+    return Piece(
+        part="setfit" if method == "setfit" else "curve",
+        name=f"{settings.short}_{task}_{method}{which}",
+        facts=settings.facts(task=task, method=method, per_class=count, seed=seeds[0] if len(seeds) == 1 else None),
+        work=work,
+        seeds=seeds,
+        data=f"shared/data/{SOURCES[task].folder}: train; test scored; verbalizers of {SOURCES[task].hypotheses}",
+    )
+
+
+@functools.lru_cache(maxsize=2)
+def task_of(settings: Settings, name: str) -> Task:
+    """The task, with the benchmark authors' verbalizers, as in the other studies."""
+    return load_task(name, settings.data, "official", test_rows=settings.protocol.curve_rows)
+
+
+def first(settings: Settings, task: Task, count: int, seed: int) -> Labelled:
+    """Draw so many labelled texts of each class; fewer where a class has fewer.
+
+    The largest draw is made and its beginning taken: a smaller draw of `random.sample` is no part of it.
+    """
+    texts, truth = load_rows(settings.data / SOURCES[task.name].folder, "train", task.labels)
+    texts, truth = few(texts, truth, task.labels.names, COUNTS[-1], seed)
+    kept = [row for name in task.labels.names for row in [r for r, own in enumerate(truth) if own == name][:count]]
+    return [texts[row] for row in kept], [truth[row] for row in kept]
+
+
+def _no_label(settings: Settings, name: str) -> dict[str, Any]:
+    """Descriptions alone, at the encoder's base rate."""
+    task = task_of(settings, name)
+    clf = LaConClassifier(
+        task.labels, encoder=opened(settings.encoder, None), max_steps=settings.protocol.description_steps
+    ).fit()
+    trained = clf.fit_result_.descriptions
+    assert trained is not None
+    return {
+        "macro_f1": macro_f1(task.truth, clf.predict(task.texts)),
+        "learning_rate": trained.rate.learning_rate,
+        "steps": trained.curve.steps,
+        "test_rows": len(task.texts),
+    }
+
+
+def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]:
+    """LaCon as it comes, every option at its default."""
+    task = task_of(settings, name)
+    texts, truth = first(settings, task, count, seed)
+    clf = LaConClassifier(task.labels, encoder=opened(settings.encoder, None), seed=seed).fit(texts, truth)
+    result = clf.fit_result_
+    assert result.curve is not None
+    assert result.prior is not None
+    return {
+        "macro_f1": macro_f1(task.truth, clf.predict(task.texts)),
+        "prior": result.prior.to_dict(),
+        "init": result.init,
+        "labelled": result.labelled,
+        "held_out": result.held_out,
+        "steps": result.curve.steps,
+        "best_step": result.curve.best_step,
+        "stop_reason": result.curve.stop_reason,
+        "fit_seconds": result.curve.seconds,
+        "test_rows": len(task.texts),
+        "training": clf.training_config().to_dict(),
+    }
+
+
+def _logistic(settings: Settings, name: str, counts: tuple[int, ...]) -> dict[str, Any]:
+    """Logistic regression on the frozen encoder's vectors, every count and seed."""
+    task = task_of(settings, name)
+    encoder = opened(settings.encoder, None)
+    test = encoder.encode(task.texts)
+    found: dict[str, dict[str, float]] = {str(count): {} for count in counts}
+    for seed in settings.curve_seeds:
+        texts, truth = first(settings, task, counts[-1], seed)
+        vectors, labels = encoder.encode(texts), np.array(truth, dtype=object)
+        for count in counts:  # smaller draws are parts of the largest
+            rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
+            head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
+            found[str(count)][str(seed)] = macro_f1(task.truth, head.predict(test))
+    return {"macro_f1_by_count": found, "test_rows": len(task.texts)}

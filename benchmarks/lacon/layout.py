@@ -1,0 +1,78 @@
+"""Reading results, laying out a table, and the test over paired repeats; shared by report, aims and pictures."""
+
+import statistics
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pieces import read_results
+from scipy.stats import wilcoxon
+
+from lacon.paper import Figure
+
+OUT = Path(__file__).resolve().parents[1] / "results" / "lacon"
+ENCODER = "all-MiniLM-L6-v2"
+NOT_YET = "(not run yet)"
+Result = dict[str, Any]
+BySeed = dict[int, float]
+
+
+def results(part: str) -> list[Result]:
+    """Results of a part with the encoder of the page."""
+    return [found for found in read_results(OUT, part) if found["encoder"] == ENCODER]
+
+
+def by_seed(part: str, **facts: Any) -> BySeed:
+    """Score of each repeat, by the metric of its data set, of the runs that are of these facts."""
+    return {
+        found["seed"]: found[found["metric"]]
+        for found in results(part)
+        if all(found[name] == value for name, value in facts.items())
+    }
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a table; numbers to the right."""
+    if not rows:
+        return NOT_YET
+    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def percent(values: Sequence[float], beside: str = "") -> str:
+    """Mean in percent, the standard deviation where there are several, and what the paper has."""
+    if not values:
+        return "-"
+    cell = f"{100 * statistics.fmean(values):.1f}"
+    if len(values) > 1:
+        cell += f" ± {100 * statistics.stdev(values):.1f}"
+    return f"{cell} ({beside})" if beside else cell
+
+
+def figure(value: Figure | float | None) -> str:
+    """A figure of the paper."""
+    if value is None:
+        return ""
+    return f"{value[0]:.1f} ± {value[1]:.1f}" if isinstance(value, tuple) else f"{value:.1f}"
+
+
+def signed_rank(ours: BySeed, theirs: BySeed) -> float | None:
+    """Two-sided p of Wilcoxon's signed-rank test over paired repeats; None with fewer than two pairs.
+
+    With n pairs it is 2 / 2^n at least, so three repeats cannot fall below 0.25.
+    """
+    seeds = sorted(ours.keys() & theirs.keys())
+    return paired_p([ours[seed] - theirs[seed] for seed in seeds])
+
+
+def paired_p(differences: Sequence[float]) -> float | None:
+    """The same of differences; 1 where all are zero, about which the test says nothing."""
+    if len(differences) < 2:
+        return None
+    if not any(differences):
+        return 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few pairs, ties: p is then approximate, and small samples show that anyway
+        found: Any = wilcoxon(differences)
+        return float(found.pvalue)

@@ -1,0 +1,261 @@
+"""The tables of docs/lacon.md, from the result files of run_lacon.py; see benchmarks/tables.py.
+
+Scores are in percent, as in the paper; its own figures, BERT-base trained on its own samples, stand in brackets.
+"""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lacon import aims, paper
+from lacon.experiments import ABLATED, ABLATIONS, CLASS_METHODS, DEGREES, GRID_SET, IMBALANCED, PER_CLASS
+from lacon.layout import NOT_YET, BySeed, Result, by_seed, figure, markdown, paired_p, percent, results, signed_rank
+from lacon.methods import BASELINES, METHODS, OURS
+from lacon.sets import FEW, MAIN, SETS
+
+CHANGES = {
+    "vanilla": "LaCon-vanilla",
+    "one-head": "one head in L'_ICL",
+    "no-instance": "without L'_ICL",
+    "no-label": "without L_LCL",
+    "no-regularizer": "without L_LER",
+    "no-projection": "without g",
+    "ce": "CE",
+    "ce-projection": "CE with g",
+}
+ADDED = {
+    "instance-one-head": "L_ICL",
+    "instance": "L'_ICL",
+    "label": "L_LCL",
+    "no-regularizer": "L'_ICL + L_LCL",
+    "no-label": "L'_ICL + L_LER",
+    "vanilla": "LaCon-vanilla",
+}
+
+
+def best_baseline(scores: Mapping[str, BySeed]) -> str | None:
+    """The baseline with the highest mean over its repeats."""
+    there = [method for method in BASELINES if scores.get(method)]
+    return max(there, key=lambda method: statistics.fmean(scores[method].values())) if there else None
+
+
+def main() -> str:
+    """Table 2: every method on every set, and p of ours against the best baseline of each."""
+    found = {name: {method: by_seed("main", set=name, method=method) for method in METHODS} for name in MAIN}
+    found = {name: scores for name, scores in found.items() if any(scores.values())}
+    if not found:
+        return NOT_YET
+    rows = []
+    for method, (title, _) in METHODS.items():
+        cells = [
+            percent(list(scores[method].values()), figure(paper.TABLE_2[method][name]))
+            for name, scores in found.items()
+        ]
+        rows.append([title, *cells])
+    for method in OURS:
+        cells, pooled = [], []
+        for scores in found.values():
+            best = best_baseline(scores)
+            value = signed_rank(scores[method], scores[best]) if best else None
+            cells.append("-" if value is None else f"{value:.2g} ({METHODS[best].title})" if best else "-")
+            if best:
+                both = sorted(scores[method].keys() & scores[best].keys())
+                pooled += [scores[method][seed] - scores[best][seed] for seed in both]
+        every = paired_p(pooled)
+        title = f"p of {METHODS[method].title} against the best baseline"
+        rows.append([f"{title}, all sets: {'-' if every is None else f'{every:.2g}'}", *cells])
+    return markdown(["", *(SETS[name].title for name in found)], rows)
+
+
+def few() -> str:
+    """Table 4: 20 rows of each class."""
+    return _two_methods("few", FEW, {"per_class": 20}, lambda method, name: figure(paper.TABLE_4[method][name]))
+
+
+def more() -> str:
+    """Figure 2: the gain over CE with more and more rows of each class."""
+    rows = []
+    for name in FEW:
+        cells = []
+        for count in PER_CLASS:
+            pair = [by_seed("few", set=name, method=method, per_class=count) for method in ("ce", "lacon-vanilla")]
+            cells.append(_pair_cell(*pair))
+        if any(cell != "-" for cell in cells):
+            rows.append([SETS[name].title, *cells])
+    return markdown(["CE to LaCon (gain)", *map(str, PER_CLASS)], rows)
+
+
+def imbalance() -> str:
+    """Figure 3: the score with ever fewer rows of one class."""
+    rows = []
+    for name in IMBALANCED:
+        cells = []
+        for degree in DEGREES:
+            pair = [by_seed("imbalance", set=name, method=method, degree=degree) for method in ("ce", "lacon-vanilla")]
+            cells.append(_pair_cell(*pair))
+        if any(cell != "-" for cell in cells):
+            rows.append([SETS[name].title, *cells])
+    return markdown(["CE to LaCon (gain)", *map(str, DEGREES)], rows)
+
+
+def minority() -> str:
+    """Table 5: F1 of the rarer and of the other class at a degree of 10."""
+    rows = []
+    for method in ("ce", "lacon-vanilla"):
+        cells = []
+        for name in IMBALANCED:
+            runs = [r for r in results("imbalance") if (r["set"], r["method"], r["degree"]) == (name, method, 10)]
+            for place in (0, 1):
+                values = [r["f1_by_class"][_rarer_first(r)[place]] for r in runs]
+                cells.append(percent(values, figure(paper.TABLE_5[method][name][place])))
+        if any(cell != "-" for cell in cells):
+            rows.append([METHODS[method].title, *cells])
+    return markdown(
+        ["", *(f"{SETS[name].title}, {which}" for name in IMBALANCED for which in ("rarer", "other"))], rows
+    )
+
+
+def ablation() -> str:
+    """Table 3: one thing taken away; CE without g is not in it, and stands here with its figures of table 2."""
+    return _ablated(CHANGES)
+
+
+def added() -> str:
+    """Table 6: the losses one after another."""
+    return _ablated(ADDED)
+
+
+def classes() -> str:
+    """Figure 6: more and more labels of DBpedia."""
+    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result in results("classes"):
+        found[result["method"]][result["classes"]].append(result["accuracy"])
+    counts = sorted({count for scores in found.values() for count in scores})
+    rows = [
+        [METHODS[method].title, *(percent(found[method][count]) for count in counts)]
+        for method in CLASS_METHODS
+        if found[method]
+    ]
+    return markdown(["labels", *map(str, counts)], rows)
+
+
+def grid_points() -> dict[str, dict[float, list[float]]]:
+    """Scores by option and value; the defaults are a point of each line."""
+    found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    runs = results("grid")
+    default = next((result["point"] for result in runs if result["change"] == "default"), {})
+    for result in runs:
+        moved = [name for name, value in result["point"].items() if value != default.get(name)]
+        for name in moved or list(result["point"]):
+            found[name][result["point"][name]].append(result[result["metric"]])
+    return {name: dict(sorted(points.items())) for name, points in found.items()}
+
+
+def grid() -> str:
+    """Figure 5 in numbers."""
+    words = {"temperature": "temperature", "heads": "heads", "regularizer_weight": "weight of L_LER"}
+    points = grid_points()
+    rows = [
+        [f"{words[name]} {value:g}", percent(scores)]
+        for name in words
+        for value, scores in points.get(name, {}).items()
+    ]
+    return markdown(["", f"{SETS[GRID_SET].title}, {SETS[GRID_SET].metric}"], rows)
+
+
+def tsne() -> str:
+    """How far the classes of figure 4 are apart, as a number: silhouette of the vectors by cosine, -1 to 1."""
+    rows = []
+    for name in dict.fromkeys(found["set"] for found in results("tsne")):
+        for found in results("tsne"):
+            if found["set"] == name:
+                score = percent([found[found["metric"]]] if "metric" in found else [found[SETS[name].metric]])
+                rows.append([SETS[name].title, METHODS[found["method"]].title, f"{found['silhouette']:.3f}", score])
+    return markdown(["", "", "silhouette", "score"], rows)
+
+
+def protocol() -> str:
+    """What the results were made with; several rows where a folder holds several, which it should not."""
+    found: dict[str, tuple[Result, int]] = {}
+    for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit"):
+        for result in results(part):
+            known = found.get(str(result["protocol"]), (result["protocol"], 0))
+            found[str(result["protocol"])] = (known[0], known[1] + 1)
+    rows = [
+        [
+            str(count),
+            *(str(own[name]) for name in ("rows", "test_rows", "max_tokens", "epochs", "few_epochs", "batch_size")),
+            f"{own['learning_rate']:g}, {own['head_learning_rate']:g}",
+        ]
+        for own, count in found.values()
+    ]
+    return markdown(
+        ["results", "train rows", "scored rows", "tokens", "epochs", "with few rows", "batch", "rates"], rows
+    )
+
+
+def _two_methods(part: str, names: Sequence[str], facts: Mapping[str, Any], beside: Callable[[str, str], str]) -> str:
+    scores = {
+        method: {name: by_seed(part, set=name, method=method, **facts) for name in names}
+        for method in ("ce", "lacon-vanilla")
+    }
+    there = [name for name in names if any(own[name] for own in scores.values())]
+    if not there:
+        return NOT_YET
+    rows = [
+        [METHODS[method].title, *(percent(list(own[name].values()), beside(method, name)) for name in there)]
+        for method, own in scores.items()
+    ]
+    tests = [signed_rank(scores["lacon-vanilla"][name], scores["ce"][name]) for name in there]
+    rows.append(["p", *("-" if value is None else f"{value:.2g}" for value in tests)])
+    return markdown(["", *(SETS[name].title for name in there)], rows)
+
+
+def _pair_cell(plain: BySeed, ours: BySeed) -> str:
+    if not plain or not ours:
+        return "-"
+    before, after = (statistics.fmean(own.values()) for own in (plain, ours))
+    return f"{100 * before:.1f} to {100 * after:.1f} ({100 * (after - before):+.1f})"
+
+
+def _rarer_first(result: Result) -> list[str]:
+    """The labels, the one with fewer train rows first."""
+    counts = result["class_rows"]
+    return sorted(counts, key=lambda name: (counts[name], name))
+
+
+def _ablated(words: Mapping[str, str]) -> str:
+    rows = []
+    for change, title in words.items():
+        cells = []
+        for name in ABLATED:
+            if change in ABLATIONS:
+                scores = by_seed("ablation", set=name, change=change)
+            else:
+                scores = by_seed("main", set=name, method="ce" if change == "ce" else "lacon-vanilla")
+            theirs = paper.TABLE_2["ce"][name] if change == "ce" else paper.ABLATIONS[change][name]
+            cells.append(percent(list(scores.values()), figure(theirs)))
+        if any(cell != "-" for cell in cells):
+            rows.append([title, *cells])
+    return markdown(["", *(SETS[name].title for name in ABLATED)], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "lacon-protocol": protocol,
+    "lacon-main": main,
+    "lacon-few": few,
+    "lacon-more": more,
+    "lacon-imbalance": imbalance,
+    "lacon-minority": minority,
+    "lacon-ablation": ablation,
+    "lacon-added": added,
+    "lacon-classes": classes,
+    "lacon-grid": grid,
+    "lacon-tsne": tsne,
+    "lacon-curve": aims.curve,
+    "lacon-aim": aims.aim,
+    "lacon-prior": aims.prior,
+    "lacon-speed": aims.speed,
+    "lacon-loss": aims.loss,
+}

@@ -1,0 +1,86 @@
+"""SetFit with its template on the same draws as the curve; left out with a note where the package is not there."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from pieces import Piece
+from study.rivals import TEMPLATES as STUDY_TEMPLATES
+
+from lacon.curve import curve_piece, first, task_of, tasks_and_counts
+from lacon.methods import macro_f1, opened
+from lacon.protocol import Settings
+
+# SetFit's own documentation makes eight templated texts of each class, with labels or without.
+TEMPLATED = 8
+TEMPLATES = STUDY_TEMPLATES | {
+    "banking77": "The customer is asking about {}",
+    "rottentomatoes": "This movie review is {}",
+}
+
+
+def setfit_pieces(settings: Settings) -> Iterator[Piece]:
+    """The same tasks, counts and seeds as the curve."""
+    if find_spec("setfit") is None:
+        print("setfit is not installed, so its curve is left out; `make .venv/.peers` has it.", file=sys.stderr)
+        return
+    tasks, counts = tasks_and_counts(settings)
+    for seed in settings.curve_seeds:
+        for name in tasks:
+            for count in counts:
+                work = partial(_run, settings, name, count, seed)
+                yield curve_piece(settings, name, "setfit", count, (seed,), work)
+
+
+def _run(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]:
+    """SetFit as in its paper: 20 pairs a text and kind, batches of 16, one epoch, a logistic regression on top."""
+    from datasets import Dataset
+    from setfit import SetFitModel, Trainer, TrainingArguments, get_templated_dataset
+
+    task = task_of(settings, name)
+    names = list(task.labels.names)
+    texts, truth = first(settings, task, count, seed)
+    labelled = Dataset.from_dict({"text": texts, "label": [names.index(label) for label in truth]}) if texts else None
+    dataset = get_templated_dataset(
+        labelled,
+        candidate_labels=[label.replace("_", " ") for label in names],
+        template=TEMPLATES[name],
+        sample_size=TEMPLATED,
+    )
+    model = SetFitModel.from_pretrained(str(opened(settings.encoder, None).folder))
+    most = settings.protocol.setfit_steps
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = TrainingArguments(
+            output_dir=scratch,
+            batch_size=16,
+            num_epochs=1,
+            num_iterations=20,
+            max_steps=-1 if most is None else min(most, updates(len(dataset))),
+            seed=seed,
+            report_to="none",
+            save_strategy="no",
+            show_progress_bar=False,
+        )
+        trainer = Trainer(model=model, args=arguments, train_dataset=dataset)
+        started = time.perf_counter()
+        trainer.train()
+        seconds = time.perf_counter() - started
+    found: Any = model.predict(task.texts)
+    predicted = [names[int(label)] for label in found]
+    return {
+        "macro_f1": macro_f1(task.truth, predicted),
+        "fit_seconds": seconds,
+        "labelled": len(texts),
+        "templated": len(dataset) - len(texts),
+        "steps": updates(len(dataset)) if most is None else min(most, updates(len(dataset))),
+        "test_rows": len(task.texts),
+    }
+
+
+def updates(texts: int) -> int:
+    """Updates of one epoch: 20 pairs of each kind for each text, 16 a batch."""
+    return -(-texts * 40 // 16)

@@ -1,0 +1,123 @@
+"""The experiments of LaCon, piece by piece: what has its result file is skipped.
+
+    python benchmarks/run_lacon.py                            # everything that is missing, until 20 minutes are up
+    python benchmarks/run_lacon.py --parts main few           # tables 2 and 4
+    python benchmarks/run_lacon.py --full --minutes 600       # the paper's protocol, into results/lacon-full
+    python benchmarks/run_lacon.py --small --out build/lacon  # to see that it works
+
+Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
+(figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (its curve), speed. The protocol is
+`lacon/protocol.py`; a result holds its own, and one folder holds results of one protocol.
+"""
+
+import argparse
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from lacon.cost import speed_pieces
+from lacon.curve import curve_pieces
+from lacon.experiments import (
+    ablation_pieces,
+    class_pieces,
+    few_pieces,
+    grid_pieces,
+    imbalance_pieces,
+    main_pieces,
+)
+from lacon.protocol import PAPER, SMALL, Protocol, Settings, changed
+from lacon.setfit_curve import setfit_pieces
+from lacon.tsne import tsne_pieces
+from pieces import Piece, read_results, run_piece, run_pieces
+from tasks import DATA, ROOT
+
+PARTS: dict[str, Callable[[Settings], Iterable[Piece]]] = {
+    "main": main_pieces,
+    "few": few_pieces,
+    "imbalance": imbalance_pieces,
+    "ablation": ablation_pieces,
+    "classes": class_pieces,
+    "grid": grid_pieces,
+    "tsne": tsne_pieces,
+    "speed": speed_pieces,
+    "curve": curve_pieces,
+    "setfit": setfit_pieces,
+}
+# Options that change the protocol.
+NUMBERS = {
+    "rows": int,
+    "test_rows": int,
+    "max_tokens": int,
+    "epochs": int,
+    "few_epochs": int,
+    "learning_rate": float,
+    "head_learning_rate": float,
+    "batch_size": int,
+    "curve_rows": int,
+    "description_steps": int,
+    "setfit_steps": int,
+}
+
+
+def refuse_another_protocol(out: Path, protocol: Protocol) -> None:
+    """End where results of another protocol are in the folder: they would be averaged with these."""
+    for part in PARTS:
+        for result in read_results(out, part):
+            theirs = result.get("protocol", protocol.to_dict())
+            differ = [name for name, value in protocol.to_dict().items() if theirs.get(name) != value]
+            if differ:
+                words = ", ".join(f"{name} {theirs.get(name)}, not {getattr(protocol, name)}" for name in differ)
+                raise SystemExit(f"{out / part} holds results of another protocol ({words}); say --out another folder.")
+
+
+def main() -> None:
+    """Run what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, help="default: benchmarks/results/lacon, with --full lacon-full")
+    parser.add_argument("--encoder", default=Settings.encoder)
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--minutes", type=float, default=20, help="no piece begins later; 20")
+    parser.add_argument("--repeats", type=int, help="seeds of every part; default: 1 to 5 by part, with --full 10")
+    parser.add_argument("--full", action="store_true", help="the paper's rows, epochs, rates and repeats")
+    parser.add_argument("--small", action="store_true", help="one set, one seed, few changes: to see that it works")
+    parser.add_argument("--piece", help="PART/NAME: this one alone, in this process")
+    for name, kind in NUMBERS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default: {getattr(SMALL, name)}")
+    options = parser.parse_args()
+    parts = {options.piece.partition("/")[0]} if options.piece else set(options.parts)
+    if not options.data.is_dir() and parts != {"speed"}:
+        raise SystemExit(f"no data in {options.data}; say where it is with --data")
+    settings = Settings(
+        data=options.data,
+        out=options.out or ROOT / "benchmarks" / "results" / ("lacon-full" if options.full else "lacon"),
+        encoder=options.encoder,
+        protocol=changed(PAPER if options.full else SMALL, vars(options)),
+        full=options.full,
+        small=options.small,
+        repeats=options.repeats,
+    )
+    if options.piece:
+        part = options.piece.partition("/")[0]
+        pieces = [*PARTS[part](settings)] if part in PARTS else []
+        wanted = [piece for piece in pieces if f"{piece.part}/{piece.name}" == options.piece]
+        if not wanted:
+            raise SystemExit(f"no piece {options.piece}; names are those of the files in {settings.out}")
+        run_piece(wanted[0], settings.out)
+        return
+    refuse_another_protocol(settings.out, settings.protocol)
+    pieces = [piece for part in options.parts for piece in PARTS[part](settings)]
+    left = run_pieces(pieces, settings.out, minutes=options.minutes, command=_same(options, settings))
+    print(f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there.")
+
+
+def _same(options: argparse.Namespace, settings: Settings) -> list[str]:
+    """Words that start this script again with the same settings."""
+    words = [__file__, "--data", settings.data, "--out", settings.out, "--encoder", settings.encoder]
+    for name in ("repeats", *NUMBERS):
+        if getattr(options, name) is not None:
+            words += [f"--{name.replace('_', '-')}", getattr(options, name)]
+    return [str(word) for word in words] + ["--full"] * options.full + ["--small"] * options.small
+
+
+if __name__ == "__main__":
+    main()

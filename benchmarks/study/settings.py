@@ -1,0 +1,21 @@
+"""What holds for all pieces of one call of run_study.py."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for all pieces of one call."""
+
+    data: Path
+    out: Path
+    encoder: str = "all-MiniLM-L6-v2"
+    max_steps: int = 60
+    test_rows: int | None = 2000
+    small: bool = False
+
+    @property
+    def short(self) -> str:
+        """The encoder's name without the way to it."""
+        return Path(self.encoder).name

@@ -1,0 +1,308 @@
+"""LaCon's experiments: draws are what they say, every method runs, the runner goes on, and the tables add up."""
+
+import json
+import re
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pictures import nothing_is_cut
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = ROOT.parent / "shared" / "papers" / "lacon.txt"
+TINY = ROOT / "tests" / "data" / "tiny-bert"
+QUICK = ["--rows", "16", "--test-rows", "12", "--epochs", "1", "--few-epochs", "1"]
+QUICK += ["--curve-rows", "12", "--description-steps", "2"]
+
+
+class Lacon(NamedTuple):
+    """The modules under test; they import one another from benchmarks/."""
+
+    run: Any
+    sets: Any
+    protocol: Any
+    methods: Any
+    experiments: Any
+    curve: Any
+    setfit_curve: Any
+    paper: Any
+    layout: Any
+    aims: Any
+    report: Any
+    pictures: Any
+
+
+@pytest.fixture
+def lacon(monkeypatch) -> Lacon:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import run_lacon
+    from lacon import (
+        aims,
+        curve,
+        experiments,
+        layout,
+        methods,
+        paper,
+        pictures,
+        protocol,
+        report,
+        setfit_curve,
+        sets,
+    )
+
+    return Lacon(
+        run_lacon, sets, protocol, methods, experiments, curve, setfit_curve, paper, layout, aims, report, pictures
+    )
+
+
+def texts(name: str, count: int) -> list[str]:
+    """Sentences that a label can be told from."""
+    return [f"{name} in the news of day {number}" for number in range(count)]
+
+
+def write_set(folder: Path, labels: dict[str, int], splits: dict[str, int], *, pairs: bool = False) -> None:
+    """A data set in the layout of the shared data: `splits` says how many times the rows of `labels` there are."""
+    folder.mkdir(parents=True)
+    (folder / "meta.json").write_text(json.dumps({"label_names": list(labels)}))
+    for split, times in splits.items():
+        rows = [
+            (f"{split} {text}", column)
+            for column, (name, count) in enumerate(labels.items())
+            for text in texts(name, count * times)
+        ]
+        columns: dict[str, Any] = {"text": [text for text, _ in rows], "label": [column for _, column in rows]}
+        if pairs:
+            columns["text_pair"] = [f"and {text}" for text in columns["text"]]
+        pq.write_table(pa.table(columns), folder / f"{split}.parquet")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """What the small runs read, made up."""
+    folder = tmp_path_factory.mktemp("data")
+    both = {"train": 2, "validation": 1}
+    write_set(folder / "glue" / "cola", {"unacceptable": 34, "acceptable": 60}, both)
+    write_set(folder / "glue" / "rte", {"entailment": 20, "not_entailment": 20}, both, pairs=True)
+    write_set(folder / "glue" / "dbpedia", dict.fromkeys(["Company", "Artist", "Film", "Plant"], 12), both)
+    write_set(folder / "clue" / "bustm", {"similar": 8, "not_similar": 9}, {**both, "dev": 1}, pairs=True)
+    write_set(folder / "btzsc" / "rottentomatoes", {"negative": 70, "positive": 70}, {"train": 1, "test": 1})
+    classes = [{"name": name, "hypothesis": f"It is {name}."} for name in ("negative", "positive")]
+    (folder / "btzsc" / "rottentomatoes" / "labels.json").write_text(json.dumps({"classes": classes}))
+    return folder
+
+
+def settings(lacon: Lacon, data: Path, out: Path, **options: Any) -> Any:
+    return lacon.protocol.Settings(data=data, out=out, encoder=str(TINY), **options)
+
+
+def test_a_smaller_draw_is_part_of_a_larger_one(lacon, data):
+    rows = lacon.sets.train_rows("cola", data)
+    names = rows.names
+    few, more = (lacon.sets.drawn(rows, dict.fromkeys(names, count), seed=3) for count in (5, 9))
+    assert set(few.texts) < set(more.texts)
+    assert Counter(few.truth) == dict.fromkeys(names, 5)
+    assert few == lacon.sets.drawn(rows, dict.fromkeys(names, 5), seed=3)
+    assert few != lacon.sets.drawn(rows, dict.fromkeys(names, 5), seed=4)
+
+
+def test_the_curve_draws_are_nested_too(lacon, data, tmp_path):
+    options = settings(lacon, data, tmp_path)
+    task = lacon.curve.task_of(options, "rottentomatoes")
+    draws = [lacon.curve.first(options, task, count, seed=1) for count in lacon.curve.COUNTS]
+    assert [len(truth) for _, truth in draws] == [2 * count for count in lacon.curve.COUNTS]
+    for (few, _), (more, _) in pairwise(draws):
+        assert set(few) < set(more)
+
+
+def test_samples_follow_section_3_1(lacon, data):
+    rows = lacon.sets.train_rows("cola", data)
+    assert lacon.sets.sample("cola", rows, None, 0) == rows  # whole in the paper
+    share = Counter(lacon.sets.sample("cola", rows, 100, 0).truth)["acceptable"]
+    assert 50 < share < 80  # of 188 rows, 120 are acceptable
+    dbpedia = lacon.sets.train_rows("dbpedia", data)
+    assert Counter(lacon.sets.sample("dbpedia", dbpedia, 20, 0).truth) == dict.fromkeys(dbpedia.names, 5)
+    assert len(lacon.sets.sample("dbpedia", dbpedia, None, 0)) == 96  # at most 1,000 a class
+
+
+def test_few_shot_rows_come_from_both_splits_and_half_of_them_are_held_out(lacon, data, tmp_path):
+    assert len(lacon.sets.train_rows("bustm", data, few=True)) == 51
+    options = settings(lacon, data, tmp_path, small=True, protocol=lacon.protocol.Protocol(few_epochs=1, test_rows=10))
+    found = next(iter(lacon.experiments.few_pieces(options))).work()
+    assert (found["train_rows"], found["held_out"], found["test_rows"]) == (20, 20, 10)
+
+
+def test_the_minority_has_32_rows_and_is_the_rarer_class(lacon, data, tmp_path):
+    options = settings(lacon, data, tmp_path)
+    rows, _ = lacon.experiments._imbalanced(options, "cola", 3, 0)
+    assert Counter(rows.truth) == {"unacceptable": 32, "acceptable": 96}
+
+
+def test_labels_of_fewer_classes_are_labels_of_more(lacon, data, tmp_path):
+    options = settings(lacon, data, tmp_path)
+    chosen = []
+    for count in (2, 3, 4):
+        rows, test = lacon.experiments._some_classes(options, count, seed=5)
+        assert set(rows.truth) == set(test.truth)
+        chosen.append(set(rows.truth))
+    assert [len(names) for names in chosen] == [2, 3, 4]
+    assert chosen[0] < chosen[1] < chosen[2]
+
+
+def test_the_full_protocol_is_the_papers(lacon, data, tmp_path):
+    full = lacon.protocol.PAPER
+    options = settings(lacon, data, tmp_path, full=True, protocol=full)
+    assert (full.epochs, full.few_epochs, full.validation, full.rows) == (10, 20, 0.05, None)
+    assert options.seeds("main") == tuple(range(10))
+    main = list(lacon.experiments.main_pieces(options))
+    assert len(main) == 8 * 7 * 10
+    counts = {(piece.facts["set"], piece.facts["per_class"]) for piece in lacon.experiments.few_pieces(options)}
+    assert {count for name, count in counts if name == "qqp"} == {10, 20, 50, 100}
+    assert {count for name, count in counts if name == "eprstmt"} == {10, 20, 50}  # it has no 200 rows of a class
+    degrees = {piece.facts["degree"] for piece in lacon.experiments.imbalance_pieces(options)}
+    assert degrees == {1, 3, 5, 10, 20}
+    assert {piece.facts["classes"] for piece in lacon.experiments.class_pieces(options)} == set(range(2, 15))
+
+
+def test_no_two_pieces_share_a_file(lacon, data, tmp_path):
+    for full in (False, True):
+        options = settings(lacon, data, tmp_path, full=full)
+        paths = [piece.path(tmp_path) for make in lacon.run.PARTS.values() for piece in make(options)]
+        assert len(paths) == len(set(paths))
+
+
+def test_every_metric_of_table_1_is_written_down(lacon):
+    found = lacon.methods.scores(["a", "a", "b", "b"], ["a", "a", "a", "b"])
+    assert found["accuracy"] == 0.75
+    assert found["f1_by_class"] == pytest.approx({"a": 0.8, "b": 2 / 3})
+    assert found["macro_f1"] == pytest.approx((0.8 + 2 / 3) / 2)
+    assert found["matthews"] == pytest.approx(3**-0.5)
+
+
+def test_setfit_is_left_out_with_a_note_where_it_is_not_installed(lacon, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lacon.setfit_curve, "find_spec", lambda name: None)
+    assert list(lacon.setfit_curve.setfit_pieces(settings(lacon, data, tmp_path))) == []
+    assert "setfit is not installed" in capsys.readouterr().err
+
+
+def run(lacon: Lacon, data: Path, out: Path, monkeypatch, *words: str) -> None:
+    command = ["run_lacon.py", "--small", "--data", str(data), "--out", str(out), "--encoder", str(TINY), *QUICK]
+    monkeypatch.setattr(sys, "argv", [*command, *words])
+    lacon.run.main()
+
+
+def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "results"
+    parts = ["--parts", *(part for part in lacon.run.PARTS if part not in ("setfit", "speed"))]
+    run(lacon, data, out, monkeypatch, *parts, "--minutes", "0")
+    assert "23 of 23 pieces are left" in capsys.readouterr().out
+    run(lacon, data, out, monkeypatch, *parts)
+    assert "all pieces are there" in capsys.readouterr().out
+    files = {path: path.read_bytes() for path in out.rglob("*.json")}
+    assert len(files) == 23
+    for path, content in files.items():
+        result = json.loads(content)
+        assert result["provenance"]["commit"], path
+        assert result["provenance"]["data"].startswith("shared/data/"), path
+        assert result["protocol"]["epochs"] == 1, path
+    prior = json.loads(next(out.rglob("*lacon_n02*")).read_text())["prior"]
+    assert (prior["weight"], prior["reason"]) == (0.8, "rows per label")
+
+    lost = next(iter(files))
+    lost.unlink()
+    run(lacon, data, out, monkeypatch, *parts)
+    assert lost.exists()
+    assert [path for path in files if path != lost and path.read_bytes() != files[path]] == []
+
+    monkeypatch.setattr(lacon.layout, "OUT", out)
+    monkeypatch.setattr(lacon.layout, "ENCODER", TINY.name)
+    tables = {name: make() for name, make in lacon.report.BLOCKS.items()}
+    missing = {"lacon-few", "lacon-minority", "lacon-speed", "lacon-loss"}  # not in a small run
+    assert {name for name, table in tables.items() if table == lacon.layout.NOT_YET} == missing
+    assert "LaCon-fusion" in tables["lacon-main"]
+    drawn = {name: make(tmp_path / name) for name, make in lacon.pictures.FIGURES.items()}
+    assert {name for name, paths in drawn.items() if not paths} == {"lacon-few"}  # one count makes no line
+    assert all(nothing_is_cut(path) for paths in drawn.values() for path in paths if path.suffix == ".png")
+
+    with pytest.raises(SystemExit, match=r"another protocol \(epochs 1, not 2\)"):
+        run(lacon, data, out, monkeypatch, *parts, "--epochs", "2")
+
+
+def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon, tmp_path, monkeypatch, capfd):
+    run(lacon, tmp_path / "no data", tmp_path, monkeypatch, "--parts", "speed")
+    assert "all pieces are there" in capfd.readouterr().out
+    step = json.loads(next(tmp_path.rglob("*step_short*")).read_text())
+    assert set(step["ratio"]) == {"lacon-vanilla", "lacon-fusion"}
+    assert all(ratio > 0 for ratio in step["ratio"].values())
+    loss = json.loads(next(tmp_path.rglob("*loss_01000*")).read_text())
+    assert 0 < loss["peak_memory_mib"] < 2048
+    assert "--piece speed/tiny-bert_loss_01000" in loss["provenance"]["command"]
+
+
+def test_the_papers_figures_are_typed_as_they_stand(lacon):
+    """Against the paper's text, where it is: each row of tables 2 to 6."""
+    if not PAPER.is_file():
+        pytest.skip(f"no paper at {PAPER}")
+    text = PAPER.read_text(encoding="utf-8")
+
+    def cells(values: Any) -> str:
+        return "\t".join(f"{mean:.1f}±{spread:.1f}" for mean, spread in values)
+
+    for method, row in lacon.paper.TABLE_2.items():
+        assert f"{lacon.methods.METHODS[method].title}\t{cells(row.values())}\n" in text
+    for row in lacon.paper.ABLATIONS.values():
+        assert f"\t{cells(row.values())}\n" in text
+    first, second = (["yelp_polarity", "tnews", "eprstmt", "bustm"], ["qnli", "rte", "mrpc", "qqp"])
+    for method, name in (("ce", "CE"), ("lacon-vanilla", "LaCon")):
+        for half in (first, second):
+            values = "\t".join(f"{lacon.paper.TABLE_4[method][one]:.1f}" for one in half)
+            assert f"{name}\t{values}\n" in text
+        values = "\t".join(f"{value:.1f}" for one in ("qnli", "cola") for value in lacon.paper.TABLE_5[method][one])
+        assert f"{name}\t{values}\n" in text
+
+
+def test_the_page_has_every_table_and_no_other(lacon):
+    page = (ROOT / "benchmarks" / "lacon" / "page.md").read_text(encoding="utf-8")
+    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
+    assert opened == closed
+    assert sorted(opened) == sorted(lacon.report.BLOCKS)
+
+
+def test_without_results_every_table_says_so(lacon, tmp_path, monkeypatch):
+    monkeypatch.setattr(lacon.layout, "OUT", tmp_path)
+    assert {make() for make in lacon.report.BLOCKS.values()} == {lacon.layout.NOT_YET}
+    assert [paths for make in lacon.pictures.FIGURES.values() if (paths := make(tmp_path / "picture"))] == []
+
+
+def test_p_is_wilcoxons_over_paired_repeats(lacon):
+    ours, theirs = {seed: 0.8 + seed / 100 for seed in range(10)}, dict.fromkeys(range(10), 0.5)
+    assert lacon.layout.signed_rank(ours, theirs) == pytest.approx(2 / 2**10)
+    assert lacon.layout.signed_rank(ours, ours) == 1.0
+    assert lacon.layout.signed_rank(ours, {0: 0.5}) is None
+
+
+def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):
+    def scores(task: str, method: str) -> dict[int, dict[int, float]]:
+        means = {
+            ("emotion", "lacon"): {0: 0.40, 1: 0.35, 2: 0.50},
+            ("emotion", "setfit"): {0: 0.30, 1: 0.34, 2: 0.55},
+            ("agnews", "lacon"): {0: 0.80, 1: 0.795, 2: 0.85},
+        }
+        return {count: {0: mean} for count, mean in means.get((task, method), {}).items()}
+
+    monkeypatch.setattr(lacon.aims, "curve_scores", scores)
+    assert lacon.aims.largest_dip({0: 0.40, 1: 0.35, 2: 0.50}) == (pytest.approx(0.05), 0, 1)
+    lines = lacon.aims.aim().splitlines()
+    assert lines[2] == "| Emotion | 1 | 5.0 | no, 0 to 1 | 1 (-5.0), 2 (-5.0) | none |"
+    assert lines[3] == "| AG News | 1 | 0.5 | yes | 1 (-0.5) | 0, 1, 2 |"
+
+
+def test_an_unfinished_curve_compares_equal_draws(lacon):
+    scores = {0: {0: 0.5}, 1: {0: 0.4, 1: 0.8}, 2: {0: 0.45}}
+    assert lacon.aims.means_of(scores) == {0: 0.5, 1: 0.4, 2: 0.45}
+    assert lacon.aims.means_of({}) == {}
