@@ -21,6 +21,7 @@ from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import EncoderError, InputError
+from labelspace.families.first_token import keep_first_token
 from labelspace.families.pairs import PairLayout, PairPlan, check_labels_fit, plan_pairs, to_device, tokenize
 from labelspace.progress import Progress, silent
 
@@ -134,6 +135,7 @@ class CrossEncoder:
             raise EncoderError(f"the tokenizer of {name} has no padding token; add one to its tokenizer_config.json.")
         if base.config.pad_token_id is None:  # models that classify by the last token look for it here
             base.config.pad_token_id = tokenizer.pad_token_id
+        keep_first_token(model.eval(), base)  # before the precision is lowered: the trial compares digits
         if precision is torch.bfloat16:
             _lower_precision(model, base)
         return cls(
