@@ -11,6 +11,7 @@ from labelspace.evaluate.bench.compare import benchmark_agreement, place
 from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
 from labelspace.evaluate.bench.published import NLI_SETS
 from labelspace.evaluate.bench.tables import BenchTable
+from labelspace.evaluate.bench.ways import choose_way, means_of
 
 STORE = Path(__file__).resolve().parent / "results" / "btzsc.jsonl"
 SPEED = STORE.with_name("btzsc_speed.jsonl")
@@ -55,27 +56,34 @@ def means(benchmark: str) -> str:
     if table is None:
         return NOT_YET
     head, *rows = table.by_family()
-    dropped = {head.index("sets"), head.index("texts/s")}  # the speeds of one quiet run are in a table of their own
+    # The costs of one quiet run are in a table of their own.
+    dropped = {at for at, name in enumerate(head) if name in ("sets", "texts/s", "peak MiB")}
     left, *cells = ([cell for at, cell in enumerate(row) if at not in dropped] for row in (head, *rows))
     return markdown(left, cells) + f"\n\nMeans over {len(table.sets)} data sets: {', '.join(table.sets)}."
 
 
 def speeds() -> str:
-    """Texts per second of every model on the same texts, one after the other, and times the slowest."""
+    """Texts per second of every model on the same texts, one after the other, and times the slowest; peak memory."""
     if not SPEED.is_file():
         return NOT_YET
     found = ResultStore(SPEED).records()
     tasks = list(dict.fromkeys(record["task"] for record in found))
-    rates: dict[str, dict[str, float]] = {}
-    for record in found:
-        rates.setdefault(record["model"], {})[record["task"]] = record["texts_per_second"]
+    runs = {model: choose_way(found, model)[1] for model in dict.fromkeys(record["model"] for record in found)}
+    rates = {model: {run["task"]: run["texts_per_second"] for run in own} for model, own in runs.items()}
+    # Without what was there before the model, nobody can tell whose memory it was.
+    peaks = {model: max((run["peak_memory_mib"] for run in own), default=0) for model, own in runs.items()}
+    told = all("memory_before_mib" in record for record in found)
     least = {task: min(own[task] for own in rates.values() if task in own) for task in tasks}
     rows = [
-        [model, *(f"{own[task]:,.1f} ({own[task] / least[task]:,.0f} x)" if task in own else "-" for task in tasks)]
+        [
+            model,
+            *(f"{own[task]:,.1f} ({own[task] / least[task]:,.0f} x)" if task in own else "-" for task in tasks),
+            *[f"{peaks[model]:,.0f}"] * told,
+        ]
         for model, own in sorted(rates.items(), key=lambda item: -max(item[1].values()))
     ]
     labels = {record["task"]: f"{record['task']}, {record['classes']} labels" for record in found}
-    return markdown(["texts per second", *(labels[task] for task in tasks)], rows)
+    return markdown(["texts per second", *(labels[task] for task in tasks), *["peak MiB"] * told], rows)
 
 
 def by_set(benchmark: str) -> str:
@@ -91,7 +99,7 @@ def places() -> str:
     """Rank among the published models over the same data sets."""
     rows = []
     for model, own in by_model().items():
-        found = place({record["task"]: record["metrics"] for record in own})
+        found = place(own)
         of_family = {each.what: f"{each.rank}" for each in found.families}
         if found.overall is None:
             continue
@@ -104,13 +112,11 @@ def places() -> str:
     return markdown(["rank of 39", *FAMILIES, "BTZSC", "MTEB", "macro-F1", "median published", "BTZSC sets"], rows)
 
 
-def by_model() -> dict[str, list[Record]]:
-    """Records on data sets of the paper, by model."""
-    found: dict[str, list[Record]] = {}
-    for record in records():
-        if record["task"] != NLI_TASK:
-            found.setdefault(record["model"], []).append(record)
-    return found
+def by_model() -> dict[str, dict[str, dict[str, float]]]:
+    """Numbers of each model on each data set of the paper, in the way that says most, as `bench compare` takes them."""
+    known = records()
+    models = dict.fromkeys(record["model"] for record in known if record["task"] != NLI_TASK)
+    return {model: means_of(choose_way(known, model)[1]) for model in models}
 
 
 def nli() -> str:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -146,6 +147,30 @@ def test_tasks_lists_all_with_what_is_there(run, here):
     assert "22 of 30 present (read from the hub)" in run("bench", "tasks").stdout
 
 
+def test_tasks_offline_lists_what_the_hubs_cache_has(run, here, monkeypatch):
+    def load_dataset(repository, name, *, split):
+        if name == "imdb":
+            return SimpleNamespace(column_names=["text", "hypothesis", "labels"])
+        raise ValueError("not cached")
+
+    module = SimpleNamespace(load_dataset=load_dataset, config=SimpleNamespace(HF_HUB_OFFLINE=False))
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    text = run("bench", "tasks", "--offline").stdout
+    assert "1 of 30 present (read from the hub's cache)" in text
+    assert "absent: not in the hub's cache on this machine" in text
+
+
+def test_run_offline_names_the_sets_that_are_not_cached(run, here, tiny_encoder_folder, monkeypatch, refused):
+    def load_dataset(repository, name, *, split):
+        assert module.config.HF_HUB_OFFLINE
+        raise ValueError("not cached")
+
+    module = SimpleNamespace(load_dataset=load_dataset, config=SimpleNamespace(HF_HUB_OFFLINE=False))
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    line = refused(run("bench", "run", tiny_encoder_folder, "--tasks", "emotion", "--offline", "--quiet"))
+    assert "none of the 2 tasks can be run (emotiondair: emotiondair of btzsc/btzsc is not in the hub's cache" in line
+
+
 def test_table_prints_text_markdown_and_json(run, stored):
     text = run("bench", "table", "--beside", "bart-large-mnli, gte-large-en-v1.5").stdout
     assert "3 of 22" in text
@@ -186,6 +211,62 @@ def test_compare_mixes_no_protocols_and_says_which_one_it_took(run, stored):
     result = run("bench", "compare", "nli:two", "--json")
     assert json.loads(result.stdout)["overall"]["score"] == pytest.approx(0.7)
     assert "was run in 2 ways" in result.stderr
+
+
+def test_compare_takes_no_limit_before_a_limit_whatever_the_order_of_the_store(run, here):
+    for name, limits in (("one", (10, None)), ("other", (None, 10))):
+        store = ResultStore(here / f"{name}.jsonl")
+        for limit in limits:
+            store.append(record("nli:two", "imdb", 0.9 if limit else 0.4, family="nli", limit=limit))
+        result = run("bench", "compare", "two", "--store", f"{name}.jsonl", "--json")
+        assert json.loads(result.stdout)["overall"]["score"] == pytest.approx(0.4)
+        assert "was run in 2 ways; this is full rows, all texts, float32" in result.stderr
+
+
+def test_compare_and_export_take_the_way_that_is_asked_for(run, refused, stored, here):
+    stored.append(record("nli:two", "imdb", 0.1, family="nli", limit=10))
+    stored.append(record("nli:two", "imdb", 0.2, family="nli", dtype="bfloat16"))
+    stored.append(record("nli:two", "imdb", 0.3, family="nli", protocol="paper"))
+    asked = {("--limit", 10): 0.1, ("--dtype", "bfloat16"): 0.2, ("--protocol", "paper"): 0.3}
+    for words, score in asked.items():
+        result = run("bench", "compare", "two", "--json", *words)
+        assert json.loads(result.stdout)["overall"]["score"] == pytest.approx(score)
+        assert result.stderr == ""
+        assert run("bench", "export", "two", "--out", "two.json", "--partial", *words).exit_code == 0
+        assert json.loads((here / "two.json").read_text())["results"]["overall"]["macro_f1"] == pytest.approx(score)
+    told = run("bench", "compare", "two", "--json", "--limit", "all", "--dtype", "float32", "--protocol", "full")
+    assert json.loads(told.stdout)["overall"]["score"] == pytest.approx(0.7)
+    for command in (["compare", "two"], ["export", "two", "--out", "no.json"]):
+        line = refused(run("bench", *command, "--limit", 20))
+        assert "nli:two was not run with limit 20. The store has: full rows, all texts, float32 (3 sets); full" in line
+        assert "--limit must be a whole number, or all" in refused(run("bench", *command, "--limit", "few"))
+    assert not (here / "no.json").exists()
+
+
+def test_a_model_of_a_kind_of_its_own_is_compared_and_not_exported(run, refused, here):
+    store = ResultStore(here / "results.jsonl")
+    store.append(record("harness:mine", "imdb", 0.9, family="custom"))
+    assert "of 39" in run("bench", "compare", "mine").stdout
+    assert "family must be one of" in refused(run("bench", "export", "mine", "--out", "mine.json", "--partial"))
+
+
+@pytest.mark.parametrize(
+    "args", [["table"], ["compare", "one"], ["export", "one", "--out", "x.json"], ["figures", "--out", "f"]], ids=str
+)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"metrics": {"macro_f1": "0.5"}}, "metrics lacks accuracy"),
+        ({"seconds": None}, "seconds must be"),
+        ({"limit": [10]}, "limit must be"),
+        ({"provenance": {}}, "provenance lacks"),
+    ],
+    ids=["metrics", "seconds", "limit", "provenance"],
+)
+def test_a_wrong_value_in_the_store_is_one_line_everywhere(run, refused, stored, args, wrong, said):
+    line = {"schema": 1, **record("embedding:one", "capsotu"), **wrong}
+    stored.path.write_text(stored.path.read_text() + json.dumps(line) + "\n")
+    assert f"results.jsonl, line 7: {said}" in refused(run("bench", *args))
 
 
 def test_export_takes_complete_results_or_says_that_they_are_partial(run, refused, stored, here):

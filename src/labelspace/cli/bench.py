@@ -1,14 +1,13 @@
 """`labelspace bench`: run models on the 22 data sets, look at the results, draw them, hand them on."""
 
 import json
-import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelspace.checks import check_choice, did_you_mean, import_optional
+from labelspace.checks import check_choice, import_optional
 from labelspace.cli.options import (
     AsJson,
     Device,
@@ -42,6 +41,12 @@ Data = Annotated[
 ]
 Metric = Annotated[str, typer.Option(metavar="macro_f1|accuracy|macro_precision|macro_recall", help="Which number.")]
 Measured = Annotated[str, typer.Argument(metavar="MODEL", help="A model of the store, in the word that it was run by.")]
+# Which of the ways that a model was run in; without them the one that says most.
+ByProtocol = Annotated[str | None, typer.Option("--protocol", metavar="full|paper", help="Only of these rows.")]
+ByLimit = Annotated[
+    str | None, typer.Option("--limit", metavar="N|all", help="Only with this limit; all: without one.")
+]
+ByDtype = Annotated[str | None, typer.Option("--dtype", metavar="float32|bfloat16", help="Only in this number format.")]
 
 
 @app.command("run")
@@ -126,11 +131,11 @@ def run_command(
 
 
 @app.command("tasks")
-def tasks_command(data: Data = None, as_json: AsJson = False) -> None:
-    """List the data sets, and which of them are there."""
+def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson = False) -> None:
+    """List the data sets, and which of them are there; with --offline, which the hub's cache has."""
     from labelspace.evaluate.bench import BTZSC, MTEB, find_tasks
 
-    found = find_tasks(data)
+    found = find_tasks(data, offline=offline or None)
     cards = [*BTZSC.values(), *MTEB.values()]
     if as_json:
         print_json([{**vars(card), "present": card.name in found.present} for card in cards])
@@ -144,7 +149,8 @@ def tasks_command(data: Data = None, as_json: AsJson = False) -> None:
     for name, family, count, size, license_, there in rows:
         words = (name.ljust(widths[0]), family.ljust(widths[1]), count.rjust(widths[2]), size.rjust(widths[3]))
         print("  ".join([*words, license_.ljust(widths[4]), there]).rstrip())
-    print(f"\n{len(found.present)} of {len(cards)} present ({data if data is not None else 'read from the hub'})")
+    place = data if data is not None else "read from the hub's cache" if offline else "read from the hub"
+    print(f"\n{len(found.present)} of {len(cards)} present ({place})")
 
 
 @app.command("table")
@@ -172,13 +178,20 @@ def table_command(
 
 @app.command("compare")
 def compare_command(
-    model: Measured, store: Store = DEFAULT_STORE, metric: Metric = "macro_f1", as_json: AsJson = False
+    model: Measured,
+    store: Store = DEFAULT_STORE,
+    metric: Metric = "macro_f1",
+    protocol: ByProtocol = None,
+    limit: ByLimit = None,
+    dtype: ByDtype = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say where a model of the store stands among the paper's 38, on the data sets that it was run on."""
-    records = _of_model(_records(store), model)
+    records = _of_model(_records(store), model, protocol, limit, dtype)
     from labelspace.evaluate.bench.compare import place
+    from labelspace.evaluate.bench.ways import means_of
 
-    found = place(_means(records), metric=metric)
+    found = place(means_of(records), metric=metric)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -195,20 +208,24 @@ def export_command(
     partial: Annotated[
         bool, typer.Option("--partial", help="Write what there is, though the leaderboard takes complete results only.")
     ] = False,
+    protocol: ByProtocol = None,
+    limit: ByLimit = None,
+    dtype: ByDtype = None,
 ) -> None:
     """Write a model's results in the layout of the btzsc leaderboard."""
-    records = _of_model(_records(store), model)
+    records = _of_model(_records(store), model, protocol, limit, dtype)
     from labelspace.evaluate.bench.leaderboard import leaderboard_payload, validate
+    from labelspace.evaluate.bench.ways import means_of
     from labelspace.evaluate.provenance import write_atomically
 
     last = max(records, key=lambda record: record["provenance"]["date"] or "")
     origin = last["provenance"]
     payload = leaderboard_payload(
-        _means(records),
-        name=name or last["name"],
+        means_of(records),
+        name=name or last.get("name") or last["model"].partition(":")[2],
         family=last["family"],
-        parameters=last["parameters"],
-        revision=last["revision"],
+        parameters=last.get("parameters"),
+        revision=last.get("revision"),
         url=url,
         precision=last["dtype"],
         device=origin["hardware"].get("accelerator") or origin["hardware"].get("processor") or "unknown",
@@ -280,41 +297,19 @@ def _records(store: Path) -> list[dict[str, Any]]:
     return ResultStore(store).records()
 
 
-def _of_model(records: list[dict[str, Any]], model: str) -> list[dict[str, Any]]:
-    """Return the records of a model, named by its word or, where that is clear, without its kind."""
-    names = list(dict.fromkeys(record["model"] for record in records))
-    found = [name for name in names if name == model] or [name for name in names if name.partition(":")[2] == model]
-    if len(found) != 1:
-        raise ConfigError(
-            f"MODEL must be one of the store. Got {model!r} instead.{did_you_mean(model, names)} "
-            f"The store has: {', '.join(names) or 'nothing'}."
-        )
-    ways: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for record in records:
-        if record["model"] == found[0] and "macro_f1" in record["metrics"]:
-            way = tuple(record[field] for field in ("protocol", "unverbalized", "limit", "dtype"))
-            ways.setdefault(way, []).append(record)
-    if not ways:
-        raise InputError(f"the store holds no data set for {found[0]}; run `labelspace bench run` first.")
-    # Numbers of different protocols or draws do not go into one mean.
-    way, own = max(ways.items(), key=lambda item: len({record["task"] for record in item[1]}))
-    if len(ways) > 1:
-        limit = f", at most {way[2]} texts" if way[2] is not None else ""
-        note(
-            f"{found[0]} was run in {len(ways)} ways; this is {way[0]} rows{limit}, {way[3]}, with the most data sets."
-        )
+def _of_model(
+    records: list[dict[str, Any]], model: str, protocol: str | None, limit: str | None, dtype: str | None
+) -> Sequence[Mapping[str, Any]]:
+    """Return the records of one way of running a model, and say which where there are several."""
+    from labelspace.evaluate.bench.ways import ALL, choose_way
+
+    if limit is not None and limit != ALL and not (limit.isascii() and limit.isdigit()):
+        raise ConfigError(f"--limit must be a whole number, or {ALL} for no limit. Got {limit!r} instead.")
+    number = int(limit) if limit is not None and limit != ALL else limit
+    way, own, others = choose_way(records, model, protocol=protocol, limit=number, dtype=dtype)
+    if others > 1:
+        note(f"{way.model} was run in {others} ways; this is {way}. --protocol, --limit and --dtype choose another.")
     return own
-
-
-def _means(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return data set -> metric -> mean over the seeds."""
-    found: dict[str, list[dict[str, float]]] = {}
-    for record in records:
-        found.setdefault(record["task"], []).append(record["metrics"])
-    return {
-        task: {metric: statistics.fmean(run[metric] for run in runs) for metric in runs[0]}
-        for task, runs in found.items()
-    }
 
 
 def _words(text: str) -> list[str]:

@@ -8,9 +8,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from bench_fakes import write_task
 from labelspace import Label, LabelSpace
 from labelspace.errors import ConfigError, InputError, ShapeError
-from labelspace.evaluate.bench.adapters import HarnessModel, HarnessScorer
+from labelspace.evaluate.bench import load_task, run
+from labelspace.evaluate.bench.adapters import HarnessModel, HarnessScorer, open_harness
 
 SPACE = LabelSpace([Label("a", verbalizer="It is a."), Label("b", verbalizer="It is bb."), Label("c")])
 TEXTS = ["one", "three", "fifteen"]
@@ -121,6 +123,44 @@ def test_there_and_back_is_the_same_scorer():
 def test_an_object_without_the_method_is_refused(adapter):
     with pytest.raises(ConfigError, match="must have a method"):
         adapter(object())
+
+
+def test_their_model_is_open_under_its_name():
+    opened = open_harness(Theirs())
+    assert (opened.spec, opened.name, opened.family) == ("harness:theirs", "theirs", "reranker")
+    assert (opened.parameters, opened.revision, opened.describe["dtype"]) == (None, None, "float32")
+
+
+@pytest.mark.parametrize(
+    ("kind", "family"), [("llm", "llm"), ("base", "base"), ("custom", "custom"), ("my own", "custom"), (None, "custom")]
+)
+def test_a_type_that_is_none_of_ours_is_a_family_of_its_own(kind, family):
+    model = Theirs()
+    model.model_type = kind
+    assert open_harness(model).family == family
+
+
+def test_weights_are_counted_where_there_is_a_module():
+    torch = pytest.importorskip("torch")
+    model = Theirs()
+    model.model = torch.nn.Linear(3, 2, dtype=torch.bfloat16)
+    opened = open_harness(model)
+    assert (opened.parameters, opened.describe["dtype"]) == (8, "bfloat16")
+
+
+def test_the_packages_own_model_scores_as_it_does_alone(tmp_path, tiny_encoder_folder):
+    theirs = pytest.importorskip("btzsc.models.embedding", reason="the package btzsc is not installed")
+    write_task(tmp_path / "data", "imdb")
+    model = theirs.EmbeddingModel(str(tiny_encoder_folder), device="cpu")
+    report = run([model], ["imdb"], tmp_path / "results.jsonl", data=tmp_path / "data", bootstrap=0)
+    (record,) = report.finished
+    task = load_task("imdb", data=tmp_path / "data")
+    right = model.predict(task.texts, list(task.space.verbalizers)) == task.targets
+    assert record["metrics"]["accuracy"] == pytest.approx(right.mean())
+    assert (record["model"], record["name"]) == (f"harness:{tiny_encoder_folder}", "tiny-bert")
+    assert record["family"] == "embedding"
+    assert record["parameters"] == sum(each.numel() for each in model.model.parameters())
+    assert record["revision"].startswith("sha256:")
 
 
 def test_a_batch_size_that_makes_no_sense_is_refused():

@@ -12,6 +12,7 @@ from bench_fakes import record
 from labelspace.errors import InputError, MissingDependencyError, OutputError
 from labelspace.evaluate.bench import figures, scatter
 from labelspace.evaluate.bench.cards import BTZSC
+from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
 from labelspace.evaluate.bench.published import MODEL_FAMILIES, published_models
 from labelspace.evaluate.bench.similarity import similarities
 from labelspace.evaluate.drawing import drawing
@@ -112,6 +113,24 @@ def test_speed_is_of_measured_models_on_their_machine(records, tmp_path):
         figures.speed_figure(tmp_path / "none.svg", [])
 
 
+def test_the_speed_in_a_figure_is_that_of_the_data_sets_of_its_score(tmp_path, monkeypatch):
+    """The set that the other model lacks is in no mean, so its texts and seconds are in no speed."""
+    runs = [record("embedding:one", texts=100, seconds=2.0), record("nli:two", texts=100, seconds=50.0)]
+    drawn = []
+    monkeypatch.setattr(figures, "scatter", lambda axes, points: drawn.extend(points))
+    figures.speed_figure(tmp_path / "speed.svg", [*runs, record("embedding:one", "imdb", texts=100, seconds=1000.0)])
+    assert [(point.name, point.x) for point in drawn] == [("embedding:one", 50.0), ("nli:two", 2.0)]
+
+
+def test_a_model_of_a_kind_of_its_own_is_in_points_and_legend(tmp_path):
+    pairs = {"metrics": {"auroc": 0.8}, "by_source": {"mnli_matched_dev": 0.8}}
+    runs = [record("harness:mine", family="custom"), record("harness:mine", "nli", benchmark="nli", **pairs)]
+    for kind in ("scaling", "speed", "nli"):
+        words = words_of(draw(kind, tmp_path / f"{kind}.svg", runs, None)[0]).split("\n")
+        assert "mine" in words
+        assert "other" in words
+
+
 def test_one_model_alone_has_a_picture(tmp_path):
     words = words_of(figures.speed_figure(tmp_path / "speed.svg", [record("embedding:alone")])[0])
     assert "alone" in words
@@ -171,9 +190,9 @@ def test_families_differ_in_colour_in_grey_and_in_marker():
         family: grey_of(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)))
         for family, colour in scatter.COLOURS.items()
     }
-    assert len(set(scatter.COLOURS.values())) == len(set(scatter.SIGNS.values())) == len(MODEL_FAMILIES)
+    assert len(set(scatter.COLOURS.values())) == len(set(scatter.SIGNS.values())) == len(FAMILIES_OF_MODELS)
     assert all(0.1 < value < 0.85 for value in greys.values())
-    assert all(scatter.SIGNS[one] != scatter.SIGNS[other] for one, other in combinations(MODEL_FAMILIES, 2))
+    assert all(scatter.SIGNS[one] != scatter.SIGNS[other] for one, other in combinations(FAMILIES_OF_MODELS, 2))
 
 
 def test_measured_cross_encoders_stand_beside_the_authors_over_the_sets_they_have(records, tmp_path):

@@ -1,8 +1,13 @@
 """The hub's rows of pairs become texts with one label each, or one clear error: never a wrong number of classes."""
 
+import contextlib
+import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from labelspace.errors import InputError, MissingDependencyError
@@ -134,7 +139,8 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, answer) -> list[tuple]:
             raise answer
         return answer
 
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    config = SimpleNamespace(HF_HUB_OFFLINE=False)
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset, config=config))
     return asked
 
 
@@ -181,3 +187,118 @@ def test_the_papers_rows_are_on_the_hub_for_two_sets_only(monkeypatch):
     assert tasks.load_task("rottentomatoes", protocol="paper").targets.tolist() == [1, 0]
     with pytest.raises(InputError, match="In full the paper has only: rottentomatoes, financialphrasebank"):
         tasks.load_task("agnews", protocol="paper")
+
+
+# ---- offline, and which commit
+
+
+def test_offline_a_set_that_is_not_cached_is_one_clear_error(monkeypatch):
+    stand_in(monkeypatch, ValueError("Couldn't find cache for btzsc/btzsc\nfor config 'agnews'"))
+    with pytest.raises(InputError, match=r"agnews of btzsc/btzsc is not in the hub's cache .*load it once") as caught:
+        tasks.load_task("agnews", offline=True)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ends", ["well", "badly"])
+def test_offline_is_for_the_reading_alone(monkeypatch, ends):
+    seen = []
+
+    def load_dataset(*args, **options):
+        seen.append(module.config.HF_HUB_OFFLINE)
+        if ends == "badly":
+            raise OSError("no cache")
+        return Table(pairs(1, 2))
+
+    module = SimpleNamespace(load_dataset=load_dataset, config=SimpleNamespace(HF_HUB_OFFLINE=False))
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    with contextlib.suppress(InputError):
+        tasks.load_task("agnews", offline=True)
+    assert seen == [True]
+    assert module.config.HF_HUB_OFFLINE is False
+
+
+def test_offline_only_what_is_cached_is_there(monkeypatch):
+    def load_dataset(repository, name, *, split):
+        if name != "imdb":
+            raise ValueError(f"Couldn't find cache for {name}")
+        return Table(pairs(1))
+
+    module = SimpleNamespace(load_dataset=load_dataset, config=SimpleNamespace(HF_HUB_OFFLINE=False))
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    found = tasks.find_tasks(None, offline=True)
+    assert found.present == ["imdb"]
+    assert len(found.absent) == 29
+    assert found.why["agnews"] == "not in the hub's cache on this machine"
+    assert found.why["mteb/imdb"] == "read from a folder only"
+
+
+def test_a_failure_of_the_packages_own_kind_is_a_clear_error_too(monkeypatch):
+    class DatasetsError(Exception):
+        pass
+
+    stand_in(monkeypatch, DatasetsError("An error occurred while generating the dataset"))
+    sys.modules["datasets"].exceptions = SimpleNamespace(DatasetsError=DatasetsError)
+    with pytest.raises(InputError, match="cannot be read from the hub"):
+        tasks.load_task("agnews")
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("facts", "revision"),
+    [
+        ({"info": SimpleNamespace(download_checksums={f"hf://datasets/btzsc/btzsc@{COMMIT}/x.parquet": {}})}, COMMIT),
+        ({"cache_files": [{"filename": f"/c/btzsc___btzsc/agnews/0.0.0/{COMMIT}/btzsc-test.arrow"}]}, COMMIT),
+        ({"cache_files": [{"filename": "/c/btzsc___btzsc/agnews/0.0.0/12ab/btzsc-test.arrow"}]}, None),
+        ({"info": SimpleNamespace(download_checksums=None), "cache_files": []}, None),
+        ({}, None),
+    ],
+    ids=["checksums", "cache", "no commit", "empty", "nothing"],
+)
+def test_the_commit_of_the_rows_is_known_where_the_package_says_it(monkeypatch, facts, revision):
+    table = Table(pairs(1, None, 2))
+    vars(table).update(facts)
+    stand_in(monkeypatch, table)
+    for options in ({}, {"limit": 1}, {"unverbalized": "class_0"}):
+        assert tasks.load_task("agnews", **options).revision == revision
+
+
+CACHED = """
+import socket, sys
+from pathlib import Path
+import datasets
+from datasets.packaged_modules.parquet.parquet import Parquet
+
+def refused(*args):
+    raise AssertionError("the network was asked")
+
+rows = {"test": [sys.argv[1]]}
+made = Parquet(cache_dir=sys.argv[2], dataset_name="btzsc", config_name="agnews", hash=sys.argv[3], data_files=rows)
+made.download_and_prepare(
+    output_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "btzsc___btzsc" / "agnews" / "0.0.0" / sys.argv[3])
+)
+socket.socket.connect = socket.getaddrinfo = refused
+from labelspace.evaluate.bench import find_tasks, load_task
+assert not datasets.config.HF_HUB_OFFLINE
+task = load_task("agnews", offline=True)
+print(task.texts, task.revision, find_tasks(None, offline=True).present)
+"""
+
+
+def test_the_real_package_reads_its_cache_without_the_network(tmp_path):
+    pytest.importorskip("datasets")
+    columns = dict(zip(hub.COLUMNS, map(list, zip(*pairs(1, 2), strict=True)), strict=True))
+    pq.write_table(pa.table(columns), tmp_path / "test.parquet")
+    offline = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
+    environment = {name: value for name, value in os.environ.items() if name not in offline}
+    done = subprocess.run(
+        [sys.executable, "-c", CACHED, str(tmp_path / "test.parquet"), str(tmp_path / "made"), COMMIT],
+        env={**environment, "HF_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"['text 0', 'text 1'] {COMMIT} ['agnews']"

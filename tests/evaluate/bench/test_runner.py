@@ -5,34 +5,20 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from bench_fakes import FakeScorer, fake_model, write_task
 from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning
-from labelspace.evaluate.bench import ResultStore, load_task, run
+from labelspace.evaluate.bench import load_task, run
 from labelspace.evaluate.bench import scoring as scoring_module
 from labelspace.evaluate.bench.plan import OwnFile, expand_tasks
 from labelspace.evaluate.metrics import Tally
 
 NAMES = ("rottentomatoes", "imdb")
-
-
-@pytest.fixture
-def data(tmp_path) -> Path:
-    for name in NAMES:
-        write_task(tmp_path / "data", name)
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def store(tmp_path) -> ResultStore:
-    return ResultStore(tmp_path / "results.jsonl")
 
 
 def keys(records):
@@ -268,23 +254,15 @@ def test_a_file_of_ones_own_is_a_task(tmp_path, store):
     ]
 
 
-def test_nli_auroc_is_a_result_of_its_own(data, store, tmp_path, tiny_encoder_folder):
-    pairs = {
-        "premise": ["it rains", "it rains", "a team won", "a team won"] * 2,
-        "hypothesis": ["it is wet", "it is dry", "somebody won", "nobody won"] * 2,
-        "label": [0, 2, 0, 1] * 2,
-        "source": ["mnli_matched_dev"] * 4 + ["other"] * 4,
-    }
-    (tmp_path / "nli").mkdir()
-    pq.write_table(pa.table(pairs), tmp_path / "nli" / "dev.parquet")
+def test_nli_auroc_is_a_result_of_its_own(data, store, nli_folder, tiny_encoder_folder):
     models = [str(tiny_encoder_folder), fake_model()]
-    report = run(models, ["imdb"], store, data=data, nli=tmp_path / "nli", dtype="float32", bootstrap=0)
+    report = run(models, ["imdb"], store, data=data, nli=nli_folder, dtype="float32", bootstrap=0)
     found = [record for record in report.finished if record["task"] == "nli"]
     assert [record["model"] for record in found] == [f"embedding:{tiny_encoder_folder}"]
     assert 0 <= found[0]["metrics"]["auroc"] <= 1
     assert set(found[0]["by_source"]) == {"mnli_matched_dev", "other"}
     assert any("embedding:fake scores no pairs" in note for note in report.notes)
-    assert len(run(models[:1], ["imdb"], store, data=data, nli=tmp_path / "nli", dtype="float32").reused) == 2
+    assert len(run(models[:1], ["imdb"], store, data=data, nli=nli_folder, dtype="float32").reused) == 2
 
 
 def test_memory_holds_one_block_of_scores_and_not_all(data, store, monkeypatch):

@@ -109,7 +109,32 @@ def test_intervals_are_shown_for_a_single_run():
 
 def test_speed_is_all_texts_over_all_seconds():
     (row,) = measured_rows([record(texts=100, seconds=1.0), record(task="imdb", texts=300, seconds=7.0)])
-    assert row.texts_per_second == 50
+    assert row.texts_per_second(["agnews", "imdb", "massive"]) == 50
+    assert row.texts_per_second(["agnews"]) == 100
+    assert row.texts_per_second(["massive"]) is None
+
+
+def test_speed_and_memory_in_a_table_are_those_of_the_data_sets_shown():
+    """imdb is in no mean, because the second model lacks it; its texts, seconds and memory are in no column."""
+    memory = {"peak_memory_mib": 900.4, "memory_before_mib": 200.0}
+    slow = {"seconds": 1000.0, "peak_memory_mib": 5000.0, "memory_before_mib": 1.0}
+    runs = [record(texts=100, seconds=2.0, **memory), record(task="imdb", texts=100, **slow), record("nli:b")]
+    (table,) = bench_tables(runs)
+    head, *rows = table.by_family()
+    assert head[-3:] == ["parameters", "texts/s", "peak MiB"]
+    assert [row[-2:] for row in rows] == [["50", "900"], ["50", "-"]]
+    told = table.to_dict()["rows"]
+    assert [row["texts_per_second"] for row in told] == [50, 50]
+    assert [(row["peak_memory_mib"], row["memory_before_mib"]) for row in told] == [(900.4, 200.0), (None, None)]
+    assert not any("peak MiB" in note for note in table.notes)
+
+
+def test_memory_is_no_column_where_nobody_looked_and_that_of_older_runs_has_a_note():
+    assert "peak MiB" not in bench_tables([record()], beside="all")[0].to_text()
+    (table,) = bench_tables([record(peak_memory_mib=900.0)], beside=["bart-large-mnli"])
+    assert "peak MiB of older runs counts what models before them left" in table.to_text()
+    assert "peak MiB" not in table.to_text("set")
+    assert line_of(table.to_text(), "bart-large-mnli").endswith("-")
 
 
 def test_each_benchmark_has_a_table_of_its_own():
@@ -129,6 +154,41 @@ def test_nli_auroc_is_a_column_where_it_was_measured():
     assert table.nli_sources == ("mnli_m",)
     assert "0.800" in line_of(table.to_text(), "embedding:a")
     assert "NLI AUROC" not in bench_tables([record()], beside="all")[0].to_text()
+
+
+def nli_run(value: float, **more):
+    pairs = {"benchmark": "nli", "task_family": "nli", "metrics": {"auroc": value}}
+    return record(task="nli", **pairs, by_source={"mnli_matched_dev": value}, **more)
+
+
+def test_nli_auroc_is_in_the_row_of_the_same_way_and_in_no_other():
+    """That of ten pairs is not that of all, in whichever order the store has them."""
+    runs = [record(), record(limit=10), record(dtype="bfloat16"), record(revision="sha256:2", limit=20)]
+    auroc = [nli_run(0.9), nli_run(0.1, limit=10), nli_run(0.3, revision="sha256:1", limit=20)]
+    for order in (auroc, auroc[::-1]):
+        (table,) = bench_tables([*runs, *order])
+        assert [row.nli.get("mnli_m") for row in table.rows] == [0.9, 0.1, None, None]
+        assert [line[-3] for line in table.by_family()] == ["NLI AUROC", "0.900", "0.100", "-", "-"]
+        assert any("an NLI AUROC of another limit" in note and "embedding:a" in note for note in table.notes)
+    whole, ten = record(), nli_run(0.1, limit=10)
+    (table,) = bench_tables([whole, ten])
+    assert table.rows[0].nli == {}
+
+
+def test_nli_auroc_of_another_seed_is_not_the_rows_and_of_several_the_mean_is():
+    runs = [record(limit=10, seed=seed) for seed in (0, 1)]
+    auroc = [nli_run(value, limit=10, seed=seed) for seed, value in enumerate((0.5, 0.7, 0.9))]
+    assert bench_tables([*runs, *auroc])[0].rows[0].nli["mnli_m"] == pytest.approx(0.6)
+    assert bench_tables([*runs, auroc[2]])[0].rows[0].nli == {}
+
+
+def test_the_protocol_is_nothing_to_pairs_of_sentences():
+    (table,) = bench_tables([record(protocol="paper", unverbalized="class_0"), nli_run(0.8)])
+    assert table.rows[0].nli == {"mnli_m": 0.8}
+
+
+def test_a_model_of_a_kind_of_its_own_is_a_row():
+    assert "harness:mine" in bench_tables([record("harness:mine", family="custom")])[0].to_text()
 
 
 def test_mean_auroc_is_over_the_sources_that_all_rows_have():

@@ -1,6 +1,7 @@
 """Tasks are read from folders, files and rows; what changes a number is said, and bad data is one clear error."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 
 from labelspace import LabelSpace
 from labelspace.errors import ColumnError, ConfigError, InputError
+from labelspace.evaluate.bench import tasks
 from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, MTEB, card_of
-from labelspace.evaluate.bench.tasks import find_tasks, load_task, own_task
+from labelspace.evaluate.bench.local import read_local
+from labelspace.evaluate.bench.own import own_task
+from labelspace.evaluate.bench.tasks import find_tasks, load_task
 
 REAL = Path(__file__).parents[4] / "shared" / "data"
 CLASSES = [{"name": "good", "hypothesis": "It is good."}, {"name": "bad", "hypothesis": "It is bad."}]
@@ -177,6 +181,59 @@ def test_the_verbalizers_of_mteb_are_our_own_without_a_twin(data):
     assert load_task("mteb/imdb", data=data).space.verbalizers[0] == "This film review is good."
 
 
+OTHER_ROWS = "other rows than the known copy"
+
+
+def test_other_rows_than_those_of_the_known_copy_are_noted(data, monkeypatch):
+    card = BTZSC["imdb"]
+    assert OTHER_ROWS in load_task("imdb", data=data).notes
+    known = tasks.rows_checksum(read_local(card, data), "btzsc")
+    for checksum, noted in ((known, False), (None, False), ("0" * 64, True)):
+        monkeypatch.setattr(tasks, "card_of", lambda name, checksum=checksum: replace(card, checksum=checksum))
+        assert (OTHER_ROWS in load_task("imdb", data=data).notes) == noted
+        assert (OTHER_ROWS in load_task("imdb", data=data, limit=3).notes) == noted, "the draw is of the same rows"
+
+
+def test_the_papers_rows_are_another_selection_and_not_compared(data):
+    assert OTHER_ROWS in load_task("banking77", data=data).notes
+    assert OTHER_ROWS not in load_task("banking77", data=data, protocol="paper").notes
+
+
+def test_a_checksum_follows_rows_classes_and_hypotheses_but_no_order(tmp_path):
+    def checksum(texts, labels, classes=CLASSES):
+        write_btzsc(tmp_path, "imdb", texts, labels, classes)
+        return tasks.rows_checksum(read_local(BTZSC["imdb"], tmp_path), "btzsc")
+
+    whole = checksum(["a", "b"], [0, 1])
+    assert whole == checksum(["b", "a"], [1, 0]) == checksum(["a", "b"], [1, 0], CLASSES[::-1])
+    others = [
+        checksum(["a", "b"], [1, 0]),
+        checksum(["a", "b", "b"], [0, 1, 1]),
+        checksum(["a", "c"], [0, 1]),
+        checksum(["a", "b"], [0, 1], INTENTS),
+        checksum(["a", "b"], [0, 1], [*CLASSES, INTENTS[0]]),
+    ]
+    assert len({whole, *others}) == 6
+
+
+def test_rows_without_a_class_are_in_the_checksum_whatever_becomes_of_them(data):
+    before = tasks.rows_checksum(read_local(BTZSC["banking77"], data), "btzsc")
+    (data / "btzsc" / "banking77" / "unverbalized.parquet").unlink()
+    assert tasks.rows_checksum(read_local(BTZSC["banking77"], data), "btzsc") != before
+
+
+def test_the_checksum_of_an_mteb_set_does_not_follow_our_own_words(data):
+    whole = tasks.rows_checksum(read_local(MTEB["mteb/imdb"], data), "mteb")
+    (data / "btzsc" / "imdb" / "labels.json").unlink()
+    assert tasks.rows_checksum(read_local(MTEB["mteb/imdb"], data), "mteb") == whole
+
+
+def test_checksums_are_of_sets_that_there_are():
+    known = [card.checksum for card in (*BTZSC.values(), *MTEB.values()) if card.checksum is not None]
+    assert len(set(known)) == len(known) == 21
+    assert all(len(checksum) == 64 for checksum in known)
+
+
 def test_a_label_without_a_row_is_noted(data):
     write_btzsc(data, "imdb", ["a"], [0])
     assert any("no row has 1 of 2 labels (bad)" in note for note in load_task("imdb", data=data).notes)
@@ -289,10 +346,38 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path, mood):
     assert "2 rows without a label left out" in task.notes
 
 
+def test_rows_without_a_text_are_left_out_and_counted_once_without_a_warning(tmp_path, mood):
+    task = own_task(csv_file(tmp_path, 'text,label\nsun,good\n,bad\n"  ",good\n,\nfog,\n'), mood)
+    assert (task.texts, task.targets.tolist()) == (["sun"], [0])
+    assert task.notes[:2] == ("2 rows without a label left out", "2 rows without a text left out")
+    assert task.card.rows == 5
+
+
+def test_a_draw_is_of_rows_with_a_text(tmp_path, mood):
+    task = own_task(csv_file(tmp_path, "text,label\n" + "sun,good\n,bad\n" * 10), mood, limit=8)
+    assert task.texts == ["sun"] * 8
+
+
+def test_a_text_that_is_cut_is_noted(mood):
+    task = own_task(pa.table({"text": ["x" * 100_001], "label": ["good"]}), mood)
+    assert len(task.texts[0]) == 100_000
+    assert any("1 document is longer than 100,000 characters" in note for note in task.notes)
+
+
+def test_a_text_that_is_null_names_its_row(mood):
+    with pytest.raises(InputError, match=r"row 2|\[1\]"):
+        own_task(pa.table({"text": ["sun", None], "label": ["good", "bad"]}), mood)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("text,label\nsun,\n", "no label in any of the 1 rows"), ("text,label\n", "no rows"), ("", "mail")],
-    ids=["no label", "no rows", "no bytes"],
+    [
+        ("text,label\nsun,\n", "no label in any of the 1 rows"),
+        ("text,label\n,good\nsun,\n", "no text in any of the 1 labelled rows"),
+        ("text,label\n", "no rows"),
+        ("", "mail"),
+    ],
+    ids=["no label", "no text", "no rows", "no bytes"],
 )
 def test_a_file_with_nothing_to_score_is_refused(tmp_path, mood, content, message):
     with pytest.raises(InputError, match=message):
@@ -311,6 +396,15 @@ def test_a_table_in_memory_does_too(mood):
 
 
 # ---- the real folders
+
+
+@pytest.mark.skipif(not (REAL / "btzsc").is_dir(), reason="the folder with the real data sets is not here")
+def test_the_real_sets_are_the_known_copies():
+    small = [name for name in find_tasks(REAL).present if name not in ("imdb", "mteb/imdb")]
+    assert len(small) > 15
+    for name in small:
+        card = card_of(name)
+        assert tasks.rows_checksum(read_local(card, REAL), card.benchmark) == card.checksum, name
 
 
 @pytest.mark.slow

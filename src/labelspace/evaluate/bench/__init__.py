@@ -1,8 +1,9 @@
 """The benchmark: 22 data sets, every family of zero-shot scorers, one store of results.
 
-    cards, tasks, local, hub     which data sets there are, and their texts
-    models, plan, runner, store  models by one word each; what is run, and what is kept
-    rows, tables, figures        what a store says, beside the paper's published numbers
+    cards, tasks, local, hub     which data sets there are, and their texts; own: a file of one's own
+    models, plan, runner, work   models by one word each; what is run
+    store, records               what is kept, and what a line of it must hold
+    ways, rows, tables, figures  what a store says, beside the paper's published numbers
     published, compare           these numbers, and where a model would stand among them
     leaderboard, adapters        results and models for other people's harnesses
     statistics, similarity, nli  intervals and rank correlation; words in common; ability in NLI
@@ -29,7 +30,7 @@ _HOMES = {
     "find_tasks": "tasks",
     "load_task": "tasks",
     "open_model": "models",
-    "own_task": "tasks",
+    "own_task": "own",
     "run": "runner",
     "similarities": "similarity",
 }
@@ -59,12 +60,13 @@ if TYPE_CHECKING:
     from labelspace.evaluate.bench.cards import BTZSC, MTEB, TaskCard
     from labelspace.evaluate.bench.figures import bench_figures
     from labelspace.evaluate.bench.models import ModelSpec, OpenModel, open_model
+    from labelspace.evaluate.bench.own import own_task
     from labelspace.evaluate.bench.plan import OwnFile
     from labelspace.evaluate.bench.runner import RunReport, run
     from labelspace.evaluate.bench.similarity import similarities
     from labelspace.evaluate.bench.store import ResultStore
     from labelspace.evaluate.bench.tables import BenchTable, bench_tables
-    from labelspace.evaluate.bench.tasks import Task, find_tasks, load_task, own_task
+    from labelspace.evaluate.bench.tasks import Task, find_tasks, load_task
 
 
 def __getattr__(name: str) -> Any:

@@ -8,11 +8,9 @@ from typing import Any
 from labelspace.evaluate.bench.memory import PeakMemory, gpu_peak_mib
 from labelspace.evaluate.bench.models import EncoderScorer, OpenModel
 from labelspace.evaluate.bench.nli import MEAN, NLIPairs, PairScorer, encoder_pair_scores, nli_auroc
+from labelspace.evaluate.bench.records import NLI_TASK
 from labelspace.evaluate.bench.store import RunKey
 from labelspace.evaluate.provenance import provenance
-
-NLI_TASK = "nli"
-"""The name of the task in the store; it is no data set of the benchmark."""
 
 
 def pair_scorer(model: OpenModel) -> PairScorer | None:

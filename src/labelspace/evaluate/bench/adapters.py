@@ -1,6 +1,7 @@
 """Between labelspace's scorers and the models of the btzsc package, either way round.
 
     HarnessScorer(model)    their model   -> our Scorer:  scores(texts, space)
+    open_harness(model)     their model   -> our OpenModel, for `run`
     HarnessModel(scorer)    our Scorer    -> their model: predict_scores(texts, labels), predict(texts, labels)
 
 Their interface knows labels as sentences, ours as a label space; its verbalizers are those sentences.
@@ -9,7 +10,8 @@ Their interface knows labels as sentences, ours as a label space; its verbalizer
 import importlib
 import importlib.util
 from collections.abc import Sequence
-from typing import Any, Protocol, final
+from pathlib import Path
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,11 @@ from numpy.typing import NDArray
 from labelspace.checks import check_number
 from labelspace.classify.scorer import Scorer
 from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS, OTHER, OpenModel, weights_revision
 from labelspace.labels import Label, LabelSpace
 
 
+@runtime_checkable
 class HarnessLike(Protocol):
     """What the btzsc package asks of a model, as far as it is needed here."""
 
@@ -59,7 +63,7 @@ class HarnessScorer:
         check_number("batch_size", batch_size, least=1, whole=True)
         self.model = model
         self.batch_size = batch_size
-        self.family: str = str(getattr(model, "model_type", "custom"))
+        self.family: str = str(getattr(model, "model_type", OTHER))
         self.name: str = str(getattr(model, "model_name", type(model).__name__))
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
@@ -76,6 +80,55 @@ class HarnessScorer:
     def describe(self) -> dict[str, Any]:
         """Return what it is, as plain values."""
         return {"name": self.name, "family": self.family, "adapter": "btzsc", "batch_size": self.batch_size}
+
+
+def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
+    """Return a model of the btzsc package, or written for it, as `run` takes models.
+
+    Its specification is `harness:` and its `model_name`, or the name of its class. Its family is its `model_type` where
+    that is one of ours, else `"custom"`. It scores no pairs of sentences, so it has no NLI AUROC.
+
+    Args:
+        model: an object with `predict_scores(texts, labels, batch_size)`. Where it holds a torch module as `model`, as
+            those of the package do, its weights are counted; where `model_name` is a folder, their hash is known.
+        batch_size: texts in a batch, handed on to it.
+
+    Raises:
+        ConfigError: the object has no such method, or is a class.
+
+    Example:
+        >>> class Lengths:
+        ...     model_type = "length"
+        ...     def predict_scores(self, texts, labels, batch_size=32):
+        ...         return [[-abs(len(text) - len(label)) for label in labels] for text in texts]
+        >>> opened = open_harness(Lengths())
+        >>> opened.spec, opened.family, opened.parameters
+        ('harness:Lengths', 'custom', None)
+    """
+    if isinstance(model, type):
+        raise ConfigError(f"model must be an object, not a class. Got {model.__name__}; call it first.")
+    scorer = HarnessScorer(model, batch_size=batch_size)
+    folder = Path(scorer.name)
+    is_folder = folder.is_dir()
+    parameters, dtype = _weights(getattr(model, "model", None))
+    return OpenModel(
+        scorer=scorer,
+        spec=f"harness:{scorer.name}",
+        name=folder.resolve().name if is_folder else scorer.name,
+        family=scorer.family if scorer.family in FAMILIES_OF_MODELS else OTHER,
+        parameters=parameters,
+        revision=weights_revision(folder) if is_folder else None,
+        describe={**scorer.describe(), "dtype": dtype},
+    )
+
+
+def _weights(module: Any) -> tuple[int | None, str]:
+    """How many weights a torch module has, and their number format; float32 where nobody tells."""
+    if not callable(getattr(module, "parameters", None)):
+        return None, "float32"
+    weights = [each for each in module.parameters() if hasattr(each, "numel")]
+    kinds = {str(each.dtype).removeprefix("torch.") for each in weights if each.dtype.is_floating_point}
+    return sum(each.numel() for each in weights) or None, min(kinds, default="float32")
 
 
 @final
@@ -105,7 +158,7 @@ class HarnessModel:
             raise ConfigError(f"scorer must have a method scores(texts, space). Got {type(scorer).__name__} instead.")
         self.scorer = scorer
         self.model_name: str = model_name or str(getattr(scorer, "name", type(scorer).__name__))
-        self.model_type: str = model_type or str(getattr(scorer, "family", "custom"))
+        self.model_type: str = model_type or str(getattr(scorer, "family", OTHER))
         _register()
 
     def predict_scores(self, texts: list[str], labels: list[str], batch_size: int = 32) -> NDArray[np.float32]:

@@ -58,6 +58,10 @@ class TaskCard:
     rows: int | None
     """Rows of the whole test set in the benchmark, None where it is not known; a local copy may hold fewer."""
 
+    checksum: str | None = None
+    """`rows_checksum` of the copy in a folder that the shipped results are of; None: there was none. The hub's rows
+    were never at hand: what is read there is known by its commit."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +80,23 @@ class Rows:
     notes: tuple[str, ...]
     """What a reader of the numbers should know."""
 
+    revision: str | None = None
+    """Commit of the hub's repository; None elsewhere."""
+
 
 def _cards(benchmark: str) -> Mapping[str, TaskCard]:
     text = resources.files("labelspace.evaluate.bench").joinpath("data/tasks.yaml").read_text(encoding="utf-8")
-    entries: dict[str, list[Any]] = yaml.safe_load(text)[benchmark]
+    content = yaml.safe_load(text)
+    entries: dict[str, list[Any]] = content[benchmark]
     keys = ("family", "domain", "classes", "rows", "license", "source")
     return MappingProxyType(
         {
-            name: TaskCard(name=name, benchmark=benchmark, **dict(zip(keys, entry, strict=True)))
+            name: TaskCard(
+                name=name,
+                benchmark=benchmark,
+                checksum=content["checksums"].get(name),
+                **dict(zip(keys, entry, strict=True)),
+            )
             for name, entry in entries.items()
         }
     )

@@ -208,9 +208,9 @@ def speed_figure(path: str | Path, records: Sequence[Record], *, metric: str = "
     files = files_of(path)
     sets, rows = _rows(records, metric)
     points = [
-        Point(row.model, row.family, row.texts_per_second, score, True)
+        Point(row.model, row.family, speed, score, True)
         for row in rows
-        if not row.published and row.texts_per_second and (score := row.mean(sets)) is not None
+        if (speed := row.texts_per_second(sets)) and (score := row.mean(sets)) is not None
     ]
     if not points:
         raise InputError("the store holds no measured speed on the benchmark; run `labelspace bench run` first.")

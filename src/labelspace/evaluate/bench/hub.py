@@ -12,7 +12,11 @@ which is another number wherever the first text is not of the first class. A tex
 no hypothesis: the harness takes it for class 0, `load_task` lets the caller choose.
 """
 
+import contextlib
+import dataclasses
+import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from labelspace.checks import import_optional
 from labelspace.errors import InputError
@@ -25,14 +29,16 @@ BLOCK = 10_000
 ORDER = "every text needs the same hypotheses in the same order, or its label cannot be told"
 
 Pair = tuple[str, str, int]
+_COMMIT = re.compile(r"[@/\\]([0-9a-f]{40})[/\\]")
 
 
-def read_hub(card: TaskCard, *, protocol: str = "full") -> Rows:
+def read_hub(card: TaskCard, *, protocol: str = "full", offline: bool | None = None) -> Rows:
     """Read a BTZSC data set from the hub, or from the hub's cache on this machine.
 
     Args:
         card: one of the 22.
         protocol: `"full"`, or `"paper"` where the paper's tables are computed on every row.
+        offline: True asks no network and takes what is cached; None and False do what `HF_HUB_OFFLINE` says.
 
     Raises:
         InputError: the set is not on the hub, the hub cannot be reached, its rows are not what they should be.
@@ -46,7 +52,9 @@ def read_hub(card: TaskCard, *, protocol: str = "full") -> Rows:
             f"the paper's 1,000 rows of {card.name} are not on the hub; use protocol='full', or a folder that holds "
             f"them as data. In full the paper has only: {', '.join(PAPER_IN_FULL)}."
         )
-    return rows_of_pairs(download_pairs(card.name), card, where=where)
+    found = open_hub(card.name, offline=offline)
+    rows = rows_of_pairs(_pairs(found), card, where=where)
+    return dataclasses.replace(rows, revision=revision_of(found))
 
 
 def rows_of_pairs(pairs: Iterable[Pair], card: TaskCard, *, where: str) -> Rows:
@@ -98,8 +106,12 @@ def rows_of_pairs(pairs: Iterable[Pair], card: TaskCard, *, where: str) -> Rows:
     return Rows(space=_space(hypotheses, card, where), texts=texts, targets=targets, notes=_notes(hypotheses, card))
 
 
-def download_pairs(name: str) -> Iterator[Pair]:
-    """Yield the rows of one data set of the hub repository, a block at a time.
+def open_hub(name: str, *, offline: bool | None = None) -> Any:
+    """Open one data set of the hub repository, a `datasets.Dataset` whose rows stay on the disk.
+
+    Args:
+        name: of the set.
+        offline: True asks no network.
 
     Raises:
         InputError: the hub cannot be reached and its cache has no copy, or the columns are others.
@@ -107,19 +119,56 @@ def download_pairs(name: str) -> Iterator[Pair]:
     """
     datasets = import_optional("datasets", package="datasets", extra="bench", purpose="Reading BTZSC from the hub")
     try:
-        found = datasets.load_dataset(REPOSITORY, name, split="test")
-    except (OSError, ValueError, RuntimeError) as error:
+        with _without_network(datasets) if offline else contextlib.nullcontext():
+            found = datasets.load_dataset(REPOSITORY, name, split="test")
+    except _failures(datasets) as error:
+        where = "is not in the hub's cache on this machine" if offline else "cannot be read from the hub"
         raise InputError(
-            f"{name} of {REPOSITORY} cannot be read from the hub ({' '.join(str(error).split())[:200]}); "
-            "give a folder that holds the data sets as data."
+            f"{name} of {REPOSITORY} {where} ({' '.join(str(error).split())[:200]}); "
+            f"{'load it once without offline, or ' * bool(offline)}give a folder that holds the data sets as data."
         ) from error
     missing = [column for column in COLUMNS if column not in found.column_names]
     if missing:
         raise InputError(
             f"{name} of {REPOSITORY} has no column {missing[0]!r}. Got {', '.join(found.column_names)} instead."
         )
+    return found
+
+
+def revision_of(found: Any) -> str | None:
+    """Return the commit that a `datasets.Dataset` of the hub was made from; None where it does not say.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> commit = "0123456789abcdef0123456789abcdef01234567"
+        >>> revision_of(SimpleNamespace(cache_files=[{"filename": f"/cache/agnews/0.0.0/{commit}/btzsc-test.arrow"}]))
+        '0123456789abcdef0123456789abcdef01234567'
+    """
+    sources = getattr(getattr(found, "info", None), "download_checksums", None) or {}
+    files = [file.get("filename", "") for file in getattr(found, "cache_files", None) or ()]
+    commits = (_COMMIT.search(place) for place in (*sources, *files))
+    return next((commit[1] for commit in commits if commit), None)
+
+
+def _pairs(found: Any) -> Iterator[Pair]:
     for block in found.iter(batch_size=BLOCK):
         yield from zip(*(block[column] for column in COLUMNS), strict=True)
+
+
+@contextlib.contextmanager
+def _without_network(datasets: Any) -> Iterator[None]:
+    """Let the package look into its cache only. It has no argument for that, only a switch for the whole process."""
+    before = datasets.config.HF_HUB_OFFLINE
+    datasets.config.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        datasets.config.HF_HUB_OFFLINE = before
+
+
+def _failures(datasets: Any) -> tuple[type[Exception], ...]:
+    own = getattr(getattr(datasets, "exceptions", None), "DatasetsError", OSError)
+    return (OSError, ValueError, RuntimeError, own)
 
 
 def _check_pair(text: object, hypothesis: object, label: object, where: str) -> None:

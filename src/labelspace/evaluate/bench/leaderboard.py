@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from labelspace.checks import check_choice, check_number
-from labelspace.errors import InputError
+from labelspace.checks import check_number
+from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, METRICS
 
 SCHEMA = "1.0"
 MODEL_TYPES = ("embedding", "nli", "reranker", "llm")
-"""The families that the leaderboard knows; base encoders have none."""
+"""The families that the leaderboard knows; base encoders and models of a kind of their own have no place."""
 
 Scores = Mapping[str, Mapping[str, float]]
 
@@ -49,7 +49,7 @@ def leaderboard_payload(
         measured: data set -> metric -> score from 0 to 1, all four metrics of each; other data sets than the 22 of
             BTZSC are left out.
         name: the model's name, on the hub if it is there.
-        family: one of `MODEL_TYPES`; base encoders have no place on the leaderboard.
+        family: one of `MODEL_TYPES`; base encoders and models of a kind of their own have no place on the leaderboard.
         parameters: number of weights, None: not known.
         revision: the model's commit or tag.
         url: where the model is to be had.
@@ -78,7 +78,11 @@ def leaderboard_payload(
     Reference:
         The package btzsc 0.1.2, `BTZSCResults.to_json` and `leaderboard.validate`.
     """
-    check_choice("family", family, MODEL_TYPES)
+    if family not in MODEL_TYPES:
+        raise ConfigError(
+            f"family must be one of {', '.join(map(repr, MODEL_TYPES))}, as the leaderboard has no others. "
+            f"Got {family!r} instead; a model of that kind has no place there."
+        )
     if parameters is not None:
         check_number("parameters", parameters, least=1, whole=True)
     known = [task for task in BTZSC if task in measured]

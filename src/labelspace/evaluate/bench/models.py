@@ -38,8 +38,12 @@ FAMILIES_OF_MODELS = {
     "reranker": "reranker",
     "embedding": "embedding",
     "llm": "LLM",
+    "custom": "other",
 }
-"""What each family is called in a table, in the order of Table 2."""
+"""What each family is called in a table, in the order of Table 2; last, models of another kind that somebody brings."""
+
+OTHER = "custom"
+"""The family of a model that is of none of the paper's."""
 
 POOLINGS = ("mean", "cls", "last")
 WITH_GGUF = ("reranker", "llm")
@@ -156,7 +160,7 @@ class OpenModel:
     """What turns (texts, label space) into scores."""
 
     spec: str
-    """The specification, the name of its records in the store."""
+    """The specification, the name of its records in the store; `harness:NAME` for a model of the btzsc package."""
 
     name: str
     """The model's own name, without its kind."""

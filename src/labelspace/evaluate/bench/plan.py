@@ -1,6 +1,6 @@
 """Which tasks a run is about: words and files become tasks that are loaded one at a time."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -9,7 +9,8 @@ from labelspace.checks import did_you_mean
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, MTEB, PAPER_IN_FULL
 from labelspace.evaluate.bench.local import paper_rows_in
-from labelspace.evaluate.bench.tasks import Task, find_tasks, load_task, own_task
+from labelspace.evaluate.bench.own import own_task
+from labelspace.evaluate.bench.tasks import Task, find_tasks, load_task
 from labelspace.labels import LabelSpace
 
 BENCHMARKS = {"btzsc": BTZSC, "mteb": MTEB}
@@ -38,6 +39,8 @@ class Source(NamedTuple):
 
     name: str
     load: Callable[[int], Task]
+    from_hub: bool = False
+    """True: whether it can be read shows when it is loaded first."""
 
 
 @final
@@ -49,7 +52,7 @@ class Plan:
         self.options = options
 
     def sources(self, tasks: Iterable[str | Task | OwnFile]) -> tuple[list[Source], dict[str, str]]:
-        """Return what can be loaded, and of what cannot its name and why.
+        """Return what can be loaded, and of what cannot its name and why. The hub is not asked.
 
         Raises:
             ConfigError: an unknown name, or none at all.
@@ -64,13 +67,10 @@ class Plan:
         if not sources and not names:
             raise ConfigError("there is no task to run; name one, a family, or 'btzsc' for all of them.")
         absent = self._absent(names) if names else {}
-        sources += [Source(name, self._loader(name)) for name in names if name not in absent]
+        hub = self.data is None
+        sources += [Source(name, self._loader(name), hub) for name in names if name not in absent]
         if not sources:
-            reasons = "; ".join(f"{name}: {why}" for name, why in list(absent.items())[:3])
-            raise InputError(
-                f"none of the {len(absent)} tasks can be run ({reasons}{'; ...' if len(absent) > 3 else ''}). "
-                "Give the folder of the data sets, or other tasks."
-            )
+            raise none_can_be_run(absent)
         return sources, absent
 
     def _absent(self, names: Sequence[str]) -> dict[str, str]:
@@ -95,6 +95,15 @@ class Plan:
             return own_task(task.file, labels, **columns, limit=self.options["limit"], seed=seed)
 
         return Source(load(0).card.name, load)
+
+
+def none_can_be_run(absent: Mapping[str, str]) -> InputError:
+    """Return the error that says why none of the tasks is there."""
+    reasons = "; ".join(f"{name}: {why}" for name, why in list(absent.items())[:3])
+    return InputError(
+        f"none of the {len(absent)} tasks can be run ({reasons}{'; ...' if len(absent) > 3 else ''}). "
+        "Give the folder of the data sets, or other tasks."
+    )
 
 
 def expand_tasks(words: Iterable[str]) -> list[str]:

@@ -3,13 +3,11 @@
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from labelspace.evaluate.bench.nli import PUBLISHED_COLUMNS
 from labelspace.evaluate.bench.published import NLI_SETS, published_models, published_scores
-
-Record = Mapping[str, Any]
+from labelspace.evaluate.bench.ways import Record, Way, names_of, ways_of
 
 
 @final
@@ -25,6 +23,24 @@ class Cell:
 
     interval: tuple[float, float] | None
     """95 % interval over texts; None where not computed, with several seeds, or published."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a row's runs on one data set took."""
+
+    texts: int
+    """Of all seeds."""
+
+    seconds: float
+    """Of scoring all of them."""
+
+    peak_mib: float | None
+    """The most memory that the process held in a run; None where nobody looked."""
+
+    before_mib: float | None
+    """What it held before it opened that run's model; None where nobody looked, or the model came open."""
 
 
 @final
@@ -50,11 +66,25 @@ class Row:
     accuracy: Mapping[str, float]
     """Its accuracy on each data set."""
 
-    texts_per_second: float | None
-    """None for a published row: the authors give no such number."""
+    cost: Mapping[str, Cost]
+    """What each data set took; empty for a published row: the authors give no such number."""
 
     nli: Mapping[str, float]
-    """AUROC on NLI pairs of each source, as the paper calls them; empty where it was not asked for."""
+    """AUROC on NLI pairs of each source, as the paper calls them; empty where it was not asked for in this way."""
+
+    def texts_per_second(self, sets: Iterable[str]) -> float | None:
+        """All texts of those of the data sets that it has over all seconds; None where it has none."""
+        found = self._costs(sets)
+        seconds = sum(cost.seconds for cost in found)
+        return sum(cost.texts for cost in found) / seconds if seconds else None
+
+    def peak_memory(self, sets: Iterable[str]) -> tuple[float, float | None] | None:
+        """Most MiB that the process held on one of the data sets, and before it opened the model; None: not known."""
+        found = [(cost.peak_mib, cost.before_mib) for cost in self._costs(sets) if cost.peak_mib is not None]
+        return max(found, key=lambda pair: pair[0]) if found else None
+
+    def _costs(self, sets: Iterable[str]) -> list[Cost]:
+        return [self.cost[name] for name in sets if name in self.cost]
 
     def nli_auroc(self, sources: Iterable[str]) -> float | None:
         """Mean AUROC over sources; None where it was not asked for."""
@@ -78,29 +108,20 @@ class Row:
 
 
 def measured_rows(records: Sequence[Record], metric: str = "macro_f1", nli: Sequence[Record] = ()) -> list[Row]:
-    """Return one row for each model and way of running it: protocol, limit and number format are told apart.
+    """Return one row for each model and way of running it: protocol, limit, number format and weights are told apart.
 
     Args:
         records: of one benchmark.
         metric: what the numbers are.
-        nli: the records with the models' NLI AUROC.
+        nli: the records with the models' NLI AUROC; see `nli_of`.
     """
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(_way(record), []).append(record)
-    auroc = {
-        record["model"]: {
-            str(PUBLISHED_COLUMNS.get(source, source)): value for source, value in record["by_source"].items()
-        }
-        for record in nli
-    }
-    names = _names(list(groups))
+    ways = ways_of(records)
+    names = names_of(list(ways))
     rows = []
-    for way, own in groups.items():
+    for way, own in ways.items():
         by_set: dict[str, list[Record]] = {}
         for record in own:
             by_set.setdefault(record["task"], []).append(record)
-        seconds = sum(record["seconds"] for record in own)
         rows.append(
             Row(
                 model=names[way],
@@ -111,11 +132,29 @@ def measured_rows(records: Sequence[Record], metric: str = "macro_f1", nli: Sequ
                 accuracy={
                     name: statistics.fmean(run["metrics"]["accuracy"] for run in runs) for name, runs in by_set.items()
                 },
-                texts_per_second=sum(record["texts"] for record in own) / seconds if seconds else None,
-                nli=auroc.get(way[0], {}),
+                cost={name: _cost_of(runs) for name, runs in by_set.items()},
+                nli=_auroc_of(nli_of(way, own, nli)),
             )
         )
     return rows
+
+
+def nli_of(way: Way, own: Sequence[Record], nli: Sequence[Record]) -> list[Record]:
+    """Return those of the NLI records that were measured as a row was: same limit, number format, weights, seeds.
+
+    Args:
+        way: of the row.
+        own: its records.
+        nli: records with NLI AUROC, of any model. Protocol and unverbalized rows are nothing to pairs of sentences.
+    """
+    seeds = {record["seed"] for record in own}
+    return [
+        record
+        for record in nli
+        if (record["model"], record["limit"], record["dtype"]) == (way.model, way.limit, way.dtype)
+        and record["seed"] in seeds
+        and (way.revision is None or record.get("revision") in (None, way.revision))
+    ]
 
 
 def shared_nli_sources(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -147,33 +186,31 @@ def published_rows(names: Iterable[str], metric: str = "macro_f1") -> list[Row]:
             parameters=models[name].parameters,
             cells={task: Cell(value=value, spread=None, interval=None) for task, value in scores[name].items()},
             accuracy=accuracy[name],
-            texts_per_second=None,
+            cost={},
             nli=auroc.get(name, {}),
         )
         for name in names
     ]
 
 
-def _way(record: Record) -> tuple[Any, ...]:
-    return tuple(record[field] for field in ("model", "protocol", "unverbalized", "limit", "dtype"))
+def _auroc_of(records: Sequence[Record]) -> dict[str, float]:
+    """Mean over the seeds of each source's AUROC, by the paper's names."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        for source, value in record["by_source"].items():
+            found.setdefault(str(PUBLISHED_COLUMNS.get(source, source)), []).append(value)
+    return {source: statistics.fmean(values) for source, values in found.items()}
 
 
-def _names(ways: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], str]:
-    """Name each way of running a model by what differs from the usual, or from another way in the same table."""
-    names = {}
-    for way in ways:
-        model, protocol, unverbalized, limit, dtype = way
-        words = [f"{protocol} rows"] * (protocol != "full") + ["class 0"] * (unverbalized != "leave_out")
-        words += [f"limit {limit}"] * (limit is not None)
-        words += [dtype] * any(other[0] == model and other[4] != dtype for other in ways)
-        names[way] = _short(model) + (f" [{', '.join(words)}]" if words else "")
-    # Two folders of the same name must not become one row's name.
-    return {way: name if list(names.values()).count(name) == 1 else f"{name} ({way[0]})" for way, name in names.items()}
-
-
-def _short(spec: str) -> str:
-    kind, _, name = spec.partition(":")
-    return f"{kind}:{Path(name).name}" if Path(name).is_absolute() else spec
+def _cost_of(runs: Sequence[Record]) -> Cost:
+    peaks = [(run["peak_memory_mib"], run.get("memory_before_mib")) for run in runs if run.get("peak_memory_mib")]
+    peak, before = max(peaks, key=lambda pair: pair[0]) if peaks else (None, None)
+    return Cost(
+        texts=sum(run["texts"] for run in runs),
+        seconds=sum(run["seconds"] for run in runs),
+        peak_mib=peak,
+        before_mib=before,
+    )
 
 
 def _cell_of(runs: Sequence[Record], metric: str) -> Cell:

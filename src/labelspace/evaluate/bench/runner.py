@@ -1,6 +1,8 @@
 """`run`: models x tasks x seeds, each finished run a line in the store, so that a killed run goes on where it stopped.
 
-memory   texts of one task, its predictions, and the scores of one block; nothing grows with models or tasks
+memory   texts of one task, its predictions, and the scores of one block; nothing grows with models or tasks. A model
+         that is done is let go of, and its memory given back, before the next is opened: the peak of a record is the
+         resident set of the process, `memory_before_mib` what of it was there before that model
 speed    texts per second of scoring alone: opening the model, and the first few texts (labels are encoded there,
          buffers are made), are not in it
 seeds    draw the texts where there is a limit; nothing else is random, so without one each run is made once
@@ -8,33 +10,22 @@ seeds    draw the texts where there is a limit; nothing else is random, so witho
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from labelspace.checks import check_choice, check_number
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError
-from labelspace.evaluate.bench.ability import NLI_TASK, nli_fingerprint, nli_record, pair_scorer
+from labelspace.evaluate.bench.adapters import HarnessLike, open_harness
+from labelspace.evaluate.bench.memory import give_back, resident_mib
 from labelspace.evaluate.bench.models import ModelSpec, OpenModel, computed_dtype, open_model
-from labelspace.evaluate.bench.nli import load_nli
-from labelspace.evaluate.bench.plan import OwnFile, Plan, Source
-from labelspace.evaluate.bench.scoring import score_task
-from labelspace.evaluate.bench.statistics import bootstrap_interval
+from labelspace.evaluate.bench.plan import OwnFile, Plan
 from labelspace.evaluate.bench.store import ResultStore, RunKey, chosen
 from labelspace.evaluate.bench.tasks import PROTOCOLS, Task, what_the_protocol_did
-from labelspace.evaluate.metrics import Tally
-from labelspace.evaluate.provenance import provenance
+from labelspace.evaluate.bench.work import Work, nli_work, works_of
 from labelspace.progress import Progress, progress_bar
-from labelspace.seeds import child_seed
-
-LEVEL = 0.95
-MEASURED = ("macro_f1", "accuracy", "macro_precision", "macro_recall")
-WITH_INTERVAL = ("macro_f1", "accuracy")
 
 Record = dict[str, Any]
 _logger = logging.getLogger("labelspace")
@@ -72,24 +63,14 @@ class RunReport:
         }
 
 
-class _Work(NamedTuple):
-    """Something to be scored, by whichever model; its texts are loaded when it is its turn."""
-
-    name: str
-    seed: int
-    fingerprint: str
-    texts: int
-    make: Callable[[OpenModel, RunKey, Progress], Record | None]
-
-
 class _Job(NamedTuple):
     model: ModelSpec | OpenModel
     key: RunKey
-    work: _Work
+    work: Work
 
 
 def run(
-    models: Iterable[str | ModelSpec | OpenModel],
+    models: Iterable[str | ModelSpec | OpenModel | HarnessLike],
     tasks: Iterable[str | Task | OwnFile],
     store: ResultStore | str | Path,
     *,
@@ -109,7 +90,8 @@ def run(
     """Score every model on every task, and keep each result as soon as it is there.
 
     Args:
-        models: specifications (see `ModelSpec.parse`) or open models.
+        models: specifications (see `ModelSpec.parse`), open models, or models of the btzsc package: any object with
+            `predict_scores(texts, labels, batch_size)` (see `open_harness`).
         tasks: names of data sets, `"btzsc"`, `"mteb"`, `"all"`, families such as `"topic"`, tasks, own files.
         store: the result store or its file. What it holds of the same texts and weights is not run again.
         seeds: one run for each, where there is a limit.
@@ -123,15 +105,15 @@ def run(
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         trust_remote_code: True lets the models' own code run; never without.
-        offline: True never asks the hub.
+        offline: True never asks the hub, neither for models nor for data; what its cache has will do.
         show_progress: True shows how far it is.
 
     Returns:
         What was finished, what was there before, what is absent.
 
     Raises:
-        ConfigError: an option makes no sense, or a task is unknown.
-        InputError: none of the tasks is on this machine, or the store is damaged.
+        ConfigError: an option makes no sense, a task is unknown, or two models have one name.
+        InputError: none of the tasks can be read, or the store is damaged.
         EncoderError: a model cannot be opened, or its scores are not finite; nothing is written of that run.
         OutputError: the store cannot be written.
         KeyboardInterrupt: what is finished is in the store; the same call goes on from there.
@@ -157,22 +139,20 @@ def run(
     if limit is not None:
         check_number("limit", limit, least=1, whole=True)
     EncodingConfig(dtype=dtype, device=device)
-    asked = [model if isinstance(model, OpenModel) else ModelSpec.parse(model) for model in models]
-    if not asked:
-        raise ConfigError("there is no model to run; name at least one, for example embedding:all-MiniLM-L6-v2.")
+    asked = _asked(models)
     store = store if isinstance(store, ResultStore) else ResultStore(store)
     known = store.by_key()
     store.check_writable()
     notes: list[str] = []
     drawn = _seeds(seeds, limit, notes)
-    plan = Plan(Path(data) if data is not None else None, limit=limit, protocol=protocol, unverbalized=unverbalized)
-    sources, absent = plan.sources(tasks)
-    works = [_task_work(source, seed, bootstrap, device) for source in sources for seed in drawn]
+    rows = {"limit": limit, "protocol": protocol, "unverbalized": unverbalized, "offline": offline}
+    sources, absent = Plan(Path(data) if data is not None else None, **rows).sources(tasks)
+    works = works_of(sources, drawn, absent, bootstrap=bootstrap, device=device)
     if nli is not None:
-        works.append(_nli_work(Path(nli), limit, drawn[0], device))
+        works.append(nli_work(Path(nli), limit, drawn[0], device))
     reused: list[Record] = []
     jobs: list[_Job] = []
-    for model in {str(model) if isinstance(model, ModelSpec) else model.spec: model for model in asked}.values():
+    for model in asked:
         spec, computed, revision = _facts(model, dtype, device)
         for work in works:
             key = RunKey(spec, work.name, protocol, unverbalized, limit, work.seed, computed)
@@ -180,6 +160,8 @@ def run(
             notes += [why] if why else []
             if record is not None:
                 reused.append(record)
+                if isinstance(model, OpenModel) and model.revision is None:
+                    notes.append(f"{spec}: what the store has under this name is taken; nobody can tell its weights.")
             else:
                 jobs.append(_Job(model, key, work))
     finished: list[Record] = []
@@ -204,88 +186,42 @@ def _records(jobs: Sequence[_Job], opening: dict[str, Any], report: Progress, no
     total = sum(job.work.texts for job in jobs)
     done = 0
     for _, own in itertools.groupby(jobs, key=lambda job: job.key.model):
-        opened = None
+        opened = before = None
         for job in own:
             if opened is None:
-                opened = job.model if isinstance(job.model, OpenModel) else open_model(job.model, **opening)
+                give_back()  # what the model before this one held
+                if isinstance(job.model, OpenModel):
+                    opened = job.model
+                else:
+                    before = resident_mib()
+                    opened = open_model(job.model, **opening)
             record = job.work.make(opened, job.key, _part(report, done, total, job.key))
             if record is not None:
-                yield record
+                yield {**record, "memory_before_mib": before}
             else:
                 notes.append(f"{job.key.model} scores no pairs of sentences; its NLI AUROC is not measured.")
             done += job.work.texts
 
 
-def _task_work(source: Source, seed: int, bootstrap: int, device: str) -> _Work:
-    task = source.load(seed)
-
-    def make(model: OpenModel, key: RunKey, report: Progress) -> Record:
-        return _record(model, source.load(seed), key, bootstrap, device, report)
-
-    return _Work(source.name, seed, task.fingerprint, len(task.texts), make)
-
-
-def _nli_work(data: Path, limit: int | None, seed: int, device: str) -> _Work:
-    fingerprint, pairs = nli_fingerprint(load_nli(data, limit=limit, seed=seed))
-
-    def make(model: OpenModel, key: RunKey, report: Progress) -> Record | None:
-        report(0)
-        score = pair_scorer(model)
-        if score is None:
-            return None
-        return nli_record(model, score, load_nli(data, limit=limit, seed=seed), key, fingerprint, device)
-
-    return _Work(NLI_TASK, seed, fingerprint, pairs, make)
-
-
-def _record(model: OpenModel, task: Task, key: RunKey, bootstrap: int, device: str, report: Progress) -> dict[str, Any]:
-    scored = score_task(model, task, device=device, report=report)
-    card = task.card
-    tally = Tally(task.space.names)
-    tally.add(task.targets, scored.predicted)
-    # As the published figures are made, or a model and its rivals could not be compared.
-    metrics = tally.metrics(macro_over="predicted too")
-    return {
-        **key._asdict(),
-        "name": model.name,
-        "family": model.family,
-        "parameters": model.parameters,
-        "revision": model.revision,
-        "described": model.describe,
-        "benchmark": card.benchmark,
-        "task_family": card.family,
-        "fingerprint": task.fingerprint,
-        "texts": len(task.texts),
-        "classes": len(task.space),
-        "notes": list(task.notes),
-        "metrics": {name: getattr(metrics, name) for name in MEASURED},
-        "intervals": _intervals(task, scored.predicted, bootstrap, key.seed),
-        "seconds": scored.seconds,
-        "texts_per_second": len(task.texts) / max(scored.seconds, 1e-9),
-        "peak_memory_mib": scored.peak_memory_mib,
-        "memory_method": scored.memory_method,
-        "gpu_memory_mib": scored.gpu_memory_mib,
-        "provenance": provenance(
-            seeds=key.seed,
-            data={"task": card.name, "source": card.source, "fingerprint": task.fingerprint},
-            dtype=key.dtype,
-        ),
-    }
-
-
-def _intervals(task: Task, predicted: NDArray[np.int64], repeats: int, seed: int) -> dict[str, Any] | None:
-    if not repeats:
-        return None
-    seed = child_seed(seed, "bootstrap", task.card.name)
-    bounds = {
-        metric: list(
-            bootstrap_interval(
-                task.targets, predicted, len(task.space), metric=metric, repeats=repeats, level=LEVEL, seed=seed
-            )
-        )
-        for metric in WITH_INTERVAL
-    }
-    return {"level": LEVEL, "repeats": repeats, **bounds}
+def _asked(models: Iterable[str | ModelSpec | OpenModel | HarnessLike]) -> list[ModelSpec | OpenModel]:
+    """Return each model once; of two objects with one name, one would get the other's results."""
+    asked: dict[str, ModelSpec | OpenModel] = {}
+    objects: dict[str, object] = {}
+    for given in models:
+        if isinstance(given, OpenModel):
+            model = given
+        elif isinstance(given, ModelSpec) or not isinstance(given, HarnessLike):
+            model = ModelSpec.parse(given)
+        else:
+            model = open_harness(given)
+        word = str(model) if isinstance(model, ModelSpec) else model.spec
+        as_object = None if isinstance(model, ModelSpec) else given
+        if word in asked and objects[word] is not as_object:
+            raise ConfigError(f"two models are called {word}; give each a name of its own, as its model_name.")
+        asked[word], objects[word] = model, as_object
+    if not asked:
+        raise ConfigError("there is no model to run; name at least one, for example embedding:all-MiniLM-L6-v2.")
+    return list(asked.values())
 
 
 def _seeds(seeds: Sequence[int], limit: int | None, notes: list[str]) -> tuple[int, ...]:

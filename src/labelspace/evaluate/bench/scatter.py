@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Annotation
 
-COLOURS = dict(zip(FAMILIES_OF_MODELS, (FEW[7], FEW[0], FEW[2], FEW[1], FEW[3]), strict=True))
+COLOURS = dict(zip(FAMILIES_OF_MODELS, (FEW[7], FEW[0], FEW[2], FEW[1], FEW[3], FEW[5]), strict=True))
 SIGNS = dict(zip(FAMILIES_OF_MODELS, MARKERS, strict=False))
 
 # Where a name may begin, in points from its model: near first, then at the end of a thin line.

@@ -1,8 +1,8 @@
 """The result store: one JSONL file, one line for each finished run of a model on a task.
 
 A line is written with one call, under a lock, and synced: a killed run leaves whole lines, and at worst one
-half-written last line, which the next run cuts off. The store never guesses: any other line that it cannot read is an
-error.
+half-written last line, which the next run cuts off. The store never guesses: any other line that it cannot read, or
+that is not what `records` says, is an error.
 """
 
 import contextlib
@@ -15,12 +15,10 @@ from typing import IO, Any, NamedTuple, final
 
 from labelspace.checks import check_keys
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
+from labelspace.evaluate.bench.records import METRICS, NEEDED, problem_of
 from labelspace.evaluate.provenance import REQUIRED
 
 SCHEMA_VERSION = 1
-NEEDED = ("model", "task", "protocol", "unverbalized", "limit", "seed", "dtype", "fingerprint", "metrics", "provenance")
-METRICS = ("macro_f1", "accuracy", "macro_precision", "macro_recall", "auroc")
-"""Numbers that a record may hold: four for a classification task, the last for pairs of texts (NLI)."""
 
 
 class RunKey(NamedTuple):
@@ -75,7 +73,9 @@ class ResultStore:
         >>> from labelspace.evaluate.provenance import provenance
         >>> store = ResultStore(tempfile.mkdtemp() + "/results.jsonl")
         >>> run = {"model": "embedding:x", "task": "agnews", "protocol": "full", "unverbalized": "leave_out"}
-        >>> run |= {"limit": None, "seed": 0, "dtype": "float32", "fingerprint": "9f", "metrics": {"macro_f1": 0.5}}
+        >>> run |= {"limit": None, "seed": 0, "dtype": "float32", "fingerprint": "9f", "family": "embedding"}
+        >>> run |= {"benchmark": "btzsc", "task_family": "topic", "texts": 10, "seconds": 0.5}
+        >>> run |= {"metrics": {"macro_f1": 0.5, "accuracy": 0.5, "macro_precision": 0.5, "macro_recall": 0.5}}
         >>> written = store.append({**run, "provenance": provenance(data="agnews")})
         >>> [record["metrics"]["macro_f1"] for record in store.records()]
         [0.5]
@@ -89,8 +89,8 @@ class ResultStore:
         """Return the records in the order of their first lines; of lines with the same key the last one counts.
 
         Raises:
-            InputError: a line is no record; the message names file and line. A half-written last line, which a killed
-                run leaves, is left out with a warning.
+            InputError: a line is no record, or has a value that cannot be; the message names file, line and field. A
+                half-written last line, which a killed run leaves, is left out with a warning.
         """
         return list(self.by_key().values())
 
@@ -126,13 +126,13 @@ class ResultStore:
         """Write one finished run, synced to the disk; a half-written last line is cut off first.
 
         Args:
-            record: plain finite values: the fields of `RunKey`, `fingerprint`, `metrics`, `provenance` and others.
+            record: plain finite values: the fields of `records.NEEDED`, and others.
 
         Returns:
             The record as it will be read back, with the version of the schema.
 
         Raises:
-            ConfigError: a field is missing, the provenance is incomplete, or a value is not finite.
+            ConfigError: a field is missing or has a value that it cannot have, or a value is not finite.
             OutputError: the file cannot be written; what it held stays.
         """
         line = written = _line_of(record)
@@ -204,12 +204,12 @@ class ResultStore:
         where = f"{self.path}, line {number}"
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{where} is no JSON ({error}); repair the line or remove it.") from error
         if not isinstance(record, dict):
             raise InputError(f"{where} is no record. Got {type(record).__name__} instead; repair it or remove it.")
         version = record.get("schema")
-        if not isinstance(version, int) or version < 1:
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise InputError(f"{where} is no record: it has no schema version. Repair the line or remove it.")
         if version > SCHEMA_VERSION:
             raise InputError(
@@ -219,6 +219,9 @@ class ResultStore:
         missing = [name for name in NEEDED if name not in record]
         if missing:
             raise InputError(f"{where} lacks {', '.join(missing)}; repair the line or remove it.")
+        wrong = problem_of(record)
+        if wrong is not None:
+            raise InputError(f"{where}: {wrong}; repair the line or remove it.")
         return record
 
 
@@ -253,6 +256,9 @@ def _line_of(record: Mapping[str, Any]) -> bytes:
         text = json.dumps({"schema": SCHEMA_VERSION, **record}, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"a record is not plain finite values ({error}); convert them first.") from error
+    wrong = problem_of(json.loads(text))  # as it will be read back
+    if wrong is not None:
+        raise ConfigError(f"a record would not be read back: {wrong}.")
     return text.encode() + b"\n"
 
 
@@ -264,7 +270,7 @@ def _whole_lines(content: bytes) -> tuple[bytes, bytes]:
         return whole, rest
     try:
         complete = isinstance(json.loads(rest), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         complete = False
     return (content, b"") if complete else (whole, rest)
 

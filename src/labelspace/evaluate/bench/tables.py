@@ -5,6 +5,7 @@ mean      over data sets, each counting the same; where there are several seeds,
 sets      only data sets that every measured row has are in the means, published rows too, so that rows compare
 NLI AUROC mean over the sources that every row has whose AUROC is known
 texts/s   all texts of these data sets over all seconds of scoring
+peak MiB  the most memory that the process held on one of these data sets; see `memory.PeakMemory`
 """
 
 import statistics
@@ -14,20 +15,15 @@ from typing import Any, final
 
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.errors import ConfigError, InputError
-from labelspace.evaluate.bench.ability import NLI_TASK
 from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, METRICS, MTEB
 from labelspace.evaluate.bench.published import published_models
-from labelspace.evaluate.bench.rows import (
-    Cell,
-    Record,
-    Row,
-    measured_rows,
-    published_rows,
-    shared_nli_sources,
-)
+from labelspace.evaluate.bench.records import NLI_TASK
+from labelspace.evaluate.bench.rows import Cell, Row, measured_rows, nli_of, published_rows, shared_nli_sources
+from labelspace.evaluate.bench.ways import Record, ways_of
 
 BENCHMARKS = ("btzsc", "mteb", "own")
 SIZES = {"btzsc": len(BTZSC), "mteb": len(MTEB)}
+PEAK = "peak MiB"
 WORDS = {
     "macro_f1": "macro-F1",
     "accuracy": "accuracy",
@@ -71,7 +67,8 @@ class BenchTable:
         nli = any(row.nli for row in self.rows if not row.published)
         head = ["model", "sets", *kinds, WORDS[self.metric]]
         head += ["over seeds"] * spread + ["accuracy"] * (self.metric != "accuracy") + ["NLI AUROC"] * nli
-        head += ["parameters", "texts/s"]
+        peaks = any(row.peak_memory(self.sets) for row in self.rows)
+        head += ["parameters", "texts/s"] + [PEAK] * peaks
         table = [head]
         for row in self.rows:
             line = [_named(row), self._count(row)]
@@ -86,7 +83,9 @@ class BenchTable:
                 line.append(_mean_and_deviation(*_moments(values)))
             if nli:
                 line.append(_number(row.nli_auroc(self.nli_sources), "{:.3f}"))
-            line += [_millions(row.parameters), _number(row.texts_per_second, "{:,.0f}")]
+            line += [_millions(row.parameters), _number(row.texts_per_second(self.sets), "{:,.0f}")]
+            if peaks:
+                line.append(_number((row.peak_memory(self.sets) or (None,))[0], "{:,.0f}"))
             table.append(line)
         return table
 
@@ -109,15 +108,15 @@ class BenchTable:
         for row in rows:
             others = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
             lines.append("  ".join([row[0].ljust(widths[0]), *others]).rstrip())
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"note: {note}" for note in self._notes(by))])
 
     def to_markdown(self, by: str = "family") -> str:
         """Return a Markdown table; `by` is `"family"` or `"set"`."""
         head, *rows = self._rows(by)
         lines = [self._title(), "", _markdown_line(head), "|---" + "|---:" * (len(head) - 1) + "|"]
         lines += [_markdown_line(row) for row in rows]
-        notes = ["", *(f"* {note}" for note in self.notes)] if self.notes else []
-        return "\n".join([*lines, *notes])
+        notes = [f"* {note}" for note in self._notes(by)]
+        return "\n".join([*lines, *([""] * bool(notes)), *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""
@@ -136,7 +135,8 @@ class BenchTable:
                     "mean": row.mean(self.sets),
                     "deviation": row.deviation(self.sets),
                     "seed_spread": row.seed_spread(self.sets),
-                    "texts_per_second": row.texts_per_second,
+                    "texts_per_second": row.texts_per_second(self.sets),
+                    **_memory(row.peak_memory(self.sets)),
                     "nli_auroc": row.nli_auroc(self.nli_sources),
                     "by_set": {name: vars(cell) for name, cell in row.cells.items()},
                 }
@@ -151,6 +151,9 @@ class BenchTable:
     def _rows(self, by: str) -> list[list[str]]:
         check_choice("by", by, ("family", "set"))
         return self.by_family() if by == "family" else self.by_set()
+
+    def _notes(self, by: str) -> list[str]:
+        return [note for note in self.notes if by == "family" or not note.startswith(PEAK)]
 
     def _title(self) -> str:
         size = SIZES.get(self.benchmark)
@@ -225,6 +228,7 @@ def _table(
         notes.append(f"not every model has them, so they are in no mean: {left_out}.")
     if any(record["limit"] is not None for record in records):
         notes.append("some runs are on a draw of the texts (limit): expect other numbers on all of them.")
+    notes += _notes_of_what_is_not_shown(records, nli)
     if beside:
         notes.append("published rows are the numbers of the paper's authors, over the same data sets, on their rows.")
     return BenchTable(
@@ -235,6 +239,26 @@ def _table(
         families=families,
         notes=tuple(notes),
     )
+
+
+def _notes_of_what_is_not_shown(records: Sequence[Record], nli: Sequence[Record]) -> list[str]:
+    notes = []
+    if any(record.get("peak_memory_mib") and "memory_before_mib" not in record for record in records):
+        notes.append(f"{PEAK} of older runs counts what models before them left in the same process.")
+    ways = ways_of(records)
+    models = {way.model for way in ways}
+    shown = {id(record) for way, own in ways.items() for record in nli_of(way, own, nli)}
+    lost = dict.fromkeys(each["model"] for each in nli if each["model"] in models and id(each) not in shown)
+    if lost:
+        notes.append(
+            f"an NLI AUROC of another limit, number format, seed or weights is in no row of: {', '.join(lost)}."
+        )
+    return notes
+
+
+def _memory(found: tuple[float, float | None] | None) -> dict[str, float | None]:
+    peak, before = found or (None, None)
+    return {"peak_memory_mib": peak, "memory_before_mib": before}
 
 
 def _published(beside: Sequence[str] | str) -> list[str]:

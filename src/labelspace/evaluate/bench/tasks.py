@@ -1,11 +1,12 @@
 """Tasks as data: a label space, texts and the right answers, whatever folder, hub or file they come from.
 
     load_task("agnews", data=folder)      one of 22 BTZSC or 8 MTEB sets
-    own_task("mail.csv", labels)          a file of one's own in place of them
+    own.own_task("mail.csv", labels)      a file of one's own in place of them
     find_tasks(folder)                    which are there
 
 Decisions that change numbers are options and are written into the task's notes: which rows (`protocol`), what becomes
-of rows whose class has no verbalizer (`unverbalized`), how many (`limit`). Macro figures are means over the labels
+of rows whose class has no verbalizer (`unverbalized`), how many (`limit`); and whether a folder has the rows of which
+the shipped results are (`rows_checksum`). Macro figures are means over the labels
 that occur or are predicted, as in the published results; a label that no row of the whole set has is noted.
 """
 
@@ -13,8 +14,8 @@ import hashlib
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
@@ -22,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.checks import check_choice, check_number
-from labelspace.corpus import as_targets, open_table
 from labelspace.errors import InputError
 from labelspace.evaluate.bench.cards import BTZSC, MTEB, Rows, TaskCard, card_of
-from labelspace.evaluate.bench.hub import REPOSITORY, read_hub
+from labelspace.evaluate.bench.hub import REPOSITORY, open_hub, read_hub
 from labelspace.evaluate.bench.local import missing_file, read_local
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
@@ -57,6 +57,9 @@ class Task:
     fingerprint: str
     """SHA-256 over texts, targets and verbalizers: two tasks with the same one give a model the same work."""
 
+    revision: str | None = None
+    """Commit of the hub's repository that the rows are from; None elsewhere."""
+
     @property
     def name(self) -> str:
         """The name of its card."""
@@ -86,6 +89,7 @@ def load_task(
     unverbalized: str | None = None,
     limit: int | None = None,
     seed: int = 0,
+    offline: bool | None = None,
 ) -> Task:
     """Load one of the 22 BTZSC or 8 MTEB data sets.
 
@@ -97,9 +101,10 @@ def load_task(
             None: what the protocol did, `"class_0"` for the paper's.
         limit: at most so many rows, drawn without replacement, in their order; None: all.
         seed: of that draw; without `limit` it changes nothing.
+        offline: True reads the hub's cache only.
 
     Returns:
-        The task.
+        The task. Where the folder's copy has other rows than the card says, a note tells so.
 
     Raises:
         ConfigError: an unknown name or option.
@@ -117,22 +122,27 @@ def load_task(
     check_choice("protocol", protocol, PROTOCOLS)
     unverbalized = what_the_protocol_did(protocol, unverbalized)
     folder = None if data is None else _folder(data)
-    rows = read_hub(card, protocol=protocol) if folder is None else read_local(card, folder, protocol=protocol)
-    rows = _settle(rows, unverbalized)
+    if folder is None:
+        rows = read_hub(card, protocol=protocol, offline=offline)
+    else:
+        rows = read_local(card, folder, protocol=protocol)
     if protocol == "paper":
-        note = "the rows of the paper's tables"
-        rows = Rows(space=rows.space, texts=rows.texts, targets=rows.targets, notes=(note, *rows.notes))
-    return _task(card, rows, limit=limit, seed=seed)
+        rows = replace(rows, notes=("the rows of the paper's tables", *rows.notes))
+    elif folder is not None and card.checksum not in (None, rows_checksum(rows, card.benchmark)):
+        rows = replace(rows, notes=(*rows.notes, "other rows than the known copy"))
+    return task_of(card, _settle(rows, unverbalized), limit=limit, seed=seed)
 
 
-def find_tasks(data: str | os.PathLike[str] | None) -> Availability:
+def find_tasks(data: str | os.PathLike[str] | None, *, offline: bool | None = None) -> Availability:
     """Say which data sets are there, without reading their rows.
 
     Args:
         data: folder with the data sets; None: the hub, which has the BTZSC sets. The hub is not asked.
+        offline: True counts of the hub's sets only those that its cache on this machine has.
 
     Raises:
         InputError: there is no such folder.
+        MissingDependencyError: the cache was to be looked at, and the package datasets is not installed.
 
     Example:
         >>> found = find_tasks(None)
@@ -140,7 +150,9 @@ def find_tasks(data: str | os.PathLike[str] | None) -> Availability:
         (22, 8, 'read from a folder only')
     """
     if data is None:
-        return Availability(present=list(BTZSC), absent=list(MTEB), why=dict.fromkeys(MTEB, "read from a folder only"))
+        lost = {name: why for name in BTZSC if (why := _not_cached(name))} if offline else {}
+        lost |= dict.fromkeys(MTEB, "read from a folder only")
+        return Availability(present=[name for name in BTZSC if name not in lost], absent=list(lost), why=lost)
     folder = _folder(data)
     present, why = [], {}
     for name, card in (*BTZSC.items(), *MTEB.items()):
@@ -152,70 +164,42 @@ def find_tasks(data: str | os.PathLike[str] | None) -> Availability:
     return Availability(present=present, absent=list(why), why=why)
 
 
-def own_task(
-    file: object,
-    labels: LabelSpace,
-    *,
-    text_column: str = "text",
-    label_column: str = "label",
-    name: str | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-) -> Task:
-    """Make a task of a labelled file of one's own.
+def rows_checksum(rows: Rows, benchmark: str) -> str:
+    """Return the SHA-256 that tells a copy of a data set from others, before anything is left out of it.
+
+    Neither the order of the rows nor that of the labels is in it: a copy of the same rows from elsewhere is the same.
 
     Args:
-        file: CSV, TSV, JSONL, Parquet (text also .gz), or a table in memory.
-        labels: the candidate labels.
-        text_column: the column with the documents.
-        label_column: the column with label names; rows where it is empty are left out, and counted in the notes.
-        name: what the task is called, with `"own/"` before it; the file's name if left out.
-        limit: at most so many rows, drawn without replacement, in their order; None: all.
-        seed: of that draw.
-
-    Returns:
-        The task.
-
-    Raises:
-        ColumnError: no such column.
-        InputError: an unreadable or empty file, a row without a text, a label that the space lacks, no label at all.
+        rows: all that a reader found.
+        benchmark: `"btzsc"`: a class is its verbalizer; `"mteb"`: its name, as the verbalizers are not of the data.
 
     Example:
-        >>> import pyarrow as pa
-        >>> table = pa.table({"text": ["a fine day", "rain", "?"], "label": ["good", "bad", ""]})
-        >>> task = own_task(table, LabelSpace.from_names(["bad", "good"]), name="weather")
-        >>> task.name, task.texts, task.targets.tolist(), task.notes
-        ('own/weather', ['a fine day', 'rain'], [1, 0], ('1 row without a label left out',))
+        >>> from labelspace.labels import LabelSpace
+        >>> one = Rows(space=LabelSpace.from_names(["a", "b"]), texts=["x", "y"], targets=[0, 1], notes=())
+        >>> other = Rows(space=LabelSpace.from_names(["b", "a"]), texts=["y", "x"], targets=[0, 1], notes=())
+        >>> rows_checksum(one, "btzsc") == rows_checksum(other, "btzsc")
+        True
     """
-    table = open_table(file, text=text_column, label=label_column)
-    texts: list[str] = []
-    targets: list[int] = []
-    for batch in table.batches():
-        values = batch.column(label_column).to_pylist()
-        targets += _columns(
-            values, labels.names, lambda row: f"{table.place(row)}: column {label_column!r}", len(targets)
-        )
-        texts += table.texts(batch)
-    shown = Path(file).name if isinstance(file, str | os.PathLike) else "a table in memory"
-    if not texts:
-        raise InputError(f"{shown} has no rows; there is nothing to score.")
-    known = [row for row, target in enumerate(targets) if target >= 0]
-    if not known:
-        raise InputError(f"column {label_column!r} has no label in any of the {len(texts)} rows; give labelled ones.")
-    notes = (f"{_rows(len(texts) - len(known))} without a label left out",) if len(known) < len(texts) else ()
-    stem = name if name is not None else shown.split(".")[0]
-    card = TaskCard(
-        name=f"own/{stem.removeprefix('own/')}",
-        benchmark="own",
-        family="own",
-        domain="own",
-        classes=len(labels),
-        license="not stated",
-        source=shown,
-        rows=len(texts),
-    )
-    rows = Rows(space=labels, texts=[texts[r] for r in known], targets=[targets[r] for r in known], notes=notes)
-    return _task(card, rows, limit=limit, seed=seed)
+    words = rows.space.names if benchmark == "mteb" else rows.space.verbalizers
+
+    def digest(kind: str, word: str, text: str) -> bytes:
+        content = text.encode("utf-8", "surrogatepass")
+        return hashlib.sha256(f"{kind} {len(word)} {word}".encode() + content).digest()
+
+    parts = [digest("label", word, "") for word in words]
+    parts += [
+        digest("row", words[target], text) if target >= 0 else digest("no class", "", text)
+        for text, target in zip(rows.texts, rows.targets, strict=True)
+    ]
+    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()
+
+
+def _not_cached(name: str) -> str:
+    try:
+        open_hub(name, offline=True)
+    except InputError:
+        return "not in the hub's cache on this machine"
+    return ""
 
 
 def _folder(data: str | os.PathLike[str]) -> Path:
@@ -227,19 +211,6 @@ def _folder(data: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _columns(values: Sequence[object], names: Sequence[str], place: Callable[[int], str], first: int) -> list[int]:
-    """Column numbers of label names; an unknown one is an error that names its row."""
-    try:
-        return as_targets(values, names, n_documents=len(values))
-    except InputError:
-        for row, value in enumerate(values, start=first):
-            try:
-                as_targets([value], names, n_documents=1)
-            except InputError as error:
-                raise InputError(str(error).replace("y[0]", place(row), 1)) from None
-        raise
-
-
 def _settle(rows: Rows, unverbalized: str) -> Rows:
     """Rows without a verbalizer: out, or into class 0."""
     without = sum(target < 0 for target in rows.targets)
@@ -247,20 +218,32 @@ def _settle(rows: Rows, unverbalized: str) -> Rows:
         return rows
     if unverbalized == "class_0":
         first = rows.space.names[0]
-        what = f"{_rows(without)} of classes without a verbalizer"
+        what = f"{counted(without)} of classes without a verbalizer"
         note = f"{what} counted as class 0 ({first}), as the authors' harness does"
         targets = [max(target, 0) for target in rows.targets]
-        return Rows(space=rows.space, texts=rows.texts, targets=targets, notes=(*rows.notes, note))
+        return replace(rows, targets=targets, notes=(*rows.notes, note))
     kept = [row for row, target in enumerate(rows.targets) if target >= 0]
-    return Rows(
-        space=rows.space,
+    return replace(
+        rows,
         texts=[rows.texts[row] for row in kept],
         targets=[rows.targets[row] for row in kept],
-        notes=(*rows.notes, f"{_rows(without)} of classes without a verbalizer left out"),
+        notes=(*rows.notes, f"{counted(without)} of classes without a verbalizer left out"),
     )
 
 
-def _task(card: TaskCard, rows: Rows, *, limit: int | None, seed: int) -> Task:
+def task_of(card: TaskCard, rows: Rows, *, limit: int | None = None, seed: int = 0) -> Task:
+    """Make a task of rows, or of a draw of them.
+
+    Args:
+        card: what is known of the data set.
+        rows: each with a label.
+        limit: at most so many, drawn without replacement, in their order; None: all.
+        seed: of that draw.
+
+    Raises:
+        ConfigError: a limit that makes no sense.
+        InputError: there are no rows.
+    """
     if not rows.texts:
         raise InputError(f"{card.name} has no row with a label; there is nothing to score.")
     notes = [*rows.notes, *_labels_without_rows(rows)]
@@ -269,7 +252,7 @@ def _task(card: TaskCard, rows: Rows, *, limit: int | None, seed: int) -> Task:
         check_number("limit", limit, least=1, whole=True)
         if limit < len(texts):
             draw = random.Random(child_seed(seed, "bench", card.name)).sample(range(len(texts)), limit)
-            notes.append(f"{_rows(limit)} of {len(texts):,} drawn with seed {seed}")
+            notes.append(f"{counted(limit)} of {len(texts):,} drawn with seed {seed}")
             texts, targets = [texts[row] for row in sorted(draw)], [targets[row] for row in sorted(draw)]
     return Task(
         card=card,
@@ -278,6 +261,7 @@ def _task(card: TaskCard, rows: Rows, *, limit: int | None, seed: int) -> Task:
         targets=np.array(targets, dtype=np.int64),
         notes=tuple(notes),
         fingerprint=_fingerprint(texts, targets, rows.space.verbalizers),
+        revision=rows.revision,
     )
 
 
@@ -316,5 +300,11 @@ def _fingerprint(texts: Sequence[str], targets: Sequence[int], verbalizers: Sequ
     return digest.hexdigest()
 
 
-def _rows(count: int) -> str:
+def counted(count: int) -> str:
+    """Return a number of rows in words.
+
+    Example:
+        >>> counted(1), counted(2000)
+        ('1 row', '2,000 rows')
+    """
     return f"{count:,} row{'' if count == 1 else 's'}"
