@@ -33,16 +33,21 @@ def way():
 
 @pytest.fixture
 def named(monkeypatch):
-    """What is written beside points; an SVG holds it as outlines only, because of the white rim."""
+    """What is written beside points, in that order, without what was taken away again."""
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
 
     words: list[str] = []
-    for kind in (Axes, Figure):
+    write, remove = Axes.annotate, Annotation.remove
 
-        def text(self, x, y, word, *args, write=kind.text, **more):
-            words.append(word)
-            return write(self, x, y, word, *args, **more)
+    def annotate(self, word, *args, **more):
+        words.extend([word] if word else [])
+        return write(self, word, *args, **more)
 
-        monkeypatch.setattr(kind, "text", text)
+    def removed(self):
+        words.remove(self.get_text())
+        remove(self)
+
+    monkeypatch.setattr(Axes, "annotate", annotate)
+    monkeypatch.setattr(Annotation, "remove", removed)
     return words

@@ -5,28 +5,22 @@ printers and eyes that see no hue tell them apart.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from labelspace.evaluate.bench.cards import BTZSC
 from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
 from labelspace.evaluate.bench.rows import Record
+from labelspace.evaluate.naming import name_points
 from labelspace.evaluate.palette import FEW, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Annotation
 
 COLOURS = dict(zip(FAMILIES_OF_MODELS, (FEW[7], FEW[0], FEW[2], FEW[1], FEW[3], FEW[5]), strict=True))
 SIGNS = dict(zip(FAMILIES_OF_MODELS, MARKERS, strict=False))
-
-# Where a name may begin, in points from its model: near first, then at the end of a thin line.
-_PLACES = tuple(
-    (side * across, up)
-    for across, ups in ((6, (3, -3)), (10, (14, -14, 26, -26)), (14, (38, -38, 50, -50, 62, -62)))
-    for up in ups
-    for side in (1, -1)
-)
 
 
 class Point(NamedTuple):
@@ -58,57 +52,6 @@ def scatter(axes: "Axes", points: Sequence[Point]) -> None:
         axes.scatter(
             point.x, point.y, s=size, marker=sign, facecolors=inside, edgecolors=colour, zorder=2 + point.measured
         )
-
-
-def name_points(axes: "Axes", points: Sequence[Point]) -> None:
-    """Write the names of measured models beside them, each at the first place where it covers nothing else.
-
-    To be called last: where a name fits depends on the axes' final range and place.
-    """
-    from matplotlib.transforms import Bbox
-
-    figure: Any = axes.figure
-    figure.draw_without_rendering()
-    inside = axes.get_window_extent()
-    pixels = figure.dpi / 72
-    taken = [
-        Bbox.from_bounds(x - 5 * pixels, y - 5 * pixels, 10 * pixels, 10 * pixels)
-        for x, y in axes.transData.transform([(point.x, point.y) for point in points])
-    ]
-    named = sorted((point for point in points if point.measured), key=lambda point: (-point.y, point.x, point.name))
-    for point in named:
-        written = axes.annotate(
-            _short(point.name.partition(":")[2] or point.name),
-            (point.x, point.y),
-            xytext=_PLACES[0],
-            textcoords="offset points",
-            fontsize=7,
-            color=COLOURS.get(point.family, "#555555"),
-            zorder=4,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
-        )
-        written.set_in_layout(False)
-        covered = {}
-        for place in _PLACES:
-            _move(written, place)
-            box = written.get_window_extent()
-            outside = box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1
-            covered[place] = sum(box.overlaps(other) for other in taken) + 100 * outside
-            if not covered[place]:
-                break
-        place = min(covered, key=lambda place: covered[place])
-        _move(written, place)
-        taken.append(written.get_window_extent())
-        if place not in _PLACES[:4]:
-            line = {"arrowstyle": "-", "color": "#777777", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
-            axes.annotate("", (point.x, point.y), place, textcoords="offset points", arrowprops=line).set_in_layout(
-                False
-            )
-
-
-def _move(name: "Annotation", place: tuple[int, int]) -> None:
-    across, up = place
-    name.set(position=place, ha="left" if across > 0 else "right", va="bottom" if up > 0 else "top")
 
 
 def log_axis(axes: "Axes", values: Sequence[float]) -> None:
@@ -159,7 +102,15 @@ def finish(
     if entries:
         handles, names = zip(*entries, strict=True)
         figure.legend(handles, names, loc="outside right center")
-    name_points(axes, points)
+    named = sorted((point for point in points if point.measured), key=lambda point: (-point.y, point.x, point.name))
+    others = [point for point in points if not point.measured]
+    name_points(
+        axes,
+        np.array([(point.x, point.y) for point in (*named, *others)], dtype=np.float64),
+        [_short(point.name.partition(":")[2] or point.name) for point in named],
+        colours=[COLOURS.get(point.family, "#555555") for point in named],
+        all_of_them=True,
+    )
 
 
 def machines(records: Sequence[Record]) -> str:

@@ -1,4 +1,4 @@
-"""What several figures share: which documents are drawn and in which colours, names beside points, the legend."""
+"""What several figures share: which documents are drawn and in which colours, the legend."""
 
 import warnings
 from collections.abc import Sequence
@@ -166,60 +166,6 @@ def name_stars(
         )
         if len(taken) == NAMED_STARS:
             break
-
-
-def name_points(
-    figure: "Figure",
-    axes: "Axes",
-    points: NDArray[np.float64],
-    names: Sequence[str],
-    *,
-    way: NDArray[np.float64] | None = None,
-) -> None:
-    """Write names beside points, the first ones first, and leave out what would cover a point or another name.
-
-    Args:
-        figure: laid out here, so that nothing may be added to it after that but names.
-        axes: part of it.
-        points: [point 2], in the units of the axes.
-        names: of the first points, one each; an empty one is not written.
-        way: [corner 2], a line that names should not lie on; None for none.
-    """
-    from matplotlib.patheffects import withStroke
-
-    figure.draw_without_rendering()
-    font = 7.5
-    unit = figure.dpi / 72  # pixels of a point
-    places: Any = axes.transData.transform(points)
-    frame = axes.get_window_extent()
-    dots = [(place, np.full(2, 3.5 * unit)) for place in places]
-    if way is not None and len(way) > 1:
-        at = np.linspace(0, len(way) - 1, 24 * len(way))
-        line = np.stack([np.interp(at, np.arange(len(way)), way[:, axis]) for axis in (0, 1)], axis=1)
-        dots += [(place, np.full(2, 1.5 * unit)) for place in np.asarray(axes.transData.transform(line))]
-    taken: list[tuple[Any, Any]] = []
-    for place, name in zip(places, names, strict=False):
-        if not name:
-            continue
-        half = np.array([0.32 * font * len(name), 0.55 * font]) * unit
-        right, up = half + 6 * unit
-        for across, along in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)):
-            centre = place + np.array([across * right, along * up])
-            free = all((np.abs(centre - other) > half + room).any() for other, room in (*dots, *taken))
-            if free and frame.contains(*(centre - half)) and frame.contains(*(centre + half)):
-                break
-        else:
-            continue
-        taken.append((centre, half))
-        figure.text(
-            float(centre[0] / figure.bbox.width),
-            float(centre[1] / figure.bbox.height),
-            name,
-            ha="center",
-            va="center",
-            fontsize=font,
-            path_effects=[withStroke(linewidth=1.8, foreground="white")],
-        ).set_in_layout(False)
 
 
 def draw_legend(

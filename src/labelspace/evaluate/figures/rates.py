@@ -15,8 +15,9 @@ from labelspace.errors import InputError, LabelSpaceWarning, TrainingError
 from labelspace.evaluate.bench.statistics import regression
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.evaluation import evaluate
-from labelspace.evaluate.figures.panels import name_points, progress_colours, rate_words, short
+from labelspace.evaluate.figures.panels import progress_colours, rate_words, short
 from labelspace.evaluate.figures.retraining import base_encoder, pool_of, retrainable
+from labelspace.evaluate.naming import name_points
 from labelspace.progress import Progress, progress_bar
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def rates_figure(
             ordered = sorted(panel, key=lambda point: not point.chosen)
             named = [f"{rate_words(point.learning_rate)}{' (chosen)' if point.chosen else ''}" for point in ordered]
             places_of_points = np.array([(point.uniformity, point.score) for point in ordered])
-            name_points(figure, grid[0, 0], places_of_points, named)
+            name_points(grid[0, 0], places_of_points, named)
         return write_figure(figure, files)
 
 

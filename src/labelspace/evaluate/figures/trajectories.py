@@ -16,8 +16,9 @@ from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.figures.panels import name_points, progress_colours, rate_words
+from labelspace.evaluate.figures.panels import progress_colours, rate_words
 from labelspace.evaluate.figures.retraining import base_encoder, pool_of, retrainable
+from labelspace.evaluate.naming import name_points
 from labelspace.geometry import alignment
 from labelspace.labels import LabelSpace
 from labelspace.training import train_on_descriptions
@@ -212,7 +213,7 @@ def trajectory_figure(found: Trajectory, path: str | Path) -> tuple[Path, ...]:
         order = _named_first(steps, found.best_step)
         names = ["" if number >= NAMED_POINTS else _name(steps[place], found) for number, place in enumerate(order)]
         around = np.concatenate([places, places[:1]])  # the way, and back along the arrow
-        name_points(figure, axes, places[order], names, way=around)
+        name_points(axes, places[order], names, way=around)
         return write_figure(figure, files)
 
 
