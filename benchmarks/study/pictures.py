@@ -7,8 +7,9 @@ import numpy as np
 
 from labelspace.config import DEFAULT_ANCHOR
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
+from labelspace.evaluate.figures.rates import RatePoint, rates_figure
 from labelspace.evaluate.palette import FEW, MARKERS
-from study.report import METHODS, TITLES, results
+from study.report import ENCODER, METHODS, TITLES, results
 from study.rivals import PER_CLASS, RUNS
 from study.spaces import TASKS
 
@@ -40,6 +41,27 @@ def rivals_figure(path: Path) -> tuple[Path, ...]:
             axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
             axes.set_axisbelow(True)
         return write_figure(figure, files_of(path))
+
+
+def uniformity_figure(path: Path, encoders: tuple[str, ...] = (ENCODER,)) -> tuple[Path, ...]:
+    """Macro-F1 over uniformity of the train pool, a dot for each rate; the star is what uniformity would choose."""
+    panels = {}
+    for encoder in encoders:
+        for task in TASKS:
+            found = [result for result in results("rates", encoder) if result["task"] == task]
+            grid = [result for result in found if result["learning_rate"] != result["base_rate"]]
+            if grid:
+                best = min(grid, key=lambda result: result["uniformity"]["train"])
+                panels[encoder, TITLES[task]] = [
+                    RatePoint(
+                        result["learning_rate"],
+                        result["uniformity"]["train"],
+                        result["macro_f1"][DEFAULT_ANCHOR],
+                        result is best,
+                    )
+                    for result in found
+                ]
+    return rates_figure(panels, path) if panels else ()
 
 
 def curve_figure(path: Path) -> tuple[Path, ...]:
