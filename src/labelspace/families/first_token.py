@@ -46,7 +46,10 @@ def keep_first_token(model: nn.Module, base: nn.Module) -> bool:
 
 
 def _first_token(_module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(value[:, :1] if isinstance(value, Tensor) and value.ndim == 3 else value for value in inputs)
+    # Contiguous: a product with a slice would copy its matrix for every row of the batch.
+    return tuple(
+        value[:, :1].contiguous() if isinstance(value, Tensor) and value.ndim == 3 else value for value in inputs
+    )
 
 
 def _logits(answer: Any) -> Tensor:
