@@ -33,8 +33,9 @@ def way():
 
 @pytest.fixture
 def named(monkeypatch):
-    """What is written beside points, in that order, without what was taken away again."""
+    """What is written into the axes, in that order, without what was taken away again."""
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.text import Annotation
 
     words: list[str] = []
@@ -43,6 +44,14 @@ def named(monkeypatch):
     def annotate(self, word, *args, **more):
         words.extend([word] if word else [])
         return write(self, word, *args, **more)
+
+    for kind in (Axes, Figure):
+
+        def text(self, x, y, word, *args, write=kind.text, **more):
+            words.append(word)
+            return write(self, x, y, word, *args, **more)
+
+        monkeypatch.setattr(kind, "text", text)
 
     def removed(self):
         words.remove(self.get_text())
