@@ -19,7 +19,7 @@ from labelspace.config import LaConConfig
 from labelspace.evaluate.bench.memory import PeakMemory, resident_mib
 from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
 from labelspace.training.lacon import HeadShape, LaConHead, tokenize
-from labelspace.training.lacon.loop import Labelled, _optimizer, _update
+from labelspace.training.lacon.loop import Labelled, make_optimizer, update
 from labelspace.training.lacon.objective import choose_heads
 from labelspace.training.trainable import trainable_weights
 from lacon.methods import METHODS, Options
@@ -92,7 +92,7 @@ class Stepper:
         """Make one update and return its seconds."""
         started = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        _update(self.encoder, self.head, self.batch, None, self.config, self.heads, 0.0, seed=0, step=self.number)
+        update(self.encoder, self.head, self.batch, None, self.config, self.heads, 0.0, seed=0, step=self.number)
         optimizer.step()
         if self.encoder.backbone.device.type == "cuda":
             torch.cuda.synchronize()
@@ -103,7 +103,7 @@ class Stepper:
         """Make so many updates, and return the seconds of each."""
         backbone = self.encoder.backbone
         with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.dropout):
-            optimizer = _optimizer([values for _, values in weights], list(self.head.parameters()), self.config)
+            optimizer = make_optimizer([values for _, values in weights], list(self.head.parameters()), self.config)
             self.step(optimizer)  # the optimizer makes its state in the first
             return [self.step(optimizer) for _ in range(steps)]
 

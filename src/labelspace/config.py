@@ -183,9 +183,10 @@ class LaConConfig(_Saved):
     """`"vanilla"`: the encoder's own vector of a text; `"fusion"`: words weighed by the labels (eq. 9); `"leam"` and
     `"lsan"`: label-embedding baselines, for `"cross-entropy"` only."""
 
-    projection: bool = True
-    """The projection head g of eq. 1; without it section 3.4 finds 0.2 to 1.8 points less. `"leam"` and `"lsan"` have
-    none."""
+    projection: bool | str = "auto"
+    """The projection head g of eq. 1; without it section 3.4 finds 0.2 to 1.8 points less. `"auto"`: as there where
+    label embeddings start at random, and none where they start at the descriptions, because the texts are near their
+    labels by then and g only adds ways to leave (docs/LOG.md). `"leam"` and `"lsan"` have none."""
 
     heads: int | None = None
     """Slices of the vectors in eq. 4; they must divide the width. None: the largest divisor up to 6, the best number
@@ -204,14 +205,19 @@ class LaConConfig(_Saved):
     """Of eq. 5 in eq. 7; with a contrastive baseline, of its contrastive part."""
 
     init: str = "descriptions"
-    """Where the label embeddings start: at the vectors of the labels' descriptions, and the projection as the
-    identity, so that training goes on from the untrained classifier; or `"random"`, as in section 2.1. Labels that
-    are known from y alone, or that the rows contradict, start at random in any case."""
+    """Where the label embeddings start: `"descriptions"`, at the mean of the label's descriptions and its rows, the
+    descriptions counting as 8 rows, with the projection, if there is one, as the identity; or `"random"`, as in section
+    2.1. Labels that are known from y alone, or that the rows contradict, start at random in any case."""
 
     description_weight: float | str = "auto"
-    """Of the prior: contrastive loss of the labels' descriptions, as if they were texts. `"auto"`: 8 / (8 + labelled
-    rows per label), and 0 where that is below 0.05 or the rows contradict the descriptions. Not in the paper; 0 takes
-    it out."""
+    """Share of the prior in the loss, 0 to 1: the contrastive loss of the labels' descriptions, as if they were texts,
+    counted as often as a text counts in the objective. `"auto"`: 8 / (8 + labelled rows per label), and 0 where that
+    is below 0.05 or the rows contradict the descriptions; both learning rates are then lowered by the same share. Not
+    in the paper; 0 takes it out."""
+
+    description_steps: int = 60
+    """Updates of description-only training before the labelled rows come, where the prior has a weight, and instead of
+    them where no row is labelled. 0: none, for an encoder that has been trained on these descriptions."""
 
     learning_rate: float = 2e-5
     """Highest rate of the encoder; the paper searches 1e-5, 2e-5 and 3e-5 (section 3.1)."""
@@ -254,7 +260,7 @@ class LaConConfig(_Saved):
     def __post_init__(self) -> None:
         check_choice("objective", self.objective, LACON_OBJECTIVES)
         check_choice("head", self.head, LACON_HEADS)
-        check_choice("projection", self.projection, (False, True))
+        check_choice("projection", self.projection, (False, True, "auto"))
         for name in ("heads", "max_steps"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), least=1, whole=True)
@@ -262,7 +268,7 @@ class LaConConfig(_Saved):
         for name in ("regularizer_weight", "instance_weight", "label_weight", "weight_decay"):
             check_number(name, getattr(self, name), least=0)
         check_choice("init", self.init, LABEL_STARTS)
-        for name, most in (("description_weight", None), ("validation", 0.9)):
+        for name, most in (("description_weight", 1), ("validation", 0.9)):
             if isinstance(getattr(self, name), str):
                 check_choice(name, getattr(self, name), ("auto",))
             else:
@@ -271,6 +277,7 @@ class LaConConfig(_Saved):
             check_number(name, getattr(self, name), above=0, most=1)
         for name in ("batch_size", "epochs", "patience", "max_tokens_in_memory"):
             check_number(name, getattr(self, name), least=1, whole=True)
+        check_number("description_steps", self.description_steps, least=0, whole=True)
         check_number("warmup", self.warmup, least=0, most=1)
         check_choice("class_weight", self.class_weight, (None, "balanced"))
         check_choice("dropout", self.dropout, (False, True))

@@ -60,8 +60,10 @@ def make(encoders: dict[str, Encoder], space: LabelSpace) -> Maker:
     """Make a classifier of a kind that trains for a moment."""
 
     def made(kind: str = "lacon", dtype: str = "float32", labels: Any = space, **options: Any) -> LaConClassifier:
-        fast = {"max_steps": 3, "learning_rate": 1e-3, "head_learning_rate": 1e-3, "batch_size": 12}
-        return LaConClassifier(labels, encoders[dtype], **{**fast, **KINDS[kind], **options})
+        fast = {"max_steps": 3, "description_steps": 2, "batch_size": 12}
+        fast |= {"learning_rate": 1e-3, "head_learning_rate": 1e-3}
+        options = {"encoder": encoders[dtype], **fast, **KINDS[kind], **options}
+        return LaConClassifier(labels, **options)
 
     return made
 
@@ -90,7 +92,7 @@ def test_predictions_probabilities_and_scores_agree(kind: str, fitted: Maker):
 
 
 def test_labels_are_learnt(fitted: Maker):
-    clf = fitted(max_steps=None, epochs=40, dropout=False)
+    clf = fitted(max_steps=None, epochs=40, dropout=False, description_weight=0.0)
     assert clf.score(TEXTS, Y) == 1.0
     assert clf.fit_result_.curve.losses[-1] < clf.fit_result_.curve.losses[0]
     assert (clf.fit_result_.labelled, clf.fit_result_.unlabelled, clf.fit_result_.held_out) == (12, 0, 0)
@@ -129,13 +131,23 @@ def test_the_same_seed_gives_the_same_bits(kind: str, make: Maker):
     assert (one.decision_function(TEXTS) != another.decision_function(TEXTS)).any()
 
 
-def test_training_starts_from_the_scores_of_the_descriptions(make: Maker, space: LabelSpace):
-    """With next to no rate, and the identity as projection, it is the untrained classifier."""
-    clf = make(max_steps=1, learning_rate=1e-9, head_learning_rate=1e-9).fit(TEXTS, Y)
-    assert clf.fit_result_.init == "descriptions"
+@pytest.mark.parametrize("projection", ["auto", True])
+def test_training_starts_between_the_descriptions_and_the_rows(projection: Any, make: Maker):
+    """With next to no rate, and the identity as projection: descriptions count as eight rows, a label has four."""
+    clf = make(max_steps=1, learning_rate=1e-9, head_learning_rate=1e-9, projection=projection).fit(TEXTS, Y)
+    assert (clf.fit_result_.init, clf.head_.shape.projection) == ("descriptions", projection is True)
     vectors = clf.encoder_.encode(TEXTS)
-    anchors = np.stack([clf.label_vectors_[name].anchor("descriptions") for name in clf.classes_[:2]])
-    assert np.abs(clf.decision_function(TEXTS)[:, :2] - vectors @ anchors.T).max() < 5e-3
+    for column, name in enumerate(clf.classes_):
+        rows = vectors[[own == name for own in Y]].sum(axis=0)
+        label = 8 * clf.label_vectors_[name].anchor("descriptions") + rows
+        expected = vectors @ label / np.linalg.norm(label)
+        assert np.abs(clf.decision_function(TEXTS)[:, column] - expected).max() < 5e-3
+
+
+def test_labels_that_start_at_random_have_the_projection_of_the_paper(make: Maker):
+    assert make(labels=None).fit(TEXTS, Y).head_.shape.projection
+    assert make(init="random").fit(TEXTS, Y).head_.shape.projection
+    assert not make(init="random", projection=False).fit(TEXTS, Y).head_.shape.projection
 
 
 # ---- scikit-learn
@@ -245,15 +257,42 @@ def test_without_a_labelled_row_it_is_trained_as_the_description_classifier(
 ):
     from labelspace.training import learning_rate
 
-    options = {"max_steps": 4}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learning_rate, "KEPT", 1)  # a shorter search
-        clf = make(**options).fit(*given)
-        peer = DescriptionClassifier(space, encoders["float32"], **options).fit(given[0])
+        clf = make(description_steps=4).fit(*given)
+        peer = DescriptionClassifier(space, encoders["float32"], max_steps=4).fit(given[0])
     assert (clf.decision_function(TEXTS) == peer.decision_function(TEXTS)).all()
     assert clf.head_ is None
     assert clf.fit_result_.curve is None
     assert clf.fit_result_.descriptions.curve.losses == peer.fit_result_.curve.losses
+
+
+def test_labelled_rows_go_on_from_where_descriptions_alone_end(make: Maker):
+    """At a rate that moves nothing, the encoder is that of training without a row."""
+    still = {"learning_rate": 1e-12, "head_learning_rate": 1e-12, "max_steps": 1, "description_steps": 4}
+    alone = make(**still).fit()
+    clf = make(**still).fit(TEXTS[::4], Y[::4])
+    assert clf.encoder_.encode(TEXTS) == pytest.approx(alone.encoder_.encode(TEXTS), abs=1e-6)
+    assert clf.fit_result_.descriptions.curve.losses == alone.fit_result_.descriptions.curve.losses
+    again = make(**still | {"description_steps": 0}, encoder=alone.encoder_).fit(TEXTS[::4], Y[::4])
+    assert again.decision_function(TEXTS) == pytest.approx(clf.decision_function(TEXTS), abs=1e-5)
+
+
+def test_few_rows_move_the_encoder_less_than_many(make: Maker):
+    """A row per label has a ninth of the rates; without the descriptions, all of them."""
+    few = make().fit(TEXTS[::4], Y[::4]).fit_result_.prior
+    assert (few.rate, make().fit(TEXTS, Y).fit_result_.prior.rate) == (pytest.approx(1 / 9), pytest.approx(4 / 12))
+    for options in ({"description_weight": 0.0}, {"description_weight": 0.7}, {"labels": None}):
+        assert make(**options).fit(TEXTS, Y).fit_result_.prior.rate == 1
+
+
+def test_descriptions_that_do_not_count_are_not_trained_on_first(make: Maker):
+    assert make(description_weight=0.0).fit(TEXTS, Y).fit_result_.descriptions is None
+    assert make(description_steps=0).fit(TEXTS, Y).fit_result_.descriptions is None
+    assert make(labels=None).fit(TEXTS, Y).fit_result_.descriptions is None
+    assert make().fit(TEXTS, Y).fit_result_.descriptions.curve.steps == 2
+    with pytest.raises(ConfigError, match=r"description_steps must be 1 or more where no row has a label\. Got 0"):
+        make(description_steps=0).fit()
 
 
 def test_balanced_classes_teach_something_else(make: Maker):

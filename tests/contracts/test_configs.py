@@ -57,7 +57,7 @@ def test_every_field_refuses_an_unknown_word(config, field):
 
 @pytest.mark.parametrize(("config", "field"), FIELDS, ids=id_of)
 def test_a_number_that_counts_is_never_a_truth_value(config, field):
-    if isinstance(field_default(config, field), bool):
+    if "bool" in str(config.__dataclass_fields__[field].type):
         return
     with pytest.raises(ConfigError, match=field):
         config(**{field: True})
@@ -147,7 +147,3 @@ def test_the_encoder_has_every_encoding_option_with_the_same_default():
 
     parameters = inspect.signature(Encoder).parameters
     assert {name: parameters[name].default for name in vars(EncodingConfig())} == vars(EncodingConfig())
-
-
-def field_default(config: type, field: str) -> object:
-    return next(each.default for each in dataclasses.fields(config) if each.name == field)

@@ -71,6 +71,7 @@ MODULES = {
         "Prior",
         "Rows",
         "tokenize",
+        "train_before_labels",
         "train_on_labels",
     ],
     "labelspace.classify": [
@@ -171,7 +172,7 @@ FIELDS = {
     "LaConConfig": {
         "objective": "lacon",
         "head": "vanilla",
-        "projection": True,
+        "projection": "auto",
         "heads": None,
         "temperature": 0.1,
         "regularizer_weight": 0.1,
@@ -179,6 +180,7 @@ FIELDS = {
         "label_weight": 1.0,
         "init": "descriptions",
         "description_weight": "auto",
+        "description_steps": 60,
         "learning_rate": 2e-5,
         "head_learning_rate": 1e-4,
         "batch_size": 16,

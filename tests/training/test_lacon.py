@@ -18,7 +18,7 @@ from labelspace.training.lacon import HeadShape, LaConHead, tokenize, train_on_l
 from labelspace.training.lacon.features import answers, backpropagate, plain_vectors
 from labelspace.training.lacon.head import Features
 from labelspace.training.lacon.loop import Look, rate_factor
-from labelspace.training.lacon.objective import choose_heads, prior_loss
+from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
 from labelspace.training.lacon.prior import (
     Agreement,
     choose_prior,
@@ -44,7 +44,14 @@ TEXTS = [
     "the court asked the minister",
 ]
 TARGETS = np.repeat(np.arange(4), 3)
-FAST = {"learning_rate": 1e-3, "head_learning_rate": 3e-3, "batch_size": 4, "epochs": 3, "dropout": False}
+FAST = {
+    "learning_rate": 1e-3,
+    "head_learning_rate": 3e-3,
+    "batch_size": 4,
+    "epochs": 3,
+    "dropout": False,
+    "description_steps": 0,
+}
 KINDS = [
     ("lacon", "vanilla"),
     ("lacon", "fusion"),
@@ -244,6 +251,19 @@ def test_the_prior_of_a_description_of_each_label_is_symmetric_infonce():
     assert torch.isfinite(prior_loss(table[:2], targets[:2])), "label 1 has no description among these"
 
 
+@pytest.mark.parametrize(("objective", "heads", "terms"), [("lacon", 4, 4 + 6 / 3), ("cross-entropy", 1, 1)])
+def test_a_description_counts_as_a_text_does_times_its_share(objective: str, heads: int, terms: float):
+    """Six texts of three labels: each has a term in every head, and eq. 5 two for each label."""
+    head = head_of(classifies=objective != "lacon")
+    config = LaConConfig(objective=objective)
+    features = Features(torch.randn(10, 32, generator=torch.Generator().manual_seed(1)), None)
+    targets, of_descriptions = torch.tensor([0, 0, 1, 1, 3, 3]), torch.tensor([0, 1, 2, 3])
+    rows = Objective(head, config, heads, targets=targets, description_targets=of_descriptions[:0], prior=0)
+    both = Objective(head, config, heads, targets=targets, description_targets=of_descriptions, prior=0.2)
+    prior = prior_loss(head.table(features[6:], config.temperature), of_descriptions)
+    assert torch.allclose(both(features), 0.8 * rows(features[:6]) + 0.2 * terms * prior)
+
+
 # ---- the schedule
 
 
@@ -261,7 +281,8 @@ def test_both_groups_follow_the_schedule_and_callbacks_hear_all_parts(encoder: E
     told: list[dict[str, float]] = []
     train(encoder, space, callbacks=(lambda step, values: told.append(values),), max_steps=5, warmup=0.4)
     rates = [values["learning_rate"] for values in told]
-    assert rates == pytest.approx([1e-3 * factor for factor in (0.5, 1, 0.75, 0.5, 0.25)])
+    own = 3 / (8 + 3)  # three rows per label against the descriptions' eight
+    assert rates == pytest.approx([1e-3 * own * factor for factor in (0.5, 1, 0.75, 0.5, 0.25)])
     assert {"loss", "instance", "label", "regularizer", "descriptions"} <= set(told[0])
 
 

@@ -14,13 +14,21 @@ from labelspace.classify.anchors import cosines, encode_label
 from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.lacon_input import as_texts_or_pairs, is_pairs, supervise
-from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
+from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
-from labelspace.errors import InputError
+from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
-from labelspace.training import Callback, train_on_descriptions
-from labelspace.training.lacon import Document, LaConFit, LaConHead, Rows, tokenize, train_on_labels
+from labelspace.training import Callback
+from labelspace.training.lacon import (
+    Document,
+    LaConFit,
+    LaConHead,
+    Rows,
+    tokenize,
+    train_before_labels,
+    train_on_labels,
+)
 from labelspace.training.lacon.features import answers, plain_vectors
 from labelspace.training.lacon.head import Features
 
@@ -33,7 +41,7 @@ class LaConClassifier(BiEncoderClassifier):
 
     Each label is a vector that is learnt along, and a text gets the label whose vector is nearest. Where the labels
     have descriptions, the vectors start there and the descriptions go on teaching, the less the more rows are
-    labelled. Without a labelled row it is trained as `DescriptionClassifier` is.
+    labelled. Without a labelled row it is trained as `DescriptionClassifier` is, for `description_steps` updates.
 
     Args:
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names that y holds.
@@ -43,15 +51,17 @@ class LaConClassifier(BiEncoderClassifier):
             `"cross-entropy+supervised-contrastive"`.
         head: `"vanilla"` (the encoder's vector of a text), `"fusion"` (words weighed by the labels), or the baselines
             `"leam"` and `"lsan"`, for `"cross-entropy"` only.
-        projection: whether the projection head g stands on the encoder.
+        projection: whether the projection head g stands on the encoder; `"auto"`: where labels start at random.
         heads: slices of the vectors in eq. 4; None: the largest divisor of the width up to 6.
         temperature: divides the cosines, in training and in `predict_proba`.
         regularizer_weight: of the part that keeps labels apart.
         instance_weight: of the part that asks each text for its label; of cross-entropy in a baseline.
         label_weight: of the part that asks each label for its texts; of the contrastive part of a baseline.
-        init: where label embeddings start, `"descriptions"` or `"random"`.
-        description_weight: of the descriptions as texts of their labels; `"auto"`: 8 / (8 + labelled rows per label),
-            0 where that is below 0.05 or where the rows contradict the descriptions.
+        init: where label embeddings start, `"descriptions"` (and the rows there are) or `"random"`.
+        description_weight: share of the descriptions in the loss, 0 to 1; `"auto"`: 8 / (8 + labelled rows per
+            label), which also lowers the rates; 0 where that is below 0.05 or where the rows contradict them.
+        description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
+            for an encoder that was trained on them already.
         learning_rate: highest rate of the encoder.
         head_learning_rate: highest rate of what stands on it.
         batch_size: texts of one update.
@@ -104,7 +114,7 @@ class LaConClassifier(BiEncoderClassifier):
         *,
         objective: str = LaConConfig.objective,
         head: str = LaConConfig.head,
-        projection: bool = LaConConfig.projection,
+        projection: bool | str = LaConConfig.projection,
         heads: int | None = LaConConfig.heads,
         temperature: float = LaConConfig.temperature,
         regularizer_weight: float = LaConConfig.regularizer_weight,
@@ -112,6 +122,7 @@ class LaConClassifier(BiEncoderClassifier):
         label_weight: float = LaConConfig.label_weight,
         init: str = LaConConfig.init,
         description_weight: float | str = LaConConfig.description_weight,
+        description_steps: int = LaConConfig.description_steps,
         learning_rate: float = LaConConfig.learning_rate,
         head_learning_rate: float = LaConConfig.head_learning_rate,
         batch_size: int = LaConConfig.batch_size,
@@ -141,6 +152,7 @@ class LaConClassifier(BiEncoderClassifier):
         self.label_weight = label_weight
         self.init = init
         self.description_weight = description_weight
+        self.description_steps = description_steps
         self.learning_rate = learning_rate
         self.head_learning_rate = head_learning_rate
         self.batch_size = batch_size
@@ -293,22 +305,18 @@ class LaConClassifier(BiEncoderClassifier):
             )
         pairs = is_pairs(X)
         documents = as_texts_or_pairs(X) if pairs or y is not None else X
-        search = SearchConfig()
+        if not config.description_steps:
+            raise ConfigError("description_steps must be 1 or more where no row has a label. Got 0 instead.")
         pool: Pool | None = None
         if isinstance(documents, Pool):
             pool = documents
         elif documents is not None and not pairs:  # how pairs are spread says nothing of a rate for descriptions
-            pool = sample_pool(documents, size=search.documents, seed=self.seed)
+            pool = sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
         encoder = self._own_encoder()
-        result = train_on_descriptions(
+        result = train_before_labels(
             encoder,
             space,
-            TrainingConfig(
-                max_steps=config.max_steps or TrainingConfig.max_steps,
-                weight_decay=config.weight_decay,
-                max_tokens_in_memory=config.max_tokens_in_memory,
-            ),
-            search,
+            config,
             pool=pool,
             seed=self.seed,
             callbacks=self.callbacks,

@@ -2,24 +2,26 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
 import numpy as np
 import torch
 
-from labelspace.config import LaConConfig
+from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
+from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
-from labelspace.training.description import FitResult
+from labelspace.training.description import FitResult, train_on_descriptions
+from labelspace.training.lacon.features import answers, plain_vectors
 from labelspace.training.lacon.head import HeadShape, LaConHead
 from labelspace.training.lacon.loop import Labelled, LaConCurve, run
 from labelspace.training.lacon.objective import choose_heads
-from labelspace.training.lacon.prior import Prior, choose_prior, label_vectors, measure_agreement
+from labelspace.training.lacon.prior import Prior, choose_prior, label_vectors, measure_agreement, place_labels
 from labelspace.training.lacon.rows import Document, Targets, split, tokenize
 from labelspace.training.sweep import sweep_texts
 
@@ -61,7 +63,7 @@ class LaConFit:
     """The seed of the run."""
 
     descriptions: FitResult | None = None
-    """The run on descriptions alone, where no row was labelled."""
+    """The run on descriptions alone: before the labelled rows, or instead of them; None where there was none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -123,18 +125,26 @@ def train_on_labels(
         agreement = measure_agreement(encoder, anchors, train.rows, train.targets, words=words, seed=seed)
     prior = choose_prior(config, agreement, len(train) / len(space))
 
+    on_descriptions = None
+    if prior.weight and config.description_steps:
+        on_descriptions = train_before_labels(
+            encoder, space, config, seed=seed, callbacks=callbacks, show_progress=show_progress
+        )
+        anchors = label_vectors(encoder, space, words=words)
+
+    placed = config.init == "descriptions" and agreement is not None and not agreement.contradicted
+    projection = not placed if isinstance(config.projection, str) else config.projection
     shape = HeadShape(
         head=config.head,
         classifies=classifies,
-        projection=config.projection and config.head not in ("leam", "lsan"),
+        projection=projection and config.head not in ("leam", "lsan"),
         labels=len(space),
         dim=dim,
     )
     head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
-    init = "random"
-    if config.init == "descriptions" and anchors is not None and agreement and not agreement.contradicted:
-        head.start_from(torch.from_numpy(anchors), config.temperature)
-        init = "descriptions"
+    if placed and anchors is not None:
+        vectors = answers(encoder, train.rows, plain_vectors, words=words, width=dim)
+        head.start_from(torch.from_numpy(place_labels(anchors, vectors, train.targets)), config.temperature)
     head.to(encoder.backbone.device)
 
     descriptions = None
@@ -148,7 +158,11 @@ def train_on_labels(
             train,
             held_out,
             descriptions,
-            config,
+            replace(
+                config,
+                learning_rate=config.learning_rate * prior.rate,
+                head_learning_rate=config.head_learning_rate * prior.rate,
+            ),
             heads=heads or 1,
             prior=prior.weight,
             seed=child_seed(seed, "training"),
@@ -166,13 +180,52 @@ def train_on_labels(
     return head, LaConFit(
         curve=curve,
         prior=prior,
-        init=init,
+        init="descriptions" if placed else "random",
         heads=heads,
         labelled=len(everything),
         unlabelled=unlabelled,
         held_out=len(held_out) if held_out else 0,
         device=str(encoder.backbone.device),
         seed=seed,
+        descriptions=on_descriptions,
+    )
+
+
+def train_before_labels(
+    encoder: Encoder,
+    space: LabelSpace,
+    config: LaConConfig,
+    *,
+    seed: int,
+    pool: Pool | None = None,
+    callbacks: Sequence[Callback] = (),
+    show_progress: bool = False,
+) -> FitResult:
+    """Train an encoder, in place, on descriptions alone: what few labelled rows go on from, so that they only add.
+
+    Args:
+        encoder: its weights are changed.
+        space: what the labels mean.
+        config: `description_steps` and what both kinds of training share.
+        seed: of everything random.
+        pool: unlabelled documents to choose the rate by; None: the encoder's base rate.
+        callbacks: told loss and rate at every step.
+        show_progress: True shows bars on a terminal, plain lines elsewhere.
+    """
+    training = TrainingConfig(
+        max_steps=config.description_steps,
+        weight_decay=config.weight_decay,
+        max_tokens_in_memory=config.max_tokens_in_memory,
+    )
+    return train_on_descriptions(
+        encoder,
+        space,
+        training,
+        SearchConfig(),
+        pool=pool,
+        seed=seed,
+        callbacks=callbacks,
+        show_progress=show_progress,
     )
 
 

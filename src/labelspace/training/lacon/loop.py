@@ -154,7 +154,7 @@ def run(
     started = time.perf_counter()
     with trainable_weights(backbone) as of_encoder:
         weights = [*of_encoder, *((f"head.{name}", values) for name, values in head.named_parameters())]
-        optimizer = _optimizer([values for _, values in of_encoder], list(head.parameters()), config)
+        optimizer = make_optimizer([values for _, values in of_encoder], list(head.parameters()), config)
         kept, kept_step, kept_look = snapshot(weights), 0, None
         try:
             if held_out is not None:
@@ -168,7 +168,7 @@ def run(
                             group["lr"] = group["highest"] * factor
                         optimizer.zero_grad(set_to_none=True)
                         texts, some = train.take(batch), _next_of(descriptions, turns, config.batch_size)
-                        loss, parts = _update(encoder, head, texts, some, config, heads, prior, seed=seed, step=step)
+                        loss, parts = update(encoder, head, texts, some, config, heads, prior, seed=seed, step=step)
                         optimizer.step()
                         losses.append(loss)
                         rate = config.learning_rate * factor
@@ -202,9 +202,10 @@ def run(
     )
 
 
-def _optimizer(
+def make_optimizer(
     of_encoder: list[nn.Parameter], of_head: list[nn.Parameter], config: LaConConfig
 ) -> torch.optim.Optimizer:
+    """Make AdamW with the two highest rates; each group keeps its own as `"highest"`."""
     groups = [
         {"params": of_encoder, "lr": config.learning_rate, "highest": config.learning_rate},
         {"params": of_head, "lr": config.head_learning_rate, "highest": config.head_learning_rate},
@@ -228,7 +229,7 @@ def _epochs(train: Labelled, config: LaConConfig, total: int, seed: int) -> Iter
             yield batches
 
 
-def _update(
+def update(
     encoder: Encoder,
     head: LaConHead,
     texts: Labelled,
@@ -240,7 +241,25 @@ def _update(
     seed: int,
     step: int,
 ) -> tuple[float, dict[str, float]]:
-    """Add the gradients of one update; return its loss and the loss's parts."""
+    """Add the gradients of one update.
+
+    Args:
+        encoder: inside its `training_mode`.
+        head: what stands on it.
+        texts: the batch.
+        descriptions: those of the prior that go with it, or None.
+        config: objective and weights.
+        heads: of eq. 4.
+        prior: share of the descriptions in the loss.
+        seed: of the dropout masks, with `step`.
+        step: the update's number, from 0.
+
+    Returns:
+        The loss, and its parts by name.
+
+    Raises:
+        TrainingError: the loss is not finite.
+    """
     device = encoder.backbone.device
     rows = texts.rows + texts.rows if needs_two_views(config) else texts.rows
     if descriptions is not None:

@@ -33,7 +33,7 @@ class Objective:
         heads: of eq. 4, from `choose_heads`.
         targets: [text], the label of each text.
         description_targets: [desc], the label of each description; empty without a prior.
-        prior: weight of the descriptions.
+        prior: share of the descriptions in the loss.
     """
 
     head: LaConHead
@@ -51,8 +51,20 @@ class Objective:
             table = self.head.table(features[texts + self.second_views :], self.config.temperature)
             prior = prior_loss(table, self.description_targets)
             self.parts["descriptions"] = prior.item()
-            loss = loss + self.prior * prior
+            loss = (1 - self.prior) * loss + self.prior * self.terms_of_a_text * prior
         return loss
+
+    @property
+    def terms_of_a_text(self) -> float:
+        """How many logarithms a text brings into the loss, so that a description can count as much as a text does.
+
+        With LaCon: one for each head, and in eq. 5, a sum over the texts of each label that is divided by the number
+        of labels, as many as a label has texts in the batch.
+        """
+        if self.head.shape.classifies:
+            return self.config.instance_weight
+        texts_of_a_label = len(self.targets) / len(self.targets.unique())
+        return self.config.instance_weight * self.heads + self.config.label_weight * texts_of_a_label
 
     @property
     def second_views(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelspace.config import LaConConfig
 from labelspace.encoders import Encoder
@@ -54,10 +55,14 @@ class Prior:
     """The weight of the descriptions in training, and why."""
 
     weight: float
-    """Of their loss; 0: they are left out."""
+    """Share of their loss, 0 to 1; 0: they are left out."""
 
     reason: str
     """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (labels known from y alone)."""
+
+    rate: float
+    """Share of the learning rates that is used. AdamW's steps are as long however little the rows weigh in the loss, so
+    few rows would move the encoder as far as many; the rows' own share makes the steps shorter."""
 
     rows_per_label: float
     """Labelled rows per label, in the mean."""
@@ -94,6 +99,27 @@ def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.nda
     vectors = answers(encoder, tokenize(encoder, texts), plain_vectors, words=words, width=width)
     means = np.stack([vectors[np.array(targets) == label].mean(axis=0) for label in range(len(space))])
     return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+
+
+def place_labels(anchors: NDArray[np.float32], vectors: NDArray[np.float32], targets: Targets) -> NDArray[np.float32]:
+    """Return where label embeddings start: between their descriptions and their rows, the descriptions counting as 8.
+
+    Args:
+        anchors: [label dim], unit vectors of the descriptions.
+        vectors: [text dim], unit vectors of the labelled rows.
+        targets: [text], the label of each row; a label without one stays at its descriptions.
+
+    Returns:
+        [label dim], unit length.
+
+    Example:
+        >>> anchors, rows = np.eye(2, dtype=np.float32), np.array([[0.0, 1.0]] * 8, dtype=np.float32)
+        >>> place_labels(anchors, rows, np.zeros(8, dtype=np.intp)).round(2).tolist()
+        [[0.71, 0.71], [0.0, 1.0]]
+    """
+    sums = HALF * anchors
+    np.add.at(sums, targets, vectors)
+    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
 
 
 def measure_agreement(
@@ -140,7 +166,8 @@ def choose_prior(config: LaConConfig, agreement: Agreement | None, rows_per_labe
     else:
         weight = float(prior_weight(rows_per_label))
         reason = "rows per label" if weight else "many rows"
-    return Prior(weight=weight, reason=reason, rows_per_label=rows_per_label, agreement=agreement)
+    rate = 1 - weight if reason == "rows per label" else 1.0
+    return Prior(weight=weight, reason=reason, rate=rate, rows_per_label=rows_per_label, agreement=agreement)
 
 
 def macro_f1(targets: Targets, predicted: Targets) -> float:
