@@ -81,9 +81,8 @@ class Stepper:
         words = self.config.head != "vanilla"
         dim = encoder.backbone.hidden_size if words else encoder.dimension
         self.heads = 1 if classifies else choose_heads(self.config.heads, dim)
-        shape = HeadShape(
-            head=self.config.head, classifies=classifies, projection=self.config.projection, labels=LABELS, dim=dim
-        )
+        projection = self.config.projection is not False  # label embeddings start at random
+        shape = HeadShape(head=self.config.head, classifies=classifies, projection=projection, labels=LABELS, dim=dim)
         self.head = LaConHead(shape, generator=torch.Generator().manual_seed(0)).to(encoder.backbone.device)
         self.batch = Labelled(tokenize(encoder, texts), targets)
         self.number = 0

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from study.rivals import few
 from tasks import SOURCES, Task, load_rows, load_task
 
-from labelspace import LaConClassifier
+from labelspace import LaConClassifier, load
 from lacon.methods import macro_f1, opened
 from lacon.protocol import Settings
 
@@ -79,27 +79,44 @@ def first(settings: Settings, task: Task, count: int, seed: int) -> Labelled:
     return [texts[row] for row in kept], [truth[row] for row in kept]
 
 
+@functools.lru_cache(maxsize=1)
+def described(settings: Settings, name: str) -> LaConClassifier:
+    """Train on the descriptions alone, at the encoder's base rate; kept, because every run with labels begins there.
+
+    Nothing in it is random, so it is what each of those runs would do first.
+    """
+    steps = settings.protocol.description_steps
+    folder = settings.out / "described" / f"{settings.short}_{name}_{steps}"
+    if not folder.exists():
+        clf = LaConClassifier(
+            task_of(settings, name).labels, encoder=opened(settings.encoder, None), description_steps=steps
+        )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        clf.fit().save(folder)
+    found = load(folder)
+    assert isinstance(found, LaConClassifier)
+    return found
+
+
 def _no_label(settings: Settings, name: str) -> dict[str, Any]:
-    """Descriptions alone, at the encoder's base rate."""
+    """Descriptions alone."""
     task = task_of(settings, name)
-    clf = LaConClassifier(
-        task.labels, encoder=opened(settings.encoder, None), max_steps=settings.protocol.description_steps
-    ).fit()
-    trained = clf.fit_result_.descriptions
-    assert trained is not None
+    clf = described(settings, name)
+    trained = clf.fit_result_.to_dict()["descriptions"]
     return {
         "macro_f1": macro_f1(task.truth, clf.predict(task.texts)),
-        "learning_rate": trained.rate.learning_rate,
-        "steps": trained.curve.steps,
+        "learning_rate": trained["rate"]["learning_rate"],
+        "steps": len(trained["curve"]["losses"]),
         "test_rows": len(task.texts),
     }
 
 
 def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]:
-    """LaCon as it comes, every option at its default."""
+    """LaCon as it comes, every option at its default; the steps on descriptions have been made before."""
     task = task_of(settings, name)
     texts, truth = first(settings, task, count, seed)
-    clf = LaConClassifier(task.labels, encoder=opened(settings.encoder, None), seed=seed).fit(texts, truth)
+    encoder = described(settings, name).encoder_
+    clf = LaConClassifier(task.labels, encoder=encoder, description_steps=0, seed=seed).fit(texts, truth)
     result = clf.fit_result_
     assert result.curve is not None
     assert result.prior is not None

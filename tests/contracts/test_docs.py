@@ -82,11 +82,14 @@ def test_every_public_name_is_in_the_docs():
     assert not_mentioned(labelspace.__all__, text) == []
 
 
-def test_every_parameter_of_the_classifiers_is_in_the_docs():
+@pytest.mark.parametrize(
+    ("name", "page"), [("DescriptionClassifier", "python.md"), ("LaConClassifier", "few-labels.md")]
+)
+def test_every_parameter_of_the_classifiers_is_in_the_docs(name, page):
     import inspect
 
-    text = (DOCS / "python.md").read_text(encoding="utf-8")
-    parameters = [*inspect.signature(labelspace.DescriptionClassifier).parameters]
+    text = (DOCS / page).read_text(encoding="utf-8")
+    parameters = [*inspect.signature(getattr(labelspace, name)).parameters]
     assert not_mentioned(parameters, text) == []
 
 
