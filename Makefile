@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check lint types layers fast slow docs format bench bench-btzsc study clean
+.PHONY: help setup demo test check lint types layers fast slow docs format bench bench-btzsc bench-study study clean
 
 help:            ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
@@ -105,6 +105,15 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 	$(BIN)/python benchmarks/harness.py agree --nli runs/minilm-nli-binary --triplet runs/minilm-nli-triplet --texts 40
 	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary
 	$(BIN)/python benchmarks/prefix.py
+
+# --minutes 600: what is missing, in one go; without it a call ends after 20 minutes, and the next goes on.
+STUDY := $(BIN)/python benchmarks/run_study.py --minutes 600
+bench-study: $(PEERS)  ## the results of docs/study.md; a night on two cores
+	$(STUDY)
+	$(STUDY) --pooling cls --parts ablations --changes default
+	$(STUDY) --encoder all-mpnet-base-v2 --parts ablations --changes default
+	$(BIN)/python benchmarks/run_study.py --figures docs/figures --model-figures
+	$(BIN)/python benchmarks/tables.py
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes
 	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8

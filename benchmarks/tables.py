@@ -1,4 +1,4 @@
-"""Write the tables of README.md, docs/benchmarks.md and docs/method.md from the result files.
+"""Write the tables of README.md and of the pages in docs from the result files.
 
 python benchmarks/tables.py            # rewrite what stands between the markers
 python benchmarks/tables.py --check    # exit 1 where a page is not what the files say
@@ -287,7 +287,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **report.BLOCKS,
     **lacon_report.BLOCKS,
 }
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in ("benchmarks.md", "btzsc.md", "method.md")))
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in ("benchmarks.md", "study.md", "btzsc.md", "method.md")))
 
 
 def rewritten(text: str) -> str:

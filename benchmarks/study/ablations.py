@@ -42,7 +42,8 @@ def ablation_pieces(settings: Settings) -> Iterator[Piece]:
     """Every change on every task with every seed; the misleading names with the two that concern names."""
     seeds = SEEDS[:1] if settings.small else SEEDS
     tasks = ("rottentomatoes",) if settings.small else (*TASKS, MISLEADING)
-    changes = [change for change in CHANGES if not settings.small or change.name in ("default", "swapped")]
+    wanted = settings.changes or (("default", "swapped") if settings.small else tuple(c.name for c in CHANGES))
+    changes = [change for change in CHANGES if change.name in wanted]
     for seed in seeds:  # whole rounds first: a study that stops early has all changes
         for name in tasks:
             for change in changes:
@@ -77,5 +78,5 @@ def _run(settings: Settings, name: str, change: Change, seed: int) -> dict[str, 
     if change.space is not None:
         space = change.space(space, seed)
     options = {"learning_rate": "base", "max_steps": settings.max_steps, "seed": seed, **(change.options or {})}
-    found = trained(settings.encoder, task, space, **options)
+    found = trained(settings, task, space, **options)
     return {"test_rows": len(task.texts), "labels": len(space), "pool": task.pool_source, **found}

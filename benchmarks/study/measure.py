@@ -13,23 +13,24 @@ from labelspace import DescriptionClassifier, Encoder, LabelSpace
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.config import ANCHORS
 from labelspace.geometry import sample_pairs, uniformity
+from study.settings import Settings
 
 
 @functools.cache
-def opened(name: str, pooling: str | None = None) -> Encoder:
+def opened(settings: Settings) -> Encoder:
     """An encoder, opened once; never trained itself, classifiers copy it."""
-    return Encoder(name, pooling=pooling)
+    return Encoder(settings.encoder, pooling=settings.pooling)
 
 
 _ENCODED: dict[tuple[str, str], np.ndarray] = {}
 
 
-def encoded(name: str, task: Task) -> np.ndarray:
+def encoded(settings: Settings, task: Task) -> np.ndarray:
     """[text dim] the test texts by the untrained encoder; of the last task only, to hold no more than that."""
-    if (name, task.name) not in _ENCODED:
+    if (settings.short, task.name) not in _ENCODED:
         _ENCODED.clear()
-        _ENCODED[name, task.name] = opened(name).encode(task.texts)
-    return _ENCODED[name, task.name]
+        _ENCODED[settings.short, task.name] = opened(settings).encode(task.texts)
+    return _ENCODED[settings.short, task.name]
 
 
 def scores(encoder: Encoder, space: LabelSpace, vectors: np.ndarray, truth: list[str]) -> dict[str, float]:
@@ -43,15 +44,15 @@ def scores(encoder: Encoder, space: LabelSpace, vectors: np.ndarray, truth: list
     return found
 
 
-def trained(name: str, task: Task, space: LabelSpace, **options: Any) -> dict[str, Any]:
+def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -> dict[str, Any]:
     """Train on the space and score the task's test texts, before and after."""
-    clf = DescriptionClassifier(space, encoder=opened(name), **options)
+    clf = DescriptionClassifier(space, encoder=opened(settings), **options)
     started = time.perf_counter()
     clf.fit(task.pool)
     seconds = time.perf_counter() - started
     result = clf.fit_result_
     return {
-        "untrained": scores(opened(name), space, encoded(name, task), task.truth),
+        "untrained": scores(opened(settings), space, encoded(settings, task), task.truth),
         "macro_f1": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
         "learning_rate": result.rate.learning_rate,
         "steps": result.curve.steps,

@@ -1,9 +1,16 @@
-"""The figures of docs/study.md: learning rates (Fig. 3), few-shot rivals (Fig. 2a), the learning curve."""
+"""The figures of docs/study.md: learning rates (Fig. 3), few-shot rivals (Fig. 2a), the learning curve, a model."""
 
+import shutil
 import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from tasks import load_task
 
 from labelspace.config import DEFAULT_ANCHOR
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
@@ -11,6 +18,7 @@ from labelspace.evaluate.figures.rates import RatePoint, rates_figure
 from labelspace.evaluate.palette import FEW, MARKERS
 from study.report import ENCODER, METHODS, TITLES, results
 from study.rivals import PER_CLASS, RUNS
+from study.settings import Settings
 from study.spaces import TASKS
 
 
@@ -34,7 +42,8 @@ def rivals_figure(path: Path) -> tuple[Path, ...]:
                 mean = statistics.fmean(values)
                 axes.plot([place - 0.3, place + 0.3], [mean, mean], color="black", linewidth=1.2)
                 axes.annotate(f"{mean:.2f}", (place + 0.32, mean), fontsize=7.5, va="center")
-            axes.set_xticks(range(len(METHODS)), [words.replace(", ", ",\n") for words in METHODS.values()], fontsize=7)
+            words = [textwrap.fill(name, 15) for name in METHODS.values()]
+            axes.set_xticks(range(len(METHODS)), words, fontsize=7)
             axes.set_xlim(-0.6, len(METHODS) - 0.3)
             axes.set_ylabel("macro-F1")
             axes.set_title(TITLES[task])
@@ -94,3 +103,33 @@ def curve_figure(path: Path) -> tuple[Path, ...]:
         axes.set_axisbelow(True)
         figure.legend(loc="outside right center")
         return write_figure(figure, files_of(path))
+
+
+def model_figures(settings: Settings, folder: Path) -> tuple[Path, ...]:
+    """Train on AG News and let `labelspace figures` draw: figures 1 and 2b of the paper, and two more."""
+    task = load_task("agnews", settings.data, "official", test_rows=settings.test_rows)
+    command = [sys.executable, "-m", "labelspace"]
+    with tempfile.TemporaryDirectory() as scratch:
+        documents, model, out = (Path(scratch) / name for name in ("agnews.csv", "model", "figures"))
+        pd.DataFrame({"text": task.texts, "label": task.truth}).to_csv(documents, index=False)
+        task.labels.to_file(Path(scratch) / "labels.yaml")
+        train = ["--encoder", settings.encoder, "--learning-rate", "base", "--max-steps", str(settings.max_steps)]
+        subprocess.run([*command, "fit", f"{scratch}/labels.yaml", *train, "--out", str(model)], check=True)
+        draw = ["--label-column", "label", "--max-documents", "1000", "--steps", str(settings.max_steps)]
+        draw += ["--only", "map,sphere,similarity,trajectory", "--out", str(out)]
+        subprocess.run([*command, "figures", str(model), str(documents), *draw], check=True)
+        drawn = []
+        for path in sorted(out.glob("*.png")):
+            target = folder / f"study-{path.name}"
+            shutil.copyfile(path, target)
+            drawn.append(target)
+    return tuple(drawn)
+
+
+def result_figures(folder: Path) -> tuple[Path, ...]:
+    """Draw what there are results of, as .png alone: a page needs no more."""
+    return (
+        *rivals_figure(folder / "study-rivals.png"),
+        *uniformity_figure(folder / "study-rates.png"),
+        *curve_figure(folder / "study-curve.png"),
+    )

@@ -15,16 +15,16 @@ from study.settings import Settings
 from study.spaces import PAPER_K, TASKS, with_descriptions
 
 
-def base_rate(name: str) -> float:
+def base_rate(settings: Settings) -> float:
     """The encoder's published rate, or the one that stands in for it."""
-    spec = opened(name).spec
+    spec = opened(settings).spec
     return (spec and spec.base_learning_rate) or FALLBACK_LEARNING_RATE
 
 
 def rate_pieces(settings: Settings) -> Iterator[Piece]:
     """One run for each rate; the descriptions are the first five, as published."""
     grid = PAPER_LEARNING_RATES[::4] if settings.small else PAPER_LEARNING_RATES
-    rates = sorted({*grid, base_rate(settings.encoder)})
+    rates = sorted({*grid, base_rate(settings)})
     for name in ("rottentomatoes",) if settings.small else TASKS:
         for rate in rates:
             yield Piece(
@@ -41,7 +41,7 @@ def _run(settings: Settings, name: str, rate: float) -> dict[str, Any]:
     task = task_of(settings, name)
     space = with_descriptions(task.labels, lambda label: label.descriptions[:PAPER_K])
     clf = DescriptionClassifier(
-        space, encoder=opened(settings.encoder), learning_rate=rate, max_steps=settings.max_steps, seed=0
+        space, encoder=opened(settings), learning_rate=rate, max_steps=settings.max_steps, seed=0
     )
     clf.fit()
     spread = {
@@ -53,7 +53,7 @@ def _run(settings: Settings, name: str, rate: float) -> dict[str, Any]:
     return {
         "uniformity": spread,
         "macro_f1": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
-        "base_rate": base_rate(settings.encoder),
+        "base_rate": base_rate(settings),
         "steps": clf.fit_result_.curve.steps,
         "test_rows": len(task.texts),
     }

@@ -1,5 +1,6 @@
 """The tables of docs/study.md, from the result files of the study; see benchmarks/tables.py."""
 
+import csv
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,12 @@ from study.spaces import MISLEADING, TASKS
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "study"
 ENCODER = "all-MiniLM-L6-v2"
+ENCODERS = {
+    ENCODER: "all-MiniLM-L6-v2",
+    f"{ENCODER}-cls": "all-MiniLM-L6-v2, [CLS] pooling",
+    "all-mpnet-base-v2": "all-mpnet-base-v2",
+}
+PAPER_TABLE = Path(__file__).with_name("paper_table1.csv")
 TITLES = {
     "agnews": "AG News",
     "rottentomatoes": "Rotten Tomatoes",
@@ -72,6 +79,38 @@ def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
         if any(cell != "-" for cell in line[1:]):
             rows.append(line)
     return markdown(["", *(TITLES[task] for task in TASKS)], rows)
+
+
+def before_and_after() -> str:
+    """Table 1 of the paper: the encoders that were run here, and those of the paper."""
+    rows = []
+    for encoder, words in ENCODERS.items():
+        for when, anchor, what in (
+            ("untrained", "verbalizer", "untrained, verbalizers"),
+            ("untrained", "descriptions", "untrained, mean of descriptions"),
+            ("macro_f1", "verbalizer", "trained, verbalizers"),
+            ("macro_f1", "descriptions", "trained, mean of descriptions"),
+        ):
+            own: dict[str, list[float]] = {task: [] for task in TASKS}
+            for result in results("ablations", encoder):
+                if result["change"] == "default" and result["task"] in own:
+                    own[result["task"]].append(result[when][anchor])
+            if any(own.values()):
+                means = [statistics.fmean(values) for values in own.values() if values]
+                overall = f"{statistics.fmean(means):.3f}" if len(means) == len(TASKS) else "-"
+                rows.append([words, what, *(spread(own[task]) for task in TASKS), overall])
+    with PAPER_TABLE.open(encoding="utf-8") as lines:
+        for paper in csv.DictReader(lines):
+            figures = [float(paper[task]) for task in TASKS]
+            cells = [f"{figure:.2f}" for figure in figures]
+            rows.append([f"paper: {paper['model']}", paper["when"], *cells, f"{statistics.fmean(figures):.2f}"])
+    return markdown(["", "", *(TITLES[task] for task in TASKS), "mean"], rows)
+
+
+def seeds_of(part: str) -> str:
+    """Which seeds each encoder was run with."""
+    found = {words: sorted({r["seed"] for r in results(part, name)}) for name, words in ENCODERS.items()}
+    return "; ".join(f"{words}: seeds {', '.join(map(str, seeds))}" for words, seeds in found.items() if seeds) + "."
 
 
 def anchors() -> str:
@@ -158,6 +197,8 @@ def curve(anchor: str = DEFAULT_ANCHOR) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "study-table1": before_and_after,
+    "study-seeds": lambda: seeds_of("ablations"),
     "study-anchors": anchors,
     "study-ablations": ablations,
     "study-ablations-verbalizer": lambda: ablations("verbalizer"),

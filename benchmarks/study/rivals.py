@@ -92,7 +92,7 @@ def run_setfit(settings: Settings, task: Task, seed: int, *, template: bool = Fa
         dataset = get_templated_dataset(
             dataset, candidate_labels=names, template=TEMPLATES[task.name], sample_size=SHOTS
         )
-    model = SetFitModel.from_pretrained(str(opened(settings.encoder).folder))
+    model = SetFitModel.from_pretrained(str(opened(settings).folder))
     with tempfile.TemporaryDirectory() as scratch:
         arguments = TrainingArguments(
             output_dir=scratch,
@@ -115,7 +115,7 @@ def run_setfit(settings: Settings, task: Task, seed: int, *, template: bool = Fa
 def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     """Logistic regression on the frozen encoder's vectors."""
     texts, truth = few(*labelled(task, settings), task.labels.names, SHOTS, seed)
-    encoder = opened(settings.encoder)
+    encoder = opened(settings)
     started = time.perf_counter()
     head = LogisticRegression(max_iter=1000).fit(encoder.encode(texts), truth)
     seconds = time.perf_counter() - started
@@ -127,7 +127,7 @@ def run_ours(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     """Five of ten descriptions of each label, no labelled text."""
     space = drawn(task.labels, PAPER_K, seed)
     clf = DescriptionClassifier(
-        space, encoder=opened(settings.encoder), learning_rate="base", max_steps=settings.max_steps, seed=seed
+        space, encoder=opened(settings), learning_rate="base", max_steps=settings.max_steps, seed=seed
     )
     started = time.perf_counter()
     clf.fit()
@@ -148,7 +148,7 @@ def _run(
 def _curve(settings: Settings, name: str) -> dict[str, Any]:
     task = task_of(settings, name)
     texts, truth = labelled(task, settings)
-    encoder = opened(settings.encoder)
+    encoder = opened(settings)
     # Encoding the largest draws once is enough: smaller ones are parts of them.
     found: dict[str, list[float]] = {str(count): [] for count in PER_CLASS}
     test = encoder.encode(task.texts)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from labelspace import Label, LabelSpace
+from pictures import nothing_is_cut
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -73,6 +74,37 @@ def test_the_ten_descriptions_begin_with_the_five_that_are_shipped(spaces):
         for more, few in zip(ten.labels, five.labels, strict=True):
             assert more.descriptions[:5] == few.descriptions
             assert len(set(more.descriptions)) == 10
+
+
+def test_the_tables_of_the_docs_are_what_the_result_files_say():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "tables.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
+def test_the_figures_of_the_page_are_drawn_from_the_results(spaces, tmp_path):
+    from study.pictures import result_figures
+
+    drawn = result_figures(tmp_path)
+    assert [path.name for path in drawn] == ["study-rivals.png", "study-rates.png", "study-curve.png"]
+    assert all(nothing_is_cut(path) for path in drawn)
+
+
+def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws(spaces, tmp_path, monkeypatch):
+    from study import report
+
+    runs = {("default", 0): 0.5, ("default", 1): 0.9, ("swapped", 0): 0.4}
+    (tmp_path / "ablations").mkdir()
+    for (change, seed), score in runs.items():
+        found = {"encoder": report.ENCODER, "task": "emotion", "change": change, "seed": seed}
+        found |= {"macro_f1": {"descriptions": score}}
+        (tmp_path / "ablations" / f"{change}{seed}.json").write_text(json.dumps(found))
+    monkeypatch.setattr(report, "OUT", tmp_path)
+    lines = report.ablations().splitlines()
+    assert lines[2] == "| default | - | 0.700 ± 0.283 | - | - |"
+    assert lines[3] == "| swapped | - | 0.400 (-0.100) | - | - |"
+    assert report.rivals() == report.NOT_YET
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")
