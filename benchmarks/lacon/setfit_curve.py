@@ -1,13 +1,12 @@
 """SetFit with its template on the same draws as the curve; left out with a note where the package is not there."""
 
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from peer_setfit import run_setfit, updates
 from pieces import Piece
 from study.rivals import TEMPLATES as STUDY_TEMPLATES
 
@@ -37,9 +36,9 @@ def setfit_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def _run(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]:
-    """SetFit as in its paper: 20 pairs a text and kind, batches of 16, one epoch, a logistic regression on top."""
+    """SetFit on the curve's draw, with its templated texts; without a label they are all there is."""
     from datasets import Dataset
-    from setfit import SetFitModel, Trainer, TrainingArguments, get_templated_dataset
+    from setfit import get_templated_dataset
 
     task = task_of(settings, name)
     names = list(task.labels.names)
@@ -51,26 +50,9 @@ def _run(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]
         template=TEMPLATES[name],
         sample_size=TEMPLATED,
     )
-    model = SetFitModel.from_pretrained(str(opened(settings.encoder, None).folder))
     most = settings.protocol.setfit_steps
-    with tempfile.TemporaryDirectory() as scratch:
-        arguments = TrainingArguments(
-            output_dir=scratch,
-            batch_size=16,
-            num_epochs=1,
-            num_iterations=20,
-            max_steps=-1 if most is None else min(most, updates(len(dataset))),
-            seed=seed,
-            report_to="none",
-            save_strategy="no",
-            show_progress_bar=False,
-        )
-        trainer = Trainer(model=model, args=arguments, train_dataset=dataset)
-        started = time.perf_counter()
-        trainer.train()
-        seconds = time.perf_counter() - started
-    found: Any = model.predict(task.texts)
-    predicted = [names[int(label)] for label in found]
+    folder = opened(settings.encoder, None).folder
+    predicted, seconds = run_setfit(folder, dataset, names, task.texts, seed=seed, most_updates=most)
     return {
         "macro_f1": macro_f1(task.truth, predicted),
         "fit_seconds": seconds,
@@ -79,8 +61,3 @@ def _run(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]
         "steps": updates(len(dataset)) if most is None else min(most, updates(len(dataset))),
         "test_rows": len(task.texts),
     }
-
-
-def updates(texts: int) -> int:
-    """Updates of one epoch: 20 pairs of each kind for each text, 16 a batch."""
-    return -(-texts * 40 // 16)

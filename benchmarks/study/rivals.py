@@ -4,13 +4,13 @@ Every run is a process of its own, so that its peak memory is its own; training 
 """
 
 import random
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from peer_setfit import run_setfit
 from pieces import Piece
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -35,7 +35,7 @@ Labelled = tuple[list[str], list[str]]
 def rival_pieces(settings: Settings) -> Iterator[Piece]:
     """Each method with each draw; the runs of one draw follow one another."""
     runs = {"emotion": 1} if settings.small else RUNS
-    methods = {"setfit": run_setfit, "setfit-template": partial(run_setfit, template=True)}
+    methods = {"setfit": setfit, "setfit-template": partial(setfit, template=True)}
     methods |= {"logistic": run_logistic, "ours": run_ours}
     if settings.small:
         methods = {name: methods[name] for name in ("logistic", "ours")}
@@ -80,10 +80,10 @@ def few(texts: Sequence[str], truth: Sequence[str], names: Sequence[str], shots:
     return [texts[row] for row in chosen], [truth[row] for row in chosen]
 
 
-def run_setfit(settings: Settings, task: Task, seed: int, *, template: bool = False) -> dict[str, Any]:
-    """SetFit as in its paper: 20 pairs a text and kind, batches of 16, one epoch, a logistic regression on top."""
+def setfit(settings: Settings, task: Task, seed: int, *, template: bool = False) -> dict[str, Any]:
+    """SetFit, with or without templated texts of the labels' names beside the labelled ones."""
     from datasets import Dataset
-    from setfit import SetFitModel, Trainer, TrainingArguments, get_templated_dataset
+    from setfit import get_templated_dataset
 
     names = list(task.labels.names)
     texts, truth = few(*labelled(task, settings), names, SHOTS, seed)
@@ -92,23 +92,7 @@ def run_setfit(settings: Settings, task: Task, seed: int, *, template: bool = Fa
         dataset = get_templated_dataset(
             dataset, candidate_labels=names, template=TEMPLATES[task.name], sample_size=SHOTS
         )
-    model = SetFitModel.from_pretrained(str(opened(settings).folder))
-    with tempfile.TemporaryDirectory() as scratch:
-        arguments = TrainingArguments(
-            output_dir=scratch,
-            batch_size=16,
-            num_epochs=1,
-            num_iterations=20,
-            seed=seed,
-            report_to="none",
-            save_strategy="no",
-            show_progress_bar=False,
-        )
-        trainer = Trainer(model=model, args=arguments, train_dataset=dataset)
-        started = time.perf_counter()
-        trainer.train()
-        seconds = time.perf_counter() - started
-    predicted = [names[int(label)] for label in model.predict(task.texts)]
+    predicted, seconds = run_setfit(opened(settings).folder, dataset, names, task.texts, seed=seed)
     return {"macro_f1": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
 
 
