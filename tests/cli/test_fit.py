@@ -223,3 +223,68 @@ def test_ctrl_c_before_the_first_look_leaves_nothing(
     assert (code, stdout) == (130, "")
     assert "nothing was written" in seen
     assert sorted(tmp_path.rglob("*")) == before
+
+
+# ---- labelled rows
+
+
+def fit_labelled(run, label_file, tiny_encoder_folder, documents, out, *more):
+    given = ("--labelled", documents, "--max-steps", 2, "--dtype", "float32", "--epochs", 2)
+    return run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *given, *more)
+
+
+def test_labelled_rows_make_a_model_that_learnt_from_them(run, label_file, tiny_encoder_folder, tmp_path, documents):
+    out = tmp_path / "model"
+    result = fit_labelled(run, label_file, tiny_encoder_folder, documents, out, "--learning-rate", "1e-4", "--seed", 3)
+    assert result.exit_code == 0, result.output
+    said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
+    assert list(said) == ["labelled", "descriptions", "steps", "loss", "saved"]
+    assert "(rows per label)" in said["descriptions"]
+    model = load(out)
+    given = model.get_params()
+    assert type(model).__name__ == "LaConClassifier"
+    assert (given["epochs"], given["description_steps"], given["learning_rate"], given["seed"]) == (2, 2, 1e-4, 3)
+    assert not given["verbose"]
+    predicted = run("predict", out, documents, tmp_path / "predicted.csv")
+    assert predicted.exit_code == 0, predicted.output
+
+
+def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encoder_folder, tmp_path, documents):
+    result = fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "m", "--json", "--quiet")
+    told = json.loads(result.stdout)
+    assert told["method"] == "lacon"
+    assert told["fit"]["labelled"] == 6
+    assert told["fit"]["prior"]["reason"] == "rows per label"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--pool", "documents.csv"), "--pool does not go with --labelled"),
+        (("--method", "zero-shot"), "--method does not go with --labelled"),
+        (("--learning-rate", "base"), "--learning-rate must be a number with --labelled"),
+        (("--epochs", 0), "epochs must be"),
+        (("--label-column", "nothing"), "nothing"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_options_that_make_no_sense_with_labelled_rows_are_refused(
+    more, said, run, label_file, tiny_encoder_folder, tmp_path, documents
+):
+    result = fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "model", *more)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not (tmp_path / "model").exists()
+
+
+def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
+    run, label_file, tiny_encoder_folder, tmp_path
+):
+    out = tmp_path / "model"
+    result = run("fit", label_file, "--out", out, "--epochs", 3)
+    assert (result.exit_code, "--epochs needs --labelled FILE" in result.stderr) == (2, True)
+    bare = tmp_path / "bare.csv"
+    bare.write_text("text,label\none text,\nanother,\n", encoding="utf-8")
+    result = fit_labelled(run, label_file, tiny_encoder_folder, bare, out)
+    assert (result.exit_code, "no row has a label in column 'label'" in result.stderr) == (2, True)
+    assert not out.exists()

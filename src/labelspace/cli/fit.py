@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelspace.checks import check_choice, check_number
+from labelspace.cli.labelled import check_options, labelled_rows, lacon_config, learn
 from labelspace.cli.options import (
     Anchor,
     AsJson,
@@ -35,6 +36,7 @@ from labelspace.config import (
     OBJECTIVES,
     SEARCHES,
     EncodingConfig,
+    LaConConfig,
     SearchConfig,
     TrainingConfig,
 )
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 METHODS = ("description", "zero-shot")
 NOTHING_KEPT = "interrupted before anything was learnt that is worth keeping; nothing was written."
 _TRAINING = "Training"
+_LABELLED = "Labelled rows"
 _SEARCH = "Choice of the learning rate"
 _REASONS = {
     "given": "as given",
@@ -68,11 +71,16 @@ def _training(help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=_TRAINING, **more)
 
 
+def _labelled(help: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=_LABELLED, **more)
+
+
 def _search(help: str, **more: Any) -> Any:
     return typer.Option(help=help, rich_help_panel=_SEARCH, **more)
 
 
 def fit_command(
+    context: typer.Context,
     labels: Annotated[Path, typer.Argument(metavar="LABELS", help="A label file: YAML, JSON or CSV.")],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     pool: Annotated[
@@ -83,6 +91,13 @@ def fit_command(
     method: Annotated[
         str, typer.Option(metavar=choices(METHODS), help="Train on the descriptions, or use the encoder as it is.")
     ] = "description",
+    labelled: Annotated[
+        str | None,
+        _labelled("Rows that have a label, few or many: learn from them too. A file or a glob, as for --pool."),
+    ] = None,
+    label_column: Annotated[str, _labelled("Column with the names of the labels; empty: this row has none.")] = "label",
+    epochs: Annotated[int, _labelled("Times that each row is seen.")] = LaConConfig.epochs,
+    batch_size: Annotated[int, _labelled("Rows of an update.")] = LaConConfig.batch_size,
     overwrite: Overwrite = False,
     template: Template = None,
     anchor: Anchor = DEFAULT_ANCHOR,
@@ -130,7 +145,7 @@ def fit_command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Turn a label file into a classifier and save it. No labelled document is needed.
+    """Turn a label file into a classifier and save it. No labelled document is needed; --labelled learns from some.
 
     Ctrl-C keeps the best state so far, saves it and says how to go on.
     """
@@ -140,6 +155,10 @@ def fit_command(
     check_choice("--anchor", anchor, ANCHORS)
     if threshold is not None:
         check_number("--threshold", threshold, least=-1, most=1)
+    check_options(context, labelled=labelled is not None)
+    lacon = None
+    if labelled is not None:
+        lacon = lacon_config(context, learning_rate, max_steps, epochs, batch_size, weight_decay, max_tokens_in_memory)
     config = TrainingConfig(
         learning_rate=_rate(learning_rate),
         max_steps=max_steps,
@@ -167,6 +186,7 @@ def fit_command(
     space, warned = _linted(labels, template)
     _check_out(out, overwrite)
     documents = _sample(pool, text_column, size=search.documents, seed=seed)
+    rows = labelled_rows(labelled, text_column, label_column) if labelled is not None else None
     opened = open_encoder(
         encoder,
         quiet=quiet,
@@ -181,6 +201,9 @@ def fit_command(
     if warned:
         note(f"lint has {warned} warning{'s' if warned > 1 else ''}: labelspace lint {labels}")
     shown = {"anchor": anchor, "threshold": threshold}
+    if lacon is not None and rows is not None:
+        given = {"threshold": threshold, "seed": seed, "verbose": not quiet, **vars(lacon)}
+        return learn(space, opened, rows, given, out, as_json=as_json)
     if method == "zero-shot":
         from labelspace.classify import ZeroShotClassifier
 

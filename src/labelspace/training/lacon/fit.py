@@ -107,6 +107,7 @@ def train_on_labels(
         InputError: a validation share is asked for, and a label has a single row.
         ConfigError: `heads` does not divide the width.
         TrainingError: the loss is not finite.
+        KeyboardInterrupt: it came while the descriptions were learnt; later, what was learnt of the rows is kept.
     """
     share = _share(config, targets, space)
     words = config.head != "vanilla"
@@ -130,6 +131,8 @@ def train_on_labels(
         on_descriptions = train_before_labels(
             encoder, space, config, seed=seed, callbacks=callbacks, show_progress=show_progress
         )
+        if on_descriptions.curve.stop_reason == "interrupted":
+            raise KeyboardInterrupt  # no labelled row was seen yet, so there is nothing that this fit is asked for
         anchors = label_vectors(encoder, space, words=words)
 
     placed = config.init == "descriptions" and agreement is not None and not agreement.contradicted

@@ -1,0 +1,133 @@
+"""`labelspace fit --labelled`: the same command, with rows that have a label."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from labelspace.cli.printing import print_json, print_pairs, tell
+from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.labels import LabelSpace
+
+if TYPE_CHECKING:
+    from labelspace.encoders import Encoder
+    from labelspace.training.lacon import LaConFit
+
+# What --labelled leaves as it is in the Python API; the others are of training on descriptions alone.
+_WITH_LABELLED = ("learning_rate", "max_steps", "weight_decay", "max_tokens_in_memory")
+_OF_DESCRIPTIONS = (
+    *(name for name in TrainingConfig.__dataclass_fields__ if name not in _WITH_LABELLED),
+    *("pool", "method", "anchor", "tensorboard"),
+    *(f"search_{name}" for name in SearchConfig.__dataclass_fields__),
+)
+_OF_ROWS = ("label_column", "epochs", "batch_size")
+
+
+def check_options(context: typer.Context, *, labelled: bool) -> None:
+    """Refuse options that would do nothing with `--labelled`, or without it."""
+    for name in _OF_DESCRIPTIONS if labelled else _OF_ROWS:
+        if _given(context, name):
+            goes = "does not go with --labelled; leave one of them out" if labelled else "needs --labelled FILE"
+            raise ConfigError(f"--{name.replace('_', '-')} {goes}.")
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def lacon_config(
+    context: typer.Context,
+    learning_rate: str,
+    max_steps: int,
+    epochs: int,
+    batch_size: int,
+    weight_decay: float,
+    max_tokens_in_memory: int,
+) -> LaConConfig:
+    """Options of training on labelled rows; steps are those on the descriptions, as without labels."""
+    rate = LaConConfig.learning_rate
+    if learning_rate != TrainingConfig.learning_rate:
+        try:
+            rate = float(learning_rate)
+        except ValueError as error:
+            raise ConfigError(f"--learning-rate must be a number with --labelled. Got {learning_rate!r}.") from error
+    return LaConConfig(
+        learning_rate=rate,
+        description_steps=max_steps if _given(context, "max_steps") else LaConConfig.description_steps,
+        epochs=epochs,
+        batch_size=batch_size,
+        weight_decay=weight_decay,
+        max_tokens_in_memory=max_tokens_in_memory,
+    )
+
+
+def labelled_rows(source: str, text: str, label: str) -> tuple[list[str], list[Any]]:
+    """Read labelled rows: documents, and the label of each."""
+    from labelspace.corpus import open_table
+    from labelspace.corpus.documents import is_missing
+
+    table = open_table(source, text=text, label=label)
+    documents: list[str] = []
+    labels: list[Any] = []
+    for batch in table.batches():
+        documents += table.texts(batch)
+        labels += batch.column(label).to_pylist()
+    if all(is_missing(value) or value in ("", -1, "-1") for value in labels):
+        raise InputError(
+            f"{source}: no row has a label in column {label!r}; leave --labelled out, and the descriptions are enough."
+        )
+    return documents, labels
+
+
+def learn(
+    space: LabelSpace,
+    encoder: "Encoder",
+    rows: tuple[list[str], list[Any]],
+    parameters: dict[str, Any],
+    out: Path,
+    *,
+    as_json: bool,
+) -> int:
+    """Train on labelled rows, save, and say what was done."""
+    from labelspace.classify import LaConClassifier
+
+    model = LaConClassifier(space, encoder, **parameters)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
+            model.fit(*rows)
+    except KeyboardInterrupt:
+        tell("interrupted before a labelled row was seen; nothing was written.")
+        raise typer.Exit(130) from None
+    result = model.fit_result_
+    interrupted = result.curve is not None and result.curve.stop_reason == "interrupted"
+    saved = model.set_params(verbose=False).save(out)
+    if as_json:
+        print_json({"model": str(saved), "method": "lacon", "fit": result.to_dict()})
+    else:
+        print_pairs([*_summary(result), ("saved", str(out))])
+    if interrupted:
+        tell(f"interrupted: {out} holds the last whole epoch, and can be used as it is.")
+        return 130
+    return 0
+
+
+def _summary(result: "LaConFit") -> list[tuple[str, str]]:
+    """What `fit --labelled` prints."""
+    curve, prior = result.curve, result.prior
+    assert curve is not None
+    assert prior is not None
+    left = f", {result.held_out} of them held out" if result.held_out else ""
+    rows = "row" if result.unlabelled == 1 else "rows"
+    without = f"; {result.unlabelled} {rows} without a label" if result.unlabelled else ""
+    pairs = [
+        ("labelled", f"{result.labelled}{left}{without}"),
+        ("descriptions", f"weigh {prior.weight:.2f} ({prior.reason})"),
+        ("steps", f"{curve.steps}; {curve.stop_reason}; weights of step {curve.best_step}"),
+    ]
+    if curve.losses:
+        pairs.append(("loss", f"{curve.losses[0]:.4f} -> {curve.losses[-1]:.4f}, in {curve.seconds:.1f} s"))
+    return pairs
