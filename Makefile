@@ -13,7 +13,7 @@ export NO_MKDOCS_2_WARNING := 1
 .PHONY: help setup demo test check lint types layers fast slow docs format bench bench-btzsc bench-study study clean
 
 help:            ## this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
 
 setup: $(READY)  ## virtual environment, CPU torch, pinned packages, the project
 

@@ -136,7 +136,7 @@ def _commands(page: Path, line: int, text: str) -> list[Command]:
 def command_problem(words: tuple[str, ...]) -> str:
     """What is wrong with a command line, parsed by the application itself; empty when nothing is."""
     if words[0] == "make":
-        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
         return "".join(f"the Makefile has no target {word!r}; " for word in words[1:] if word not in targets)
     if words[0] != "labelspace":
         return ""
