@@ -113,7 +113,7 @@ def place_labels(anchors: NDArray[np.float32], vectors: NDArray[np.float32], tar
         [label dim], unit length.
 
     Example:
-        >>> anchors, rows = np.eye(2, dtype=np.float32), np.array([[0.0, 1.0]] * 8, dtype=np.float32)
+        >>> anchors, rows = np.eye(2), np.array([[0.0, 1.0]] * 8)
         >>> place_labels(anchors, rows, np.zeros(8, dtype=np.intp)).round(2).tolist()
         [[0.71, 0.71], [0.0, 1.0]]
     """
