@@ -24,8 +24,8 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from labelspace.checks import check_choice
 from labelspace.errors import InputError, ShapeError
+from labelspace.training.calibration import ECE_BINS, calibration_bins, error_of_bins
 
-ECE_BINS = 15
 # A label that is never predicted has precision 0, and no warning. (Stubs take the argument for a str.)
 NO_DIVISION: dict[str, Any] = {"zero_division": 0}
 NONE_OF_THESE = "none of these"
@@ -121,7 +121,7 @@ class Tally:
         self.names = tuple(names)
         self.left_out = 0
         self._counts = np.zeros((len(self.names), len(self.names) + 1), dtype=np.int64)
-        # Of each bin: documents, sum of probabilities, right answers.
+        # As `calibration_bins` counts them.
         self._bins = np.zeros((3, ECE_BINS))
         self._with_confidence = True
 
@@ -148,11 +148,7 @@ class Tally:
             self._with_confidence &= not known.any()
             return
         covered = known & (answer >= 0)
-        share, right = sure[covered], (own == answer)[covered]
-        # The first edge at or above the probability ends its bin: ]0, 1/15], ]1/15, 2/15], ...; 0 is in the first.
-        place = np.searchsorted(np.arange(1, ECE_BINS) / ECE_BINS, share, side="left")
-        for row, weights in enumerate((np.ones(len(share)), share, right)):
-            self._bins[row] += np.bincount(place, weights=weights, minlength=ECE_BINS)
+        self._bins += calibration_bins(sure[covered], (own == answer)[covered])
 
     @property
     def confusion(self) -> NDArray[np.int64]:
@@ -225,10 +221,7 @@ class Tally:
         return own, answer, self._counts[own, answer]
 
     def _calibration_error(self) -> float | None:
-        documents, probability, right = self._bins
-        if not self._with_confidence or not documents.sum():
-            return None
-        return float(np.abs(probability - right).sum() / documents.sum())
+        return error_of_bins(self._bins) if self._with_confidence and self._bins.any() else None
 
     def _check(self, own: NDArray[np.int64], answer: NDArray[np.int64], sure: NDArray[np.float64] | None) -> None:
         for what, values in (("targets", own), ("predicted", answer), ("confidence", sure)):

@@ -1,0 +1,131 @@
+"""Up to which uncertainty to answer: for a share of the documents, or for a risk that may be promised.
+
+A limit is chosen on labelled documents that training has not seen; from then on a document is answered where its
+uncertainty is at most the limit. Any number that grows with doubt will do: the mean of sigma, one minus the highest
+probability, an entropy.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+
+from labelspace.checks import check_number
+from labelspace.errors import ConfigError
+from labelspace.training.calibration import as_flags, one_number_each
+
+RISK_STEPS = 100
+"""Numbers of answers that `risk_limit` tries go up by one part in so many of the documents."""
+
+
+def least_answers(coverage: float, documents: int) -> int:
+    """Return how many documents at least are such a share of all, one or more.
+
+    Example:
+        >>> least_answers(0.9, 10), least_answers(0.91, 10), least_answers(0.001, 10), least_answers(0.55, 100)
+        (9, 10, 1, 55)
+    """
+    # The product may lie a last bit above a whole number: 0.55 * 100 is more than 55.
+    return max(1, math.ceil(coverage * documents - 1e-9))
+
+
+def coverage_limit(uncertainty: ArrayLike, coverage: float) -> float:
+    """Return the largest uncertainty to answer so that at least this share of these documents is answered.
+
+    Of equal uncertainties all are answered, since nothing tells them apart: with many ties more are answered than were
+    asked for, and where all are equal, all.
+
+    Args:
+        uncertainty: [text] the larger, the more in doubt.
+        coverage: share to answer, above 0, at most 1.
+
+    Returns:
+        One of the uncertainties: answer what is at most that.
+
+    Raises:
+        ConfigError: `coverage` is no such share.
+        ShapeError: not one number per document.
+        InputError: no document, or a number that is not finite.
+
+    Example:
+        >>> coverage_limit([0.3, 0.1, 0.9, 0.2, 0.7], 0.6)
+        0.3
+    """
+    check_number("coverage", coverage, above=0, most=1)
+    unsure = one_number_each("uncertainty", uncertainty)
+    place = least_answers(coverage, len(unsure)) - 1
+    return float(np.partition(unsure, place)[place])
+
+
+def risk_limit(uncertainty: ArrayLike, wrong: ArrayLike, risk: float, *, confidence: float = 0.95) -> float | None:
+    r"""Return the largest uncertainty to answer for which the error among the answered is at most `risk`, surely.
+
+    Sure means: of the times that this is done, on other documents drawn alike, the limit may break its promise in one
+    minus `confidence`. Numbers of answers k are tried one after the other, the surest first, and k passes if
+
+    .. math::
+        P\bigl( \mathrm{Binomial}(k, \mathrm{risk}) \le \mathrm{errors}(k) \bigr) \le 1 - \mathrm{confidence}
+
+    which is to say that the upper Clopper-Pearson bound of the error is at most `risk`. The first k is the smallest
+    that would pass without an error, ceil(log(1 - confidence) / log(1 - risk)), 59 for a risk of 5 %; it goes up by
+    hundredths of the documents to all of them; the first k that fails ends it. Because it stops there, each test has
+    the whole of one minus confidence for itself, however many there are (fixed-sequence testing).
+
+    Exact where uncertainties differ and no document is less often wrong than a surer one. Elsewhere nearly so: the
+    uncertainties tried are those of the documents themselves, not fixed before. Of equal ones all are answered.
+
+    The surest k have to be nearly faultless, however many documents there are: one error among the first 59 ends it.
+
+    Args:
+        uncertainty: [text] the larger, the more in doubt; documents like those to come, that training has not seen.
+        wrong: [text] True where the answer is wrong.
+        risk: largest share of wrong answers among those given, between 0 and 1.
+        confidence: between 0 and 1.
+
+    Returns:
+        One of the uncertainties: answer what is at most that. None where even the surest answers do not reach it, or
+        where there are fewer documents than the first k.
+
+    Raises:
+        ConfigError: `risk` or `confidence` is out of range.
+        ShapeError: not one number and one answer per document.
+        InputError: no document, or a number that is not finite.
+
+    Example:
+        The last forty of two hundred are wrong. For a risk of 10 % those up to 0.84 may be answered: 169, of which
+        nine are wrong.
+
+        >>> import numpy as np
+        >>> unsure = np.arange(200) / 200
+        >>> risk_limit(unsure, unsure >= 0.8, 0.1)
+        0.84
+        >>> risk_limit(unsure, unsure >= 0.8, 0.01) is None
+        True
+
+    Reference:
+        Angelopoulos et al., 2021, "Learn then test", https://arxiv.org/abs/2110.01052 (fixed-sequence testing);
+        Clopper and Pearson, 1934.
+    """
+    _check_within("risk", risk)
+    _check_within("confidence", confidence)
+    unsure = one_number_each("uncertainty", uncertainty)
+    errors = as_flags("wrong", wrong, len(unsure))
+    order = np.argsort(unsure, kind="stable")
+    unsure, errors = unsure[order], errors[order].cumsum()
+    documents, chance = len(unsure), 1 - confidence
+    first = math.ceil(math.log(chance) / math.log1p(-risk))
+    step = max(1, documents // RISK_STEPS)
+    limit = None
+    for asked in (*range(first, documents, step), *([documents] if first <= documents else [])):
+        given = int(np.searchsorted(unsure, unsure[asked - 1], side="right"))
+        if binom.cdf(errors[given - 1], given, risk) > chance:
+            break
+        limit = float(unsure[given - 1])
+    return limit
+
+
+def _check_within(name: str, value: float) -> None:
+    check_number(name, value, above=0, most=1)
+    if value == 1:
+        raise ConfigError(f"{name} must be below 1. Got {value!r} instead.")

@@ -1,0 +1,292 @@
+"""How far probabilities can be believed, and the one number that mends them: temperature scaling.
+
+    expected calibration error   how far confidence and accuracy lie apart, in bins (Guo et al., 2017, eq. 3)
+    temperature                  what logits are divided by before the softmax; it moves no answer, since the order of
+                                 the labels stays (section 4.2)
+
+All of it is numpy in float64, for any classifier that has logits. Fit the temperature on documents that neither
+training nor early stopping has seen, or it will find the model surer than it should be.
+
+Reference:
+    Guo et al., 2017, "On calibration of modern neural networks", https://arxiv.org/abs/1706.04599
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+
+from labelspace.checks import check_number
+from labelspace.errors import InputError, ShapeError
+
+ECE_BINS = 15
+"""Of equal width, as in most of the papers since Guo et al."""
+
+MOST_TEMPERATURE = 20.0
+"""The search goes from one part in so many to so many."""
+
+# Less than so many nats a document is no gain: then the temperature stays 1, wherever the search may have ended.
+LEAST_GAIN = 1e-9
+# Larger logits tell nothing more, and their differences, divided by 1/20 and added up, would leave float64.
+LARGEST_LOGIT = 1e290
+# What probabilities in float32 may lie beyond 0 and 1.
+ROUNDING = 1e-6
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """A temperature, and what it does to the documents it was found on."""
+
+    temperature: float
+    """What to divide the logits by; above 1: the model was too sure."""
+
+    ece_before: float
+    """Expected calibration error with the logits as they are."""
+
+    ece_after: float
+    """With the logits divided by the temperature."""
+
+    nll_before: float
+    """Mean negative log-likelihood of the true label, in nats, with the logits as they are."""
+
+    nll_after: float
+    """With the logits divided by the temperature; never more than before."""
+
+    documents: int
+    """How many decided."""
+
+
+def calibration_bins(confidence: ArrayLike, right: ArrayLike, bins: int = ECE_BINS) -> NDArray[np.float64]:
+    """Count documents into bins of equal width by their confidence; sums of several batches are those of the whole.
+
+    Args:
+        confidence: [text] probability of the answer, 0 to 1.
+        right: [text] True where the answer is right.
+        bins: how many; the first edge at or above a probability ends its bin: ]0, 1/15], ]1/15, 2/15], ...; 0 is in
+            the first.
+
+    Returns:
+        [3 bin]: documents, sum of confidences, right answers.
+
+    Example:
+        >>> calibration_bins([0.25, 0.75, 1.0], [False, True, True], bins=2).tolist()
+        [[1.0, 2.0], [0.25, 1.75], [0.0, 2.0]]
+    """
+    share = np.asarray(confidence, dtype=np.float64)
+    place = np.searchsorted(np.arange(1, bins) / bins, share, side="left")
+    rows = (np.ones(len(share)), share, np.asarray(right))
+    return np.stack([np.bincount(place, weights=weights, minlength=bins) for weights in rows], dtype=np.float64)
+
+
+def error_of_bins(counts: NDArray[np.float64]) -> float:
+    """Return the expected calibration error of what `calibration_bins` counted.
+
+    Args:
+        counts: [3 bin], of one document or more.
+    """
+    documents, confidence, right = counts
+    return float(np.abs(confidence - right).sum() / documents.sum())
+
+
+def expected_calibration_error(confidence: ArrayLike, right: ArrayLike, bins: int = ECE_BINS) -> float:
+    r"""Return how far confidence and accuracy lie apart, over bins of equal width.
+
+    .. math::
+        \mathrm{ECE} = \sum_m \frac{|B_m|}{n} \, \bigl| \mathrm{acc}(B_m) - \mathrm{conf}(B_m) \bigr|
+
+    Args:
+        confidence: [text] probability of the answer, 0 to 1.
+        right: [text] True where the answer is right.
+        bins: how many.
+
+    Returns:
+        From 0 (calibrated) to 1.
+
+    Raises:
+        ConfigError: `bins` is no number of bins.
+        ShapeError: not one confidence and one answer per document.
+        InputError: no document, or a confidence that is no probability.
+
+    Example:
+        Sure of four answers, and right in three.
+
+        >>> expected_calibration_error([1.0, 1.0, 1.0, 1.0], [True, True, True, False])
+        0.25
+
+    Reference:
+        Guo et al., 2017, https://arxiv.org/abs/1706.04599, eq. 3.
+    """
+    check_number("bins", bins, least=1, whole=True)
+    sure = one_number_each("confidence", confidence)
+    flags = as_flags("right", right, len(sure))
+    if sure.min() < -ROUNDING or sure.max() > 1 + ROUNDING:
+        bad = sure[(sure < -ROUNDING) | (sure > 1 + ROUNDING)][0]
+        raise InputError(f"confidence must be probabilities from 0 to 1. Got {bad:g} instead; give those of a softmax.")
+    return error_of_bins(calibration_bins(sure, flags, bins))
+
+
+def fit_temperature(logits: ArrayLike, targets: ArrayLike) -> float:
+    r"""Return the temperature with the highest likelihood of the true labels.
+
+    .. math::
+        T = \arg\min_T \; - \frac{1}{n} \sum_i \log \mathrm{softmax}(z_i / T)_{y_i}
+
+    A bounded search over log T, from 1/20 to 20. The likelihood has one optimum there: the sum is convex in 1/T. The
+    bounds are what keeps T finite where it has none, as when every answer is right (the colder the better) or every
+    answer is wrong; where nothing is gained by any temperature, it stays 1.
+
+    Args:
+        logits: [text label] what the softmax is taken of, finite. Cosines divided by the temperature of the model, not
+            bare ones: their best temperature may lie below 1/20.
+        targets: [text] column of each document's own label.
+
+    Returns:
+        1/20 to 20.
+
+    Raises:
+        ShapeError: no matrix, not one target per row, or a target that is no column.
+        InputError: no document, or a logit that is not finite.
+
+    Example:
+        One answer in four is wrong, and the model is as sure of it as of the others.
+
+        >>> round(fit_temperature([[6.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 0.0]], [0, 0, 1, 1]), 2)
+        5.46
+
+    Reference:
+        Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2. The paper gives no range.
+    """
+    return _best_temperature(*_below_the_highest(logits, targets))
+
+
+def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:
+    """Fit a temperature, and measure the calibration before and after on the same documents.
+
+    One number is fitted, so the error after it is hardly too good on hundreds of documents; on a handful it is. For
+    the error in earnest take `expected_calibration_error` on others.
+
+    Args:
+        logits: [text label] what the softmax is taken of, finite; see `fit_temperature`.
+        targets: [text] column of each document's own label.
+
+    Returns:
+        A `Calibration`.
+
+    Raises:
+        ShapeError: no matrix, not one target per row, or a target that is no column.
+        InputError: no document, or a logit that is not finite.
+
+    Example:
+        >>> found = calibrate([[6.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 0.0]], [0, 0, 1, 1])
+        >>> round(found.ece_before, 2), round(found.ece_after, 2), found.documents
+        (0.25, 0.0, 4)
+
+    Reference:
+        Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2.
+    """
+    below, columns = _below_the_highest(logits, targets)
+    temperature = _best_temperature(below, columns)
+    right = below.argmax(axis=1) == columns
+
+    def error(at: float) -> float:
+        # The highest is 0 in `below`, so its probability is 1 over the sum of all.
+        return error_of_bins(calibration_bins(1 / np.exp(below / at).sum(axis=1), right))
+
+    return Calibration(
+        temperature=temperature,
+        ece_before=error(1.0),
+        ece_after=error(temperature),
+        nll_before=_nll(below, columns, 1.0),
+        nll_after=_nll(below, columns, temperature),
+        documents=len(columns),
+    )
+
+
+def one_number_each(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return one finite number for each of one document or more, [text].
+
+    Args:
+        name: what the caller knows the values as.
+        values: [text] numbers.
+
+    Raises:
+        ShapeError: not one number per document.
+        InputError: no document, or a number that is not finite.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.ndim != 1:
+        raise ShapeError(f"{name} must hold one number for each document. Got shape {numbers.shape} instead.")
+    if not len(numbers):
+        raise InputError(f"{name} holds no document; give one or more.")
+    if not np.isfinite(numbers).all():
+        place = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise InputError(f"{name}[{place}] must be a finite number. Got {numbers[place]} instead.")
+    return numbers
+
+
+def as_flags(name: str, values: ArrayLike, documents: int) -> NDArray[np.bool_]:
+    """Return True or False for each document, [text], from booleans or from 0 and 1.
+
+    Args:
+        name: what the caller knows the values as.
+        values: [text].
+        documents: how many there must be.
+
+    Raises:
+        ShapeError: another number of them.
+        InputError: a value that is neither.
+    """
+    flags: NDArray[Any] = np.asarray(values)
+    if flags.shape != (documents,):
+        raise ShapeError(
+            f"{name} must hold one value for each of {documents} documents. Got shape {flags.shape} instead."
+        )
+    if not np.isin(flags, (0, 1)).all():
+        place = int(np.flatnonzero(~np.isin(flags, (0, 1)))[0])
+        raise InputError(f"{name}[{place}] must be True or False. Got {flags[place]!r} instead.")
+    return flags.astype(np.bool_)
+
+
+def _below_the_highest(logits: ArrayLike, targets: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return how far each logit lies below the highest of its row, which no softmax notices, and the targets."""
+    matrix, columns = np.asarray(logits, dtype=np.float64), np.asarray(targets)
+    if matrix.ndim != 2:
+        raise ShapeError(f"logits must be a matrix [text label]. Got shape {matrix.shape} instead.")
+    if columns.shape != (len(matrix),) or (len(columns) and columns.dtype.kind not in "iu"):
+        raise ShapeError(
+            f"targets must hold one column number for each of {len(matrix)} documents. "
+            f"Got {columns.dtype} of shape {columns.shape} instead."
+        )
+    if not matrix.size:
+        raise InputError(f"logits hold nothing to calibrate on, they have shape {matrix.shape}; give labelled rows.")
+    if columns.min() < 0 or columns.max() >= matrix.shape[1]:
+        bad = columns[(columns < 0) | (columns >= matrix.shape[1])][0]
+        raise ShapeError(f"targets must be column numbers from 0 to {matrix.shape[1] - 1}. Got {bad} instead.")
+    if not np.isfinite(matrix).all():
+        bad = matrix[~np.isfinite(matrix)][0]
+        raise InputError(f"logits must be finite. Got {bad} instead; look where it comes from.")
+    matrix = matrix.clip(-LARGEST_LOGIT, LARGEST_LOGIT)
+    return matrix - matrix.max(axis=1, keepdims=True), columns.astype(np.int64)
+
+
+def _nll(below: NDArray[np.float64], columns: NDArray[np.int64], temperature: float) -> float:
+    own = below[np.arange(len(columns)), columns]
+    return float(np.mean(np.log(np.exp(below / temperature).sum(axis=1)) - own / temperature))
+
+
+def _best_temperature(below: NDArray[np.float64], columns: NDArray[np.int64]) -> float:
+    edge = math.log(MOST_TEMPERATURE)
+
+    def loss(power: float) -> float:
+        return _nll(below, columns, math.exp(power))
+
+    found: Any = minimize_scalar(loss, bounds=(-edge, edge), method="bounded", options={"xatol": 1e-9})
+    # The search comes near its ends and never looks at them.
+    best = min((found.x, -edge, edge), key=loss)
+    if loss(0.0) - loss(best) < LEAST_GAIN:
+        return 1.0
+    return min(max(math.exp(best), 1 / MOST_TEMPERATURE), MOST_TEMPERATURE)
