@@ -12,6 +12,7 @@ FORMULAS = [
     getattr(importlib.import_module(module), name)
     for module in ("labelspace.losses", "labelspace.geometry")
     for name in importlib.import_module(module).__all__
+    if inspect.isfunction(getattr(importlib.import_module(module), name))  # what a formula takes or gives is a class
 ]
 # They draw or arrange, and compute no formula of a paper.
 HELPERS = {"sample_pairs"}

@@ -1,0 +1,122 @@
+"""A flow is invertible, makes vectors likelier than they were, and leaves the global random state as it found it."""
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from labelspace.errors import ConfigError, InputError, MissingDependencyError, ShapeError, TrainingError
+from labelspace.geometry import Flow, fit_flow
+from losses.checked import geometry as checked
+
+pytest.importorskip("normflows")
+
+
+def banana(rows: int = 300, width: int = 4, seed: int = 0) -> np.ndarray:
+    """A cloud that no linear map makes normal: the second coordinate follows the square of the first."""
+    cloud = np.random.default_rng(seed).normal(size=(rows, width))
+    cloud[:, 1] = 0.2 * cloud[:, 1] + cloud[:, 0] ** 2
+    return 0.05 * cloud + 0.3
+
+
+def likelihood_by_hand(flow: Flow, rows: np.ndarray) -> float:
+    """Mean negative log-likelihood from the Jacobian by finite differences, in float64."""
+    flow.model.double()
+    total, step = 0.0, 1e-5
+    for row in rows:
+        point = torch.tensor(row, dtype=torch.float64)
+        moved = torch.stack([point + step * unit for unit in torch.eye(len(row), dtype=torch.float64)] + [point])
+        images = flow.model.inverse(moved)
+        jacobian = (images[:-1] - images[-1]) / step
+        z = images[-1].tolist()
+        normal = -0.5 * sum(x * x for x in z) - 0.5 * len(z) * math.log(2 * math.pi)
+        total -= normal + torch.linalg.slogdet(jacobian)[1].item()
+    flow.model.float()
+    return total / len(rows)
+
+
+@pytest.mark.parametrize("width", [4, 5])
+def test_the_flow_is_invertible_also_for_an_odd_width(width: int):
+    rows = banana(width=width)
+    flow = checked.fit_flow(rows, blocks=3, epochs=3)
+    mapped = flow.apply(rows)
+    assert mapped.shape == rows.shape
+    assert mapped.dtype == np.float64
+    back = flow.model.forward(torch.from_numpy(mapped).float()).numpy()
+    assert back == pytest.approx(rows, abs=1e-4)
+
+
+def test_what_is_minimized_is_the_likelihood_by_the_change_of_variables_written_out():
+    rows = banana(rows=40).astype(np.float32)
+    flow = checked.fit_flow(rows, blocks=2, epochs=2)
+    told = flow.model.forward_kld(torch.from_numpy(rows)).item()
+    assert told == pytest.approx(likelihood_by_hand(flow, rows), rel=1e-3)
+
+
+def test_training_makes_the_vectors_likelier_than_any_linear_map_could():
+    rows = banana()
+    flow = fit_flow(rows, blocks=4, epochs=60)
+    assert len(flow.losses) == 60
+    # The best normal distribution, which is what a linear map fits: half the log-determinant of 2 pi e times C.
+    linear = 0.5 * np.linalg.slogdet(2 * math.pi * math.e * np.cov(rows.T, bias=True))[1]
+    assert flow.losses[0] == pytest.approx(linear, abs=0.2)
+    assert flow.losses[-1] < linear - 1
+    mapped = flow.apply(rows)
+    assert np.abs(mapped.mean(axis=0)).max() < 0.3
+    assert np.cov(mapped.T) == pytest.approx(np.eye(4), abs=0.4)
+
+
+def test_a_seed_decides_all_and_the_global_random_state_has_no_say_and_stays():
+    rows = banana(rows=64)
+    torch.manual_seed(5)
+    state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    first = checked.fit_flow(rows, blocks=2, epochs=2, seed=1).apply(rows)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert np.array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
+    torch.manual_seed(6)
+    assert np.array_equal(fit_flow(rows, blocks=2, epochs=2, seed=1).apply(rows), first)
+    assert not np.array_equal(fit_flow(rows, blocks=2, epochs=2, seed=2).apply(rows), first)
+
+
+def test_torch_and_numpy_are_mapped_alike_and_one_by_one():
+    rows = banana(rows=64)
+    flow = fit_flow(torch.from_numpy(rows), blocks=2, epochs=1)
+    whole = flow.apply(rows)
+    assert np.array_equal(flow.apply(torch.from_numpy(rows)), whole)
+    assert np.concatenate([flow.apply(rows[:3]), flow.apply(rows[3:])]) == pytest.approx(whole, abs=1e-4)
+
+
+def test_two_texts_of_two_coordinates_are_enough():
+    assert np.isfinite(fit_flow(np.eye(2), blocks=1, epochs=2).apply(np.eye(2))).all()
+
+
+def test_fit_flow_asks_for_its_package_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "normflows", None)
+    with pytest.raises(MissingDependencyError, match=r"needs the package 'normflows'.*'labelspace\[geometry\]'"):
+        fit_flow(banana())
+
+
+def test_a_likelihood_that_is_not_finite_stops_the_training(monkeypatch: pytest.MonkeyPatch):
+    import normflows
+
+    monkeypatch.setattr(normflows.NormalizingFlow, "forward_kld", lambda self, x: (x * math.inf).sum())
+    with pytest.raises(TrainingError, match="no longer finite"):
+        fit_flow(banana())
+
+
+@pytest.mark.parametrize("option", [{"blocks": 0}, {"epochs": 0}, {"epochs": 1.5}, {"seed": 0.5}], ids=str)
+def test_an_option_out_of_its_range_is_refused(option: dict[str, Any]):
+    with pytest.raises(ConfigError, match=next(iter(option))):
+        fit_flow(banana(), **option)
+
+
+def test_vectors_that_cannot_be_mapped_are_refused():
+    with pytest.raises(InputError, match="the 4 vectors for a flow are one and the same"):
+        fit_flow(np.full((4, 3), 0.1))
+    with pytest.raises(ShapeError, match="two texts and two coordinates"):
+        fit_flow(np.ones((4, 1)))
+    with pytest.raises(ShapeError, match=r"for vectors of width 4\. Got width 3 instead"):
+        fit_flow(banana(), blocks=1, epochs=1).apply(np.ones((2, 3)))
