@@ -1,0 +1,626 @@
+"""The Gaussian head: each way to read the tokens as a loop, padding, noise, sizes of the paper, seeds and refusals."""
+
+import importlib
+import math
+import sys
+from collections.abc import Sequence
+
+import pytest
+import torch
+from jaxtyping import install_import_hook
+from torch import Tensor, nn
+
+from labelspace.config import EXTRACTORS
+from labelspace.errors import ConfigError, ShapeError
+from labelspace.heads import GaussianHead, TextCNN, sample
+from labelspace.heads.uncertainty import LOG_VARIANCES
+
+DIM, LABELS = 6, 4
+LENGTHS = [7, 5, 4, 3, 2, 1]  # longer than each kernel, exactly each, and shorter than each
+RUBBISH = [1e30, math.inf, -math.inf, math.nan]
+Table = Sequence[Sequence[float]]
+
+
+# ---- the extractors, term by term, in Python floats
+
+
+def dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def linear(layer: nn.Linear, values: Sequence[float]) -> list[float]:
+    bias = layer.bias.tolist() if layer.bias is not None else [0.0] * layer.out_features
+    return [dot(row, values) + shift for row, shift in zip(layer.weight.tolist(), bias, strict=True)]
+
+
+def relu(values: Sequence[float]) -> list[float]:
+    return [max(0.0, value) for value in values]
+
+
+def mean_of(words: Table) -> list[float]:
+    return [sum(column) / len(words) for column in zip(*words, strict=True)]
+
+
+def textcnn_by_hand(cnn: TextCNN, words: Table) -> list[float]:
+    """Every filter over every window of the text; a text shorter than the filter is filled up with zeros."""
+    features = []
+    for kernel, layer in zip(cnn.kernels, cnn.filters, strict=True):
+        assert isinstance(layer, nn.Linear)
+        filled = [*words, *[[0.0] * cnn.dim] * (kernel - len(words))]
+        for weights, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True):
+            responses = []
+            for t in range(len(filled) - kernel + 1):
+                response = bias
+                for r in range(kernel):
+                    response += dot(weights[r * cnn.dim : (r + 1) * cnn.dim], filled[t + r])
+                responses.append(max(0.0, response))
+            features.append(max(responses))
+    return features
+
+
+def attention_by_hand(pooling: nn.Module, words: Table) -> list[float]:
+    scores = [linear(pooling.question, [math.tanh(v) for v in linear(pooling.words, word)])[0] for word in words]  # pyright: ignore[reportArgumentType]
+    weights = [math.exp(score) / sum(math.exp(other) for other in scores) for score in scores]
+    return [sum(w * word[i] for w, word in zip(weights, words, strict=True)) for i in range(len(words[0]))]
+
+
+BY_HAND = {
+    "textcnn": textcnn_by_hand,
+    "cls": lambda module, words: words[0],
+    "eos": lambda module, words: words[-1],
+    "mean": lambda module, words: mean_of(words),
+    "mlp": lambda module, words: relu(linear(module.second, relu(linear(module.first, mean_of(words))))),
+    "attention": attention_by_hand,
+}
+
+
+# ---- heads and batches
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def batch(dtype: torch.dtype = torch.float64, *, left: bool = False, dim: int = DIM) -> tuple[Tensor, Tensor]:
+    """Texts of several lengths, padded by zeros after or before."""
+    width = max(LENGTHS)
+    states = torch.randn(len(LENGTHS), width, dim, generator=seeded(2), dtype=torch.float64).to(dtype)
+    mask = torch.arange(width) < torch.tensor(LENGTHS)[:, None]
+    mask = mask.flip(1) if left else mask
+    return states.masked_fill(~mask[..., None], 0), mask.long()
+
+
+def of_words(states: Tensor, mask: Tensor) -> list[list[list[float]]]:
+    return [text[own.bool()].tolist() for text, own in zip(states, mask, strict=True)]
+
+
+def trained(head: nn.Module) -> nn.Module:
+    """The head with values far from its first ones, so that no term hides by being near zero."""
+    generator = seeded(3)
+    with torch.no_grad():
+        for values in head.parameters():
+            values.copy_(torch.randn(values.shape, generator=generator) / 2)
+    return head.double()
+
+
+def make(name: str = "mean", **options) -> GaussianHead:
+    return GaussianHead(DIM, LABELS, generator=seeded(), extractor=name, **options)
+
+
+def close(found: Tensor, expected: Tensor) -> None:
+    """Equal up to the order of sums in float64."""
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+each_extractor = pytest.mark.parametrize("name", EXTRACTORS)
+each_side = pytest.mark.parametrize("left", [False, True], ids=["padding after", "padding before"])
+
+
+# ---- values
+
+
+@each_side
+@pytest.mark.parametrize("kernels", [(3, 4, 5), (1,), (2, 7), (9,)], ids=str)
+def test_the_cnn_equals_the_loop_over_windows(kernels: tuple[int, ...], left: bool):
+    cnn = TextCNN(DIM, generator=seeded(), kernels=kernels)
+    trained(cnn)
+    states, mask = batch(left=left)
+    expected = [textcnn_by_hand(cnn, words) for words in of_words(states, mask)]
+    close(cnn(states, mask), torch.tensor(expected, dtype=torch.float64))
+    assert (cnn(states, mask) >= 0).all()
+
+
+@each_extractor
+@each_side
+def test_each_extractor_equals_its_formula_written_out(name: str, left: bool):
+    extractor = trained(make(name).extractor)
+    states, mask = batch(left=left)
+    expected = [BY_HAND[name](extractor, words) for words in of_words(states, mask)]
+    close(extractor(states, mask), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_a_window_reads_its_words_in_their_order():
+    """One filter that asks for 1, 2, 3 in a row: 1 + 4 + 9 - 10 where they are, 6 + 6 - 10 at best turned round."""
+    cnn = TextCNN(1, generator=seeded(), kernels=(3,))
+    with torch.no_grad():
+        cnn.filters[0].weight.copy_(torch.tensor([[1.0, 2.0, 3.0]]))  # pyright: ignore[reportCallIssue]
+        cnn.filters[0].bias.fill_(-10.0)  # pyright: ignore[reportCallIssue]
+    states = torch.tensor([[0.0, 1, 2, 3, 0], [0.0, 3, 2, 1, 0]])[..., None]
+    assert cnn(states, torch.ones(2, 5, dtype=torch.bool)).tolist() == [[4.0], [2.0]]
+
+
+@each_extractor
+@pytest.mark.parametrize("uncertain", [True, False])
+def test_the_head_equals_equations_1_2_and_4_written_out(name: str, uncertain: bool):
+    head = make(name, uncertain=uncertain)
+    trained(head)
+    states, mask = batch()
+    mean, std = head(states, mask)
+    logits = head.logits(mean)
+    for row, words in enumerate(of_words(states, mask)):
+        features = BY_HAND[name](head.extractor, words)
+        own = linear(head.mean, features)
+        assert mean[row].tolist() == pytest.approx(own, rel=1e-12, abs=1e-12)
+        assert logits[row].tolist() == pytest.approx(linear(head.classifier, own), rel=1e-12, abs=1e-12)
+        if std is not None:
+            assert head.log_variance is not None
+            logs = [min(max(v, LOG_VARIANCES[0]), LOG_VARIANCES[1]) for v in linear(head.log_variance, features)]
+            assert std[row].tolist() == pytest.approx([math.sqrt(math.exp(v)) for v in logs], rel=1e-12)
+    assert (std is not None) == uncertain
+    assert head.classifier.bias is None
+
+
+def test_a_text_of_equal_words_is_that_word_for_every_weighted_mean():
+    """The weights of the words sum to one, and none is left for padding."""
+    word = torch.randn(DIM, generator=seeded(5), dtype=torch.float64)
+    _, mask = batch()
+    states = torch.where(mask.bool()[..., None], word, 1e30)
+    for name in ("cls", "eos", "mean", "attention"):
+        close(trained(make(name).extractor)(states, mask), word.expand(len(LENGTHS), DIM))
+
+
+# ---- sizes
+
+
+def count(module: nn.Module) -> int:
+    return sum(values.numel() for values in module.parameters())
+
+
+def test_the_sizes_are_those_of_table_6_as_printed():
+    at_1024 = count(GaussianHead(1024, 77, generator=seeded()))
+    assert at_1024 == 18 * 1024**2 + 5 * 1024 + 77 * 1024
+    assert f"{at_1024 / 1e6:.1f}M" == "19.0M"
+    at_768 = count(GaussianHead(768, 2, generator=seeded()))
+    assert at_768 == 18 * 768**2 + 5 * 768 + 2 * 768
+    assert f"{at_768 / 1e6:.1f}M" == "10.6M"
+
+
+def test_the_sizes_of_table_6_have_no_number_of_labels_in_common():
+    """The docstring says so: 19.0M at 1024 needs the 77 labels of Banking77, 10.6M at 768 no more than 38."""
+
+    def printed(dim: int, labels: int) -> str:
+        return f"{(18 * dim**2 + 5 * dim + labels * dim) / 1e6:.1f}M"
+
+    assert {labels for labels in range(1, 200) if printed(768, labels) == "10.6M"} == set(range(1, 39))
+    assert printed(768, 77) == "10.7M"
+    assert [printed(1024, labels) for labels in (2, 3, 11, 18, 60, 77)] == ["18.9M"] * 5 + ["19.0M"]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "width"),
+    [
+        ("textcnn", 12 * DIM**2 + 3 * DIM, 3 * DIM),
+        ("mlp", 12 * DIM**2 + 6 * DIM, 3 * DIM),
+        ("attention", DIM**2 + 2 * DIM, DIM),
+        ("mean", 0, DIM),
+        ("cls", 0, DIM),
+        ("eos", 0, DIM),
+    ],
+)
+def test_the_size_of_each_head_is_that_of_its_formula(name: str, size: int, width: int):
+    head = make(name)
+    assert count(head.extractor) == size
+    branch = (width + 1) * DIM
+    assert count(head) == size + 2 * branch + LABELS * DIM
+    assert count(make(name, uncertain=False)) == size + branch + LABELS * DIM
+
+
+# ---- padding
+
+
+@each_extractor
+@each_side
+@pytest.mark.parametrize("rubbish", RUBBISH)
+def test_what_stands_at_padding_is_never_looked_at(name: str, left: bool, rubbish: float):
+    """To the bit, in float32, and no gradient comes out there."""
+    head = make(name)
+    states, mask = batch(torch.float32, left=left)
+    spoilt = states.masked_fill(mask[..., None] == 0, rubbish).requires_grad_()
+    found, expected = head(spoilt, mask), head(states, mask)
+    assert torch.equal(found[0], expected[0])
+    assert torch.equal(found[1], expected[1])
+    (found[0].sum() + found[1].sum()).backward()
+    assert spoilt.grad is not None
+    assert torch.isfinite(spoilt.grad).all()
+    assert (spoilt.grad[mask == 0] == 0).all()
+    assert spoilt.grad.any()
+
+
+AMOUNTS = [(0, 9), (9, 0), (4, 60), (1, 0), (0, 1)]
+
+
+@each_extractor
+@each_side
+def test_more_padding_changes_nothing_on_either_side(name: str, left: bool):
+    extractor = trained(make(name).extractor)
+    states, mask = batch(left=left)
+    expected = extractor(states, mask)
+    for before, after in AMOUNTS:
+        padded = nn.functional.pad(states, (0, 0, before, after), value=math.nan)
+        close(extractor(padded, nn.functional.pad(mask, (before, after))), expected)
+
+
+@each_extractor
+@each_side
+def test_more_padding_changes_nothing_beyond_rounding_in_float32(name: str, left: bool):
+    """To the bit where a token is picked; elsewhere products and sums may go in other blocks: 1e-6 at most."""
+    head = make(name)
+    states, mask = batch(torch.float32, left=left)
+    mean, std = head(states, mask)
+    tolerance = 0 if name in ("cls", "eos") else 1e-6
+    for before, after in AMOUNTS:
+        padded, wider = nn.functional.pad(states, (0, 0, before, after)), nn.functional.pad(mask, (before, after))
+        more_mean, more_std = head(padded, wider)
+        torch.testing.assert_close(more_mean, mean, rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(more_std, std, rtol=tolerance, atol=tolerance)
+
+
+@each_extractor
+@each_side
+def test_a_text_is_read_alike_alone_and_among_others(name: str, left: bool):
+    """Alone, a short text has fewer places than the kernels; among others it has more."""
+    extractor = trained(make(name).extractor)
+    states, mask = batch(left=left)
+    together = extractor(states, mask)
+    for row in range(len(LENGTHS)):
+        own = mask[row].bool()
+        close(extractor(states[row : row + 1, own], mask[row : row + 1, own]), together[row : row + 1])
+    order = torch.tensor([3, 5, 0, 1, 4, 2])
+    close(extractor(states[order], mask[order]), together[order])
+
+
+@each_extractor
+def test_both_sides_of_padding_may_share_a_batch(name: str):
+    extractor = trained(make(name).extractor)
+    (after, mask_after), (before, mask_before) = batch(), batch(left=True)
+    found = extractor(torch.cat([after, before]), torch.cat([mask_after, mask_before]))
+    close(found, torch.cat([extractor(after, mask_after), extractor(before, mask_before)]))
+
+
+@each_extractor
+def test_a_mask_of_bools_is_one_of_ones_and_zeros(name: str):
+    extractor = make(name).extractor
+    states, mask = batch(torch.float32)
+    assert torch.equal(extractor(states, mask.bool()), extractor(states, mask))
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+@each_extractor
+@pytest.mark.parametrize("rubbish", [0.0, math.nan])
+def test_a_text_without_any_token_is_that_of_zeros_and_spoils_no_gradient(name: str, rubbish: float):
+    extractor = trained(make(name).extractor)
+    states, mask = batch()
+    whole = extractor(states, mask)
+    mask[1] = 0
+    states[1] = rubbish
+    with torch.autograd.set_detect_anomaly(True):  # a nan on the way is an error, even if a mask hides it later
+        found = extractor(states.requires_grad_(), mask)
+        found.square().sum().backward()
+    expected = BY_HAND[name](extractor, [[0.0] * DIM])
+    assert found[1].tolist() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    close(found[[0, 2, 3, 4, 5]], whole[[0, 2, 3, 4, 5]])
+    assert states.grad is not None
+    assert torch.isfinite(states.grad).all()
+    assert (states.grad[1] == 0).all()
+    assert all(torch.isfinite(values.grad).all() for values in extractor.parameters() if values.grad is not None)
+
+
+# ---- std
+
+
+@pytest.mark.parametrize(("log_variance", "std"), [(1e30, math.exp(7)), (-1e30, math.exp(-7)), (1.0, math.exp(0.5))])
+def test_std_is_above_zero_and_finite_for_any_log_variance_and_so_is_its_gradient(log_variance: float, std: float):
+    head = make("cls")
+    assert head.log_variance is not None
+    with torch.no_grad():
+        head.log_variance.weight.zero_()
+        head.log_variance.bias.fill_(log_variance)
+    states, mask = batch(torch.float32)
+    _, found = head(states, mask)
+    torch.testing.assert_close(found, torch.full_like(found, std))
+    (found.square().sum() - found.log().sum() - (1 / found).sum()).backward()
+    slope = head.log_variance.bias.grad
+    assert slope is not None
+    assert torch.isfinite(slope).all()
+    assert slope.any() == (LOG_VARIANCES[0] < log_variance < LOG_VARIANCES[1])
+
+
+@each_extractor
+def test_texts_of_any_size_have_a_std_within_the_bounds_of_the_module(name: str):
+    head = make(name)
+    states, mask = batch(torch.float32)
+    _, std = head(1e20 * states, mask)
+    assert std.max().item() == pytest.approx(math.exp(7), rel=1e-6)
+    assert std.min().item() == pytest.approx(math.exp(-7), rel=1e-6)
+
+
+# ---- dropout
+
+
+def test_dropout_sets_its_share_to_zero_keeps_the_expectation_and_scales_the_rest():
+    head = make("cls", dropout=0.3, uncertain=False)
+    with torch.no_grad():
+        head.mean.weight.copy_(torch.eye(DIM))
+        head.mean.bias.zero_()
+    texts = 20_000
+    states = torch.arange(1.0, DIM + 1).expand(texts, 1, DIM)
+    mask = torch.ones(texts, 1, dtype=torch.bool)
+    plain, _ = head(states, mask)
+    dropped, _ = head(states, mask, noise=seeded(1))
+    gone = dropped == 0
+    torch.testing.assert_close(dropped[~gone], (plain / 0.7)[~gone])
+    error = math.sqrt(0.3 * 0.7 / texts)
+    assert (gone.double().mean(dim=0) - 0.3).abs().max() < 4 * error
+    # Mean of x * kept / 0.7, whose standard error is x * error / 0.7.
+    assert ((dropped.double().mean(dim=0) - plain[0]).abs() / plain[0]).max() < 4 * error / 0.7
+    both = (gone[:, 0] & gone[:, 1]).double().mean().item()
+    assert both == pytest.approx(0.3**2, abs=4 * math.sqrt(0.09 * 0.91 / texts))  # coordinates fall one by one
+
+
+@each_extractor
+def test_dropout_is_there_only_with_noise_and_the_noise_decides_it(name: str):
+    head = make(name).train()
+    states, mask = batch(torch.float32)
+    plain = head(states, mask)
+    assert all(torch.equal(a, b) for a, b in zip(plain, head.eval()(states, mask), strict=True))
+    one, again, other = (head(states, mask, noise=seeded(seed)) for seed in (1, 1, 2))
+    for part in (0, 1):
+        assert torch.equal(one[part], again[part])
+        assert not torch.equal(one[part], other[part])
+        assert not torch.equal(one[part], plain[part])
+
+
+def test_mean_and_std_are_read_from_the_same_features():
+    """One dropout for both branches: where they have the same weights, they give the same."""
+    head = make("mean")
+    assert head.log_variance is not None
+    head.log_variance.load_state_dict(head.mean.state_dict())
+    states, mask = batch(torch.float32)
+    mean, std = head(states, mask, noise=seeded(1))
+    torch.testing.assert_close(2 * std.log(), mean, rtol=1e-5, atol=1e-6)
+
+
+def test_no_dropout_draws_nothing():
+    head, noise = make("mean", dropout=0), seeded(1)
+    states, mask = batch(torch.float32)
+    before = noise.get_state()
+    assert torch.equal(head(states, mask, noise=noise)[0], head(states, mask)[0])
+    assert torch.equal(noise.get_state(), before)
+
+
+# ---- sample
+
+
+def test_samples_have_the_mean_and_the_variance_asked_for_and_each_coordinate_its_own_noise():
+    draws = 50_000
+    mean, std = torch.tensor([0.0, -2.0, 5.0]), torch.tensor([1.0, 0.1, 3.0])
+    drawn = sample(mean.expand(draws, 3), std.expand(draws, 3), seeded(1)).double()
+    assert ((drawn.mean(dim=0) - mean).abs() / std).max() < 4 / math.sqrt(draws)
+    assert (drawn.var(dim=0) / std.square() - 1).abs().max() < 4 * math.sqrt(2 / draws)
+    assert (torch.corrcoef(drawn.T) - torch.eye(3)).abs().max() < 4 / math.sqrt(draws)
+    neighbours = torch.corrcoef(torch.stack([drawn[:-1, 0], drawn[1:, 0]]))  # texts, too
+    assert neighbours[0, 1].abs() < 4 / math.sqrt(draws)
+
+
+def test_the_gradient_of_a_sample_reaches_mean_and_std():
+    mean = torch.randn(4, DIM, generator=seeded(), dtype=torch.float64).requires_grad_()
+    std = torch.rand(4, DIM, generator=seeded(1), dtype=torch.float64).requires_grad_()
+    drawn = sample(mean, std, seeded(2))
+    drawn.sum().backward()
+    torch.testing.assert_close(mean.grad, torch.ones_like(mean))
+    torch.testing.assert_close(std.grad, ((drawn - mean) / std).detach())
+    assert torch.autograd.gradcheck(lambda m, s: sample(m, s, seeded(2)), (mean, std))
+
+
+def test_a_sample_without_a_std_is_the_mean_and_draws_nothing():
+    mean, noise = torch.ones(2, DIM), seeded(1)
+    before = noise.get_state()
+    assert sample(mean, None, noise) is mean
+    assert torch.equal(noise.get_state(), before)
+
+
+# ---- seeds
+
+
+@each_extractor
+def test_the_seed_decides_all_values_and_no_global_state_moves(name: str):
+    before = torch.get_rng_state()
+    one, again, other = (GaussianHead(DIM, LABELS, generator=seeded(seed), extractor=name) for seed in (0, 0, 1))
+    states, mask = batch(torch.float32)
+    mean, std = one(states, mask, noise=seeded(1))
+    drawn = sample(mean, std, seeded(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    mean_again, std_again = again(states, mask, noise=seeded(1))
+    assert torch.equal(drawn, sample(mean_again, std_again, seeded(2)))
+    assert not torch.equal(drawn, sample(mean, std, seeded(3)))
+    for part, values in one.state_dict().items():
+        assert torch.equal(values, again.state_dict()[part])
+        assert not torch.equal(values, other.state_dict()[part])
+
+
+# ---- gradients
+
+
+@each_side
+def test_the_gradient_through_the_cnn_is_that_of_finite_differences(left: bool):
+    cnn = TextCNN(3, generator=seeded())
+    trained(cnn)
+    states, mask = batch(left=left, dim=3)
+    parts = [name for name, _ in cnn.named_parameters()]
+
+    def read(words: Tensor, *values: Tensor) -> Tensor:
+        return torch.func.functional_call(cnn, dict(zip(parts, values, strict=True)), (words, mask))
+
+    leaves = [values.detach().clone().requires_grad_() for values in cnn.parameters()]
+    assert read(states, *leaves).dtype is torch.float64
+    assert torch.autograd.gradcheck(read, (states.requires_grad_(), *leaves), fast_mode=True)
+    assert torch.autograd.gradcheck(lambda words: read(words, *leaves), states)
+
+
+@each_extractor
+def test_the_gradient_of_mean_and_std_is_that_of_finite_differences(name: str):
+    head = make(name)
+    trained(head)
+    states, mask = batch()
+    assert torch.autograd.gradcheck(lambda words: head(words / 2, mask), states.requires_grad_(), fast_mode=True)
+
+
+@each_extractor
+def test_cross_entropy_of_samples_reaches_every_parameter_and_falls(name: str):
+    head = make(name)
+    states, mask = batch(torch.float32)
+    targets, noise = torch.tensor([0, 1, 2, 3, 0, 1]), seeded(1)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=2e-2)
+    for step in range(80):
+        mean, std = head(states, mask, noise=noise)
+        loss = nn.functional.cross_entropy(head.logits(sample(mean, std, noise)), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        if step == 0:
+            without = [part for part, values in head.named_parameters() if values.grad is None or not values.grad.any()]
+            assert without == []
+        optimizer.step()
+    mean, _ = head(states, mask)
+    assert nn.functional.cross_entropy(head.logits(mean), targets) < 0.5 * math.log(LABELS)
+
+
+# ---- precision
+
+
+@each_extractor
+def test_bfloat16_states_give_float32_within_its_rounding(name: str):
+    """Only the CNN works in bfloat16: its features are within half a percent of the largest, the others to the bit."""
+    head = make(name)
+    states, mask = batch(torch.bfloat16)
+    found, expected = head.extractor(states, mask), head.extractor(states.float(), mask)
+    assert found.dtype is torch.float32
+    if name == "textcnn":
+        assert (found - expected).abs().max() < 0.005 * expected.abs().max()
+    else:
+        assert torch.equal(found, expected)
+    mean, std = head(states, mask)
+    expected_mean, expected_std = head(states.float(), mask)
+    assert mean.dtype is std.dtype is head.logits(mean).dtype is torch.float32
+    assert (mean - expected_mean).abs().max() <= 0.005 * expected_mean.abs().max()
+    assert (std / expected_std - 1).abs().max() < 0.005
+
+
+@each_extractor
+def test_float32_states_are_near_float64(name: str):
+    head = make(name)
+    states, mask = batch(torch.float32)
+    found = head(states, mask)
+    expected = head.double()(states.double(), mask)
+    assert [part.dtype for part in found] == [torch.float32] * 2
+    assert [part.dtype for part in expected] == [torch.float64] * 2
+    for narrow, wide in zip(found, expected, strict=True):
+        torch.testing.assert_close(narrow.double(), wide, rtol=1e-5, atol=1e-6)
+
+
+@each_extractor
+def test_a_gradient_comes_through_bfloat16(name: str):
+    head = make(name)
+    states, mask = batch(torch.bfloat16)
+    mean, std = head(states, mask)
+    (mean.sum() + std.sum()).backward()
+    for part, values in head.named_parameters():
+        if part != "classifier.weight":
+            assert values.grad is not None
+            assert values.grad.dtype is torch.float32
+            assert torch.isfinite(values.grad).all()
+
+
+# ---- shapes and refusals
+
+
+@each_extractor
+@pytest.mark.parametrize(
+    ("shape", "mask_shape", "message"),
+    [
+        ((2, 3), (2, 3), r"states must be \[text token dim\] of width 6\. Got shape \(2, 3\)"),
+        ((2, 3, DIM + 1), (2, 3), "of width 6"),
+        ((2, 0, DIM), (2, 0), "of width 6"),
+        ((0, 3, DIM), (0, 3), "of width 6"),
+        ((1, 2, 3, DIM), (1, 2, 3), "of width 6"),
+        ((2, 3, DIM), (2, 4), r"mask must be a matrix \[text token\] of shape \(2, 3\)\. Got shape \(2, 4\)"),
+        ((2, 3, DIM), (3,), "mask must be a matrix"),
+        ((2, 3, DIM), (1, 3), "mask must be a matrix"),
+    ],
+    ids=str,
+)
+def test_states_or_a_mask_of_another_shape_are_refused(name: str, shape, mask_shape, message: str):
+    with pytest.raises(ShapeError, match=message):
+        make(name)(torch.ones(shape), torch.ones(mask_shape, dtype=torch.bool))
+
+
+def test_arguments_out_of_range_are_refused():
+    for wrong, word in (
+        (lambda: GaussianHead(0, LABELS, generator=seeded()), "dim must be"),
+        (lambda: GaussianHead(DIM, 0, generator=seeded()), "labels must be"),
+        (lambda: make("bert"), "extractor must be one of 'textcnn', 'cls'"),
+        (lambda: make("mean", dropout=-0.1), "dropout must be"),
+        (lambda: make("mean", dropout=1), "dropout must be"),
+        (lambda: TextCNN(0, generator=seeded()), "dim must be"),
+        (lambda: TextCNN(DIM, generator=seeded(), kernels=(3, 0)), "kernels must be"),
+        (
+            lambda: TextCNN(DIM, generator=seeded(), kernels=()),
+            r"number of kernels must be a whole number at least 1\. Got 0 instead",
+        ),
+    ):
+        with pytest.raises(ConfigError, match=word):
+            wrong()
+
+
+@each_extractor
+def test_a_generator_that_is_not_on_the_processor_is_refused(name: str):
+    class Elsewhere:
+        device = torch.device("meta")
+
+    with pytest.raises(ConfigError, match="generator must be on the cpu"):
+        GaussianHead(DIM, LABELS, generator=Elsewhere(), extractor=name)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_shapes_hold_under_the_checking_hook():
+    names = ["labelspace.heads.layers", "labelspace.heads.uncertainty"]
+    kept = {name: sys.modules.pop(name) for name in names}
+    try:
+        with install_import_hook(names, "beartype.beartype"):
+            checked = importlib.import_module(names[1])
+    finally:
+        for name, module in kept.items():
+            sys.modules[name] = module
+            setattr(importlib.import_module("labelspace.heads"), name.rpartition(".")[2], module)
+    for dtype in (torch.float32, torch.bfloat16):
+        states, mask = batch(dtype, left=True)
+        for name in EXTRACTORS:
+            head = checked.GaussianHead(DIM, LABELS, generator=seeded(), extractor=name)
+            for words in (mask, mask.bool()):
+                mean, std = head(states, words, noise=seeded(1))
+                assert head.logits(checked.sample(mean, std, seeded(2))).shape == (len(LENGTHS), LABELS)
+            with pytest.raises(Exception, match="mask"):
+                head(states, mask.float())
+    certain = checked.GaussianHead(DIM, LABELS, generator=seeded(), uncertain=False)
+    mean, std = certain(*batch(torch.float32))
+    assert checked.sample(mean, std, seeded()) is mean
+    with pytest.raises(Exception, match="std"):
+        checked.sample(mean, torch.ones(1, DIM), seeded())
