@@ -34,6 +34,56 @@ def test_evaluate_draws_the_confusion(run, saved, documents, tmp_path):
 def test_evaluate_refuses_a_picture_that_cannot_be(run, refused, saved, documents, tmp_path):
     assert "nowhere" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "nowhere" / "x.png"))
     assert ".png, .svg, .pdf" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "x.gif"))
+    line = refused(run("evaluate", saved, documents, "--rejection-curve", tmp_path / "nowhere" / "x.png"))
+    assert "there is no folder" in line
+    line = refused(run("evaluate", saved, documents, "--rejection-curve", tmp_path / "x"))
+    assert "--rejection-curve must end in .png, .svg, .pdf. Got 'x'" in line
+
+
+def test_evaluate_tells_and_draws_the_rejection_curve(run, saved, documents, tmp_path):
+    picture = tmp_path / "rejection.png"
+    result = run("evaluate", saved, documents, "--rejection-curve", picture, "--no-baselines")
+    assert result.exit_code == 0, result.output
+    assert picture.read_bytes().startswith(PNG)
+    told = result.stdout[result.stdout.index("accuracy where the least sure are not answered") :]
+    lines = told.splitlines()
+    assert " ".join(lines[1].split()) == "area 90 % answered 80 % answered 50 % answered"
+    starts = ("1 - highest probability", "softmax entropy", "random", "best possible")
+    assert len(lines) == 2 + len(starts)
+    assert all(line.startswith(start) for line, start in zip(lines[2:], starts, strict=True))
+
+
+def test_the_rejection_curve_as_json(run, saved, documents, tmp_path):
+    options = ("--rejection-curve", tmp_path / "rejection.svg", "--no-baselines", "--json", "--quiet")
+    told = json.loads(run("evaluate", saved, documents, *options).stdout)
+    rows = {row["by"]: row for row in told["rejection"]}
+    assert list(rows) == ["1 - highest probability", "softmax entropy", "random", "best possible"]
+    assert rows["random"]["area"] == pytest.approx(told["metrics"]["accuracy"])
+    assert all(set(row["accuracy_at_coverage"]) == {"0.9", "0.8", "0.5"} for row in rows.values())
+    plain = json.loads(run("evaluate", saved, documents, "--no-baselines", "--json", "--quiet").stdout)
+    assert told.keys() - plain.keys() == {"rejection"}
+    assert told["metrics"] == plain["metrics"]
+
+
+def test_the_rejection_curve_of_a_model_with_an_uncertainty_of_its_own(run, saved, documents, tmp_path, monkeypatch):
+    from labelspace import DescriptionClassifier
+
+    monkeypatch.setattr(
+        DescriptionClassifier, "predict_uncertainty", lambda self, X: [len(text) for text in X], raising=False
+    )
+    options = ("--rejection-curve", tmp_path / "rejection.svg", "--no-baselines", "--json", "--quiet")
+    told = json.loads(run("evaluate", saved, documents, *options).stdout)
+    assert told["rejection"][0]["by"] == "the model's uncertainty"
+
+
+@pytest.mark.parametrize("method", ["labelled", "zero-shot"])
+def test_every_saved_model_has_a_rejection_curve(run, label_file, documents, tiny_encoder_folder, tmp_path, method):
+    more = ("--labelled", documents, "--epochs", 1) if method == "labelled" else ("--method", method)
+    fitted = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *more)
+    assert fitted.exit_code == 0, fitted.output
+    result = run("evaluate", tmp_path / "model", documents, "--rejection-curve", tmp_path / "rejection.png")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "rejection.png").exists()
 
 
 def test_a_label_file_is_evaluated_without_training(run, label_file, documents, tiny_encoder_folder):

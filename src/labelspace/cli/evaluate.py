@@ -56,6 +56,10 @@ def evaluate_command(
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     confusion: Annotated[Path | None, typer.Option(help="Also draw the confusion matrix: .png, .svg or .pdf.")] = None,
+    rejection_curve: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Also tell and draw what is gained if documents in doubt are not answered."),
+    ] = None,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave the untrained baselines out.")] = False,
     threshold: Threshold = None,
     anchor: Anchor = DEFAULT_ANCHOR,
@@ -69,17 +73,17 @@ def evaluate_command(
 ) -> None:
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
 
+    --rejection-curve rejects by the model's own uncertainty, if it has one, and by its probabilities, without regard to
+    --threshold; it holds two or three numbers of each document.
+
     --encoder, --anchor and --dtype go with a label file; a saved model brings its own.
     """
     from labelspace.corpus import open_table
 
     hush(quiet)
     open_table(file, text=text_column, label=label_column)  # refuses a missing column before torch is loaded
-    if confusion is not None:
-        if confusion.suffix.lower() not in PICTURES:
-            raise ConfigError(f"--confusion must end in {', '.join(PICTURES)}. Got {confusion.name!r} instead.")
-        _check_folder(confusion.parent)
-        import_optional("matplotlib", package="matplotlib", extra="plot", purpose="--confusion")
+    _check_picture("--confusion", confusion)
+    _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
         opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
@@ -90,17 +94,33 @@ def evaluate_command(
         from labelspace.classify import ZeroShotClassifier
 
         opened = ZeroShotClassifier(space, untrained, anchor=anchor, threshold=threshold).fit()
-    from labelspace.evaluate import confusion_figure, evaluate_table
+    from labelspace.evaluate import Rejections, confusion_figure, evaluate_table, rejection_figure
+    from labelspace.evaluate.rejection import rejection_rows
+    from labelspace.evaluate.tables import rejection_text
 
+    kept = None if rejection_curve is None else Rejections()
     evaluation = evaluate_table(
-        opened, file, text=text_column, label=label_column, baselines=not no_baselines, show_progress=not quiet
+        opened,
+        file,
+        text=text_column,
+        label=label_column,
+        baselines=not no_baselines,
+        rejections=kept,
+        show_progress=not quiet,
     )
     if confusion is not None:
         confusion_figure(evaluation, confusion)
+    rows = []
+    if kept is not None and rejection_curve is not None:
+        curves = kept.curves()
+        rows = rejection_rows(curves)
+        rejection_figure(curves, rejection_curve)
     if as_json:
-        print_json(evaluation.to_dict())
+        print_json(evaluation.to_dict() | ({"rejection": rows} if rows else {}))
     else:
         print(evaluation.to_text())
+        if rows:
+            print(f"\n{rejection_text(rows)}")
 
 
 def figures_command(
@@ -257,6 +277,15 @@ def _drawn(table: "DocumentTable", size: int, seed: int) -> tuple[list[str], lis
     drawn = heapq.nsmallest(size, rows(), key=lambda row: row[0])
     drawn.sort(key=lambda row: row[1])
     return [row[2] for row in drawn], [row[3] for row in drawn]
+
+
+def _check_picture(option: str, path: Path | None) -> None:
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
+        raise ConfigError(f"{option} must end in {', '.join(PICTURES)}. Got {path.name!r} instead.")
+    _check_folder(path.parent)
+    import_optional("matplotlib", package="matplotlib", extra="plot", purpose=option)
 
 
 def _check_folder(folder: Path) -> None:

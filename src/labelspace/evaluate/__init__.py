@@ -11,19 +11,26 @@ from labelspace.evaluate.provenance import provenance, write_result
 
 _HOMES = {
     "Baseline": "evaluation",
+    "DifficultyBand": "rejection",
     "Evaluation": "evaluation",
     "LabelMetrics": "metrics",
     "Metrics": "metrics",
     "RatePoint": "figures",
+    "RejectionCurve": "rejection",
+    "Rejections": "rejection",
     "Trajectory": "figures",
     "TrajectoryPoint": "figures",
     "confusion_figure": "figures",
+    "difficulty": "rejection",
     "evaluate": "evaluation",
     "evaluate_table": "evaluation",
     "label_similarity_figure": "figures",
     "map_figure": "figures",
     "rate_points": "figures",
     "rates_figure": "figures",
+    "rejection_curve": "rejection",
+    "rejection_figure": "figures",
+    "softmax_entropy": "rejection",
     "sphere_figure": "figures",
     "trajectory": "figures",
     "trajectory_figure": "figures",
@@ -31,13 +38,17 @@ _HOMES = {
 
 __all__ = [
     "Baseline",
+    "DifficultyBand",
     "Evaluation",
     "LabelMetrics",
     "Metrics",
     "RatePoint",
+    "RejectionCurve",
+    "Rejections",
     "Trajectory",
     "TrajectoryPoint",
     "confusion_figure",
+    "difficulty",
     "evaluate",
     "evaluate_table",
     "label_similarity_figure",
@@ -45,6 +56,9 @@ __all__ = [
     "provenance",
     "rate_points",
     "rates_figure",
+    "rejection_curve",
+    "rejection_figure",
+    "softmax_entropy",
     "sphere_figure",
     "trajectory",
     "trajectory_figure",
@@ -62,11 +76,20 @@ if TYPE_CHECKING:
         map_figure,
         rate_points,
         rates_figure,
+        rejection_figure,
         sphere_figure,
         trajectory,
         trajectory_figure,
     )
     from labelspace.evaluate.metrics import LabelMetrics, Metrics
+    from labelspace.evaluate.rejection import (
+        DifficultyBand,
+        RejectionCurve,
+        Rejections,
+        difficulty,
+        rejection_curve,
+        softmax_entropy,
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -24,6 +24,7 @@ from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, EncoderError, InputError
 from labelspace.evaluate.metrics import LabelMetrics, Metrics, Tally
 from labelspace.evaluate.provenance import provenance
+from labelspace.evaluate.rejection import Rejections
 from labelspace.evaluate.tables import evaluation_text
 from labelspace.progress import progress_bar
 
@@ -112,7 +113,13 @@ class Evaluation:
 
 
 def evaluate(
-    model: BiEncoderClassifier, X: Any, y: Any, *, baselines: bool = True, show_progress: bool = False
+    model: BiEncoderClassifier,
+    X: Any,
+    y: Any,
+    *,
+    baselines: bool = True,
+    rejections: Rejections | None = None,
+    show_progress: bool = False,
 ) -> Evaluation:
     """Compare a classifier's predictions with labels, and the untrained encoder's beside them.
 
@@ -121,6 +128,8 @@ def evaluate(
         X: [text] documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, pathlib.Path.
         y: [text] label names; documents whose label is missing (None, NaN, -1) are left out and counted.
         baselines: False leaves the untrained baselines out, and with them the second encoding of the documents.
+        rejections: filled with what `rejection_curve` needs of each document, for `Rejections.curves`; None: nothing is
+            kept. A model with `predict_uncertainty` is asked for that as well.
         show_progress: True shows how far it is.
 
     Returns:
@@ -149,7 +158,9 @@ def evaluate(
         digest.update(f"{len(document)} {target} {document}".encode())
     data = {"documents": len(documents), "sha256": digest.hexdigest()}
     blocks = ((documents[at : at + WINDOW], targets[at : at + WINDOW]) for at in range(0, len(documents), WINDOW))
-    return _evaluate(model, blocks, len(documents), data, baselines=baselines, show_progress=show_progress)
+    return _evaluate(
+        model, blocks, len(documents), data, baselines=baselines, rejections=rejections, show_progress=show_progress
+    )
 
 
 def evaluate_table(
@@ -159,6 +170,7 @@ def evaluate_table(
     text: str = "text",
     label: str = "label",
     baselines: bool = True,
+    rejections: Rejections | None = None,
     show_progress: bool = False,
 ) -> Evaluation:
     """Compare a classifier's predictions with the labels of a table, read as a stream.
@@ -169,6 +181,7 @@ def evaluate_table(
         text: the column with the documents.
         label: the column with the label names; rows where it is empty are left out and counted.
         baselines: False leaves the untrained baselines out.
+        rejections: filled as by `evaluate`; None: nothing is kept.
         show_progress: True shows how far it is.
 
     Returns:
@@ -195,7 +208,15 @@ def evaluate_table(
         (table.texts(batch), as_targets(batch.column(label), names, n_documents=batch.num_rows))
         for batch in table.batches()
     )
-    return _evaluate(model, blocks, rows, table.fingerprint(), baselines=baselines, show_progress=show_progress)
+    return _evaluate(
+        model,
+        blocks,
+        rows,
+        table.fingerprint(),
+        baselines=baselines,
+        rejections=rejections,
+        show_progress=show_progress,
+    )
 
 
 def _check_model(model: BiEncoderClassifier) -> None:
@@ -252,6 +273,7 @@ def _evaluate(
     data: dict[str, Any],
     *,
     baselines: bool,
+    rejections: Rejections | None,
     show_progress: bool,
 ) -> Evaluation:
     check_choice("anchor", model.anchor, ANCHORS)
@@ -268,6 +290,8 @@ def _evaluate(
             scores, vectors = _scores(model, documents)
             seconds += time.perf_counter() - started
             _count(tally, model, own, scores)
+            if rejections is not None and documents:
+                _keep(rejections, model, documents, own, scores)
             if untrained is not None:
                 untrained.add(documents, own, vectors)
             done += len(texts)
@@ -302,6 +326,14 @@ def _count(tally: Tally, model: BiEncoderClassifier, own: list[int], scores: Vec
         answered = np.array([name is not None for name in model._names(scores)], dtype=bool)
         best = np.where(answered, best, -1)
     tally.add(own, best, confidence)
+
+
+def _keep(
+    rejections: Rejections, model: BiEncoderClassifier, documents: list[str], own: list[int], scores: Vectors
+) -> None:
+    """Keep answers without the model's threshold, and how unsure it was of them."""
+    ask: Any = getattr(model, "predict_uncertainty", None)
+    rejections.add(model._winners(scores) == own, model._probabilities(scores), ask(documents) if ask else None)
 
 
 @final

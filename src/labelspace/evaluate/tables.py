@@ -1,6 +1,6 @@
 """An evaluation as plain text: the whole beside the baselines, each label, the confusions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +51,26 @@ def most_frequent_confusions(
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
     cells = (divmod(int(place), wrong.shape[1]) for place in order)
     return [(labels[row], columns[column], int(wrong[row, column])) for row, column in cells if wrong[row, column]]
+
+
+def rejection_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what `rejection_rows` tells as a plain-text table.
+
+    Args:
+        rows: one for each way to reject, one or more.
+
+    Example:
+        >>> print(rejection_text([{"by": "sigma", "area": 0.875, "accuracy_at_coverage": {"0.9": 0.75, "0.5": 1.0}}]))
+        accuracy where the least sure are not answered
+                area  90 % answered  50 % answered
+        sigma  0.875          0.750          1.000
+    """
+    shares = (f"{100 * float(coverage):g} % answered" for coverage in rows[0]["accuracy_at_coverage"])
+    table = [["", "area", *shares]]
+    for row in rows:
+        numbers = (row["area"], *row["accuracy_at_coverage"].values())
+        table.append([str(row["by"]), *(f"{number:.3f}" for number in numbers)])
+    return "\n".join(["accuracy where the least sure are not answered", _table(table)])
 
 
 def _headline(found: "Evaluation") -> str:

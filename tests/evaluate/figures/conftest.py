@@ -2,7 +2,7 @@
 
 import pytest
 
-from labelspace.evaluate import RatePoint, Trajectory, TrajectoryPoint, evaluate
+from labelspace.evaluate import RatePoint, Trajectory, TrajectoryPoint, evaluate, rejection_curve
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +29,12 @@ def way():
     """Of a training whose best step is not its last."""
     points = [TrajectoryPoint(step, 1.2 - 0.01 * step, -2.0 - 0.02 * min(step, 40 - step)) for step in range(0, 41, 5)]
     return Trajectory(points=tuple(points), best_step=30, learning_rate=3e-5, pool="news.csv")
+
+
+@pytest.fixture
+def rejection():
+    """A curve of ten answers, two of them wrong and one of these sure."""
+    return rejection_curve([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.6, 0.7, 0.8, 0.9], [1, 0, 1, 1, 1, 1, 1, 1, 0, 1])
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from labelspace.evaluate import (
     label_similarity_figure,
     map_figure,
     rates_figure,
+    rejection_figure,
     sphere_figure,
     trajectory_figure,
 )
@@ -22,11 +23,11 @@ from labelspace.evaluate.figures.panels import progress_colours
 from labelspace.evaluate.palette import label_colours
 from pictures import grey_of, greys, nothing_is_cut
 
-KINDS = ["confusion", "map", "sphere", "similarity", "rates", "panels", "trajectory"]
+KINDS = ["confusion", "map", "sphere", "similarity", "rates", "panels", "trajectory", "rejection"]
 
 
 @pytest.fixture
-def draw(evaluation, trained, texts, names, points, way):
+def draw(evaluation, trained, texts, names, points, way, rejection):
     """Draw a figure of a kind into a path, and return the files."""
     kinds = {
         "confusion": lambda path: confusion_figure(evaluation, path),
@@ -36,6 +37,7 @@ def draw(evaluation, trained, texts, names, points, way):
         "rates": lambda path: rates_figure(points, path),
         "panels": lambda path: rates_figure({("one", "news"): points, ("other", "news"): points[:1]}, path),
         "trajectory": lambda path: trajectory_figure(way, path),
+        "rejection": lambda path: rejection_figure({"sigma": rejection, "A name " * 20: rejection}, path),
     }
     return lambda kind, path: kinds[kind](path)
 

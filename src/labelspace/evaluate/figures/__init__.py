@@ -5,6 +5,7 @@
     label_similarity   which labels lie near one another
     rates              uniformity against macro-F1 over learning rates; retrains
     trajectories       alignment and uniformity along training; retrains
+    rejection          accuracy of what is left as the least sure documents are rejected
     panels             what these share
 
 Everything is drawn on a `matplotlib.figure.Figure`, never through pyplot, so that no figure of the caller is touched;
@@ -25,6 +26,7 @@ _HOMES = {
     "map_figure": "maps",
     "rate_points": "rates",
     "rates_figure": "rates",
+    "rejection_figure": "rejection",
     "sphere_figure": "sphere",
     "trajectory": "trajectories",
     "trajectory_figure": "trajectories",
@@ -39,6 +41,7 @@ __all__ = [
     "map_figure",
     "rate_points",
     "rates_figure",
+    "rejection_figure",
     "sphere_figure",
     "trajectory",
     "trajectory_figure",
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from labelspace.evaluate.figures.label_similarity import label_similarity_figure
     from labelspace.evaluate.figures.maps import map_figure
     from labelspace.evaluate.figures.rates import RatePoint, rate_points, rates_figure
+    from labelspace.evaluate.figures.rejection import rejection_figure
     from labelspace.evaluate.figures.sphere import sphere_figure
     from labelspace.evaluate.figures.trajectories import Trajectory, TrajectoryPoint, trajectory, trajectory_figure
 

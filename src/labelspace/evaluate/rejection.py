@@ -1,0 +1,336 @@
+"""Whether doubt finds errors: what is left if the documents in doubt are not answered.
+
+The label is the one that the model would name without any threshold of its own: the curve asks what every limit would
+do, the model's own among them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
+
+from labelspace.checks import check_number
+from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.training.abstention import least_answers
+from labelspace.training.calibration import ROUNDING, as_flags, one_number_each
+
+OWN = "the model's uncertainty"
+LEAST_CONFIDENCE = "1 - highest probability"
+ENTROPY = "softmax entropy"
+"""What documents may be rejected by, in the order that they are told; the first where the model has it."""
+
+COVERAGES = (0.9, 0.8, 0.5)
+"""Shares answered for which the accuracy is told."""
+
+LEVELS = ("easy", "semi-hard", "hard")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RejectionCurve:
+    """Accuracy of what is left, for every number of documents that may be rejected, the least sure first."""
+
+    accuracy: NDArray[np.float64]
+    """[text] share of right answers among those left, with none rejected, with one, ..., with all but one; where
+    uncertainties are equal, its mean over their orders."""
+
+    area: float
+    """Mean accuracy over all shares rejected."""
+
+    area_random: float
+    """Of documents rejected at random: the accuracy of all."""
+
+    area_best: float
+    """Of an oracle that rejects the errors first; no uncertainty does better."""
+
+    @property
+    def rejected(self) -> NDArray[np.float64]:
+        """[text] share rejected at each accuracy: 0, 1/n, ..., (n - 1)/n; with nothing left there is no accuracy."""
+        return np.arange(len(self.accuracy)) / len(self.accuracy)
+
+    @property
+    def coverage(self) -> NDArray[np.float64]:
+        """[text] share answered at each accuracy: 1, ..., 1/n."""
+        return np.arange(len(self.accuracy), 0, -1) / len(self.accuracy)
+
+    def accuracy_at(self, coverage: float) -> float:
+        """Return the accuracy where at least this share is answered.
+
+        Args:
+            coverage: above 0, at most 1.
+
+        Raises:
+            ConfigError: no such share.
+        """
+        check_number("coverage", coverage, above=0, most=1)
+        return float(self.accuracy[-least_answers(coverage, len(self.accuracy))])
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DifficultyBand:
+    """The documents of one level of uncertainty."""
+
+    level: str
+    """`"easy"`, `"semi-hard"` or `"hard"`."""
+
+    documents: int
+    """How many there are."""
+
+    errors: int
+    """How many of them are wrong."""
+
+    error_rate: float | None
+    """Share of the band's documents that are wrong; None where there are none."""
+
+    share_of_errors: float | None
+    """Share of all errors that are in the band; None where there are none."""
+
+
+@final
+class Rejections:
+    """Collects from an evaluation what the curves need: of each document whether it was right, and how unsure it was.
+
+    Memory: a flag and two numbers a document, a third where the model has an uncertainty of its own; 25 bytes at most.
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> from labelspace.evaluate import evaluate
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> found = Rejections()
+        >>> texts, labels = ["the match", "the vote", "a team"], ["sports", "politics", "sports"]
+        >>> evaluation = evaluate(clf, texts, labels, baselines=False, rejections=found)
+        >>> {name: curve.area_random == evaluation.metrics.accuracy for name, curve in found.curves().items()}
+        {'1 - highest probability': True, 'softmax entropy': True}
+    """
+
+    def __init__(self) -> None:
+        self._right: list[NDArray[np.bool_]] = []
+        self._unsure: dict[str, list[NDArray[np.float64]]] = {}
+
+    def add(self, right: ArrayLike, probabilities: ArrayLike, uncertainty: ArrayLike | None = None) -> None:
+        """Keep the answers of some more documents.
+
+        Args:
+            right: [text] True where the likeliest label is the document's own.
+            probabilities: [text label], rows that sum to 1.
+            uncertainty: [text] the model's own, where it has one; then for all documents.
+
+        Raises:
+            ShapeError: not one value or row for each document.
+            InputError: no probabilities, or an uncertainty that is not finite.
+        """
+        shares = _probabilities(probabilities)
+        flags = as_flags("right", right, len(shares))
+        kinds = {} if uncertainty is None else {OWN: one_number_each("uncertainty", uncertainty)}
+        kinds |= {LEAST_CONFIDENCE: _least_confidence(shares), ENTROPY: _entropy(shares)}
+        if uncertainty is not None and len(kinds[OWN]) != len(flags):
+            raise ShapeError(
+                f"uncertainty must hold one number for each of {len(flags)} documents. Got {len(kinds[OWN])} instead."
+            )
+        self._right.append(flags)
+        for name, values in kinds.items():
+            self._unsure.setdefault(name, []).append(values)
+
+    def curves(self) -> dict[str, RejectionCurve]:
+        """Return one curve for each way to be unsure: the model's own if it has one, then those of its probabilities.
+
+        Raises:
+            InputError: no document was added.
+        """
+        if not self._right:
+            raise InputError("no document was evaluated, so there is nothing to reject; evaluate some first.")
+        right = np.concatenate(self._right)
+        return {name: rejection_curve(np.concatenate(parts), right) for name, parts in self._unsure.items()}
+
+
+def rejection_curve(uncertainty: ArrayLike, right: ArrayLike) -> RejectionCurve:
+    r"""Return the accuracy of what is left as the least sure documents are rejected, and the area under it.
+
+    .. math::
+        \mathrm{accuracy}(k) = \frac{1}{k} \sum_{i \le k} \mathrm{right}_i, \qquad
+        \mathrm{area} = \frac{1}{n} \sum_{k = 1}^{n} \mathrm{accuracy}(k)
+
+    with the documents in the order of their uncertainty, the surest first, and k of n of them left. Among equal
+    uncertainties every order is as likely, and the curve is the mean over the orders, so that a constant has exactly
+    the area of chance. The point where all is rejected, which Nadeem et al. set to 1 by convention, is left out: it
+    would lift the area of chance above the accuracy.
+
+    The answers need not be those of the model that the uncertainty comes from: section 5.8 of the paper rejects a
+    baseline's by the uncertainty of another model.
+
+    Args:
+        uncertainty: [text] the larger, the more in doubt.
+        right: [text] True where the answer is right.
+
+    Returns:
+        A `RejectionCurve`.
+
+    Raises:
+        ShapeError: not one number and one answer per document.
+        InputError: no document, or a number that is not finite.
+
+    Example:
+        The one error is the least sure but one.
+
+        >>> curve = rejection_curve([0.1, 0.9, 0.5, 0.2], [True, True, False, True])
+        >>> curve.accuracy.round(3).tolist()
+        [0.75, 0.667, 1.0, 1.0]
+        >>> round(curve.area, 3), curve.area_random, curve.area_best
+        (0.854, 0.75, 0.9375)
+
+    Reference:
+        Nadeem et al., 2009, "Accuracy-rejection curves (ARCs) for comparing classification methods with a reject
+        option"; the uncertainty-aware contrastive paper, section 5.8 and Figure 5.
+    """
+    unsure = one_number_each("uncertainty", uncertainty)
+    flags = as_flags("right", right, len(unsure))
+    documents, all_right = len(unsure), int(flags.sum())
+    # Of equal uncertainties, the right ones come evenly: the mean over the orders.
+    _, group, sizes = np.unique(unsure, return_inverse=True, return_counts=True)
+    ends = np.concatenate([[0], sizes.cumsum()])
+    right_by_then = np.concatenate([[0], np.bincount(group, weights=flags).cumsum()])
+    answered = np.arange(documents, 0, -1)
+    accuracy = np.interp(answered, ends, right_by_then) / answered
+    return RejectionCurve(
+        accuracy=accuracy,
+        area=float(accuracy.mean()),
+        area_random=all_right / documents,
+        area_best=float((np.minimum(answered, all_right) / answered).mean()),
+    )
+
+
+def softmax_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
+    r"""Return the entropy of each document's probabilities, in nats: the uncertainty that every classifier has.
+
+    .. math::
+        H_i = - \sum_l p_{il} \log p_{il}
+
+    Args:
+        probabilities: [text label], rows that sum to 1.
+
+    Returns:
+        [text], from 0 (one label for sure) to log of the number of labels.
+
+    Raises:
+        ShapeError: no matrix.
+        InputError: rows that are no probabilities.
+
+    Example:
+        >>> softmax_entropy([[0.5, 0.5], [1.0, 0.0]]).round(4).tolist()
+        [0.6931, 0.0]
+    """
+    return _entropy(_probabilities(probabilities))
+
+
+def difficulty(
+    uncertainty: ArrayLike, right: ArrayLike, *, easy: float = 0.8, hard: float = 1.0
+) -> tuple[DifficultyBand, DifficultyBand, DifficultyBand]:
+    """Return where the errors lie: among easy, semi-hard or hard documents.
+
+    A document is easy below `easy`, hard from `hard` upwards, semi-hard between; the paper does not say to which band a
+    bound belongs. Its bounds are for the mean of sigma; other uncertainties want others.
+
+    Args:
+        uncertainty: [text] the larger, the more in doubt.
+        right: [text] True where the answer is right.
+        easy: the first uncertainty that is not easy any more.
+        hard: the first that is hard, above `easy`.
+
+    Returns:
+        The three bands, easy first.
+
+    Raises:
+        ConfigError: bounds that are no numbers, or in the wrong order.
+        ShapeError: not one number and one answer per document.
+        InputError: no document, or a number that is not finite.
+
+    Example:
+        >>> bands = difficulty([0.5, 0.7, 0.9, 1.2], [True, True, False, False])
+        >>> [(band.level, band.documents, band.errors, band.share_of_errors) for band in bands]
+        [('easy', 2, 0, 0.0), ('semi-hard', 1, 1, 0.5), ('hard', 1, 1, 0.5)]
+
+    Reference:
+        The uncertainty-aware contrastive paper, section 5.8 and Figure 5 (left).
+    """
+    check_number("easy", easy)
+    check_number("hard", hard)
+    if hard <= easy:
+        raise ConfigError(f"hard must be above easy ({easy:g}). Got {hard!r} instead.")
+    unsure = one_number_each("uncertainty", uncertainty)
+    wrong = ~as_flags("right", right, len(unsure))
+    band = np.searchsorted([easy, hard], unsure, side="right")
+    documents, errors = np.bincount(band, minlength=3).tolist(), np.bincount(band[wrong], minlength=3).tolist()
+
+    def of(number: int) -> DifficultyBand:
+        return DifficultyBand(
+            level=LEVELS[number],
+            documents=documents[number],
+            errors=errors[number],
+            error_rate=errors[number] / documents[number] if documents[number] else None,
+            share_of_errors=errors[number] / sum(errors) if any(errors) else None,
+        )
+
+    return of(0), of(1), of(2)
+
+
+def rejection_rows(
+    curves: Mapping[str, RejectionCurve], coverages: Sequence[float] = COVERAGES
+) -> list[dict[str, Any]]:
+    """Return areas and accuracies of curves over the same answers, of chance and of the oracle, ready for JSON.
+
+    Args:
+        curves: by name, one or more, as `Rejections.curves` gives them.
+        coverages: shares answered for which the accuracy is told.
+
+    Example:
+        >>> curve = rejection_curve([0.1, 0.9, 0.5, 0.2], [True, True, False, True])
+        >>> for row in rejection_rows({"sigma": curve}, [0.5]):
+        ...     print(row)
+        {'by': 'sigma', 'area': 0.8541666666666666, 'accuracy_at_coverage': {'0.5': 1.0}}
+        {'by': 'random', 'area': 0.75, 'accuracy_at_coverage': {'0.5': 0.75}}
+        {'by': 'best possible', 'area': 0.9375, 'accuracy_at_coverage': {'0.5': 1.0}}
+    """
+    any_of_them = next(iter(curves.values()))
+    documents, overall = len(any_of_them.accuracy), any_of_them.area_random
+    answered = {coverage: least_answers(coverage, documents) for coverage in coverages}
+    right = round(overall * documents)
+
+    def row(by: str, area: float, accuracies: Mapping[float, float]) -> dict[str, Any]:
+        return {"by": by, "area": area, "accuracy_at_coverage": {f"{at:g}": found for at, found in accuracies.items()}}
+
+    rows = [row(name, curve.area, {at: curve.accuracy_at(at) for at in coverages}) for name, curve in curves.items()]
+    rows.append(row("random", overall, dict.fromkeys(coverages, overall)))
+    best = {at: min(given, right) / given for at, given in answered.items()}
+    return [*rows, row("best possible", any_of_them.area_best, best)]
+
+
+def _probabilities(values: ArrayLike) -> NDArray[np.float64]:
+    shares = np.asarray(values, dtype=np.float64)
+    if shares.ndim != 2:
+        raise ShapeError(f"probabilities must be a matrix [text label]. Got shape {shares.shape} instead.")
+    if not shares.size:
+        raise InputError(f"probabilities hold nothing, they have shape {shares.shape}; give one document or more.")
+    sums = shares.sum(axis=1)
+    # Asked this way round, NaN is refused as well.
+    if not ((shares >= 0).all() and (np.abs(sums - 1) <= ROUNDING * shares.shape[1]).all()):
+        raise InputError(
+            f"probabilities must be 0 or more, and 1 in the sum of a row. Got {shares.min():g} to {shares.max():g} in "
+            f"rows with sums from {sums.min():g} to {sums.max():g}; give those of a softmax."
+        )
+    return shares
+
+
+def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    # A share that rounding put above 1 would have one below 0.
+    return np.maximum(entr(shares).sum(axis=1), 0)
+
+
+def _least_confidence(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    # The sum of the others: one minus the highest would round whatever is nearly sure to the same 0.
+    others = shares.copy()
+    others[np.arange(len(shares)), shares.argmax(axis=1)] = 0
+    return others.sum(axis=1)
