@@ -16,6 +16,7 @@ _HOMES = {
     "ZeroShotClassifier": "labelspace.classify",
     "DescriptionClassifier": "labelspace.classify",
     "LaConClassifier": "labelspace.classify",
+    "UncertaintyClassifier": "labelspace.classify",
     "load": "labelspace.classify",
 }
 
@@ -26,13 +27,20 @@ __all__ = [
     "Label",
     "LabelSpace",
     "LabelSpaceError",
+    "UncertaintyClassifier",
     "ZeroShotClassifier",
     "__version__",
     "load",
 ]
 
 if TYPE_CHECKING:
-    from labelspace.classify import DescriptionClassifier, LaConClassifier, ZeroShotClassifier, load
+    from labelspace.classify import (
+        DescriptionClassifier,
+        LaConClassifier,
+        UncertaintyClassifier,
+        ZeroShotClassifier,
+        load,
+    )
     from labelspace.encoders import Encoder
     from labelspace.errors import LabelSpaceError
     from labelspace.labels import Label, LabelSpace

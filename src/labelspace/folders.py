@@ -32,7 +32,7 @@ def staged(folder: Path) -> Iterator[Path]:
     folder = folder.absolute()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _clear_away_killed(folder)
+        clear_away_killed(folder.parent, glob.escape(folder.name))
         scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-", suffix=".tmp", dir=folder.parent))
     except OSError as error:
         raise OutputError(f"{folder.parent} cannot be written to ({error.strerror}); give another place.") from error
@@ -103,10 +103,10 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _clear_away_killed(folder: Path) -> None:
-    """Remove what earlier saves to the same place left half-written because they were killed."""
-    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*-*.tmp"):
-        owner = path.name.removeprefix(f".{folder.name}.").partition("-")[0]
+def clear_away_killed(parent: Path, name: str = "*") -> None:
+    """Remove what saves that were killed left half-written of `parent / name`, or of anything in `parent`."""
+    for path in parent.glob(f".{name}.*-*.tmp"):
+        owner = path.name.removesuffix(".tmp").rpartition(".")[2].partition("-")[0]
         if owner.isdecimal() and not _runs(int(owner)):
             shutil.rmtree(path, ignore_errors=True)
 

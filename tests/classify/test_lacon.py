@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
 from labelspace.classify import predict_file
-from labelspace.classify.lacon_input import as_texts_or_pairs
+from labelspace.classify.labelled_input import as_texts_or_pairs
 from labelspace.classify.stream import model_fingerprint
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError

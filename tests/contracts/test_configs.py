@@ -7,7 +7,7 @@ import json
 import pytest
 
 from contracts.source import SRC, undocumented_fields
-from labelspace.config import CONFIGS, LaConConfig, SearchConfig, TrainingConfig
+from labelspace.config import CONFIGS, LaConConfig, SearchConfig, TrainingConfig, UncertaintyConfig
 from labelspace.errors import ConfigError
 
 FIELDS = [(config, field.name) for config in CONFIGS for field in dataclasses.fields(config)]
@@ -116,6 +116,15 @@ def test_the_estimator_that_learns_from_labels_has_every_option_of_its_own_with_
     parameters = inspect.signature(LaConClassifier).parameters
     given = {name: parameter.default for name, parameter in parameters.items()}
     expected = vars(LaConConfig())
+    assert {name: given.get(name, "absent") for name in expected} == expected
+
+
+def test_the_estimator_that_knows_its_doubts_has_every_option_of_its_own_with_the_same_default():
+    from labelspace import UncertaintyClassifier
+
+    parameters = inspect.signature(UncertaintyClassifier).parameters
+    given = {name: parameter.default for name, parameter in parameters.items()}
+    expected = vars(UncertaintyConfig())
     assert {name: given.get(name, "absent") for name in expected} == expected
 
 

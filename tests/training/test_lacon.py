@@ -17,7 +17,7 @@ from labelspace.losses import symmetric_infonce
 from labelspace.training.lacon import HeadShape, LaConHead, tokenize, train_on_labels
 from labelspace.training.lacon.features import answers, backpropagate, plain_vectors
 from labelspace.training.lacon.head import Features
-from labelspace.training.lacon.loop import Look, rate_factor
+from labelspace.training.lacon.loop import Look
 from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
 from labelspace.training.lacon.prior import (
     Agreement,

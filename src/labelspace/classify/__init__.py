@@ -8,6 +8,7 @@ from labelspace.classify.lacon import LaConClassifier
 from labelspace.classify.saving import load
 from labelspace.classify.scorer import Scorer
 from labelspace.classify.stream import Predicted, predict_file
+from labelspace.classify.uncertainty import UncertaintyClassifier
 from labelspace.classify.zero_shot import ZeroShotClassifier
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LabelChange",
     "Predicted",
     "Scorer",
+    "UncertaintyClassifier",
     "ZeroShotClassifier",
     "load",
     "predict_file",

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,16 @@ from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
+
+
+class Answers(NamedTuple):
+    """What a classifier finds out about some documents in one go."""
+
+    scores: NDArray[np.float32]
+    """[text label], in the order of the label space."""
+
+    uncertainty: NDArray[np.float32] | None
+    """[text]; None where the classifier measures none."""
 
 
 class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
@@ -39,6 +49,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     label_vectors_: dict[str, LabelVectors]
     classes_: NDArray[np.object_]
 
+    measures_uncertainty = False
+
     def predict(
         self, X: Any, *, return_scores: bool = False
     ) -> NDArray[np.object_] | tuple[NDArray[np.object_], NDArray[np.float32]]:
@@ -51,9 +63,9 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Returns:
             [text] names, or the pair (names, scores [text label]).
         """
-        scores = self._scores_of(X)
-        names = self._names(scores)
-        return (names, scores[:, self._class_columns()]) if return_scores else names
+        answers = self._answers(self._documents(X))
+        names = self._names(*answers)
+        return (names, answers.scores[:, self._class_columns()]) if return_scores else names
 
     def learnt_tensors(self) -> dict[str, NDArray[np.generic]]:
         """Return what was learnt beside the encoder's weights, by name; nothing for a classifier by anchors."""
@@ -100,13 +112,14 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
         check_number("top", top, least=1, whole=True)
         check_number("nearest", nearest, least=0, whole=True)
-        scores = self._scores_of([text])
+        answers = self._answers(self._documents([text]))
+        scores = answers.scores
         return explain_scores(
             text,
             self.encoder_.encode([text])[0],
             scores=scores[0],
             probabilities=self._probabilities(scores)[0],
-            answer=self._names(scores)[0],
+            answer=self._names(*answers)[0],
             space=self.label_space_,
             vectors=self.label_vectors_,
             threshold=self.threshold,
@@ -165,8 +178,16 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores_of(self, X: Any) -> NDArray[np.float32]:
         """Scores of documents as a caller gives them, [text label] in the order of the label space."""
+        return self._answers(self._documents(X)).scores
+
+    def _documents(self, X: Any) -> Sequence[str]:
+        """Documents as a caller gives them, checked."""
         check_is_fitted(self)
-        return self.scores(as_documents(X), self.label_space_)
+        return as_documents(X)
+
+    def _answers(self, texts: Sequence[str]) -> Answers:
+        """All that there is to know of checked documents, from one run of the encoder."""
+        return Answers(self.scores(texts, self.label_space_), None)
 
     def _finish(self, encoder: Encoder, space: LabelSpace) -> Self:
         self.encoder_ = encoder
@@ -190,7 +211,11 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         columns = self._class_columns()
         return columns[scores[:, columns].argmax(axis=1)] if len(scores) else np.empty(0, dtype=np.intp)
 
-    def _names(self, scores: NDArray[np.float32]) -> NDArray[np.object_]:
+    def _names(
+        self,
+        scores: NDArray[np.float32],
+        uncertainty: NDArray[np.float32] | None = None,  # noqa: ARG002  for the classifier that measures it
+    ) -> NDArray[np.object_]:
         # An object array, because None is an answer too.
         names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
         if self.threshold is not None and len(scores):

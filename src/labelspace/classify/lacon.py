@@ -13,7 +13,7 @@ from labelspace.checks import check_number
 from labelspace.classify.anchors import cosines, encode_label
 from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.lacon_input import as_texts_or_pairs, is_pairs, supervise
+from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
@@ -351,13 +351,13 @@ class LaConClassifier(BiEncoderClassifier):
             vectors = F.normalize(head.labels().detach(), dim=1).cpu().numpy()
             self.label_embeddings_ = {name: vectors[column] for column, name in enumerate(names)}
 
-    def _scores_of(self, X: Any) -> Matrix:
+    def _documents(self, X: Any) -> Sequence[str]:
         check_is_fitted(self)
         documents = as_texts_or_pairs(X)
         if documents and is_pairs(documents) != self.pairs_:
             fitted, came = ("pairs of texts", "texts") if self.pairs_ else ("texts", "pairs of texts")
             raise InputError(f"the model was fitted on {fitted}. Got {came} instead; pass what it was fitted on.")
-        return self.scores(cast(Sequence[str], documents), self.label_space_)
+        return cast(Sequence[str], documents)
 
     def _logits(self, rows: Rows, space: LabelSpace) -> Matrix:
         head = self.head_
@@ -401,9 +401,9 @@ class LaConClassifier(BiEncoderClassifier):
         mean = vectors.mean(axis=0, dtype=np.float64)
         return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
 
-    def _names(self, scores: Matrix) -> NDArray[np.object_]:
+    def _names(self, scores: Matrix, uncertainty: Matrix | None = None) -> NDArray[np.object_]:
         if not self._classifies or self.threshold is None:
-            return super()._names(scores)
+            return super()._names(scores, uncertainty)
         names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
         if len(scores):
             names[self._probabilities(scores).max(axis=1) < self.threshold] = None

@@ -28,10 +28,12 @@ from labelspace.checks import did_you_mean
 from labelspace.classify.anchors import LabelVectors, encode_labels
 from labelspace.classify.base import BiEncoderClassifier
 from labelspace.classify.description import DescriptionClassifier
+from labelspace.classify.labelled_card import lacon_card, uncertainty_card
 from labelspace.classify.lacon import LaConClassifier
-from labelspace.classify.lacon_card import lacon_card
 from labelspace.classify.lacon_saving import read_head, write_head
 from labelspace.classify.model_card import model_card
+from labelspace.classify.uncertainty import UncertaintyClassifier
+from labelspace.classify.uncertainty_saving import read_gaussian, write_gaussian
 from labelspace.classify.zero_shot import ZeroShotClassifier
 from labelspace.config import EncodingConfig, SearchConfig
 from labelspace.encoders import Encoder
@@ -43,10 +45,12 @@ FORMAT_VERSION = 1
 CLASSES: dict[str, type[BiEncoderClassifier]] = {
     "DescriptionClassifier": DescriptionClassifier,
     "LaConClassifier": LaConClassifier,
+    "UncertaintyClassifier": UncertaintyClassifier,
     "ZeroShotClassifier": ZeroShotClassifier,
 }
+CARDS = {LaConClassifier: lacon_card, UncertaintyClassifier: uncertainty_card}
 LABELS = "label_space.yaml"
-NOT_SAVED = ("labels", "encoder", "callbacks", "search")
+NOT_SAVED = ("labels", "encoder", "callbacks", "search", "cache", "cache_bytes")
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 
@@ -110,6 +114,8 @@ def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifie
     model._set_labels(space)
     if cls is LaConClassifier:
         read_head(model, folder, header)
+    if cls is UncertaintyClassifier:
+        read_gaussian(model, folder, header)
     if header.get("fit") is not None:
         model.fit_result_ = SavedFit(header["fit"])
     return model
@@ -132,7 +138,7 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
     model.label_space_.to_file(folder / LABELS)
     _write_vectors(model, folder)
     parameters = {key: value for key, value in model.get_params(deep=False).items() if key not in NOT_SAVED}
-    trained = isinstance(model, (DescriptionClassifier, LaConClassifier))
+    trained = isinstance(model, (DescriptionClassifier, LaConClassifier, UncertaintyClassifier))
     fit = model.fit_result_.to_dict() if trained else None
     header: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
@@ -148,7 +154,9 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
         header["search"] = model.search.to_dict() if model.search else None
     if isinstance(model, LaConClassifier):
         header["lacon"] = write_head(model, folder)
-    card = lacon_card if isinstance(model, LaConClassifier) else model_card
+    if isinstance(model, UncertaintyClassifier):
+        header["uncertainty"] = write_gaussian(model, folder)
+    card = CARDS.get(type(model), model_card)
     (folder / "README.md").write_text(card(model, header), encoding="utf-8")
     # The labels are there to be edited, the card to be read.
     header["files"] = {name: facts for name, facts in fingerprints(folder).items() if name != LABELS}

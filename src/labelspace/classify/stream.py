@@ -126,6 +126,8 @@ def _output_schema(table: DocumentTable, model: BiEncoderClassifier, prefix: str
         pa.field(f"{prefix}score", pa.float32()),
         pa.field(f"{prefix}probability", pa.float64()),
     ]
+    if model.measures_uncertainty:
+        added.append(pa.field(f"{prefix}uncertainty", pa.float32()))
     if all_scores:
         added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in model.label_space_.names]
     for field in added:
@@ -135,8 +137,8 @@ def _output_schema(table: DocumentTable, model: BiEncoderClassifier, prefix: str
 
 
 def _predictions(model: BiEncoderClassifier, texts: list[str], all_scores: bool) -> tuple[list[pa.Array], int]:
-    scores = model.scores(texts, model.label_space_)
-    names = model._names(scores)
+    scores, uncertainty = answers = model._answers(texts)
+    names = model._names(*answers)
     best = model._winners(scores)
     rows = np.arange(len(scores))
     columns = [
@@ -144,6 +146,8 @@ def _predictions(model: BiEncoderClassifier, texts: list[str], all_scores: bool)
         pa.array(scores[rows, best], pa.float32()),
         pa.array(model._probabilities(scores)[rows, best], pa.float64()),
     ]
+    if uncertainty is not None:
+        columns.append(pa.array(uncertainty, pa.float32()))
     if all_scores:
         columns += [pa.array(scores[:, column], pa.float32()) for column in range(scores.shape[1])]
     return columns, int(sum(name is None for name in names))

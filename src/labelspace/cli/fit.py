@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelspace.checks import check_choice, check_number
-from labelspace.cli.labelled import check_options, labelled_rows, lacon_config, learn
+from labelspace.cli.labelled import METHODS as OF_ROWS
+from labelspace.cli.labelled import check_options, labelled_rows, lacon_config, learn, uncertainty_config
 from labelspace.cli.options import (
     Anchor,
     AsJson,
@@ -39,6 +40,7 @@ from labelspace.config import (
     LaConConfig,
     SearchConfig,
     TrainingConfig,
+    UncertaintyConfig,
 )
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, LabelSpaceWarning, OutputError
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from labelspace.encoders import Encoder
     from labelspace.training import FitResult
 
-METHODS = ("description", "zero-shot")
+METHODS = ("description", "zero-shot", *OF_ROWS)
 NOTHING_KEPT = "interrupted before anything was learnt that is worth keeping; nothing was written."
 _TRAINING = "Training"
 _LABELLED = "Labelled rows"
@@ -89,15 +91,22 @@ def fit_command(
     ] = None,
     text_column: TextColumn = "text",
     method: Annotated[
-        str, typer.Option(metavar=choices(METHODS), help="Train on the descriptions, or use the encoder as it is.")
+        str,
+        typer.Option(
+            metavar=choices(METHODS),
+            help="Train on the descriptions, or use the encoder as it is; with --labelled: train on rows (lacon), or "
+            "a head alone that knows its doubts (uncertainty).",
+        ),
     ] = "description",
     labelled: Annotated[
         str | None,
         _labelled("Rows that have a label, few or many: learn from them too. A file or a glob, as for --pool."),
     ] = None,
     label_column: Annotated[str, _labelled("Column with the names of the labels; empty: this row has none.")] = "label",
-    epochs: Annotated[int, _labelled("Times that each row is seen.")] = LaConConfig.epochs,
-    batch_size: Annotated[int, _labelled("Rows of an update.")] = LaConConfig.batch_size,
+    epochs: Annotated[int, _labelled("Times that each row is seen; uncertainty: by the number of rows.")] = (
+        LaConConfig.epochs
+    ),
+    batch_size: Annotated[int, _labelled("Rows of an update; uncertainty: 64.")] = LaConConfig.batch_size,
     overwrite: Overwrite = False,
     template: Template = None,
     anchor: Anchor = DEFAULT_ANCHOR,
@@ -155,10 +164,14 @@ def fit_command(
     check_choice("--anchor", anchor, ANCHORS)
     if threshold is not None:
         check_number("--threshold", threshold, least=-1, most=1)
-    check_options(context, labelled=labelled is not None)
-    lacon = None
-    if labelled is not None:
-        lacon = lacon_config(context, learning_rate, max_steps, epochs, batch_size, weight_decay, max_tokens_in_memory)
+    of_rows = check_options(context, labelled=labelled is not None)
+    from_rows: LaConConfig | UncertaintyConfig | None = None
+    if labelled is not None and of_rows == "uncertainty":
+        from_rows = uncertainty_config(context, learning_rate, epochs, batch_size, weight_decay)
+    elif labelled is not None:
+        from_rows = lacon_config(
+            context, learning_rate, max_steps, epochs, batch_size, weight_decay, max_tokens_in_memory
+        )
     config = TrainingConfig(
         learning_rate=_rate(learning_rate),
         max_steps=max_steps,
@@ -201,9 +214,9 @@ def fit_command(
     if warned:
         note(f"lint has {warned} warning{'s' if warned > 1 else ''}: labelspace lint {labels}")
     shown = {"anchor": anchor, "threshold": threshold}
-    if lacon is not None and rows is not None:
-        given = {"threshold": threshold, "seed": seed, "verbose": not quiet, **vars(lacon)}
-        return learn(space, opened, rows, given, out, as_json=as_json)
+    if from_rows is not None and rows is not None:
+        given = {"threshold": threshold, "seed": seed, "verbose": not quiet, **vars(from_rows)}
+        return learn(of_rows, space, opened, rows, given, out, as_json=as_json)
     if method == "zero-shot":
         from labelspace.classify import ZeroShotClassifier
 

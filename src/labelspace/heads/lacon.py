@@ -33,6 +33,7 @@ from torch.nn import functional as F
 
 from labelspace.checks import check_number
 from labelspace.errors import ConfigError, ShapeError
+from labelspace.heads.layers import check_generator, linear, widened
 
 States = Float[Tensor, "text token dim"]
 Mask = Bool[Tensor, "text token"] | Int[Tensor, "text token"]
@@ -67,11 +68,11 @@ class ProjectionHead(nn.Module):
     def __init__(self, dim: int, *, generator: torch.Generator) -> None:
         super().__init__()
         check_number("dim", dim, least=1, whole=True)
-        _check_generator(generator)
+        check_generator(generator)
         self.dim = dim
-        self.first = _linear(dim, dim, generator)
-        self.second = _linear(dim, dim, generator)
-        self.third = _linear(dim, dim, generator)
+        self.first = linear(dim, dim, generator)
+        self.second = linear(dim, dim, generator)
+        self.third = linear(dim, dim, generator)
 
     def forward(self, states: Float[Tensor, "text dim"]) -> Float[Tensor, "text dim"]:
         """Return the vectors H of the texts, not yet of unit length.
@@ -125,7 +126,7 @@ class LabelEmbeddings(nn.Module):
         check_number("labels", labels, least=1, whole=True)
         check_number("dim", dim, least=1, whole=True)
         check_number("spread", spread, above=0)
-        _check_generator(generator)
+        check_generator(generator)
         self.vectors = nn.Parameter(torch.empty(labels, dim).normal_(0, spread, generator=generator))
 
     @classmethod
@@ -185,7 +186,7 @@ class FusionHead(nn.Module):
     def __init__(self, *, generator: torch.Generator, window: int = 5) -> None:
         super().__init__()
         _check_window(window)
-        _check_generator(generator)
+        check_generator(generator)
         self.filter = _filter(window, generator)
 
     def attention(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text token"]:
@@ -201,7 +202,7 @@ class FusionHead(nn.Module):
         """
         _check_words(states, mask, labels.shape)
         words = mask.bool()
-        return _weights(_match(_widened(states, words), labels, self.filter).amax(dim=2), words)
+        return _weights(_match(widened(states, words), labels, self.filter).amax(dim=2), words)
 
     def forward(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text dim"]:
         """Return the fused vector z of each text, ready for `ProjectionHead`.
@@ -218,7 +219,7 @@ class FusionHead(nn.Module):
             ShapeError: the shapes do not fit.
         """
         weights = self.attention(states, mask, labels)
-        return _pooled(weights, _widened(states, mask.bool()))
+        return _pooled(weights, widened(states, mask.bool()))
 
 
 @final
@@ -258,13 +259,13 @@ class LEAMHead(nn.Module):
         super().__init__()
         _check_window(window)
         check_number("hidden", hidden, least=1, whole=True)
-        _check_generator(generator)
+        check_generator(generator)
         count, dim = labels.vectors.shape
         self.labels = labels
         self.filter = _filter(window, generator)
         self.bias = nn.Parameter(torch.zeros(count))
-        self.inner = _linear(dim, hidden, generator)
-        self.outer = _linear(hidden, count, generator)
+        self.inner = linear(dim, hidden, generator)
+        self.outer = linear(hidden, count, generator)
 
     def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
         """Return the logits of each text.
@@ -281,7 +282,7 @@ class LEAMHead(nn.Module):
         """
         _check_words(states, mask, self.labels.vectors.shape)
         words = mask.bool()
-        wide = _widened(states, words)
+        wide = widened(states, words)
         match = F.relu(_match(wide, self.labels(), self.filter) + self.bias)  # [text token label]
         return self._classify(_pooled(_weights(match.amax(dim=2), words), wide))
 
@@ -335,15 +336,15 @@ class LSANHead(nn.Module):
         super().__init__()
         check_number("attention", attention, least=1, whole=True)
         check_number("hidden", hidden, least=1, whole=True)
-        _check_generator(generator)
+        check_generator(generator)
         count, dim = labels.vectors.shape
         self.labels = labels
-        self.words = _linear(dim, attention, generator, bias=False)
-        self.queries = _linear(attention, count, generator, bias=False)
-        self.self_gate = _linear(dim, 1, generator, bias=False)
-        self.label_gate = _linear(dim, 1, generator, bias=False)
-        self.inner = _linear(dim, hidden, generator, bias=False)
-        self.outer = _linear(hidden, 1, generator, bias=False)
+        self.words = linear(dim, attention, generator, bias=False)
+        self.queries = linear(attention, count, generator, bias=False)
+        self.self_gate = linear(dim, 1, generator, bias=False)
+        self.label_gate = linear(dim, 1, generator, bias=False)
+        self.inner = linear(dim, hidden, generator, bias=False)
+        self.outer = linear(hidden, 1, generator, bias=False)
 
     def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
         """Return the logits of each text.
@@ -360,7 +361,7 @@ class LSANHead(nn.Module):
         """
         _check_words(states, mask, self.labels.vectors.shape)
         words = mask.bool()
-        wide = _widened(states, words)
+        wide = widened(states, words)
         questions = self.queries(torch.tanh(self.words(wide)))  # [text token label]
         by_self = _weights(questions.mT, words[:, None]) @ wide  # [text label dim]
         by_label = (wide @ self.labels().T).mT @ wide  # [text label dim]
@@ -388,32 +389,9 @@ def _pooled(weights: Float[Tensor, "text token"], words: States) -> Float[Tensor
     return (weights[:, None] @ words)[:, 0]
 
 
-def _widened(states: States, words: Bool[Tensor, "text token"]) -> States:
-    """Words in float32 or wider, and zeros at padding, whatever stood there."""
-    wide = states.to(torch.promote_types(states.dtype, torch.float32))
-    return wide.masked_fill(~words[..., None], 0)
-
-
-def _linear(inputs: int, outputs: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
-    """A linear layer with the first values that torch gives it, drawn from `generator`."""
-    # Made without memory first: nn.Linear itself would draw from torch's own generator.
-    layer = nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device="cpu")
-    with torch.no_grad():
-        for values in layer.parameters():
-            values.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
-    return layer
-
-
 def _filter(window: int, generator: torch.Generator) -> nn.Parameter:
     """A filter with the first values that torch gives to a convolution of one channel."""
     return nn.Parameter(torch.empty(window).uniform_(-(window**-0.5), window**-0.5, generator=generator))
-
-
-def _check_generator(generator: torch.Generator) -> None:
-    if generator.device.type != "cpu":
-        raise ConfigError(
-            f"generator must be on the cpu. Got one on {generator.device} instead; make the head, then move it."
-        )
 
 
 def _check_window(window: int) -> None:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 from labelspace.checks import check_keys
 from labelspace.heads import FusionHead, LabelEmbeddings, LEAMHead, LSANHead, ProjectionHead
+from labelspace.heads.layers import linear
 from labelspace.losses import cosine_scores
 
 # Spread of the first label embeddings, drawn or given: see `LabelEmbeddings`.
@@ -112,7 +113,7 @@ class LaConHead(nn.Module):
         if shape.projection:
             self.projection = ProjectionHead(shape.dim, generator=generator)
         if shape.classifies:
-            self.classifier = _linear(shape.dim, shape.labels, generator)
+            self.classifier = linear(shape.dim, shape.labels, generator)
 
     def start_from(self, vectors: Float[Tensor, "label dim"], temperature: float) -> None:
         """Begin where texts are scored by their cosine with given vectors, as far as the head allows.
@@ -162,12 +163,3 @@ def _make_identity(head: ProjectionHead) -> None:
     for layer, bias in ((head.first, -LOWEST_COORDINATE), (head.second, 0.0), (head.third, LOWEST_COORDINATE)):
         nn.init.eye_(layer.weight)
         nn.init.constant_(layer.bias, bias)
-
-
-def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
-    # Made without memory first: nn.Linear itself would draw from torch's own generator.
-    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
-    with torch.no_grad():
-        for values in layer.parameters():
-            values.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
-    return layer

@@ -22,6 +22,7 @@ from labelspace.training.lacon.objective import Objective, needs_two_views
 from labelspace.training.lacon.prior import macro_f1
 from labelspace.training.lacon.rows import Rows, Targets, balanced, cut, cycle
 from labelspace.training.nli.data import epoch_batches
+from labelspace.training.schedule import rate_factor
 from labelspace.training.sweep import CHUNK_TOKENS
 from labelspace.training.trainable import restore, snapshot, trainable_weights
 
@@ -95,19 +96,6 @@ class LaConCurve:
     def steps(self) -> int:
         """Optimizer updates made."""
         return len(self.losses)
-
-
-def rate_factor(step: int, total: int, warmup: float) -> float:
-    """Share of the highest rate at a step, counted from 0: linear up, then linear down (section 3.1).
-
-    Example:
-        >>> [round(rate_factor(step, 5, 0.4), 2) for step in range(5)]
-        [0.5, 1.0, 0.75, 0.5, 0.25]
-    """
-    rise = math.ceil(warmup * total)
-    if step < rise:
-        return (step + 1) / rise
-    return (total - step) / (total - rise + 1) if rise else (total - step) / total
 
 
 def run(

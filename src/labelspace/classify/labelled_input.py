@@ -1,4 +1,4 @@
-"""What `LaConClassifier.fit` is given, made into documents and targets: texts or pairs, labels known or found in y."""
+"""What `fit` is given where labels teach, made into documents and targets: texts or pairs, labels known or not."""
 
 import warnings
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The model card of a `LaConClassifier`: what a stranger must know of it."""
+"""The model cards of classifiers that labels have taught: what a stranger must know of them."""
 
 from typing import Any
 
@@ -13,8 +13,60 @@ def lacon_card(model: BiEncoderClassifier, header: dict[str, Any]) -> str:
         model: the fitted model.
         header: what `labelspace.json` will hold, but the list of files.
     """
-    space, encoder, fit = model.label_space_, header["encoder"], header["fit"]
-    example = '("a text", "another")' if header["lacon"]["pairs"] else '"a text"'
+    fit = header["fit"]
+    return _page(
+        model,
+        header,
+        example='("a text", "another")' if header["lacon"]["pairs"] else '"a text"',
+        origin=_origin(fit),
+        facts=_lacon_facts(header),
+        limits=[
+            "Probabilities are shares among these labels. For texts that fit none of them set a threshold.",
+            _known(fit),
+        ],
+    )
+
+
+def uncertainty_card(model: BiEncoderClassifier, header: dict[str, Any]) -> str:
+    """Return the README.md of a saved `UncertaintyClassifier`.
+
+    Args:
+        model: the fitted model.
+        header: what `labelspace.json` will hold, but the list of files.
+    """
+    fit, learnt = header["fit"], header["uncertainty"]
+    probabilities = "No row was held out, so probabilities are those of training, which are too sure, and nothing here"
+    accuracy = f"{probabilities} says how good the predictions are: evaluate before use."
+    if fit["calibration"]:
+        accuracy = (
+            f"On the {fit['held_out']} rows held out accuracy was {fit['held_out_accuracy']:.3f}, and probabilities "
+            f"were off by {fit['calibration']['ece_after']:.3f} (expected calibration error), at the temperature that "
+            "was chosen on them."
+        )
+    limit = learnt["limit"]
+    answers = "`predict` names a label always; `set_coverage` and `set_risk` make it answer None where it is in doubt."
+    if limit:
+        answers = f"`predict` answers None where {limit['by']} is above {limit['value']:.4g}."
+    return _page(
+        model,
+        header,
+        example='"a text"',
+        origin=f"The encoder is as its authors made it; a head on it was trained on {fit['labelled']} labelled rows.",
+        facts=_uncertainty_facts(header),
+        limits=[answers, accuracy],
+    )
+
+
+def _page(
+    model: BiEncoderClassifier,
+    header: dict[str, Any],
+    *,
+    example: str,
+    origin: str,
+    facts: dict[str, Any],
+    limits: list[str],
+) -> str:
+    space, encoder = model.label_space_, header["encoder"]
     rows = list(zip(space.labels, space.verbalizers, strict=True))
     return "\n".join(
         [
@@ -29,7 +81,7 @@ def lacon_card(model: BiEncoderClassifier, header: dict[str, Any]) -> str:
             f"# {space.name}",
             "",
             f"A {header['class']} of labelspace {header['labelspace']} with {len(space)} labels on "
-            f"`{encoder['name']}`. {_origin(fit)}",
+            f"`{encoder['name']}`. {origin}",
             "",
             "```python",
             "from labelspace import load",
@@ -56,13 +108,12 @@ def lacon_card(model: BiEncoderClassifier, header: dict[str, Any]) -> str:
             "",
             "| | |",
             "|---|---|",
-            *(f"| {name} | {_cell(str(value))} |" for name, value in _facts(header).items()),
+            *(f"| {name} | {_cell(str(value))} |" for name, value in facts.items()),
             "",
             "## Limits",
             "",
-            "- Probabilities are shares among these labels. For texts that fit none of them set a threshold.",
             f"- A text is read up to {encoder['max_tokens']} tokens.",
-            f"- {_known(fit)}",
+            *(f"- {limit}" for limit in limits),
             "",
         ]
     )
@@ -85,7 +136,7 @@ def _known(fit: dict[str, Any]) -> str:
     )
 
 
-def _facts(header: dict[str, Any]) -> dict[str, Any]:
+def _lacon_facts(header: dict[str, Any]) -> dict[str, Any]:
     fit, parameters = header["fit"], header["parameters"]
     facts = {
         "encoder": f"{header['encoder']['name']} ({header['encoder']['dtype']})",
@@ -103,4 +154,21 @@ def _facts(header: dict[str, Any]) -> dict[str, Any]:
             "loss": f"{curve['losses'][0]:.4f} to {curve['losses'][-1]:.4f}" if curve["losses"] else "no step made",
             "weight of the descriptions": f"{prior['weight']:.3f} ({prior['reason']})",
         }
+    return facts | {"seed": fit["seed"]} | header["versions"]
+
+
+def _uncertainty_facts(header: dict[str, Any]) -> dict[str, Any]:
+    fit, parameters = header["fit"], header["parameters"]
+    curve = fit["curve"]
+    facts = {
+        "encoder": f"{header['encoder']['name']} ({header['encoder']['dtype']})",
+        "extractor": parameters["extractor"],
+        "weights": f"contrastive {parameters['contrastive_weight']}, KL {parameters['kl_weight']:g}",
+        "temperature": f"{header['uncertainty']['temperature']:.4g}",
+        "threshold": parameters["threshold"],
+        "rows": f"{fit['labelled']} labelled, of which {fit['held_out']} held out; {fit['unlabelled']} unlabelled",
+        "learning rate": f"{parameters['learning_rate']:.0e}",
+        "steps": f"{len(curve['losses'])} in {curve['epochs']} epochs ({curve['stop_reason']})",
+        "loss": f"{curve['losses'][0]:.4f} to {curve['losses'][-1]:.4f}",
+    }
     return facts | {"seed": fit["seed"]} | header["versions"]

@@ -1,0 +1,409 @@
+"""`UncertaintyClassifier`: a small head on a frozen encoder that knows when it does not know."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import check_choice, check_number
+from labelspace.classify.base import Answers, BiEncoderClassifier, _label_from, as_encoder, as_label_space
+from labelspace.classify.editing import LabelChange
+from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
+from labelspace.config import UncertaintyConfig
+from labelspace.corpus import as_documents, as_targets
+from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.encoders.packaged import user_cache
+from labelspace.encoders.state_cache import DEFAULT_BYTES, StateCache
+from labelspace.errors import ConfigError, InputError
+from labelspace.heads import GaussianHead
+from labelspace.labels import Label
+from labelspace.training import Callback
+from labelspace.training.abstention import coverage_limit, risk_limit
+from labelspace.training.uncertainty import (
+    HeldOut,
+    Limit,
+    Outputs,
+    UncertaintyFit,
+    entropy,
+    outputs_of_texts,
+    train_gaussian_head,
+)
+
+Matrix = NDArray[np.float32]
+RANKINGS = ("auto", "uncertainty", "entropy")
+
+
+@final
+class UncertaintyClassifier(BiEncoderClassifier):
+    """Learns from many labelled texts with the encoder frozen, and says how sure it is.
+
+    Each text becomes a Gaussian: a mean, from which the label is read, and a std, whose mean over the coordinates is
+    the text's uncertainty. The encoder's token states are computed once and kept on disk, so that epochs are cheap.
+    Probabilities are set right on held-out rows, and `set_coverage` or `set_risk` make `predict` answer None where the
+    text is too uncertain.
+
+    Args:
+        labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names that y holds.
+        encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder (never
+            changed), or a dictionary of its arguments.
+        extractor: how token states become features: `"textcnn"`, or one of the ablation: `"cls"`, `"eos"`, `"mean"`,
+            `"mlp"`, `"attention"`.
+        uncertain: False leaves std out; each text is then its mean, and its uncertainty 0.
+        contrastive: `"label-wise"`, or one of the ablation: `"self-supervised"`, `"supervised"`, `"none"`.
+        contrastive_weight: of the contrastive part, 0 to 1; the rest is cross-entropy's.
+        kl_weight: of the part that pulls each Gaussian towards the standard normal one.
+        contrastive_temperature: divides the cosines of the contrastive part.
+        dropout: share of the features set to zero in training.
+        learning_rate: highest rate.
+        batch_size: texts of one update.
+        epochs: times that each text is seen; `"auto"`: 3, and more for less than some ten thousand texts.
+        warmup: share of the updates over which the rate rises, before it falls to 0.
+        weight_decay: AdamW's.
+        validation: share of the labelled rows held out for temperature and limits; `"auto"`: 0.1 with 20 rows per
+            label or more, else none.
+        threshold: 0 to 1, probability below which `predict` answers None; None always names a label.
+        cache: folder for token states; `"auto"`: `token-states` in labelspace's cache folder; None: nothing is
+            written, and every epoch encodes the texts again. They tell much of the texts: None for what must not lie
+            on a disk.
+        cache_bytes: of all that lies in that folder; the least recently used goes first.
+        callbacks: told losses and the rate at every step, see `training.callbacks`.
+        seed: of everything random; the same seed gives the same bits on the same machine.
+        verbose: True shows progress.
+
+    Attributes:
+        fit_result_: the curve, what was held out, calibration before and after.
+        head_: the trained head.
+        temperature_: divides the logits in `predict_proba`; 1.0 where no row was held out.
+        limit_: above which uncertainty `predict` answers None; None: never.
+        encoder_, label_space_, classes_: what it stands on, and for which labels.
+
+    Example:
+        >>> from labelspace import UncertaintyClassifier
+        >>> texts = ["the team lost", "a match was won", "the bank closed", "prices rise"]
+        >>> clf = UncertaintyClassifier(encoder="tests/data/tiny-bert", epochs=2, cache=None)
+        >>> clf = clf.fit(texts, ["sports", "sports", "money", "money"])
+        >>> clf.predict(["the team won"]).shape, clf.predict_uncertainty(["the team won"]).shape
+        ((1,), (1,))
+
+    Reference:
+        "Uncertainty-aware contrastive sentence embedding with local context representation for text classification".
+    """
+
+    anchor = "descriptions"  # what the baselines of `evaluate` look at
+    temperature = 1.0
+    measures_uncertainty = True
+
+    fit_result_: UncertaintyFit
+    head_: GaussianHead
+    temperature_: float
+    limit_: Limit | None
+    held_out_: HeldOut
+    logit_columns_: dict[str, int]
+
+    def __init__(
+        self,
+        labels: Any = None,
+        encoder: Any = DEFAULT_ENCODER,
+        *,
+        extractor: str = UncertaintyConfig.extractor,
+        uncertain: bool = UncertaintyConfig.uncertain,
+        contrastive: str = UncertaintyConfig.contrastive,
+        contrastive_weight: float = UncertaintyConfig.contrastive_weight,
+        kl_weight: float = UncertaintyConfig.kl_weight,
+        contrastive_temperature: float = UncertaintyConfig.contrastive_temperature,
+        dropout: float = UncertaintyConfig.dropout,
+        learning_rate: float = UncertaintyConfig.learning_rate,
+        batch_size: int = UncertaintyConfig.batch_size,
+        epochs: int | str = UncertaintyConfig.epochs,
+        warmup: float = UncertaintyConfig.warmup,
+        weight_decay: float = UncertaintyConfig.weight_decay,
+        validation: float | str = UncertaintyConfig.validation,
+        threshold: float | None = None,
+        cache: str | Path | None = "auto",
+        cache_bytes: int = DEFAULT_BYTES,
+        callbacks: Sequence[Callback] = (),
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.labels = labels
+        self.encoder = encoder
+        self.extractor = extractor
+        self.uncertain = uncertain
+        self.contrastive = contrastive
+        self.contrastive_weight = contrastive_weight
+        self.kl_weight = kl_weight
+        self.contrastive_temperature = contrastive_temperature
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.warmup = warmup
+        self.weight_decay = weight_decay
+        self.validation = validation
+        self.threshold = threshold
+        self.cache = cache
+        self.cache_bytes = cache_bytes
+        self.callbacks = callbacks
+        self.seed = seed
+        self.verbose = verbose
+
+    def training_config(self) -> UncertaintyConfig:
+        """Return the parameters that concern training as one checked value.
+
+        Raises:
+            ConfigError: one of them makes no sense.
+        """
+        return UncertaintyConfig(**{name: getattr(self, name) for name in UncertaintyConfig.__dataclass_fields__})
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Learn from the rows that have a label; the encoder stays as it is.
+
+        Args:
+            X: documents.
+            y: label names; rows without a label carry None, NaN, -1 or "", and are left out.
+
+        Returns:
+            The classifier.
+
+        Raises:
+            ConfigError: a parameter makes no sense.
+            LabelFileError: the labels cannot be used.
+            EncoderError: the encoder cannot be opened.
+            InputError: documents and labels do not fit, or no row has a label.
+            TrainingError: the loss is not finite.
+        """
+        config = self.training_config()
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, least=0, most=1)
+        check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
+        space = None if self.labels is None else as_label_space(self.labels)
+        given = supervise(space, X, y)
+        if given is None:
+            raise InputError(
+                "no row has a label, and UncertaintyClassifier learns from nothing else; label some, or use "
+                "DescriptionClassifier."
+            )
+        if is_pairs(given.documents):
+            raise InputError("UncertaintyClassifier takes single texts. Got pairs; use LaConClassifier for them.")
+        encoder = as_encoder(self.encoder)
+        head, held_out, result = train_gaussian_head(
+            encoder,
+            encoder.tokenize(cast(list[str], given.documents)),
+            given.targets,
+            len(given.space),
+            config,
+            cache=self._state_cache(),
+            seed=self.seed,
+            unlabelled=given.unlabelled,
+            callbacks=self.callbacks,
+            show_progress=self.verbose,
+        )
+        self.fit_result_ = result
+        self.head_ = head
+        self.held_out_ = held_out
+        self.temperature_ = result.calibration.temperature if result.calibration else 1.0
+        self.limit_ = None
+        self.logit_columns_ = {name: column for column, name in enumerate(given.space.names)}
+        return self._finish(encoder, given.space)
+
+    def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
+        """Return the uncertainty of each document: the mean of std over its coordinates, [text], above 0.
+
+        It is the paper's measure. How well it finds wrong answers depends on data and encoder;
+        `labelspace evaluate --rejection-curve` tells, beside the entropy of the probabilities.
+        """
+        return self._outputs(self._documents(X)).uncertainty
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the mean of each document's Gaussian, [text dim]: the embedding that was learnt for these labels."""
+        return self._outputs(self._documents(X)).means
+
+    def most_uncertain(self, X: Any, top: int | None = None, *, by: str = "uncertainty") -> NDArray[np.intp]:
+        """Return the places of documents, the most uncertain first: those whose label would teach the most.
+
+        Args:
+            X: documents.
+            top: how many; None: all.
+            by: `"uncertainty"` or `"entropy"`.
+        """
+        check_choice("by", by, RANKINGS[1:])
+        if top is not None:
+            check_number("top", top, least=1, whole=True)
+        answers = self._answers(self._documents(X))
+        return np.argsort(-self._doubt(answers, by), kind="stable")[:top]
+
+    def set_coverage(self, coverage: float, X: Any = None, *, by: str = "auto") -> Self:
+        """Make `predict` name a label for this share of the documents, the surest, and answer None for the others.
+
+        Args:
+            coverage: share to answer, above 0; 1 answers all.
+            X: documents like those to come; None: the rows that `fit` held out. No label is needed.
+            by: what doubt is measured by: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one
+                that finds the wrong answers of the held-out rows better, `"entropy"` where none was wrong.
+
+        Returns:
+            The classifier, with `limit_` set.
+
+        Raises:
+            InputError: no row was held out, and X is None.
+        """
+        check_is_fitted(self)
+        check_number("coverage", coverage, above=0, most=1)
+        by = self._ranking(by)
+        if coverage == 1:
+            self.limit_ = None
+            return self
+        doubt = self._held_out_doubt(by) if X is None else self._doubt(self._answers(self._documents(X)), by)
+        self.limit_ = Limit(by, coverage_limit(doubt, coverage))
+        return self
+
+    def set_risk(
+        self, risk: float, X: Any = None, y: Any = None, *, confidence: float = 0.95, by: str = "auto"
+    ) -> Self:
+        """Make `predict` answer as often as it can while at most this share of its answers is wrong.
+
+        The promise holds with the given confidence, for documents drawn as those it is made on: see
+        `training.abstention.risk_limit`.
+
+        Args:
+            risk: share of wrong answers among those given, between 0 and 1.
+            X: labelled documents that `fit` has not seen; None: the rows that it held out.
+            y: their labels.
+            confidence: of the promise, between 0 and 1.
+            by: as in `set_coverage`.
+
+        Returns:
+            The classifier, with `limit_` set.
+
+        Raises:
+            InputError: no row was held out and X is None, or the risk cannot be promised on so few rows or for so
+                uncertain a model.
+        """
+        check_is_fitted(self)
+        by = self._ranking(by)
+        if X is None:
+            doubt, wrong = self._held_out_doubt(by), self.held_out_.wrong
+        else:
+            documents = self._documents(X)
+            if y is None:
+                raise InputError("set_risk needs the labels of X. Got y=None; pass them, or leave X out too.")
+            targets = np.array(as_targets(y, self.label_space_.names, n_documents=len(documents)), dtype=np.intp)
+            rows = np.flatnonzero(targets >= 0)
+            answers = self._answers([documents[row] for row in rows])
+            doubt, wrong = self._doubt(answers, by), self._winners(answers.scores) != targets[rows]
+        limit = risk_limit(doubt, wrong, risk, confidence=confidence)
+        if limit is None:
+            raise InputError(
+                f"a risk of {risk:g} cannot be promised with confidence {confidence:g}: of {len(wrong)} rows "
+                f"{int(wrong.sum())} are wrong, and the surest are not right often enough, or too few. Ask for a "
+                "higher risk, or hold out more rows."
+            )
+        self.limit_ = Limit(by, limit)
+        return self
+
+    def scores(self, texts: Sequence[str], space: Any) -> Matrix:
+        """Return logits, [text label]; see `classify.scorer.Scorer`.
+
+        Raises:
+            InputError: a label that the model was not trained on.
+        """
+        check_is_fitted(self)
+        return self._outputs(texts).logits[:, self._logit_columns(space)]
+
+    def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
+        """Refuse: a label that no row carries has no logit.
+
+        Raises:
+            InputError: always.
+        """
+        name = label.name if isinstance(label, Label) else _label_from(label).name
+        raise InputError(f"the model has no logit for {name!r}; label rows of it and call fit with them.")
+
+    def rename_label(self, old: str, new: str) -> LabelChange:
+        """Rename a label of a fitted model; all scores stay as they are."""
+        change = super().rename_label(old, new)
+        self.logit_columns_ = {new if name == old else name: c for name, c in self.logit_columns_.items()}
+        return change
+
+    def remove_label(self, name: str) -> LabelChange:
+        """Remove a label from a fitted model; the other labels' logits stay as they are."""
+        change = super().remove_label(name)
+        self.logit_columns_ = {kept: c for kept, c in self.logit_columns_.items() if kept != name}
+        return change
+
+    def learnt_tensors(self) -> dict[str, NDArray[np.generic]]:
+        """Return what was learnt beside the encoder: the head, and its record on the held-out rows."""
+        check_is_fitted(self)
+        tensors = {f"head.{name}": part.detach().cpu().numpy() for name, part in self.head_.named_parameters()}
+        limit = np.array([self.limit_.value if self.limit_ else np.inf, self.temperature_])
+        held_out = {
+            "held_out.uncertainty": self.held_out_.uncertainty,
+            "held_out.entropy": self.held_out_.entropy,
+            "held_out.wrong": self.held_out_.wrong.astype(np.uint8),
+            "limit_and_temperature": limit,
+        }
+        return {name: np.ascontiguousarray(values) for name, values in (tensors | held_out).items()}
+
+    def _state_cache(self) -> StateCache | None:
+        if self.cache is None:
+            return None
+        if not isinstance(self.cache, (str, Path)):
+            raise ConfigError(f"cache must be a folder, 'auto' or None. Got {self.cache!r} instead.")
+        folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache)
+        return StateCache(folder, self.cache_bytes)
+
+    def _documents(self, X: Any) -> list[str]:
+        check_is_fitted(self)
+        documents = as_texts_or_pairs(X)
+        if is_pairs(documents):
+            raise InputError("the model was fitted on texts. Got pairs of texts instead; pass what it was fitted on.")
+        return list(as_documents(documents))
+
+    def _outputs(self, texts: Sequence[str]) -> Outputs:
+        return outputs_of_texts(self.encoder_, self.head_, self.encoder_.tokenize(list(texts)))
+
+    def _answers(self, texts: Sequence[str]) -> Answers:
+        found = self._outputs(texts)
+        return Answers(found.logits[:, self._logit_columns(self.label_space_)], found.uncertainty)
+
+    def _logit_columns(self, space: Any) -> list[int]:
+        for name in space.names:
+            if name not in self.logit_columns_:
+                raise InputError(
+                    f"the model has no logit for {name!r}; it knows {', '.join(self.logit_columns_)}. Fit it with that "
+                    "label."
+                )
+        return [self.logit_columns_[name] for name in space.names]
+
+    def _doubt(self, answers: Answers, by: str) -> NDArray[np.float64]:
+        if by == "uncertainty":
+            return np.asarray(answers.uncertainty, dtype=np.float64)
+        return entropy(answers.scores[:, self._class_columns()], self.temperature_)
+
+    def _held_out_doubt(self, by: str) -> NDArray[np.float64]:
+        if not len(self.held_out_.wrong):
+            raise InputError(
+                "fit held no rows out, so there is nothing to set a limit on; pass documents, or fit with "
+                "validation=0.1."
+            )
+        return (self.held_out_.uncertainty if by == "uncertainty" else self.held_out_.entropy).astype(np.float64)
+
+    def _ranking(self, by: str) -> str:
+        check_choice("by", by, RANKINGS)
+        return self.held_out_.better_ranking() if by == "auto" else by
+
+    def _names(self, scores: Matrix, uncertainty: NDArray[np.float32] | None = None) -> NDArray[np.object_]:
+        names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
+        if self.threshold is not None and len(scores):
+            names[self._probabilities(scores).max(axis=1) < self.threshold] = None
+        if self.limit_ is not None and len(scores):
+            names[self._doubt(Answers(scores, uncertainty), self.limit_.by) > self.limit_.value] = None
+        return names
+
+    def _probabilities(self, scores: Matrix) -> NDArray[np.float64]:
+        logits = scores.astype(np.float64) / self.temperature_
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return powers / powers[:, self._class_columns()].sum(axis=1, keepdims=True)

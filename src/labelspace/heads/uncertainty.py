@@ -1,0 +1,374 @@
+r"""The Gaussian head on token states, and the ways to read them (uncertainty-aware contrastive, section 4, eq. 1-2).
+
+    states -> extractor -> features -> dropout -+-> mean                     -> logits
+                                                +-> log variance -> std
+
+Axes        here      paper      meaning
+            text      -          texts in the batch
+            token     -          tokens of a text, padded to the longest of the batch
+            dim       -          width of the encoder; of mean and std too
+            feature   -          what the extractor makes of a text
+            label     k          labels
+
+Size        `TextCNN` has as many filters per kernel as the encoder is wide, and mean and std have that width: with
+            kernels 3, 4, 5 that is (12 + 3 + 3) d^2 weights and 5 d biases, 18.9M at d = 1024 and 10.6M at
+            d = 768. With the classifier for 77 labels it is the paper's 19.0M at 1024; the paper's 10.6M at 768
+            holds for up to 38 labels (77 make it 10.7M).
+std         exp of half the log variance, so it is above zero; the branch gives the log variance because the KL and the
+            gradient are plainest in it (Kingma and Welling, 2014). It is kept within `LOG_VARIANCES`, so that no
+            text can bring an infinite one.
+Words       `states` are the rows of the encoder's last layer, `mask` is true (or 1) where there is a token. What stands
+            at padding is never looked at, so no score depends on what a text shares its batch with.
+Seeds       First values and dropout come from the generator given and from no other; it lies on the CPU.
+Precision   Convolutions run in the type of the states (bfloat16 halves their time), everything after them in float32
+            or wider.
+"""
+
+from typing import cast, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config import EXTRACTORS
+from labelspace.errors import ShapeError
+from labelspace.heads.layers import check_generator, linear, widened
+
+States = Float[Tensor, "text token dim"]
+Mask = Bool[Tensor, "text token"] | Int[Tensor, "text token"]
+Features = Float[Tensor, "text feature"]
+
+KERNELS = (3, 4, 5)
+LOG_VARIANCES = (-14.0, 14.0)
+"""A std of 0.0009 to 1100: beyond it gradients vanish or the sampled vector is noise."""
+
+
+@final
+class TextCNN(nn.Module):
+    r"""Convolutions along the tokens, ReLU, and the maximum over them, for each kernel size.
+
+    .. math::
+        f_{k,c} = \max_t \max\Bigl(0,\; b_{k,c} + \sum_{r=0}^{k-1} w_{k,c,r} \cdot e_{t+r}\Bigr)
+
+    Paper: "filters with varying kernel sizes ... aggregated through max-pooling". Windows lie within the text: padding
+    is in none of them. A text shorter than a kernel has one window, filled up with zeros. Bias and ReLU come after the
+    maximum, which is the same and cheaper.
+
+    Args:
+        dim: d, width of the states and filters of each kernel.
+        generator: of the first values, on the CPU; they are those of torch for convolutions.
+        kernels: tokens under the filters.
+
+    Raises:
+        ConfigError: an argument is out of its range, or the generator is not on the CPU.
+
+    Example:
+        >>> extractor = TextCNN(8, generator=torch.Generator().manual_seed(0))
+        >>> extractor(torch.ones(2, 6, 8), torch.ones(2, 6, dtype=torch.bool)).shape
+        torch.Size([2, 24])
+
+    Reference:
+        Kim, 2014, https://arxiv.org/abs/1408.5882; "Uncertainty-aware contrastive sentence embedding", section 4.
+    """
+
+    def __init__(self, dim: int, *, generator: torch.Generator, kernels: tuple[int, ...] = KERNELS) -> None:
+        super().__init__()
+        check_number("dim", dim, least=1, whole=True)
+        check_number("the number of kernels", len(kernels), least=1, whole=True)
+        for kernel in kernels:
+            check_number("kernels", kernel, least=1, whole=True)
+        check_generator(generator)
+        self.dim, self.kernels, self.width = dim, tuple(kernels), dim * len(kernels)
+        filters = [linear(kernel * dim, dim, generator) for kernel in kernels]
+        self.filters = nn.ModuleList(filters)
+
+    def forward(self, states: States, mask: Mask) -> Features:
+        """Return the features of each text, [text feature], all zero or above, float32 or wider.
+
+        Args:
+            states: [text token dim].
+            mask: [text token], true where there is a token; tokens are next to one another, padding before or after.
+
+        Raises:
+            ShapeError: the shapes do not fit.
+        """
+        _check_words(states, mask, self.dim)
+        words = mask.bool()
+        lengths = words.sum(dim=1)
+        # Padding on the left goes to the right: windows are counted from the first token.
+        first = words.int().argmax(dim=1)
+        if bool(first.any()):
+            states, words = _to_the_left(states, first), _to_the_left(words, first)
+        states = states.masked_fill(~words[..., None], 0)
+        missing = max(self.kernels) - states.shape[1]
+        if missing > 0:
+            states = F.pad(states, (0, 0, 0, missing))
+        found = [
+            _windows_maximum(states, lengths, cast(nn.Linear, layer), kernel)
+            for layer, kernel in zip(self.filters, self.kernels, strict=True)
+        ]
+        return F.relu(torch.cat(found, dim=1))
+
+
+@final
+class MeanPooling(nn.Module):
+    """The mean of the tokens; a text without any is a vector of zeros.
+
+    Example:
+        >>> MeanPooling(2)(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([[1, 1]])).tolist()
+        [[2.0, 3.0]]
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        check_number("dim", dim, least=1, whole=True)
+        self.width = dim
+
+    def forward(self, states: States, mask: Mask) -> Features:
+        """Return [text dim], float32 or wider."""
+        _check_words(states, mask, self.width)
+        words = mask.bool()
+        return widened(states, words).sum(dim=1) / words.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+@final
+class TokenPooling(nn.Module):
+    """The state of one token: the first (CLS) or the last (EOS); a text without any is a vector of zeros.
+
+    Args:
+        dim: width of the states.
+        last: True for the last token.
+
+    Example:
+        >>> states, mask = torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([[1, 1, 0]])
+        >>> TokenPooling(1, last=False)(states, mask).item(), TokenPooling(1, last=True)(states, mask).item()
+        (1.0, 2.0)
+    """
+
+    def __init__(self, dim: int, *, last: bool) -> None:
+        super().__init__()
+        check_number("dim", dim, least=1, whole=True)
+        self.width, self.last = dim, last
+
+    def forward(self, states: States, mask: Mask) -> Features:
+        """Return [text dim], float32 or wider."""
+        _check_words(states, mask, self.width)
+        words = mask.bool()
+        place = words.int().argmax(dim=1)
+        if self.last:
+            place = words.shape[1] - 1 - words.int().flip(1).argmax(dim=1)
+        rows = torch.arange(len(states), device=states.device)
+        return widened(states, words)[rows, place]
+
+
+@final
+class AdapterMLP(nn.Module):
+    """The mean of the tokens through two layers, as large as `TextCNN`: 3 d^2 + 9 d^2 weights.
+
+    What the ablation of section 5.5 asks: is it the windows, or only the weights? ReLU after both.
+
+    Example:
+        >>> mlp = AdapterMLP(8, generator=torch.Generator().manual_seed(0))
+        >>> mlp(torch.ones(2, 6, 8), torch.ones(2, 6, dtype=torch.bool)).shape
+        torch.Size([2, 24])
+    """
+
+    def __init__(self, dim: int, *, generator: torch.Generator) -> None:
+        super().__init__()
+        check_generator(generator)
+        self.pooling = MeanPooling(dim)
+        self.width = 3 * dim
+        self.first = linear(dim, self.width, generator)
+        self.second = linear(self.width, self.width, generator)
+
+    def forward(self, states: States, mask: Mask) -> Features:
+        """Return [text feature], zero or above, float32 or wider."""
+        return F.relu(self.second(F.relu(self.first(self.pooling(states, mask)))))
+
+
+@final
+class AttentionPooling(nn.Module):
+    r"""Tokens weighed by a learnt question, :math:`\operatorname{softmax}_t(v \cdot \tanh(W e_t + b))`.
+
+    The paper says "attention-based aggregation, which assigns weights to token embeddings" and no more; this is the
+    usual additive form with one question.
+
+    Example:
+        >>> attention = AttentionPooling(8, generator=torch.Generator().manual_seed(0))
+        >>> attention(torch.ones(2, 6, 8), torch.ones(2, 6, dtype=torch.bool)).shape
+        torch.Size([2, 8])
+
+    Reference:
+        Yang et al., 2016, https://aclanthology.org/N16-1174, section 2.2.
+    """
+
+    def __init__(self, dim: int, *, generator: torch.Generator) -> None:
+        super().__init__()
+        check_number("dim", dim, least=1, whole=True)
+        check_generator(generator)
+        self.width = dim
+        self.words = linear(dim, dim, generator)
+        self.question = linear(dim, 1, generator, bias=False)
+
+    def forward(self, states: States, mask: Mask) -> Features:
+        """Return [text dim], float32 or wider."""
+        _check_words(states, mask, self.width)
+        words = mask.bool()
+        wide = widened(states, words)
+        scores = self.question(torch.tanh(self.words(wide)))[..., 0]  # [text token]
+        lowest = torch.finfo(scores.dtype).min  # not -inf: a text without a token would be nan
+        weights = scores.masked_fill(~words, lowest).softmax(dim=1).masked_fill(~words, 0)
+        return (weights[:, None] @ wide)[:, 0]
+
+
+AnyExtractor = TextCNN | AdapterMLP | AttentionPooling | MeanPooling | TokenPooling
+
+
+@final
+class GaussianHead(nn.Module):
+    r"""A Gaussian for each text, and a linear classifier on what is drawn from it.
+
+    .. math::
+        \mu = W_\mu f + b_\mu, \quad \log \sigma^2 = W_\sigma f + b_\sigma, \quad
+        z = \mu + \epsilon \odot \sigma, \quad \ell_c = w_c \cdot z
+
+    Paper: eq. 1 and 2, and eq. 4 for the classifier, which has no bias there. Texts are judged by their mean.
+
+    Args:
+        dim: width of the encoder, of mean and of std.
+        labels: how many.
+        generator: of the first values, on the CPU.
+        extractor: `"textcnn"`, or one of the ablation: `"cls"`, `"eos"`, `"mean"`, `"mlp"`, `"attention"`.
+        uncertain: False leaves the branch of std out; z is then the mean.
+        dropout: share of the features that training sets to zero.
+
+    Raises:
+        ConfigError: an argument is out of its range, or the generator is not on the CPU.
+
+    Example:
+        >>> head = GaussianHead(8, 3, generator=torch.Generator().manual_seed(0))
+        >>> mean, std = head(torch.ones(2, 6, 8), torch.ones(2, 6, dtype=torch.bool))
+        >>> mean.shape, bool((std > 0).all()), head.logits(mean).shape
+        (torch.Size([2, 8]), True, torch.Size([2, 3]))
+
+    Reference:
+        "Uncertainty-aware contrastive sentence embedding", section 4.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        labels: int,
+        *,
+        generator: torch.Generator,
+        extractor: str = "textcnn",
+        uncertain: bool = True,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        check_number("dim", dim, least=1, whole=True)
+        check_number("labels", labels, least=1, whole=True)
+        check_choice("extractor", extractor, EXTRACTORS)
+        check_number("dropout", dropout, least=0, most=0.99)
+        check_generator(generator)
+        self.dim, self.dropout = dim, dropout
+        self.extractor = _extractor(extractor, dim, generator)
+        width = self.extractor.width
+        self.mean = linear(width, dim, generator)
+        self.log_variance = linear(width, dim, generator) if uncertain else None
+        self.classifier = linear(dim, labels, generator, bias=False)
+
+    def forward(
+        self, states: States, mask: Mask, *, noise: torch.Generator | None = None
+    ) -> tuple[Float[Tensor, "text dim"], Float[Tensor, "text dim"] | None]:
+        """Return mean and std of each text, [text dim] each, float32 or wider; no std is None.
+
+        Args:
+            states: [text token dim].
+            mask: [text token], true where there is a token.
+            noise: draws the dropout of a training step, on the CPU; None: there is none.
+
+        Raises:
+            ShapeError: the shapes do not fit.
+        """
+        features = self.extractor(states, mask)
+        if noise is not None and self.dropout:
+            kept = torch.rand(features.shape, generator=noise).to(features.device) >= self.dropout
+            features = features * kept / (1 - self.dropout)
+        if self.log_variance is None:
+            return self.mean(features), None
+        return self.mean(features), (self.log_variance(features).clamp(*LOG_VARIANCES) / 2).exp()
+
+    def logits(self, vectors: Float[Tensor, "text dim"]) -> Float[Tensor, "text label"]:
+        """Return the logits of sampled vectors or means, [text label]."""
+        return self.classifier(vectors)
+
+
+def sample(
+    mean: Float[Tensor, "text dim"], std: Float[Tensor, "text dim"] | None, noise: torch.Generator
+) -> Float[Tensor, "text dim"]:
+    r"""Draw :math:`z = \mu + \epsilon \odot \sigma` for each text, so that gradients reach both.
+
+    Args:
+        mean: [text dim].
+        std: [text dim]; None: the mean itself comes back.
+        noise: draws :math:`\epsilon`, on the CPU.
+
+    Example:
+        >>> sample(torch.zeros(1, 2), torch.zeros(1, 2), torch.Generator()).tolist()
+        [[0.0, 0.0]]
+
+    Reference:
+        Kingma and Welling, 2014, https://arxiv.org/abs/1312.6114, section 2.4.
+    """
+    if std is None:
+        return mean
+    return mean + torch.randn(mean.shape, generator=noise).to(mean.device) * std
+
+
+def _extractor(
+    name: str, dim: int, generator: torch.Generator
+) -> TextCNN | AdapterMLP | AttentionPooling | MeanPooling | TokenPooling:
+    if name == "textcnn":
+        return TextCNN(dim, generator=generator)
+    if name == "mlp":
+        return AdapterMLP(dim, generator=generator)
+    if name == "attention":
+        return AttentionPooling(dim, generator=generator)
+    return MeanPooling(dim) if name == "mean" else TokenPooling(dim, last=name == "eos")
+
+
+def _windows_maximum(
+    states: States, lengths: Int[Tensor, " text"], layer: nn.Linear, kernel: int
+) -> Float[Tensor, "text dim"]:
+    """Return the largest response of each filter over the windows that lie within the text."""
+    texts, tokens, dim = states.shape
+    places = tokens - kernel + 1
+    states = states.contiguous()
+    # Windows overlap in memory; one product over all of them is faster than torch's convolution in bfloat16.
+    windows = states.as_strided((texts, places, kernel * dim), (tokens * dim, dim, 1))
+    scores = F.linear(windows.reshape(texts * places, kernel * dim), layer.weight.to(states.dtype))
+    last = (lengths - kernel).clamp(min=0)  # a text shorter than the kernel has the window of its first token
+    outside = torch.arange(places, device=states.device) > last[:, None]  # [text place]
+    scores = scores.view(texts, places, -1).masked_fill(outside[..., None], -torch.inf)
+    return scores.amax(dim=1).to(torch.promote_types(scores.dtype, torch.float32)) + layer.bias
+
+
+def _to_the_left(values: Tensor, first: Int[Tensor, " text"]) -> Tensor:
+    """Shift each row so that its first token is at place 0; what was before it comes last."""
+    places = (torch.arange(values.shape[1], device=values.device) + first[:, None]) % values.shape[1]
+    rows = torch.arange(len(values), device=values.device)[:, None]
+    return values[rows, places]
+
+
+def _check_words(states: Tensor, mask: Tensor, dim: int) -> None:
+    """Raise ShapeError unless words and mask fit one another and the head."""
+    if states.ndim != 3 or states.shape[2] != dim or 0 in states.shape:
+        raise ShapeError(f"states must be [text token dim] of width {dim}. Got shape {tuple(states.shape)} instead.")
+    if mask.shape != states.shape[:2]:
+        raise ShapeError(
+            f"mask must be a matrix [text token] of shape {tuple(states.shape[:2])}. "
+            f"Got shape {tuple(mask.shape)} instead."
+        )

@@ -1,0 +1,214 @@
+"""From labelled texts to a trained head: hold rows out, get their token states, train, set the temperature."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from labelspace.config import UncertaintyConfig
+from labelspace.encoders import Encoder
+from labelspace.encoders.state_cache import FreshStates, StateCache
+from labelspace.errors import LabelSpaceWarning
+from labelspace.heads import GaussianHead
+from labelspace.progress import progress_bar
+from labelspace.seeds import child_seed
+from labelspace.training.calibration import Calibration, calibrate
+from labelspace.training.callbacks import Callback
+from labelspace.training.lacon.rows import Targets, split
+from labelspace.training.uncertainty.loop import UncertaintyCurve, run
+from labelspace.training.uncertainty.outputs import outputs_of_states
+
+# `validation="auto"`.
+AUTO_SHARE = 0.1
+AUTO_ROWS = 20
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UncertaintyFit:
+    """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
+
+    curve: UncertaintyCurve
+    """The training run."""
+
+    calibration: Calibration | None
+    """Temperature and calibration error before and after, on the held-out rows; None where none was held out."""
+
+    held_out_accuracy: float | None
+    """On the held-out rows; None where there are none."""
+
+    labelled: int
+    """Rows with a label."""
+
+    unlabelled: int
+    """Rows without one; they are left out."""
+
+    held_out: int
+    """Labelled rows that were not trained on."""
+
+    device: str
+    """Where it was trained."""
+
+    seed: int
+    """The seed of the run."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+@final
+@dataclass(frozen=True)
+class HeldOut:
+    """What the head says of the rows that were held out: limits of doubt are set on it."""
+
+    uncertainty: NDArray[np.float32]
+    """[text]."""
+
+    entropy: NDArray[np.float64]
+    """[text], of the probabilities."""
+
+    wrong: NDArray[np.bool_]
+    """[text], True where another label than its own is likeliest."""
+
+    def better_ranking(self) -> str:
+        """Return `"uncertainty"` if that puts the wrong answers later than the entropy does, else `"entropy"`.
+
+        By the area under the ROC curve of wrong against right answers, which is the share of pairs in the right order.
+        """
+        if self.wrong.all() or not self.wrong.any():
+            return "entropy"
+        areas = [roc_auc_score(self.wrong, doubt) for doubt in (self.uncertainty, self.entropy)]
+        return "uncertainty" if areas[0] > areas[1] else "entropy"
+
+
+@final
+@dataclass(frozen=True)
+class Limit:
+    """Up to which doubt a document is answered."""
+
+    by: str
+    """`"uncertainty"` or `"entropy"`."""
+
+    value: float
+    """The largest that is answered."""
+
+
+def train_gaussian_head(
+    encoder: Encoder,
+    token_ids: Sequence[Sequence[int]],
+    targets: Targets,
+    labels: int,
+    config: UncertaintyConfig,
+    *,
+    cache: StateCache | None,
+    seed: int,
+    unlabelled: int = 0,
+    callbacks: Sequence[Callback] = (),
+    show_progress: bool = False,
+) -> tuple[GaussianHead, HeldOut, UncertaintyFit]:
+    """Train a new head on the token states of labelled texts; the encoder stays as it is.
+
+    Args:
+        encoder: frozen.
+        token_ids: of each text, from `Encoder.tokenize`.
+        targets: [text], the column of each one's label.
+        labels: how many there are.
+        config: head, objective, schedule.
+        cache: keeps the token states; None: each epoch computes them anew, and nothing is written.
+        seed: of everything random.
+        unlabelled: how many more rows there were, for the record.
+        callbacks: told losses and the rate at every step.
+        show_progress: True shows bars on a terminal, plain lines elsewhere.
+
+    Returns:
+        The head, what it says of the held-out rows, and what was done.
+
+    Warns:
+        LabelSpaceWarning: training was interrupted, or the states cannot be kept.
+
+    Raises:
+        TrainingError: the loss is not finite.
+        KeyboardInterrupt: it came before the first epoch was over, so nothing was learnt.
+    """
+    share = _share(config, targets, labels)
+    rows, held_out = split(targets, share, seed=seed) if share else (list(range(len(targets))), [])
+    backbone = encoder.backbone
+    if cache is None:
+        states = FreshStates(encoder, token_ids)
+    else:
+        with progress_bar("encoding", show=show_progress) as report:
+            states = cache.open(encoder, token_ids, report)
+    head = GaussianHead(
+        backbone.hidden_size,
+        labels,
+        generator=torch.Generator().manual_seed(child_seed(seed, "head")),
+        extractor=config.extractor,
+        uncertain=config.uncertain,
+        dropout=config.dropout,
+    ).to(backbone.device)
+    with progress_bar("training", show=show_progress) as report:
+        curve = run(
+            head,
+            states,
+            rows,
+            targets,
+            config,
+            device=backbone.device,
+            dtype=backbone.dtype,
+            seed=child_seed(seed, "training"),
+            callbacks=callbacks,
+            report=report,
+        )
+    if curve.stop_reason == "interrupted":
+        if not curve.best_step:
+            raise KeyboardInterrupt
+        warnings.warn(
+            f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can "
+            "be saved.",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
+    head.eval().requires_grad_(False)
+    own = targets[held_out]
+    found = outputs_of_states(encoder, head, states, held_out)
+    calibration = calibrate(found.logits, own) if held_out else None
+    wrong = found.logits.argmax(axis=1) != own if held_out else np.zeros(0, dtype=bool)
+    result = UncertaintyFit(
+        curve=curve,
+        calibration=calibration,
+        held_out_accuracy=float(1 - wrong.mean()) if held_out else None,
+        labelled=len(targets),
+        unlabelled=unlabelled,
+        held_out=len(held_out),
+        device=str(backbone.device),
+        seed=seed,
+    )
+    temperature = calibration.temperature if calibration else 1.0
+    return head, HeldOut(found.uncertainty, entropy(found.logits, temperature), wrong), result
+
+
+def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.float64]:
+    """Return the entropy of softmax(logits / temperature), [text], in nats.
+
+    Example:
+        >>> entropy(np.array([[1.0, 1.0], [9.0, 0.0]]), 1.0).round(3).tolist()
+        [0.693, 0.001]
+    """
+    scaled = logits.astype(np.float64) / temperature
+    scaled -= scaled.max(axis=1, keepdims=True, initial=-np.inf)
+    powers = np.exp(scaled)
+    total = powers.sum(axis=1)
+    return np.log(total) - (powers * scaled).sum(axis=1) / total
+
+
+def _share(config: UncertaintyConfig, targets: Targets, labels: int) -> float:
+    """Share of the rows to hold out."""
+    if isinstance(config.validation, str):
+        return AUTO_SHARE if len(targets) >= AUTO_ROWS * labels else 0.0
+    return float(config.validation)

@@ -1,0 +1,237 @@
+"""Token states on disk: the same as from the encoder, made once, bounded, and never trusted blindly."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from labelspace.encoders import Encoder
+from labelspace.encoders import state_cache as module
+from labelspace.encoders.state_cache import INDEX, STATES, FreshStates, StateCache, StoredStates, state_key
+from labelspace.errors import ConfigError, LabelSpaceWarning
+
+TEXTS = ["the team won the match", "a bank", "the minister asked the court for time today", "rain"]
+
+
+@pytest.fixture(params=["float32", "bfloat16"])
+def encoder(request: Any, tiny_encoder_folder: Path) -> Encoder:
+    return Encoder(tiny_encoder_folder, dtype=request.param, device="cpu")
+
+
+@pytest.fixture
+def plain(tiny_encoder_folder: Path) -> Encoder:
+    return Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many texts each encoding was asked for."""
+    asked: list[int] = []
+    real = module.encoded_states
+
+    def counting(encoder: Encoder, token_ids: Any, *rest: Any) -> Any:
+        asked.append(len(token_ids))
+        return real(encoder, token_ids, *rest)
+
+    monkeypatch.setattr(module, "encoded_states", counting)
+    return asked
+
+
+def entry_of(cache: StateCache) -> Path:
+    (entry,) = [path for path in cache.folder.iterdir() if path.is_dir()]
+    return entry
+
+
+def test_stored_states_are_those_of_the_encoder_in_bfloat16(encoder: Encoder, tmp_path: Path):
+    ids = encoder.tokenize(TEXTS)
+    states, mask = StateCache(tmp_path).open(encoder, ids).take(range(4))
+    assert states.dtype is torch.bfloat16
+    assert mask.sum(dim=1).tolist() == [len(row) for row in ids]
+    for row, own in enumerate(ids):
+        alone, _ = encoder.backbone.states(encoder.backbone.batch([own], [0]))
+        # A batch may move the last digit of bfloat16.
+        assert torch.allclose(states[row, : len(own)].float(), alone[0].float(), atol=0.05, rtol=0.02)
+        assert not states[row, len(own) :].any()
+
+
+def test_states_come_back_in_the_order_asked_for(plain: Encoder, tmp_path: Path):
+    stored = StateCache(tmp_path).open(plain, plain.tokenize(TEXTS))
+    everything, _ = stored.take([0, 1, 2, 3])
+    some, mask = stored.take([3, 1])
+    assert some.shape[1] == max(stored.lengths[[3, 1]])
+    for place, row in enumerate([3, 1]):
+        length = stored.lengths[row]
+        assert torch.equal(some[place, :length], everything[row, :length])
+        assert mask[place].sum() == length
+
+
+def test_fresh_states_are_the_stored_ones(plain: Encoder, tmp_path: Path):
+    ids = plain.tokenize(TEXTS)
+    stored, fresh = StateCache(tmp_path).open(plain, ids).take([2, 0]), FreshStates(plain, ids).take([2, 0])
+    assert torch.allclose(stored[0].float(), fresh[0].float(), atol=0.02)
+    assert torch.equal(stored[1], fresh[1])
+
+
+def test_texts_are_encoded_once(plain: Encoder, tmp_path: Path, counted: list[int]):
+    ids = plain.tokenize(TEXTS)
+    for _ in range(3):
+        StateCache(tmp_path).open(plain, ids)
+    assert counted == [4]
+
+
+def test_the_key_knows_weights_precision_tokens_and_cuts(plain: Encoder, tiny_encoder_folder: Path):
+    ids = plain.tokenize(TEXTS)
+    changed = plain.copy()
+    with torch.no_grad():
+        next(iter(changed.backbone.transformer.model.parameters())).view(-1)[7] += 1e-3
+    others = {
+        "weights": state_key(changed, ids),
+        "precision": state_key(Encoder(tiny_encoder_folder, dtype="bfloat16", device="cpu"), ids),
+        "a text": state_key(plain, plain.tokenize([*TEXTS[:-1], "snow"])),
+        "an order": state_key(plain, ids[::-1]),
+        "where a text ends": state_key(plain, [ids[0] + ids[1], *ids[2:]]),
+        "a cut": state_key(plain, [row[:4] for row in ids]),
+    }
+    assert len({state_key(plain, ids), *others.values()}) == 7
+    assert state_key(plain.copy(), ids) == state_key(plain, ids)
+
+
+@pytest.mark.parametrize("damage", ["a flipped byte", "cut off", "no index", "an older format", "nonsense"])
+def test_a_damaged_entry_is_made_again(plain: Encoder, tmp_path: Path, counted: list[int], damage: str):
+    ids, cache = plain.tokenize(TEXTS), StateCache(tmp_path)
+    before, _ = cache.open(plain, ids).take(range(4))
+    before = before.clone()
+    states, index = entry_of(cache) / STATES, entry_of(cache) / INDEX
+    if damage == "a flipped byte":
+        data = bytearray(states.read_bytes())
+        data[100] ^= 0xFF
+        states.write_bytes(data)
+    elif damage == "cut off":
+        states.write_bytes(states.read_bytes()[:-2])
+    elif damage == "no index":
+        index.unlink()
+    elif damage == "an older format":
+        index.write_text(json.dumps({**json.loads(index.read_text()), "format": 0}))
+    else:
+        index.write_text("[]")
+    after, _ = cache.open(plain, ids).take(range(4))
+    assert counted == [4, 4]
+    assert torch.equal(before, after)
+
+
+def test_the_least_recently_used_entry_makes_room(plain: Encoder, tmp_path: Path, counted: list[int]):
+    lots = [plain.tokenize([f"{word} {text}" for text in TEXTS]) for word in ("news", "team", "bank")]
+    size = max(sum(map(len, ids)) for ids in lots) * 32 * 2
+    cache = StateCache(tmp_path, most_bytes=2 * size)
+    for number, ids in enumerate(lots[:2]):
+        cache.open(plain, ids)
+        stamp = 1_000_000 + number
+        os.utime(tmp_path / state_key(plain, ids) / INDEX, (stamp, stamp))
+    cache.open(plain, lots[0])  # now the second is the one not used for longest
+    cache.open(plain, lots[2])
+    kept = {path.name for path in tmp_path.iterdir() if path.is_dir()}
+    assert kept == {state_key(plain, lots[0]), state_key(plain, lots[2])}
+    assert cache.bytes() <= cache.most_bytes
+
+
+def test_an_open_entry_outlives_its_removal(plain: Encoder, tmp_path: Path):
+    cache, ids = StateCache(tmp_path), plain.tokenize(TEXTS)
+    stored = cache.open(plain, ids)
+    before, _ = stored.take([0, 1])
+    assert cache.clear() > 0
+    assert cache.bytes() == 0
+    assert torch.equal(stored.take([0, 1])[0], before)
+
+
+def test_what_does_not_fit_is_computed_anew_and_says_so(plain: Encoder, tmp_path: Path):
+    with pytest.warns(LabelSpaceWarning, match="not kept on disk.*cache_bytes"):
+        states = StateCache(tmp_path, most_bytes=100).open(plain, plain.tokenize(TEXTS))
+    assert isinstance(states, FreshStates)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_no_reason_to_stop(plain: Encoder, tmp_path: Path):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.warns(LabelSpaceWarning, match="cannot be written"):
+        states = StateCache(tmp_path / "taken").open(plain, plain.tokenize(TEXTS))
+    assert states.take([0])[0].shape[2] == 32
+
+
+def test_a_full_disk_leaves_no_half_entry(plain: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "_sha256", full)
+    with pytest.warns(LabelSpaceWarning, match="No space left"):
+        states = StateCache(tmp_path).open(plain, plain.tokenize(TEXTS))
+    assert isinstance(states, FreshStates)
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_no_text_is_no_entry(plain: Encoder, tmp_path: Path):
+    states, mask = StateCache(tmp_path).open(plain, []).take([])
+    assert states.shape == (0, 1, 32)
+    assert mask.shape == (0, 1)
+
+
+def test_memory_is_that_of_the_batch(tmp_path: Path):
+    lengths = np.full(4096, 64, dtype=np.int64)
+    path = tmp_path / STATES
+    with path.open("wb") as file:
+        file.truncate(4096 * 64 * 384 * 2)
+    states, _ = StoredStates(path, lengths, 384).take([5, 4000])
+    assert states.untyped_storage().nbytes() == 2 * 64 * 384 * 2
+
+
+def test_a_negative_size_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match="most_bytes"):
+        StateCache(tmp_path, most_bytes=-1)
+
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from labelspace.encoders import Encoder, state_cache
+real = state_cache.encoded_states
+def slow(*given):
+    print("encoding", flush=True)
+    time.sleep(float(sys.argv[3]))
+    yield from real(*given)
+state_cache.encoded_states = slow
+encoder = Encoder(sys.argv[1], dtype="float32", device="cpu")
+states = state_cache.StateCache(Path(sys.argv[2])).open(encoder, encoder.tokenize(["the team won", "a bank"]))
+print(type(states).__name__, int(states.take([0, 1])[1].sum()), flush=True)
+"""
+
+
+def worker(encoder: Path, folder: Path, seconds: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WORKER, str(encoder), str(folder), str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_two_processes_make_an_entry_once(tiny_encoder_folder: Path, tmp_path: Path):
+    both = [worker(tiny_encoder_folder, tmp_path, 2.0) for _ in range(2)]
+    told = [process.communicate(timeout=120)[0] for process in both]
+    assert "".join(told).count("encoding") == 1
+    assert all("StoredStates" in text for text in told)
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_nothing_that_is_trusted(tiny_encoder_folder: Path, tmp_path: Path):
+    first = worker(tiny_encoder_folder, tmp_path, 60.0)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "encoding\n"
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    told = worker(tiny_encoder_folder, tmp_path, 0.0).communicate(timeout=120)[0]
+    assert told.splitlines()[0] == "encoding"
+    assert "StoredStates" in told
+    assert [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
