@@ -65,15 +65,17 @@ def test_the_rejection_curve_as_json(run, saved, documents, tmp_path):
     assert told["metrics"] == plain["metrics"]
 
 
-def test_the_rejection_curve_of_a_model_with_an_uncertainty_of_its_own(run, saved, documents, tmp_path, monkeypatch):
-    from labelspace import DescriptionClassifier
+def test_the_rejection_curve_of_a_model_with_an_uncertainty_of_its_own(run, documents, tiny_encoder_folder, tmp_path):
+    from labelspace import UncertaintyClassifier
 
-    monkeypatch.setattr(
-        DescriptionClassifier, "predict_uncertainty", lambda self, X: [len(text) for text in X], raising=False
-    )
+    clf = UncertaintyClassifier(encoder=tiny_encoder_folder, epochs=1, cache=None)
+    texts = ["the team won", "a loan", "a match", "the market"]
+    clf.fit(texts, ["sports", "money"] * 2).set_coverage(0.5, texts, by="uncertainty").save(tmp_path / "model")
     options = ("--rejection-curve", tmp_path / "rejection.svg", "--no-baselines", "--json", "--quiet")
-    told = json.loads(run("evaluate", saved, documents, *options).stdout)
-    assert told["rejection"][0]["by"] == "the model's uncertainty"
+    result = run("evaluate", tmp_path / "model", documents, *options)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert [row["by"] for row in told["rejection"]][:2] == ["the model's uncertainty", "1 - highest probability"]
 
 
 @pytest.mark.parametrize("method", ["labelled", "zero-shot"])

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelspace import DescriptionClassifier
+from labelspace import UncertaintyClassifier
+from labelspace.classify.base import Answers
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.evaluate import (
     Rejections,
@@ -176,10 +177,10 @@ def unsure_of(documents):
     return np.array([len(document) / 100 for document in documents])
 
 
-def with_doubt(model):
+def with_doubt(model, doubt=unsure_of):
     """The same classifier with an uncertainty of its own."""
     found = copy.copy(model)
-    found.predict_uncertainty = unsure_of
+    found._answers = lambda documents: Answers(model.scores(documents, model.label_space_), doubt(documents))
     return found
 
 
@@ -232,11 +233,36 @@ def test_the_threshold_of_the_model_is_left_out_of_it(trained, texts, names):
     assert curves[ENTROPY].accuracy.tolist() == without[ENTROPY].accuracy.tolist()
 
 
-def test_nobody_is_asked_for_doubt_that_nobody_wants(trained, texts, names, monkeypatch):
-    model = copy.copy(trained)
-    model.predict_uncertainty = None
-    monkeypatch.setattr(sys.modules["labelspace.evaluate.evaluation"], "_keep", None)
-    assert evaluate(model, texts, names, baselines=False).metrics == evaluate(trained, texts, names).metrics
+@pytest.fixture(scope="module")
+def gaussian(encoder):
+    """A classifier that measures its uncertainty."""
+    texts = ["the team won", "the bank lost", "a match", "prices rise", "the minister", "police and court"]
+    names = ["sports", "money", "sports", "money", "world", "world"]
+    return UncertaintyClassifier(encoder=encoder, epochs=2, cache=None, seed=1).fit(texts, names)
+
+
+def test_the_uncertainty_classifier_is_asked_once_for_both(gaussian, texts, names, monkeypatch):
+    asked = []
+    answers = UncertaintyClassifier._answers
+    monkeypatch.setattr(
+        UncertaintyClassifier, "_answers", lambda self, texts: asked.append(len(texts)) or answers(self, texts)
+    )
+    _, curves = collected(gaussian, texts, names)
+    assert asked == [len(texts)]
+    monkeypatch.undo()
+    right = gaussian.predict(texts) == np.array(names)
+    assert list(curves) == [OWN, LEAST_CONFIDENCE, ENTROPY]
+    assert curves[OWN].accuracy == pytest.approx(rejection_curve(gaussian.predict_uncertainty(texts), right).accuracy)
+
+
+@pytest.mark.parametrize("by", ["uncertainty", "entropy"])
+def test_the_limit_of_a_model_abstains_in_its_evaluation_and_is_left_out_of_the_curve(gaussian, texts, names, by):
+    _, without = collected(gaussian, texts, names)
+    strict = copy.copy(gaussian).set_coverage(0.5, texts, by=by)
+    evaluation, curves = collected(strict, texts, names)
+    assert evaluation.metrics.coverage == 0.5
+    assert evaluation.confusion[:, -1].sum() == sum(name is None for name in strict.predict(texts)) == 4
+    assert {name: curve.area for name, curve in curves.items()} == {name: curve.area for name, curve in without.items()}
 
 
 def test_collecting_changes_no_number_of_the_evaluation(trained, texts, names):
@@ -333,8 +359,6 @@ def test_a_collector_that_saw_nothing_or_what_does_not_fit_is_refused(trained, t
         Rejections().curves()
     with pytest.raises(ShapeError, match=r"one number for each of 2 documents\. Got 1"):
         Rejections().add([True, True], [[1.0, 0.0]] * 2, [0.5])
-    model = copy.copy(trained)
-    assert isinstance(model, DescriptionClassifier)
-    model.predict_uncertainty = lambda documents: [math.nan] * len(documents)  # pyright: ignore[reportAttributeAccessIssue]
+    model = with_doubt(trained, lambda documents: [math.nan] * len(documents))
     with pytest.raises(InputError, match=r"uncertainty\[0\] must be a finite number"):
         evaluate(model, texts, names, baselines=False, rejections=Rejections())

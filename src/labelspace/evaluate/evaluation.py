@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelspace.checks import check_choice
 from labelspace.classify import BiEncoderClassifier, ZeroShotClassifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
+from labelspace.classify.base import Answers
 from labelspace.config import ANCHORS
 from labelspace.corpus import DocumentTable, as_documents, as_targets, open_table
 from labelspace.encoders import Encoder
@@ -129,7 +130,7 @@ def evaluate(
         y: [text] label names; documents whose label is missing (None, NaN, -1) are left out and counted.
         baselines: False leaves the untrained baselines out, and with them the second encoding of the documents.
         rejections: filled with what `rejection_curve` needs of each document, for `Rejections.curves`; None: nothing is
-            kept. A model with `predict_uncertainty` is asked for that as well.
+            kept.
         show_progress: True shows how far it is.
 
     Returns:
@@ -287,11 +288,13 @@ def _evaluate(
             documents, own = [texts[row] for row in known], [targets[row] for row in known]
             tally.left_out += len(texts) - len(known)
             started = time.perf_counter()
-            scores, vectors = _scores(model, documents)
+            answers, vectors = _answers(model, documents)
             seconds += time.perf_counter() - started
-            _count(tally, model, own, scores)
+            _count(tally, model, own, answers)
             if rejections is not None and documents:
-                _keep(rejections, model, documents, own, scores)
+                # Without the model's threshold and limit: they are what is to be judged.
+                right = model._winners(answers.scores) == own
+                rejections.add(right, model._probabilities(answers.scores), answers.uncertainty)
             if untrained is not None:
                 untrained.add(documents, own, vectors)
             done += len(texts)
@@ -311,29 +314,23 @@ def _evaluate(
     )
 
 
-def _scores(model: BiEncoderClassifier, documents: list[str]) -> tuple[Vectors, Vectors | None]:
-    """Return the model's scores; and the documents' vectors, where those of the untrained encoder are the same."""
+def _answers(model: BiEncoderClassifier, documents: list[str]) -> tuple[Answers, Vectors | None]:
+    """Return the model's answers; and the documents' vectors, where those of the untrained encoder are the same."""
     if not isinstance(model, ZeroShotClassifier):
-        return model.scores(documents, model.label_space_), None
+        return model._answers(documents), None
     vectors = model.encoder_.encode(documents)
-    return cosines(vectors, anchor_matrix(model.label_vectors_, model.label_space_, model.anchor)), vectors
+    scores = cosines(vectors, anchor_matrix(model.label_vectors_, model.label_space_, model.anchor))
+    return Answers(scores, None), vectors
 
 
-def _count(tally: Tally, model: BiEncoderClassifier, own: list[int], scores: Vectors, *, always: bool = False) -> None:
+def _count(tally: Tally, model: BiEncoderClassifier, own: list[int], answers: Answers, *, always: bool = False) -> None:
+    scores = answers.scores
     best = model._winners(scores)
     confidence = model._probabilities(scores)[np.arange(len(scores)), best]
     if not always:
-        answered = np.array([name is not None for name in model._names(scores)], dtype=bool)
+        answered = np.array([name is not None for name in model._names(*answers)], dtype=bool)
         best = np.where(answered, best, -1)
     tally.add(own, best, confidence)
-
-
-def _keep(
-    rejections: Rejections, model: BiEncoderClassifier, documents: list[str], own: list[int], scores: Vectors
-) -> None:
-    """Keep answers without the model's threshold, and how unsure it was of them."""
-    ask: Any = getattr(model, "predict_uncertainty", None)
-    rejections.add(model._winners(scores) == own, model._probabilities(scores), ask(documents) if ask else None)
 
 
 @final
@@ -360,7 +357,7 @@ class _Untrained:
         if vectors is None:
             vectors = self._encoder.encode(documents)
         for name, anchors in self._anchors.items():
-            _count(self._tallies[name], self._model, own, cosines(vectors, anchors), always=True)
+            _count(self._tallies[name], self._model, own, Answers(cosines(vectors, anchors), None), always=True)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
         """Return both, or why there are none."""
