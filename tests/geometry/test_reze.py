@@ -325,6 +325,14 @@ def test_one_source_or_two_shrink_nothing_and_a_warning_says_so():
         assert torch.equal(checked.debias(vectors[few], sources[few], space), vectors[few])
 
 
+def test_rounding_alone_puts_none_of_two_sources_beyond_the_band_that_both_lie_on():
+    means = torch.randn(2, 20_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    reference = means.mean(dim=0)
+    bands = reze.source_bands(means, reference, 1.0)
+    assert ((means - reference).abs() > bands).any(), "else there is nothing to forgive"
+    assert (reze.shrink_factors(means, reference, bands, 0.7, 1e-8) == 1).all()
+
+
 def test_two_sources_are_shrunk_where_gamma_makes_their_bands_narrow():
     vectors, sources = relations()
     pair = (sources == 0) | (sources == 4)

@@ -1,6 +1,8 @@
-"""Documents in and out: lists and tables as documents, files as streams, results that survive a kill."""
+"""Documents and pairs in and out: lists and tables, files as streams, results that survive a kill."""
 
 from labelspace.corpus.documents import MAX_CHARACTERS, as_documents, as_targets
+from labelspace.corpus.pair_sources import PairSource, open_labelled_pairs, open_pairs, open_scored_pairs
+from labelspace.corpus.pairs import Pairs, draw_pairs, mixed_batches
 from labelspace.corpus.pool import Pool, sample_pool
 from labelspace.corpus.readers import DocumentTable, open_table
 from labelspace.corpus.writers import ResumableWriter
@@ -8,10 +10,17 @@ from labelspace.corpus.writers import ResumableWriter
 __all__ = [
     "MAX_CHARACTERS",
     "DocumentTable",
+    "PairSource",
+    "Pairs",
     "Pool",
     "ResumableWriter",
     "as_documents",
     "as_targets",
+    "draw_pairs",
+    "mixed_batches",
+    "open_labelled_pairs",
+    "open_pairs",
+    "open_scored_pairs",
     "open_table",
     "sample_pool",
 ]

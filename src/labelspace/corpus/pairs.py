@@ -1,0 +1,186 @@
+"""Anchor-positive pairs of several sources: so many drawn of each, and mixed in batches (REZE, sections 3.1 and 3.2).
+
+    pair_sources     pairs one by one, each time anew
+         |
+    draw_pairs       at most so many of each source      -> Pairs, in memory
+         |
+    mixed_batches    every pair once an epoch            -> row numbers
+
+A draw is made as in `pool`: every distinct pair gets a ticket, a hash of its two texts keyed with seed and source, and
+the smallest tickets win. So it is uniform over the distinct pairs, needs memory for those drawn only, and depends
+neither on the order of the rows nor on the batches they are read in.
+"""
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import final
+
+import numpy as np
+
+from labelspace.checks import check_number
+from labelspace.corpus.pair_sources import Pair, PairSource, ticket
+from labelspace.errors import InputError
+from labelspace.seeds import child_seed
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Pairs held in memory, row by row; made by `draw_pairs`."""
+
+    anchors: tuple[str, ...]
+    """The anchors."""
+
+    positives: tuple[str, ...]
+    """The positive of each."""
+
+    source_ids: tuple[int, ...]
+    """The source of each, as its position in `sources`."""
+
+    sources: tuple[str, ...]
+    """The names of the sources, in the order in which they were met."""
+
+    task_types: tuple[str, ...]
+    """The task type of each source, empty where nothing said it."""
+
+    seen: tuple[int, ...]
+    """How many pairs each source had, with repetitions."""
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    def take(self, rows: Sequence[int]) -> "Pairs":
+        """Return some rows, in the order given; the sources stay, also those left without a row."""
+        return Pairs(
+            anchors=tuple(self.anchors[row] for row in rows),
+            positives=tuple(self.positives[row] for row in rows),
+            source_ids=tuple(self.source_ids[row] for row in rows),
+            sources=self.sources,
+            task_types=self.task_types,
+            seen=self.seen,
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return the rows of each source, by name."""
+        found = Counter(self.source_ids)
+        return {name: found[number] for number, name in enumerate(self.sources)}
+
+    def fingerprint(self) -> str:
+        """Return a hash of all rows in their order; the same pairs, the same hash."""
+        digest = hashlib.sha256(repr(self.sources).encode())
+        for row in zip(self.anchors, self.positives, self.source_ids, strict=True):
+            digest.update(repr(row).encode())
+        return digest.hexdigest()
+
+
+def draw_pairs(sources: Sequence[PairSource], *, per_source: int | None = None, seed: int = 0) -> Pairs:
+    """Read several sources, and draw so many distinct pairs of each.
+
+    Args:
+        sources: what to read, each once. Rows that name one source are drawn from together, wherever they stand.
+        per_source: the most pairs of a source; None: all, which are then held in memory.
+        seed: of the draw.
+
+    Returns:
+        The pairs, source by source, each in the order of its rows.
+
+    Raises:
+        ConfigError: `per_source` is no positive whole number.
+        InputError: no source, two of one name, one without a pair, or one that cannot be read.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from labelspace.corpus import open_pairs
+        >>> rows = {"anchor": ["a", "b", "c"], "positive": ["A", "B", "C"]}
+        >>> pairs = draw_pairs([open_pairs(pa.table(rows), name="letters")], per_source=2)
+        >>> len(pairs), pairs.counts(), pairs.seen
+        (2, {'letters': 2}, (3,))
+    """
+    if per_source is not None:
+        check_number("per_source", per_source, least=1, whole=True)
+    _check_names(sources)
+    draws: dict[str, _Draw] = {}
+    for pair in chain.from_iterable(sources):
+        draw = draws.get(pair.source)
+        if draw is None:
+            draw = draws[pair.source] = _Draw(per_source, child_seed(seed, "pairs", pair.source))
+        draw.add(pair)
+    drawn = [draw.pairs() for draw in draws.values()]
+    return Pairs(
+        anchors=tuple(pair.anchor for part in drawn for pair in part),
+        positives=tuple(pair.positive for part in drawn for pair in part),
+        source_ids=tuple(number for number, part in enumerate(drawn) for _ in part),
+        sources=tuple(draws),
+        task_types=tuple(", ".join(sorted(draw.task_types)) for draw in draws.values()),
+        seen=tuple(draw.seen for draw in draws.values()),
+    )
+
+
+def mixed_batches(pairs: Pairs, batch_size: int, *, seed: int, epoch: int) -> Iterator[list[int]]:
+    """Yield the row numbers of one epoch in batches: every pair once, and nothing said of sources or tasks.
+
+    Section 3.2: examples of all sources are mixed within each batch, so a source comes as often as it has pairs.
+
+    Args:
+        pairs: what there is.
+        batch_size: rows of a batch; the last one may be shorter.
+        seed: of the run.
+        epoch: its number; each has an order of its own.
+
+    Raises:
+        ConfigError: `batch_size` is no positive whole number.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from labelspace.corpus import open_pairs
+        >>> pairs = draw_pairs([open_pairs(pa.table({"anchor": list("abc"), "positive": list("ABC")}), name="letters")])
+        >>> batches = list(mixed_batches(pairs, 2, seed=0, epoch=0))
+        >>> [len(batch) for batch in batches], sorted(row for batch in batches for row in batch)
+        ([2, 1], [0, 1, 2])
+    """
+    check_number("batch_size", batch_size, least=1, whole=True)
+    order = np.random.default_rng(child_seed(seed, "pair batches", epoch)).permutation(len(pairs))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size].tolist()
+
+
+@final
+class _Draw:
+    """The pairs of one source with the smallest tickets."""
+
+    def __init__(self, size: int | None, key: int) -> None:
+        self.seen, self.task_types = 0, set[str]()
+        self._size, self._key = size, key.to_bytes(8, "big")
+        self._heap: list[tuple[int, int, Pair]] = []  # the largest ticket on top, as its negative; number; pair
+        self._tickets: set[int] = set()
+
+    def add(self, pair: Pair) -> None:
+        self.seen += 1
+        if pair.task_type:
+            self.task_types.add(pair.task_type)
+        number = ticket(self._key, pair.anchor, pair.positive)
+        full = len(self._heap) == self._size
+        if number in self._tickets or (full and number > -self._heap[0][0]):
+            return
+        self._tickets.add(number)
+        entry = (-number, self.seen, pair)
+        if full:
+            self._tickets.remove(-heapq.heapreplace(self._heap, entry)[0])
+        else:
+            heapq.heappush(self._heap, entry)
+
+    def pairs(self) -> list[Pair]:
+        return [pair for _, _, pair in sorted(self._heap, key=lambda entry: entry[1])]
+
+
+def _check_names(sources: Sequence[PairSource]) -> None:
+    if not sources:
+        raise InputError("pairs need one source at least. Got none instead.")
+    names = [source.name for source in sources if source.name is not None]
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"{count} sources are called {name!r}; give each a name of its own: name=...")
