@@ -4,6 +4,7 @@ It is one of REZE's rivals: trained on the training texts of a target, applied t
 blocks are those of Glow, from the package normflows.
 """
 
+import math
 from types import ModuleType
 from typing import Any, final
 
@@ -23,21 +24,33 @@ LEARNING_RATE = 1e-3
 # Rows that the first normalization of each block looks at; what is seen there decides its scale.
 _FIRST_LOOK = 4096
 
+# A coordinate that varies by less than this share of the one that varies most is left small. Brought to the size of the
+# others it would be rounding only, and a step of training in its units would throw every vector far out.
+_SMALLEST = 1e-5
+_LEAST_SCALE = 1e-2
+
 
 @final
 class Flow:
     """A trained flow; made by `fit_flow`.
 
     Args:
-        model: a `normflows.NormalizingFlow`.
-        width: coordinates of a vector.
-        losses: mean negative log-likelihood of each epoch, in nats a vector.
+        model: a `normflows.NormalizingFlow` on standardized vectors.
+        mean: [dim], what is taken off each coordinate first.
+        scale: [dim], what the rest is divided by.
+        losses: mean negative log-likelihood of the standardized vectors in each epoch, in nats a vector.
     """
 
-    def __init__(self, model: Any, *, width: int, losses: tuple[float, ...]) -> None:
+    def __init__(self, model: Any, *, mean: Tensor, scale: Tensor, losses: tuple[float, ...]) -> None:
         self.model = model
-        self.width = width
+        self.mean = mean
+        self.scale = scale
         self.losses = losses
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a vector."""
+        return self.mean.shape[0]
 
     def apply(
         self, vectors: Float[np.ndarray, "text dim"] | Float[Tensor, "text dim"]
@@ -52,7 +65,8 @@ class Flow:
         if rows.shape[1] != self.width:
             raise ShapeError(f"this flow is for vectors of width {self.width}. Got width {rows.shape[1]} instead.")
         with torch.no_grad():
-            parts = [self.model.inverse(block.float()).double() for _, block in row_blocks(rows)]
+            standardized = (((block - self.mean) / self.scale).float() for _, block in row_blocks(rows))
+            parts = [self.model.inverse(block).double() for block in standardized]
         return torch.cat(parts).numpy()
 
 
@@ -71,7 +85,9 @@ def fit_flow(
 
     Paper: section 4.1.3 of REZE in words; no depth, rate or number of epochs is given there. A block is one step of
     Glow on vectors: a normalization set by the data, an invertible linear map (Glow's 1x1 convolution), and an affine
-    coupling whose small network sees half of the coordinates and begins as the identity.
+    coupling whose small network sees half of the coordinates and begins as the identity. Coordinates are standardized
+    before the first block, which changes no likelihood but by a constant. The linear maps begin as random rotations,
+    so what comes out compares with itself only: cosines and neighbours, not coordinates.
 
     Args:
         vectors: [text dim], numpy or torch, two texts and two coordinates at least.
@@ -106,20 +122,20 @@ def fit_flow(
     check_number("epochs", epochs, least=1, whole=True)
     check_number("seed", seed, whole=True)
     normflows = import_optional("normflows", package="normflows", extra="geometry", purpose="fit_flow")
-    rows = _checked(vectors)
+    rows, mean, scale = _standardized(vectors)
     generator = torch.Generator().manual_seed(child_seed(seed, "flow batches"))
     # The package draws its first weights from the global generator of the CPU.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(child_seed(seed, "flow weights"))
         model = _build(normflows, rows.shape[1], blocks)
-    with torch.no_grad():
-        model.inverse(rows[:_FIRST_LOOK])
+    _look(model, rows[:_FIRST_LOOK])
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     losses = tuple(_epoch(model, optimizer, rows, generator) for _ in range(epochs))
-    return Flow(model.eval().requires_grad_(False), width=rows.shape[1], losses=losses)
+    return Flow(model.eval().requires_grad_(False), mean=mean, scale=scale, losses=losses)
 
 
-def _checked(vectors: Any) -> Tensor:
+def _standardized(vectors: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the vectors in float32 with mean 0 and deviation 1 in each coordinate, and what that took."""
     rows = as_matrix(vectors)
     if rows.shape[0] < 2 or rows.shape[1] < 2:
         raise ShapeError(
@@ -130,7 +146,9 @@ def _checked(vectors: Any) -> Tensor:
         moments.update(block)
     if moments.is_constant():
         raise InputError(f"the {len(rows)} vectors for a flow are one and the same; give texts that differ.")
-    return rows.float()
+    scale = moments.covariance().diagonal().sqrt()
+    scale = torch.where(scale > _SMALLEST * scale.max(), scale, scale.max())
+    return torch.cat([((block - moments.mean) / scale).float() for _, block in row_blocks(rows)]), moments.mean, scale
 
 
 def _build(normflows: ModuleType, width: int, count: int) -> Any:
@@ -145,6 +163,15 @@ def _build(normflows: ModuleType, width: int, count: int) -> Any:
         steps.append(normflows.flows.InvertibleAffine(width, use_lu=False))
         steps.append(normflows.flows.ActNorm(width))
     return normflows.NormalizingFlow(normflows.distributions.DiagGaussian(width, trainable=False), steps)
+
+
+def _look(model: Any, rows: Tensor) -> None:
+    """Let each normalization set itself by the data; a coordinate that does not vary is not blown up."""
+    with torch.no_grad():
+        model.inverse(rows)
+        for step in model.flows:
+            if hasattr(step, "data_dep_init_done"):
+                step.s.clamp_(min=math.log(_LEAST_SCALE))
 
 
 def _epoch(model: Any, optimizer: torch.optim.Optimizer, rows: Tensor, generator: torch.Generator) -> float:
