@@ -99,7 +99,7 @@ def test_a_coordinate_that_is_only_rounding_throws_no_vector_far_out():
     flow = fit_flow(rows, epochs=20)
     assert max(flow.losses) < flow.losses[0] + 1
     assert np.abs(flow.apply(rows)).max() < 10
-    other = rows + [0.0, 0.0, 0.0, 1e-7]
+    other = rows + np.array([0.0, 0.0, 0.0, 1e-7])
     assert flow.apply(other) == pytest.approx(flow.apply(rows), abs=0.01), "other rounding, the same place"
 
 
