@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from labelspace.errors import ConfigError, InputError, ShapeError
-from labelspace.training.abstention import RISK_STEPS, coverage_limit, least_answers, risk_limit
+from labelspace.training.abstention import RISK_STARTS, RISK_STEPS, coverage_limit, least_answers, risk_limit
 
 RUNS = 300
 # Of so many runs at 5 % each, more than these go wrong once in a thousand times.
@@ -54,11 +54,18 @@ def test_all_of_equal_uncertainty_are_answered():
 def risk_by_hand(uncertainty, wrong, risk, confidence):
     """The same tests in Python floats, one after the other, each sum written out."""
     rows = sorted(zip(uncertainty, wrong, strict=True))
-    first = 1
-    while (1 - risk) ** first > 1 - confidence:
-        first += 1
-    found, asked = None, first
-    while first <= len(rows):
+    passed = [
+        limit
+        for start in range(1, RISK_STARTS + 1)
+        for limit in sequence_by_hand(rows, math.ceil(start * len(rows) / RISK_STARTS), risk, confidence)
+    ]
+    return max(passed) if passed else None
+
+
+def sequence_by_hand(rows, asked, risk, confidence):
+    """The limits that pass from one start up to the first failure."""
+    passed = []
+    while True:
         asked = min(asked, len(rows))
         limit = rows[asked - 1][0]
         answered = [bad for value, bad in rows if value <= limit]
@@ -66,13 +73,12 @@ def risk_by_hand(uncertainty, wrong, risk, confidence):
         for errors in range(sum(answered) + 1):
             ways = math.comb(len(answered), errors)
             chance += ways * risk**errors * (1 - risk) ** (len(answered) - errors)
-        if chance > 1 - confidence:
-            return found
-        found = limit
+        if chance > (1 - confidence) / RISK_STARTS:
+            return passed
+        passed.append(limit)
         if asked == len(rows):
-            return found
+            return passed
         asked += max(1, len(rows) // RISK_STEPS)
-    return None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -142,9 +148,10 @@ def test_with_many_documents_it_comes_near_the_best_limit():
     assert limit == pytest.approx(math.sqrt(3 * 0.05 / 0.3), abs=0.03)
 
 
-@pytest.mark.parametrize(("risk", "confidence", "documents"), [(0.05, 0.95, 59), (0.1, 0.95, 29), (0.01, 0.9, 230)])
-def test_it_begins_where_a_faultless_record_would_pass(risk, confidence, documents):
-    assert (1 - risk) ** documents <= 1 - confidence < (1 - risk) ** (documents - 1)
+@pytest.mark.parametrize(("risk", "confidence", "documents"), [(0.05, 0.95, 90), (0.1, 0.95, 44), (0.01, 0.9, 390)])
+def test_fewer_documents_than_a_faultless_record_needs_promise_nothing(risk, confidence, documents):
+    chance = (1 - confidence) / RISK_STARTS
+    assert (1 - risk) ** documents <= chance < (1 - risk) ** (documents - 1)
     uncertainty = np.arange(documents) / documents
     none = np.zeros(documents, dtype=bool)
     assert risk_limit(uncertainty, none, risk, confidence=confidence) == uncertainty[-1]
@@ -152,6 +159,15 @@ def test_it_begins_where_a_faultless_record_would_pass(risk, confidence, documen
     one = none.copy()
     one[0] = True
     assert risk_limit(uncertainty, one, risk, confidence=confidence) is None
+
+
+def test_an_error_among_the_surest_does_not_end_it():
+    uncertainty = np.arange(500) / 500
+    wrong = (uncertainty > 0.9) & (np.arange(500) % 2 == 0)
+    wrong[[0, 3]] = True
+    limit = risk_limit(uncertainty, wrong, 0.05)
+    assert limit is not None
+    assert limit > 0.9
 
 
 def test_all_are_answered_where_hardly_any_is_wrong():

@@ -1,0 +1,148 @@
+"""Table 5, and what stored token states save: parameters, latency, throughput, seconds of an epoch.
+
+Texts are descriptions that are in the repository, so that the numbers need no data. Run nothing else beside it: the
+parts of a ratio are measured in turns, in one process.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pieces import Piece
+from tasks import ROOT
+
+from labelspace import Encoder, LabelSpace
+from labelspace.config import UncertaintyConfig
+from labelspace.encoders.state_cache import FreshStates, StateCache, TokenStates
+from labelspace.heads import GaussianHead
+from labelspace.training.uncertainty import outputs_of_texts
+from labelspace.training.uncertainty.loop import run
+from uncertainty.settings import Settings
+
+TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
+BATCH = 32
+# Descriptions joined into one text: some 27 tokens with one, 130 with five.
+JOINED = {"short": 1, "long": 5}
+
+
+def cost_pieces(settings: Settings) -> Iterator[Piece]:
+    """Latency and an epoch, on short and on long texts."""
+    for length in ("short",) if settings.small else tuple(JOINED):
+        for what, work in (("latency", _latency), ("epoch", _epoch)):
+            yield Piece(
+                part="cost",
+                name=f"{settings.short}_{what}_{length}",
+                facts={"encoder": settings.short, "what": what, "length": length},
+                work=partial(work, settings, length),
+                seeds=(0,),
+                data="examples/banking77/labels.yaml",
+                alone=True,
+            )
+
+
+def texts_of(length: str) -> tuple[list[str], np.ndarray, int]:
+    """Descriptions, the label of each, and how many labels there are."""
+    space = LabelSpace.from_file(TEXTS)
+    joined = JOINED[length]
+    texts, targets = [], []
+    for column, label in enumerate(space.labels):
+        own = label.descriptions
+        for turn in range(len(own)):
+            texts.append(" ".join(own[(turn + part) % len(own)] for part in range(joined)))
+            targets.append(column)
+    return texts, np.array(targets, dtype=np.intp), len(space)
+
+
+def _head(encoder: Encoder, labels: int) -> GaussianHead:
+    head = GaussianHead(encoder.backbone.hidden_size, labels, generator=torch.Generator().manual_seed(0))
+    return head.to(encoder.backbone.device)
+
+
+def _latency(settings: Settings, length: str) -> dict[str, Any]:
+    """Seconds of one batch of 32 with and without the head, in turns; tokenised beforehand, as in table 5."""
+    encoder = Encoder(settings.encoder)
+    texts, _, labels = texts_of(length)
+    ids = encoder.tokenize(texts[:BATCH])
+    head = _head(encoder, labels).eval().requires_grad_(False)
+    turns = 2 if settings.small else 40
+    ways: dict[str, Callable[[], Any]] = {
+        "encoder": lambda: encoder.embed(ids),
+        "with head": lambda: outputs_of_texts(encoder, head, ids),
+    }
+    seconds = _in_turns(ways, turns)
+    medians = {way: statistics.median(values) for way, values in seconds.items()}
+    encoder_parameters = sum(values.numel() for values in encoder.backbone.transformer.model.parameters())
+    return {
+        "batch": BATCH,
+        "tokens": sum(map(len, ids)),
+        "seconds": medians,
+        "ratio": statistics.median(
+            own / bare for own, bare in zip(seconds["with head"], seconds["encoder"], strict=True)
+        ),
+        "texts_per_second": {way: BATCH / value for way, value in medians.items()},
+        "parameters": {"encoder": encoder_parameters, "head": sum(values.numel() for values in head.parameters())},
+        "dtype": encoder.dtype,
+    }
+
+
+def _epoch(settings: Settings, length: str) -> dict[str, Any]:
+    """Seconds of an epoch from stored states beside one that encodes again, and beside encoding alone."""
+    encoder = Encoder(settings.encoder)
+    texts, targets, labels = texts_of(length)
+    if settings.small:
+        texts, targets = texts[:64], targets[:64]
+    ids = encoder.tokenize(texts)
+    with tempfile.TemporaryDirectory() as folder:
+        stored = StateCache(Path(folder)).open(encoder, ids)
+        fresh = FreshStates(encoder, ids)
+
+        def epoch(states: TokenStates) -> None:
+            run(
+                _head(encoder, labels),
+                states,
+                range(len(texts)),
+                targets,
+                UncertaintyConfig(epochs=1, validation=0.0),
+                device=encoder.backbone.device,
+                dtype=encoder.backbone.dtype,
+                seed=0,
+            )
+
+        def read() -> None:
+            for start in range(0, len(texts), 64):
+                stored.take(range(start, min(start + 64, len(texts))))
+
+        ways = {
+            "stored": lambda: epoch(stored),
+            "encoded again": lambda: epoch(fresh),
+            "encoding": lambda: encoder.embed(ids),
+            "reading": read,
+        }
+        seconds = _in_turns(ways, 1 if settings.small else 5)
+    medians = {way: statistics.median(values) for way, values in seconds.items()}
+    return {
+        "texts": len(texts),
+        "tokens": sum(map(len, ids)),
+        "seconds": medians,
+        "ratio": medians["encoded again"] / medians["stored"],
+        "encoding to reading": medians["encoding"] / medians["reading"],
+        "dtype": encoder.dtype,
+    }
+
+
+def _in_turns(ways: dict[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
+    """Seconds of each way in each turn, after one turn that is thrown away."""
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for turn in range(turns + 1):
+        for way, work in ways.items():
+            started = time.perf_counter()
+            work()
+            if turn:
+                seconds[way].append(time.perf_counter() - started)
+    return seconds

@@ -1,0 +1,44 @@
+"""What holds for all pieces of one call of run_uncertainty.py."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How much of everything. The defaults fit two cores; `--full` takes all rows that are here and 512 tokens."""
+
+    data: Path
+    out: Path
+    states: Path
+    """Folder of the token states that runs share."""
+
+    encoder: str = "all-MiniLM-L6-v2"
+    rows: int | None = 4000
+    """Labelled rows to train on, one draw for all seeds, as many of each class as its share; None: all."""
+
+    test_rows: int | None = 2000
+    """Scored rows, one draw; None: all."""
+
+    max_tokens: int | None = 128
+    """Texts are cut here; None: where the encoder cuts them, 512 in the paper."""
+
+    small: bool = False
+
+    @property
+    def short(self) -> str:
+        """The encoder's name without the way to it."""
+        return Path(self.encoder).name
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds of the repeats."""
+        return SEEDS[:1] if self.small else SEEDS
+
+    def facts(self, **more: Any) -> dict[str, Any]:
+        """Return what goes into every result: the encoder and how much of everything."""
+        protocol = {"rows": self.rows, "test_rows": self.test_rows, "max_tokens": self.max_tokens}
+        return {"encoder": self.short, **more, "protocol": protocol}

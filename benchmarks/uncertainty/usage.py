@@ -1,0 +1,81 @@
+"""The estimator as a user gets it: what its probabilities and its promises are worth on test rows."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from pieces import Piece
+
+from labelspace import UncertaintyClassifier
+from labelspace.errors import InputError
+from labelspace.training.calibration import expected_calibration_error
+from uncertainty.experiments import STATES_BYTES, both, opened
+from uncertainty.sets import SETS, Rows
+from uncertainty.settings import Settings
+
+COVERAGES = (0.9, 0.8, 0.5)
+RISKS = (0.1, 0.05, 0.02)
+
+
+def usage_pieces(settings: Settings) -> Iterator[Piece]:
+    """Defaults on every set; toxic_conversations has too few rows to hold some out."""
+    names = [name for name in SETS if name != "toxic_conversations"]
+    for seed in settings.seeds:
+        for name in names[:1] if settings.small else names:
+            yield Piece(
+                part="usage",
+                name=f"{settings.short}_{name}_seed{seed}",
+                facts=settings.facts(set=name, seed=seed),
+                work=partial(_run, settings, name, seed),
+                seeds=(seed,),
+                data=f"shared/data/mteb/{name}",
+            )
+
+
+def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
+    rows, test = both(settings, name)
+    clf = UncertaintyClassifier(
+        encoder=opened(settings), cache=settings.states, cache_bytes=STATES_BYTES, validation=0.1, seed=seed
+    )
+    clf.fit(rows.texts, rows.truth)
+    answers = clf._answers(test.texts)  # the encoder runs once for all that follows
+    plain = clf._names(*answers)
+    right = plain == np.array(test.truth, dtype=object)
+    before = _softmax(answers.scores)
+    calibration = clf.fit_result_.calibration
+    assert calibration is not None
+    return {
+        "rows": len(rows),
+        "held_out": clf.fit_result_.held_out,
+        "accuracy": float(right.mean()),
+        "temperature": calibration.temperature,
+        "ece": {
+            "held out, before": calibration.ece_before,
+            "held out, after": calibration.ece_after,
+            "test, before": expected_calibration_error(before.max(axis=1), right),
+            "test, after": expected_calibration_error(clf._probabilities(answers.scores).max(axis=1), right),
+        },
+        "by": clf.held_out_.better_ranking(),
+        "coverage": {str(wanted): _kept(clf.set_coverage(wanted), answers, test) for wanted in COVERAGES},
+        "risk": {str(wanted): _promised(clf, wanted, answers, test) for wanted in RISKS},
+    }
+
+
+def _promised(clf: UncertaintyClassifier, risk: float, answers: Any, test: Rows) -> dict[str, float | None] | None:
+    try:
+        return _kept(clf.set_risk(risk), answers, test)
+    except InputError:
+        return None
+
+
+def _kept(clf: UncertaintyClassifier, answers: Any, test: Rows) -> dict[str, float | None]:
+    names = clf._names(*answers)
+    given = np.array([name is not None for name in names])
+    right = names == np.array(test.truth, dtype=object)
+    return {"coverage": float(given.mean()), "accuracy": float(right[given].mean()) if given.any() else None}
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    powers = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)

@@ -1,0 +1,37 @@
+"""What is trained: the method, what it is made of, and what it is compared with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Options = dict[str, Any]
+
+BASE: Options = {"uncertain": False, "contrastive": "none", "contrastive_weight": 0.0, "kl_weight": 0.0}
+LCL: Options = {"uncertain": False, "kl_weight": 0.0}
+UCL: Options = {"contrastive": "none", "contrastive_weight": 0.0}
+PARTS: Mapping[str, Options] = {"base": BASE, "lcl": LCL, "ucl": UCL, "both": {}}
+
+# SimCSE's and SupCon's temperatures are their own, because at 2.0 they hardly tell texts apart.
+CONTRASTIVE: Mapping[str, Options] = {
+    "simcse": {"uncertain": False, "kl_weight": 0.0, "contrastive": "self-supervised", "contrastive_temperature": 0.05},
+    "supcon": {"uncertain": False, "kl_weight": 0.0, "contrastive": "supervised", "contrastive_temperature": 0.1},
+}
+
+MAIN: Mapping[str, Options] = {f"textcnn-{part}": options for part, options in PARTS.items()}
+"""Tables 2, 3 and 7, the right-hand columns."""
+
+ABLATIONS: Mapping[str, Options] = {
+    **{f"cls-{part}": {"extractor": "cls", **options} for part, options in PARTS.items()},
+    **{f"attention-{part}": {"extractor": "attention", **options} for part, options in PARTS.items()},
+    "mean-base": {"extractor": "mean", **BASE},
+    "mlp-base": {"extractor": "mlp", **BASE},
+    **{f"textcnn-{name}": options for name, options in CONTRASTIVE.items()},
+}
+"""The rest of tables 7, 4 and 8."""
+
+# Figure 3, one option at a time around the defaults.
+GRID: Mapping[str, tuple[float, ...]] = {
+    "kl_weight": (1e-4, 1e-3, 1e-2, 1e-1),
+    "contrastive_weight": (0.0, 0.3, 0.6, 0.9),
+    "learning_rate": (1e-4, 3e-4, 8e-4, 2e-3),
+}
+GRID_SETS = ("banking77", "amazon_counterfactual", "tweet_sentiment_extraction")
