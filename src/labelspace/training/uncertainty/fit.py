@@ -80,8 +80,9 @@ class HeldOut:
         """Return `"uncertainty"` if that puts the wrong answers later than the entropy does, else `"entropy"`.
 
         By the area under the ROC curve of wrong against right answers, which is the share of pairs in the right order.
+        Of equals it is the entropy, and where the uncertainty tells no document from another.
         """
-        if self.wrong.all() or not self.wrong.any():
+        if self.wrong.all() or not self.wrong.any() or not np.ptp(self.uncertainty):
             return "entropy"
         areas = [roc_auc_score(self.wrong, doubt) for doubt in (self.uncertainty, self.entropy)]
         return "uncertainty" if areas[0] > areas[1] else "entropy"
