@@ -35,6 +35,7 @@ from labelspace.checks import check_choice, check_number
 from labelspace.config import EXTRACTORS
 from labelspace.errors import ShapeError
 from labelspace.heads.layers import check_generator, linear, widened
+from labelspace.heads.windows import windows_maximum
 
 States = Float[Tensor, "text token dim"]
 Mask = Bool[Tensor, "text token"] | Int[Tensor, "text token"]
@@ -106,8 +107,8 @@ class TextCNN(nn.Module):
         if missing > 0:
             states = F.pad(states, (0, 0, 0, missing))
         found = [
-            _windows_maximum(states, lengths, cast(nn.Linear, layer), kernel)
-            for layer, kernel in zip(self.filters, self.kernels, strict=True)
+            windows_maximum(states, lengths, layer.weight, kernel) + layer.bias
+            for layer, kernel in zip(cast(list[nn.Linear], self.filters), self.kernels, strict=True)
         ]
         return F.relu(torch.cat(found, dim=1))
 
@@ -338,22 +339,6 @@ def _extractor(
     if name == "attention":
         return AttentionPooling(dim, generator=generator)
     return MeanPooling(dim) if name == "mean" else TokenPooling(dim, last=name == "eos")
-
-
-def _windows_maximum(
-    states: States, lengths: Int[Tensor, " text"], layer: nn.Linear, kernel: int
-) -> Float[Tensor, "text dim"]:
-    """Return the largest response of each filter over the windows that lie within the text."""
-    texts, tokens, dim = states.shape
-    places = tokens - kernel + 1
-    states = states.contiguous()
-    # Windows overlap in memory; one product over all of them is faster than torch's convolution in bfloat16.
-    windows = states.as_strided((texts, places, kernel * dim), (tokens * dim, dim, 1))
-    scores = F.linear(windows.reshape(texts * places, kernel * dim), layer.weight.to(states.dtype))
-    last = (lengths - kernel).clamp(min=0)  # a text shorter than the kernel has the window of its first token
-    outside = torch.arange(places, device=states.device) > last[:, None]  # [text place]
-    scores = scores.view(texts, places, -1).masked_fill(outside[..., None], -torch.inf)
-    return scores.amax(dim=1).to(torch.promote_types(scores.dtype, torch.float32)) + layer.bias
 
 
 def _to_the_left(values: Tensor, first: Int[Tensor, " text"]) -> Tensor:
