@@ -150,7 +150,7 @@ def _left_by_killed(path: Path) -> bool:
 
 def _check_resume(out: Path, resume: bool) -> None:
     if resume:
-        from labelspace.training.nli.checkpoint import read_state
+        from labelspace.training.checkpoint import read_state
 
         read_state(out / "checkpoint")
 

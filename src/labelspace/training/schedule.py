@@ -14,3 +14,39 @@ def rate_factor(step: int, total: int, warmup: float) -> float:
     if step < rise:
         return (step + 1) / rise
     return (total - step) / (total - rise + 1) if rise else (total - step) / total
+
+
+def cosine_factor(step: int, total: int, warmup: float = 0.1) -> float:
+    r"""Share of the highest rate at a step: linear up, then half a cosine down to 0.
+
+    .. math::
+        \frac{\eta_t}{\eta_0} = \begin{cases}
+            t / (0.1\,T) & 0 \le t < 0.1\,T \\
+            \frac{1}{2}\Bigl(1 + \cos\frac{\pi (t - 0.1\,T)}{0.9\,T}\Bigr) & 0.1\,T \le t \le T
+        \end{cases}
+
+    Paper: the same; the OCR lost the fraction in front of the cosine. t counts the updates already made, as torch's
+    schedulers do, so the first update has rate 0 and the last one a rate above 0.
+
+    Args:
+        step: t, `0 <= step <= total`.
+        total: T, 1 or more.
+        warmup: share of the steps with a rising rate, `0 <= warmup < 1`; the paper's is 0.1.
+
+    Returns:
+        Between 0 and 1.
+
+    Example:
+        >>> [round(cosine_factor(step, 20), 3) for step in (0, 1, 2, 11, 20)]
+        [0.0, 0.5, 1.0, 0.5, 0.0]
+
+    See also:
+        rate_factor: down along a line, for LaCon and the uncertainty head.
+
+    Reference:
+        BTZSC benchmark, appendix C.1, "Optimiser and schedules"; REZE, appendix B, names the cosine alone.
+    """
+    rising = warmup * total
+    if step < rising:
+        return step / rising
+    return 0.5 * (1.0 + math.cos(math.pi * (step - rising) / (total - rising)))

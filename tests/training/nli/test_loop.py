@@ -20,7 +20,7 @@ from labelspace.seeds import child_seed
 from labelspace.training.gradients import seeded
 from labelspace.training.nli import NLIConfig, NLIModel, dev_scores, pair_loss, train_nli
 from labelspace.training.nli.data import epoch_batches
-from labelspace.training.nli.schedule import rate_factor
+from labelspace.training.schedule import cosine_factor
 from training.nli.toy import toy_pairs
 
 TINY = Path(__file__).parents[2] / "data" / "tiny-bert"
@@ -96,7 +96,7 @@ def test_a_run_equals_a_plain_loop_over_single_pairs():
     batches = epoch_batches(tokens.lengths, 8, window=50, seed=3, epoch=0)
     optimizer = torch.optim.AdamW(plain.parameters(), weight_decay=0.01, foreach=False, fused=False)
     for step, rows in enumerate(batches):
-        optimizer.param_groups[0]["lr"] = 1e-3 * rate_factor(step, len(batches))
+        optimizer.param_groups[0]["lr"] = 1e-3 * cosine_factor(step, len(batches))
         optimizer.zero_grad()
         total = 0
         for row in rows:
@@ -137,7 +137,7 @@ def test_evaluations_come_at_equal_shares_and_at_the_end(straight):
     assert [look.step for look in run.looks] == [3, 6, 9, 12]
     assert run.stop_reason == "epochs"
     for look in run.looks:
-        assert look.head_rate == pytest.approx(1e-3 * rate_factor(look.step - 1, 12))
+        assert look.head_rate == pytest.approx(1e-3 * cosine_factor(look.step - 1, 12))
     json.dumps(run.to_dict(), allow_nan=False)
 
 
@@ -145,7 +145,7 @@ def test_the_schedule_covers_exactly_the_limited_steps():
     run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, limit_steps=4))
     assert run.total_steps == 4
     assert run.looks[-1].step == 4
-    assert run.looks[-1].backbone_rate == pytest.approx(1e-3 * rate_factor(3, 4))
+    assert run.looks[-1].backbone_rate == pytest.approx(1e-3 * cosine_factor(3, 4))
 
 
 def test_patience_stops_and_the_best_state_is_kept():

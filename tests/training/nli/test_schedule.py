@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from labelspace.training.nli.schedule import BASE, LARGE, highest_rates, rate_factor
+from labelspace.training.nli.schedule import BASE, LARGE, highest_rates
+from labelspace.training.schedule import cosine_factor
 
 
 def factor_by_hand(step: int, total: int) -> float:
@@ -18,19 +19,19 @@ def factor_by_hand(step: int, total: int) -> float:
 @pytest.mark.parametrize("total", [1, 7, 10, 100, 1234])
 def test_every_step_equals_the_formula(total):
     for step in range(total + 1):
-        assert rate_factor(step, total) == pytest.approx(factor_by_hand(step, total), abs=1e-12)
+        assert cosine_factor(step, total) == pytest.approx(factor_by_hand(step, total), abs=1e-12)
 
 
 def test_the_corners():
-    assert rate_factor(0, 1000) == 0
-    assert rate_factor(50, 1000) == pytest.approx(0.5)
-    assert rate_factor(100, 1000) == pytest.approx(1)
-    assert rate_factor(550, 1000) == pytest.approx(0.5)
-    assert rate_factor(1000, 1000) == pytest.approx(0, abs=1e-15)
+    assert cosine_factor(0, 1000) == 0
+    assert cosine_factor(50, 1000) == pytest.approx(0.5)
+    assert cosine_factor(100, 1000) == pytest.approx(1)
+    assert cosine_factor(550, 1000) == pytest.approx(0.5)
+    assert cosine_factor(1000, 1000) == pytest.approx(0, abs=1e-15)
 
 
 def test_it_rises_then_falls_and_stays_between_0_and_1():
-    factors = [rate_factor(step, 200) for step in range(201)]
+    factors = [cosine_factor(step, 200) for step in range(201)]
     top = factors.index(max(factors))
     assert top == 20
     assert all(a < b for a, b in pairwise(factors[: top + 1]))
@@ -40,7 +41,7 @@ def test_it_rises_then_falls_and_stays_between_0_and_1():
 
 
 def test_no_warmup_begins_at_the_top():
-    assert rate_factor(0, 10, warmup=0) == 1
+    assert cosine_factor(0, 10, warmup=0) == 1
 
 
 @pytest.mark.parametrize(("width", "expected"), [(384, BASE), (1023, BASE), (1024, LARGE), (4096, LARGE)])

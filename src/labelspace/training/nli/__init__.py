@@ -2,12 +2,11 @@
 
     config      every choice of a run, as one value
     data        pairs from Parquet files, the balanced dev set, batches of similar length
-    schedule    the two learning rates and their way from 0 up and back to 0
+    schedule    the two learning rates
     model       backbone, head and tokenizer as one module; saving and loading
     opening     a transformers folder as a backbone
     saving      a folder written beside its place and exchanged in one step; its header and files checked
     card        the model card
-    checkpoint  an unfinished run on disk, to go on from
     loop        the training itself
 
 Configuration and data need no torch; the rest is loaded when first asked for.

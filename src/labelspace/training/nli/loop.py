@@ -19,19 +19,20 @@ from labelspace.errors import ConfigError, TrainingError
 from labelspace.heads.cross_encoder import entailment_score
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
-from labelspace.training.gradients import seeded
-from labelspace.training.loop import EarlyStopping
-from labelspace.training.nli.checkpoint import (
+from labelspace.training.checkpoint import (
     Checkpoint,
     optimizer_tensors,
     read_checkpoint,
     restore_optimizer,
     write_checkpoint,
 )
+from labelspace.training.gradients import seeded
+from labelspace.training.loop import EarlyStopping
 from labelspace.training.nli.config import NLIConfig
 from labelspace.training.nli.data import Pairs, epoch_batches
 from labelspace.training.nli.model import NLIModel, PairTokens
-from labelspace.training.nli.schedule import Rates, highest_rates, rate_factor
+from labelspace.training.nli.schedule import Rates, highest_rates
+from labelspace.training.schedule import cosine_factor
 from labelspace.training.trainable import restore, snapshot
 
 DEV_TOKEN_BUDGET = 4096
@@ -313,7 +314,7 @@ class _Work:
         )
 
     def _rates_at(self, step: int) -> Rates:
-        share = rate_factor(step, self.total, self.config.warmup)
+        share = cosine_factor(step, self.total, self.config.warmup)
         return Rates(backbone=share * self.rates.backbone, head=share * self.rates.head)
 
     def _update(self, step: int) -> float:

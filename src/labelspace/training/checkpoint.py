@@ -1,12 +1,13 @@
 """An unfinished run on disk: weights and AdamW's state as safetensors, the rest as JSON, never a pickle.
 
     checkpoint/
-    ├── weights.safetensors     after the last evaluation
+    ├── weights.safetensors     after the last look
     ├── best.safetensors        after the best one; left out where that is the last
     ├── optimizer.safetensors   AdamW's moments and step counts
-    └── state.json              evaluations so far, and what run this is
+    └── state.json              looks so far, and what run this is
 
-No generator's state is needed: dropout masks and the order of pairs are named child seeds of the run's seed.
+A look is what a loop writes down every so many updates: an evaluation, or a mean loss. No generator's state is needed:
+dropout masks and the order of pairs are named child seeds of the run's seed.
 """
 
 import json
@@ -32,13 +33,13 @@ class Checkpoint:
     """What a run needs to go on to the same bits."""
 
     run: dict[str, Any]
-    """What run it is: configuration, encoder, fingerprints of the pairs."""
+    """What run it is: its configuration under `config`, encoder, fingerprints of the pairs."""
 
     looks: list[dict[str, Any]]
-    """The evaluations so far; the last one's step is where it goes on."""
+    """The looks so far; the last one's step is where it goes on."""
 
     best_step: int
-    """Step of the best evaluation."""
+    """Step of the best look; the last one's where nothing is compared."""
 
     seconds: float
     """Wall-clock time spent so far."""
