@@ -4,6 +4,7 @@
     python benchmarks/run_uncertainty.py --parts main --encoder all-mpnet-base-v2
     python benchmarks/run_uncertainty.py --full --minutes 600         # all rows that are here, 512 tokens
     python benchmarks/run_uncertainty.py --small --out build/uncertainty
+    python benchmarks/run_uncertainty.py --figures docs/figures
 
 Parts: main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid (figure 3), maps (figure 4), usage (calibration and
 abstention as a user gets them), cost (table 5, epochs). Figure 5 comes from the results of main.
@@ -43,8 +44,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20, help="no piece begins later; 20")
     parser.add_argument("--full", action="store_true", help="all rows that are here, 512 tokens")
     parser.add_argument("--small", action="store_true", help="one set, one seed, few variants: to see that it works")
+    parser.add_argument("--figures", type=Path, help="draw the page's figures into this folder, and run nothing")
     parser.add_argument("--piece", help="PART/NAME: this one alone, in this process")
     options = parser.parse_args()
+    if options.figures:
+        from uncertainty.pictures import all_figures
+
+        print(*all_figures(options.figures), sep="\n")
+        return
     if not options.data.is_dir() and options.parts != ["cost"]:
         raise SystemExit(f"no data in {options.data}; say where it is with --data")
     sizes = {"rows": None, "test_rows": None, "max_tokens": 512} if options.full else {}

@@ -154,7 +154,11 @@ def _run(settings: Settings, name: str, options: Options, seed: int) -> dict[str
     names = sorted(set(rows.truth))
     head, facts = trained_head(settings, rows, names, options, seed)
     found = outputs_of_states(opened(settings), head, states_of(settings, test), range(len(test)))
-    return {**scored(found.logits, found.uncertainty, test, names), **facts, "rows": len(rows)}
+    result = {**scored(found.logits, found.uncertainty, test, names), **facts, "rows": len(rows)}
+    if seed == 0 and np.ptp(found.uncertainty):
+        # Figure 5 rejects the answers of another model by these.
+        result["uncertainty"] = found.uncertainty.round(3).tolist()
+    return result
 
 
 def scored(
@@ -173,6 +177,7 @@ def scored(
         "macro_f1": float(f1_score(test.truth, predicted, average="macro", **NO_DIVISION)),
         "test_rows": len(test),
         "labels": len(names),
+        "right": "".join("01"[int(value)] for value in right),
         "area": {
             **{by: curve.area for by, curve in curves.items()},
             "random": curves["entropy"].area_random,
