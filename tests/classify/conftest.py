@@ -1,5 +1,6 @@
 """What the tests of the classifiers share: a label space of three, documents, and fitted models."""
 
+import copy
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
+from classify.doubt import SEEN, SEEN_Y, WELL
+from labelspace import DescriptionClassifier, LabelSpace, UncertaintyClassifier, ZeroShotClassifier
 from labelspace.encoders import Encoder
 
 SPACE = {
@@ -67,3 +69,15 @@ def make(encoders: dict[str, Encoder], space: LabelSpace) -> Callable[..., Any]:
 def fitted(make: Callable[..., Any]) -> Callable[..., Any]:
     """Make and fit a classifier."""
     return lambda *args, **options: make(*args, **options).fit()
+
+
+@pytest.fixture(scope="session")
+def well_fitted(encoders: dict[str, Encoder]) -> UncertaintyClassifier:
+    """A classifier that knows most of its labels, with nine rows held out; not to be changed."""
+    return UncertaintyClassifier(encoder=encoders["float32"], **WELL).fit(SEEN, SEEN_Y)
+
+
+@pytest.fixture
+def clf(well_fitted: UncertaintyClassifier) -> UncertaintyClassifier:
+    """The same to be changed: nothing of it is changed in place."""
+    return copy.copy(well_fitted)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -88,6 +89,18 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._probabilities(self._scores_of(X))[:, self._class_columns()]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, as scikit-learn's classifiers do; no answer is never the right one.
+
+        Args:
+            X: documents.
+            y: label names.
+            sample_weight: of each document.
+        """
+        # "" is no label's name, and unlike None it can be sorted among names.
+        names = ["" if name is None else name for name in self.predict(X)]
+        return float(accuracy_score(y, names, sample_weight=sample_weight))
+
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
         check_is_fitted(self)
@@ -123,6 +136,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             space=self.label_space_,
             vectors=self.label_vectors_,
             threshold=self.threshold,
+            too_uncertain=bool(self._too_uncertain(answers)[0]),
             top=top,
             nearest=nearest,
         )
@@ -151,6 +165,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         """Rename a label of a fitted model; its texts, and so all scores, stay as they are."""
         check_is_fitted(self)
         space = self.label_space_.rename(old, new)
+        new = space.names[self.label_space_.index(old)]  # without white space around it
         self.label_vectors_ = {new if name == old else name: kept for name, kept in self.label_vectors_.items()}
         self._set_labels(space)
         return LabelChange(retrain=False, reason="a name is only what is shown; its texts stay as they were.")
@@ -188,6 +203,10 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     def _answers(self, texts: Sequence[str]) -> Answers:
         """All that there is to know of checked documents, from one run of the encoder."""
         return Answers(self.scores(texts, self.label_space_), None)
+
+    def _too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
+        """For which documents the answer is None because of their uncertainty, [text]."""
+        return np.zeros(len(answers.scores), dtype=bool)
 
     def _finish(self, encoder: Encoder, space: LabelSpace) -> Self:
         self.encoder_ = encoder

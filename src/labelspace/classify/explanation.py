@@ -36,7 +36,7 @@ class Explanation:
     """The text."""
 
     label: str | None
-    """What `predict` answers; None below the threshold."""
+    """What `predict` answers; None below the threshold, or where the text is too uncertain."""
 
     margin: float
     """Score of the winner less that of the runner-up; near 0 is a toss-up."""
@@ -47,13 +47,18 @@ class Explanation:
     threshold: float | None
     """Score below which the answer is None."""
 
+    too_uncertain: bool
+    """Whether the uncertainty is above the limit that was set, and the answer None for that."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
         shown = self.text if len(self.text) <= 200 else self.text[:197] + "..."
-        verdict = self.label if self.label is not None else f"none of these (below {self.threshold:g})"
+        verdict = self.label
+        if verdict is None:
+            verdict = f"none of these ({'too uncertain' if self.too_uncertain else f'below {self.threshold:g}'})"
         lines = [shown, f"  -> {verdict}   margin {self.margin:.3f}"]
         for entry in self.top:
             lines.append(f"  {entry.score:6.3f}  p={entry.probability:.3f}  {entry.label}")
@@ -71,6 +76,7 @@ def explain_scores(
     space: LabelSpace,
     vectors: dict[str, LabelVectors],
     threshold: float | None,
+    too_uncertain: bool,
     top: int,
     nearest: int,
 ) -> Explanation:
@@ -85,6 +91,7 @@ def explain_scores(
         space: names, in the order of `scores`.
         vectors: the labels' encoded texts.
         threshold: below which the answer is None.
+        too_uncertain: whether it is None for another reason, a limit of uncertainty.
         top: how many labels to name.
         nearest: how many descriptions to quote of the winner and the runner-up.
     """
@@ -107,4 +114,6 @@ def explain_scores(
             )
         )
     margin = float(scores[order[0]] - scores[order[1]])
-    return Explanation(text=text, label=answer, margin=margin, top=tuple(entries), threshold=threshold)
+    return Explanation(
+        text=text, label=answer, margin=margin, top=tuple(entries), threshold=threshold, too_uncertain=too_uncertain
+    )

@@ -277,7 +277,10 @@ class LaConClassifier(BiEncoderClassifier):
 
     def rename_label(self, old: str, new: str) -> LabelChange:
         """Rename a label of a fitted model; all scores stay as they are."""
+        check_is_fitted(self)
+        place = self.label_space_.index(old)
         change = super().rename_label(old, new)
+        new = self.label_space_.names[place]
         self.label_embeddings_ = {new if name == old else name: v for name, v in self.label_embeddings_.items()}
         self.logit_columns_ = {new if name == old else name: c for name, c in self.logit_columns_.items()}
         return change

@@ -5,6 +5,7 @@
     ├── label_space.yaml                                   the labels, to read and to edit
     ├── label_vectors.safetensors                          the labels' encoded texts
     ├── lacon.safetensors                                  of LaConClassifier: its head and its label embeddings
+    ├── uncertainty.safetensors                            of UncertaintyClassifier: its head and its held-out record
     ├── labelspace.json                                    class, parameters, versions, what it was fitted on
     └── README.md                                          the model card
 

@@ -33,7 +33,7 @@ class Predicted:
     """Rows that an earlier, interrupted run had done; 0 for a fresh one."""
 
     abstained: int
-    """Rows of this run without a label, because every score was below the threshold."""
+    """Rows of this run without a label: below the threshold, or above the limit of uncertainty."""
 
 
 def predict_file(
@@ -51,8 +51,9 @@ def predict_file(
 ) -> Predicted:
     """Predict every row of a table and write it with the predictions beside the other columns.
 
-    Adds the columns `predicted_label` (null below the threshold), `predicted_score` (the winner's cosine) and
-    `predicted_probability`. The file appears in one step when all rows are done; until then finished chunks lie
+    Adds the columns `predicted_label` (null below the threshold, or where the document is too uncertain),
+    `predicted_score` (the winner's cosine or logit), `predicted_probability` and, with a model that measures it,
+    `predicted_uncertainty`. The file appears in one step when all rows are done; until then finished chunks lie
     in `<target>.parts`, from where `resume=True` goes on with the same bytes as an uninterrupted run.
 
     Args:
@@ -77,7 +78,7 @@ def predict_file(
     """
     check_is_fitted(model)
     table = open_table(source, text=text, batch_rows=chunk_rows)
-    schema = _output_schema(table, model, prefix, all_scores)
+    schema = _output_schema(table.schema, model, prefix, all_scores)
     fingerprint = {
         "input": table.fingerprint(),
         "model": model_fingerprint(model),
@@ -120,7 +121,7 @@ def model_fingerprint(model: BiEncoderClassifier) -> str:
     return digest.hexdigest()
 
 
-def _output_schema(table: DocumentTable, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:
+def _output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:
     added = [
         pa.field(f"{prefix}label", pa.string()),
         pa.field(f"{prefix}score", pa.float32()),
@@ -131,9 +132,9 @@ def _output_schema(table: DocumentTable, model: BiEncoderClassifier, prefix: str
     if all_scores:
         added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in model.label_space_.names]
     for field in added:
-        if field.name in table.columns:
+        if field.name in schema.names:
             raise InputError(f"the input has a column {field.name!r} already; choose another prefix than {prefix!r}.")
-    return pa.schema([*table.schema, *added])
+    return pa.schema([*schema, *added])
 
 
 def _predictions(model: BiEncoderClassifier, texts: list[str], all_scores: bool) -> tuple[list[pa.Array], int]:

@@ -6,6 +6,7 @@ from typing import Any, Self, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice, check_number
@@ -188,12 +189,15 @@ class UncertaintyClassifier(BiEncoderClassifier):
             )
         if is_pairs(given.documents):
             raise InputError("UncertaintyClassifier takes single texts. Got pairs; use LaConClassifier for them.")
+        # Columns of the head by name, so that the order of the label file decides nothing.
+        columns = {name: column for column, name in enumerate(sorted(given.space.names))}
+        of_labels = np.array([columns[name] for name in given.space.names])
         encoder = as_encoder(self.encoder)
         head, held_out, result = train_gaussian_head(
             encoder,
             encoder.tokenize(cast(list[str], given.documents)),
-            given.targets,
-            len(given.space),
+            of_labels[given.targets],
+            len(columns),
             config,
             cache=self._state_cache(),
             seed=self.seed,
@@ -206,7 +210,7 @@ class UncertaintyClassifier(BiEncoderClassifier):
         self.held_out_ = held_out
         self.temperature_ = result.calibration.temperature if result.calibration else 1.0
         self.limit_ = None
-        self.logit_columns_ = {name: column for column, name in enumerate(given.space.names)}
+        self.logit_columns_ = columns
         return self._finish(encoder, given.space)
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
@@ -228,10 +232,15 @@ class UncertaintyClassifier(BiEncoderClassifier):
             X: documents.
             top: how many; None: all.
             by: `"uncertainty"` or `"entropy"`.
+
+        Raises:
+            ConfigError: the model was fitted with `uncertain=False`, and is asked for uncertainty.
         """
+        check_is_fitted(self)
         check_choice("by", by, RANKINGS[1:])
         if top is not None:
             check_number("top", top, least=1, whole=True)
+        by = self._ranking(by)
         answers = self._answers(self._documents(X))
         return np.argsort(-self._doubt(answers, by), kind="stable")[:top]
 
@@ -248,6 +257,7 @@ class UncertaintyClassifier(BiEncoderClassifier):
             The classifier, with `limit_` set.
 
         Raises:
+            ConfigError: an argument is out of its range.
             InputError: no row was held out, and X is None.
         """
         check_is_fitted(self)
@@ -279,11 +289,14 @@ class UncertaintyClassifier(BiEncoderClassifier):
             The classifier, with `limit_` set.
 
         Raises:
+            ConfigError: an argument is out of its range.
             InputError: no row was held out and X is None, or the risk cannot be promised on so few rows or for so
                 uncertain a model.
         """
         check_is_fitted(self)
         by = self._ranking(by)
+        if X is None and y is not None:
+            raise InputError("y holds labels, and X is None. Pass the documents they belong to, or leave y out too.")
         if X is None:
             doubt, wrong = self._held_out_doubt(by), self.held_out_.wrong
         else:
@@ -324,14 +337,20 @@ class UncertaintyClassifier(BiEncoderClassifier):
 
     def rename_label(self, old: str, new: str) -> LabelChange:
         """Rename a label of a fitted model; all scores stay as they are."""
+        check_is_fitted(self)
+        place = self.label_space_.index(old)
         change = super().rename_label(old, new)
+        new = self.label_space_.names[place]
         self.logit_columns_ = {new if name == old else name: c for name, c in self.logit_columns_.items()}
         return change
 
     def remove_label(self, name: str) -> LabelChange:
-        """Remove a label from a fitted model; the other labels' logits stay as they are."""
+        """Remove a label from a fitted model; the other labels' logits stay as they are.
+
+        A limit stays too. The record of the held-out rows does not: they were judged among all labels.
+        """
         change = super().remove_label(name)
-        self.logit_columns_ = {kept: c for kept, c in self.logit_columns_.items() if kept != name}
+        self._forget_logits()
         return change
 
     def learnt_tensors(self) -> dict[str, NDArray[np.generic]]:
@@ -346,6 +365,13 @@ class UncertaintyClassifier(BiEncoderClassifier):
             "limit_and_temperature": limit,
         }
         return {name: np.ascontiguousarray(values) for name, values in (tensors | held_out).items()}
+
+    def _forget_logits(self) -> None:
+        """Drop the logits of labels that are gone, and with them what was said of the held-out rows."""
+        known = {name: column for name, column in self.logit_columns_.items() if name in self.label_space_}
+        if len(known) < len(self.logit_columns_):
+            self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
+        self.logit_columns_ = known
 
     def _state_cache(self) -> StateCache | None:
         if self.cache is None:
@@ -386,24 +412,35 @@ class UncertaintyClassifier(BiEncoderClassifier):
     def _held_out_doubt(self, by: str) -> NDArray[np.float64]:
         if not len(self.held_out_.wrong):
             raise InputError(
-                "fit held no rows out, so there is nothing to set a limit on; pass documents, or fit with "
-                "validation=0.1."
+                "there is no record of rows held out to set a limit on: fit held none out, or a label was removed "
+                "since. Pass documents, or fit with validation=0.1."
             )
         return (self.held_out_.uncertainty if by == "uncertainty" else self.held_out_.entropy).astype(np.float64)
 
     def _ranking(self, by: str) -> str:
         check_choice("by", by, RANKINGS)
+        if by == "uncertainty" and self.head_.log_variance is None:
+            raise ConfigError("a model fitted with uncertain=False measures no uncertainty; take by='entropy'.")
         return self.held_out_.better_ranking() if by == "auto" else by
 
     def _names(self, scores: Matrix, uncertainty: NDArray[np.float32] | None = None) -> NDArray[np.object_]:
         names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
         if self.threshold is not None and len(scores):
             names[self._probabilities(scores).max(axis=1) < self.threshold] = None
-        if self.limit_ is not None and len(scores):
-            names[self._doubt(Answers(scores, uncertainty), self.limit_.by) > self.limit_.value] = None
+        names[self._too_uncertain(Answers(scores, uncertainty))] = None
         return names
+
+    def _too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
+        if self.limit_ is None:
+            return super()._too_uncertain(answers)
+        return self._doubt(answers, self.limit_.by) > self.limit_.value
 
     def _probabilities(self, scores: Matrix) -> NDArray[np.float64]:
         logits = scores.astype(np.float64) / self.temperature_
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return powers / powers[:, self._class_columns()].sum(axis=1, keepdims=True)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True  # it learns from nothing else
+        return tags

@@ -9,7 +9,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from labelspace.classify.uncertainty import UncertaintyClassifier
+from labelspace.checks import check_choice, check_number
+from labelspace.classify.uncertainty import RANKINGS, UncertaintyClassifier
 from labelspace.errors import ConfigError, ModelFolderError, ShapeError
 from labelspace.heads import GaussianHead
 from labelspace.training.uncertainty import HeldOut, Limit
@@ -27,6 +28,7 @@ def write_gaussian(model: UncertaintyClassifier, folder: Path) -> dict[str, Any]
         "temperature": model.temperature_,
         "limit": asdict(model.limit_) if model.limit_ else None,
         "labels_from_y": model.labels is None,
+        "keeps_states": model.cache is not None,
     }
 
 
@@ -41,12 +43,18 @@ def read_gaussian(model: UncertaintyClassifier, folder: Path, header: dict[str, 
         tensors = load_file(folder / HEAD)
         if facts["labels_from_y"]:
             model.labels = None  # a second fit finds them in its own y
+        if not facts["keeps_states"]:
+            model.cache = None  # where is a matter of the machine, that nothing is written is the caller's wish
         model.head_ = _head(model, facts, tensors)
         model.head_.to(model.encoder_.backbone.device)
-        model.logit_columns_ = {name: int(column) for name, column in facts["logit_columns"].items()}
+        model.logit_columns_ = _columns(facts["logit_columns"], model.head_.classifier.out_features)
         model.temperature_ = float(facts["temperature"])
+        check_number("temperature", model.temperature_, above=0)
         limit = facts["limit"]
-        model.limit_ = None if limit is None else Limit(str(limit["by"]), float(limit["value"]))
+        model.limit_ = None if limit is None else Limit(limit["by"], float(limit["value"]))
+        if model.limit_ is not None:
+            check_choice("limit", model.limit_.by, RANKINGS[1:])
+            check_number("limit", model.limit_.value)
         model.held_out_ = HeldOut(
             tensors["held_out.uncertainty"], tensors["held_out.entropy"], tensors["held_out.wrong"].astype(bool)
         )
@@ -58,6 +66,14 @@ def read_gaussian(model: UncertaintyClassifier, folder: Path, header: dict[str, 
                 f"{folder} has the label {name!r} in its label file and no logit for it; take it out, or fit the model "
                 "with it."
             )
+    model._forget_logits()
+
+
+def _columns(given: dict[str, Any], labels: int) -> dict[str, int]:
+    columns = {name: int(column) for name, column in given.items()}
+    if len(set(columns.values())) < len(columns) or not set(columns.values()) <= set(range(labels)):
+        raise ShapeError(f"logit_columns must be different numbers below {labels}, and are {list(columns.values())}")
+    return columns
 
 
 def _head(model: UncertaintyClassifier, facts: dict[str, Any], tensors: dict[str, np.ndarray]) -> GaussianHead:
@@ -69,6 +85,10 @@ def _head(model: UncertaintyClassifier, facts: dict[str, Any], tensors: dict[str
         uncertain=model.uncertain,
         dropout=model.dropout,
     )
+    own = {f"head.{name}" for name, _ in head.named_parameters()}
+    foreign = sorted(name for name in tensors if name.startswith("head.") and name not in own)
+    if foreign:
+        raise ShapeError(f"{foreign[0]} is of another head than the parameters tell of")
     with torch.no_grad():
         for name, values in head.named_parameters():
             saved = torch.from_numpy(tensors[f"head.{name}"])

@@ -20,7 +20,13 @@ LINES_AT_ONCE = 256
 _READ_BYTES = 64 * 1024
 _LINE_BYTES = 64 * 1024 * 1024  # as for one row of a file
 
+_DOUBT = "Doubt, of a model that measures uncertainty"
+
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")]
+
+
+def _doubt(help: str) -> Any:
+    return typer.Option(help=help, rich_help_panel=_DOUBT)
 
 
 def predict_command(
@@ -34,16 +40,23 @@ def predict_command(
     overwrite: Overwrite = False,
     threshold: Threshold = None,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Also the score of every label.")] = False,
+    coverage: Annotated[float | None, _doubt("Label this share of documents, the surest, and not the others.")] = None,
+    risk: Annotated[float | None, _doubt("Label as many as can be with at most this share wrong, at 95 %.")] = None,
+    most_uncertain: Annotated[
+        int | None, _doubt("Only so many documents, the most uncertain, and these first: what to label next.")
+    ] = None,
     device: Device = EncodingConfig.device,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Label every document of a file, or every line of stdin.
 
-    To a file: all columns of IN, and predicted_label, predicted_score, predicted_probability. To stdout: one line a
-    document, label, score and text with tabs between, or JSON lines with --json.
+    To a file: all columns of IN, and predicted_label, predicted_score, predicted_probability; of a model that measures
+    it, predicted_uncertainty too. To stdout: one line a document, label, score and text with tabs between, or JSON
+    lines with --json; with --most-uncertain: uncertainty, label and text.
     """
     hush(quiet)
+    _check_doubt(coverage, risk, most_uncertain, resume=resume)
     if target == STDIN:
         if resume or overwrite:
             raise ConfigError("--resume and --overwrite need an OUT file.")
@@ -61,22 +74,24 @@ def predict_command(
         table = open_table(source, text=text_column, batch_rows=LINES_AT_ONCE)  # refuses what it can before torch
         blocks = (table.texts(batch) for batch in table.batches())
     opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
+    _set_limit(opened, coverage, risk)
+    if most_uncertain is not None:
+        _measuring(opened, "--most-uncertain")
+    if target == STDIN and most_uncertain is not None:
+        _print_most_uncertain(opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json)
+        return
     if target == STDIN:
         _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json)
         return
     from labelspace.classify import predict_file
+    from labelspace.classify.most_uncertain import most_uncertain_file
 
+    options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "show_progress": not quiet}
     try:
-        done = predict_file(
-            opened,
-            source,
-            target,
-            text=text_column,
-            resume=resume,
-            overwrite=overwrite,
-            all_scores=all_scores,
-            show_progress=not quiet,
-        )
+        if most_uncertain is not None:
+            done = most_uncertain_file(opened, source, target, most_uncertain, **options)
+        else:
+            done = predict_file(opened, source, target, resume=resume, **options)
     except KeyboardInterrupt:
         if Path(f"{target}.parts").is_dir():
             tell(f"interrupted: what was finished is safe in {target}.parts; go on with the same command and --resume.")
@@ -129,6 +144,53 @@ def _print_predictions(model: Any, blocks: Iterator[list[str]], *, all_scores: b
             else:
                 print(name or "", f"{max(row):.4f}", " ".join(text.splitlines()), sep="\t")
         sys.stdout.flush()
+
+
+def _check_doubt(coverage: float | None, risk: float | None, most_uncertain: int | None, *, resume: bool) -> None:
+    if coverage is not None and risk is not None:
+        raise ConfigError("--coverage and --risk set the same limit; choose one.")
+    if coverage is not None:
+        check_number("--coverage", coverage, above=0, most=1)
+    if risk is not None:
+        check_number("--risk", risk, above=0, most=1)
+    if most_uncertain is not None:
+        check_number("--most-uncertain", most_uncertain, least=1, whole=True)
+        if resume:
+            raise ConfigError("--most-uncertain reads all documents before it writes one; leave --resume out.")
+
+
+def _measuring(model: Any, option: str) -> Any:
+    from labelspace.classify.most_uncertain import measuring
+
+    return measuring(model, option)
+
+
+def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
+    """Set the limit that was asked for on the rows that fit held out, whose record is in the model."""
+    if coverage is not None:
+        _measuring(model, "--coverage").set_coverage(coverage)
+    if risk is not None:
+        _measuring(model, "--risk").set_risk(risk)
+
+
+def _print_most_uncertain(
+    model: Any, blocks: Iterator[list[str]], top: int, *, all_scores: bool, as_json: bool
+) -> None:
+    import pyarrow as pa
+
+    from labelspace.classify.most_uncertain import most_uncertain_rows
+
+    schema = pa.schema([("text", pa.string())])
+    rows = ((pa.record_batch([pa.array(texts, pa.string())], schema=schema), texts) for texts in blocks)
+    for row in most_uncertain_rows(model, rows, schema, top, all_scores=all_scores).to_pylist():
+        uncertainty, name, text = row["predicted_uncertainty"], row["predicted_label"], row["text"]
+        if as_json:
+            every = {label: row[f"predicted_score:{label}"] for label in model.classes_ if all_scores}
+            more = {"scores": every} if all_scores else {}
+            told = {"uncertainty": uncertainty, "label": name, "score": row["predicted_score"], **more, "text": text}
+            print_json(told, indent=None)
+        else:
+            print(f"{uncertainty:.4f}", name or "", " ".join(text.splitlines()), sep="\t")
 
 
 def _lines() -> Iterator[list[str]]:

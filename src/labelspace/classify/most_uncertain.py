@@ -1,0 +1,144 @@
+"""The most uncertain documents of a file of any length, in one pass: those whose label would teach the most."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import check_number
+from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.stream import (
+    CHUNK_ROWS,
+    Predicted,
+    _estimated_rows,
+    _output_schema,
+    _predictions,
+    model_fingerprint,
+)
+from labelspace.classify.uncertainty import UncertaintyClassifier
+from labelspace.corpus import ResumableWriter, open_table
+from labelspace.errors import ConfigError
+from labelspace.progress import progress_bar
+
+
+def most_uncertain_rows(
+    model: BiEncoderClassifier,
+    blocks: Iterable[tuple[pa.RecordBatch, list[str]]],
+    schema: pa.Schema,
+    top: int,
+    *,
+    all_scores: bool = False,
+    prefix: str = "predicted_",
+) -> pa.Table:
+    """Return the most uncertain rows with their predictions, the most uncertain first; of equals the earlier first.
+
+    No more than `top` rows and one block are held.
+
+    Args:
+        model: a fitted classifier that measures uncertainty.
+        blocks: rows, and the documents in them.
+        schema: columns of the rows.
+        top: how many rows; all where there are fewer.
+        all_scores: also one column for every label.
+        prefix: of the added columns, which are those of `predict_file`.
+
+    Raises:
+        ConfigError: the model measures no uncertainty, or `top` is no number of rows.
+    """
+    _check(model, top)
+    schema = _output_schema(schema, model, prefix, all_scores)
+    kept = schema.empty_table()
+    doubt = np.empty(0, dtype=np.float32)
+    for batch, texts in blocks:
+        columns, _ = _predictions(model, texts, all_scores)
+        fresh = pa.table([*batch.columns, *columns], schema=schema)
+        both = np.concatenate([doubt, fresh[f"{prefix}uncertainty"].to_numpy()])
+        order = np.argsort(-both, kind="stable")[:top]
+        kept, doubt = pa.concat_tables([kept, fresh]).take(order), both[order]
+    return kept
+
+
+def most_uncertain_file(
+    model: BiEncoderClassifier,
+    source: Any,
+    target: str | Path,
+    top: int,
+    *,
+    text: str = "text",
+    overwrite: bool = False,
+    all_scores: bool = False,
+    show_progress: bool = False,
+) -> Predicted:
+    """Write the most uncertain rows of a table with the predictions beside the other columns.
+
+    The file appears in one step, when all rows have been read; before that nothing is kept.
+
+    Args:
+        model: a fitted classifier that measures uncertainty.
+        source: as for `predict_file`.
+        target: as for `predict_file`.
+        top: how many rows; all where there are fewer.
+        text: the column with the documents.
+        overwrite: replace the target.
+        all_scores: also one column for every label.
+        show_progress: True shows rows done and an ETA.
+
+    Returns:
+        Where the file is and how many rows it has.
+
+    Raises:
+        ConfigError: the model measures no uncertainty, or `top` is no number of rows.
+        ColumnError: no such column.
+        InputError: unreadable input, or an output that is there already.
+        OutputError: the output cannot be written.
+    """
+    _check(model, top)
+    table = open_table(source, text=text, batch_rows=CHUNK_ROWS)
+    fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
+    schema = _output_schema(table.schema, model, "predicted_", all_scores)
+    with (
+        ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite) as writer,
+        progress_bar("predicting", show=show_progress) as report,
+    ):
+        done = 0
+
+        def blocks() -> Iterable[tuple[pa.RecordBatch, list[str]]]:
+            nonlocal done
+            for batch in table.batches():
+                yield batch, table.texts(batch)
+                done += batch.num_rows
+                report(done, table.rows or _estimated_rows(table, done))
+
+        found = most_uncertain_rows(model, blocks(), table.schema, top, all_scores=all_scores)
+        for batch in found.to_batches():
+            writer.write(batch)
+        writer.finish()
+    abstained = found["predicted_label"].null_count
+    return Predicted(path=Path(target), rows=found.num_rows, resumed_at=0, abstained=abstained)
+
+
+def measuring(model: Any, what: str) -> UncertaintyClassifier:
+    """Return the model, if it is one that measures uncertainty.
+
+    Args:
+        model: a fitted classifier.
+        what: what that is asked for.
+
+    Raises:
+        ConfigError: it measures none.
+    """
+    if isinstance(model, UncertaintyClassifier):
+        return model
+    raise ConfigError(
+        f"{what} needs a model that measures uncertainty. Got a {type(model).__name__} instead; fit one with "
+        "labelspace fit --labelled FILE --method uncertainty, or UncertaintyClassifier."
+    )
+
+
+def _check(model: BiEncoderClassifier, top: int) -> None:
+    check_is_fitted(model)
+    check_number("top", top, least=1, whole=True)
+    measuring(model, "The order by uncertainty")._ranking("uncertainty")

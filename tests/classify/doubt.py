@@ -1,0 +1,18 @@
+"""What the tests of `UncertaintyClassifier` share: rows to learn from, rows it has not seen, a quick training."""
+
+from typing import Any
+
+from labelspace import UncertaintyClassifier
+from tiny_rows import tiny_rows
+
+SEEN, SEEN_Y = tiny_rows(90, doubtful=0.2)
+NEW, NEW_Y = tiny_rows(120, seed=1, doubtful=0.2)
+FEW, FEW_Y = tiny_rows(12)
+NAMES = ["money", "sports", "world"]
+WELL = {"learning_rate": 5e-3, "batch_size": 16, "epochs": 10, "cache": None}
+QUICK = {"learning_rate": 5e-3, "batch_size": 6, "epochs": 1, "cache": None}
+
+
+def uncertainty(encoder: Any, **options: Any) -> UncertaintyClassifier:
+    """Make a classifier that trains for a moment, on few rows."""
+    return UncertaintyClassifier(**{"encoder": encoder, **QUICK, **options})

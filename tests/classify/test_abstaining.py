@@ -1,0 +1,274 @@
+"""An `UncertaintyClassifier` that answers None where it is in doubt: for a share of documents, or for a risk."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import entropy as scipy_entropy
+
+from classify.doubt import FEW, FEW_Y, NEW, NEW_Y, uncertainty
+from labelspace import UncertaintyClassifier
+from labelspace.classify import predict_file
+from labelspace.classify.stream import model_fingerprint
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate import evaluate
+from labelspace.training.abstention import least_answers, risk_limit
+from labelspace.training.uncertainty import HeldOut
+from tiny_rows import tiny_rows
+
+each_doubt = pytest.mark.parametrize("by", ["uncertainty", "entropy"])
+NOTHING_HELD_OUT = "there is no record of rows held out to set a limit on: fit held none out, or a label was removed"
+
+
+def doubt_of(clf: UncertaintyClassifier, texts: list[str], by: str) -> np.ndarray:
+    """What the limit is compared with, from the public answers alone."""
+    return clf.predict_uncertainty(texts) if by == "uncertainty" else scipy_entropy(clf.predict_proba(texts), axis=1)
+
+
+def recorded(clf: UncertaintyClassifier, uncertainty: Any, entropy: Any, wrong: Any) -> UncertaintyClassifier:
+    """The same classifier, with another record of held-out rows."""
+    other = copy.copy(clf)
+    other.held_out_ = HeldOut(np.asarray(uncertainty), np.asarray(entropy), np.asarray(wrong, dtype=bool))
+    return other
+
+
+def bare(encoders: dict[str, Encoder]) -> UncertaintyClassifier:
+    """A classifier that held nothing out."""
+    return uncertainty(encoders["float32"]).fit(FEW, FEW_Y)
+
+
+# ---- coverage
+
+
+@each_doubt
+@pytest.mark.parametrize("coverage", [0.1, 0.5, 0.9])
+def test_that_share_of_the_held_out_rows_is_below_the_limit(coverage: float, by: str, clf: UncertaintyClassifier):
+    assert clf.set_coverage(coverage, by=by) is clf
+    assert clf.limit_ is not None
+    record = getattr(clf.held_out_, by)
+    assert (record <= clf.limit_.value).sum() == least_answers(coverage, 9)
+    assert clf.limit_.by == by
+
+
+@each_doubt
+@pytest.mark.parametrize("coverage", [0.1, 0.5, 0.9])
+def test_that_share_of_the_documents_given_is_answered_the_surest_first(
+    coverage: float, by: str, clf: UncertaintyClassifier
+):
+    always = clf.predict(NEW)
+    clf.temperature_ = 1.0  # else the entropy of some is zero to the last bit, and all of these are answered
+    clf.set_coverage(coverage, NEW, by=by)
+    answered = np.array([name is not None for name in clf.predict(NEW)])
+    assert answered.sum() == least_answers(coverage, 120)
+    doubt = doubt_of(clf, NEW, by)
+    assert doubt[answered].max() < doubt[~answered].min()
+    assert (clf.predict(NEW)[answered] == always[answered]).all()
+
+
+def test_full_coverage_takes_the_limit_away(clf: UncertaintyClassifier, encoders: dict[str, Encoder]):
+    always = list(clf.predict(NEW))
+    assert None in clf.set_coverage(0.5).predict(NEW)
+    assert list(clf.set_coverage(1.0).predict(NEW)) == always
+    assert clf.limit_ is None
+    assert bare(encoders).set_coverage(1).limit_ is None, "for that no row is needed"
+
+
+def test_the_measure_of_doubt_is_the_one_that_found_the_wrong_answers_better(clf: UncertaintyClassifier):
+    rising, wrong = np.arange(10) / 10, np.arange(10) > 7
+    for uncertainty_, entropy_, found in ((rising, rising[::-1], "uncertainty"), (rising[::-1], rising, "entropy")):
+        other = recorded(clf, uncertainty_, entropy_, wrong).set_coverage(0.5)
+        assert other.limit_ is not None
+        assert (other.limit_.by, other.limit_.value) == (found, 0.4)
+    none_wrong = recorded(clf, rising, rising, wrong & False).set_coverage(0.5, NEW)
+    assert none_wrong.limit_ is not None
+    assert none_wrong.limit_.by == "entropy"
+
+
+def test_without_rows_held_out_documents_are_needed(encoders: dict[str, Encoder]):
+    clf = bare(encoders)
+    for ask in (clf.set_coverage, clf.set_risk):
+        with pytest.raises(InputError, match=NOTHING_HELD_OUT):
+            ask(0.5)
+    assert clf.limit_ is None
+    assert clf.set_coverage(0.5, FEW).limit_ is not None
+
+
+@pytest.mark.parametrize("coverage", [0, -0.5, 1.1, float("nan"), "half", None, True])
+def test_a_share_that_is_none_is_refused(coverage: Any, clf: UncertaintyClassifier):
+    with pytest.raises(ConfigError, match="coverage must be a number above 0 and at most 1") as error:
+        clf.set_coverage(coverage)
+    assert "\n" not in str(error.value)
+    assert clf.limit_ is None
+
+
+# ---- risk
+
+
+def test_a_good_model_gets_a_limit_and_a_hopeless_one_an_error(clf: UncertaintyClassifier):
+    """Of 200 held-out rows the 40 in most doubt are wrong; or every other one."""
+    doubt = np.arange(200) / 200
+    good = recorded(clf, doubt, doubt, doubt >= 0.8).set_risk(0.1, by="uncertainty")
+    assert good.limit_ is not None
+    assert good.limit_.value == risk_limit(doubt, doubt >= 0.8, 0.1)
+    assert good.limit_.value > 0.79
+    hopeless = recorded(clf, doubt, doubt, np.arange(200) % 2).set_coverage(0.9)
+    before = hopeless.limit_
+    with pytest.raises(
+        InputError, match=r"a risk of 0\.1 cannot be promised with confidence 0\.95: of 200 rows 100 are"
+    ) as error:
+        hopeless.set_risk(0.1)
+    assert "\n" not in str(error.value)
+    assert hopeless.limit_ is before
+
+
+def test_nine_rows_promise_nothing(clf: UncertaintyClassifier):
+    with pytest.raises(InputError, match=r"cannot be promised .* of 9 rows .* hold out more rows"):
+        clf.set_risk(0.05)
+
+
+def test_a_promise_made_on_labelled_documents_is_kept_on_others(clf: UncertaintyClassifier):
+    others, y = tiny_rows(300, seed=2, doubtful=0.2)
+    wrong = clf.predict(others) != np.array(y)
+    assert clf.set_risk(0.08, NEW, NEW_Y, by="entropy", confidence=0.9) is clf
+    answered = np.array([name is not None for name in clf.predict(others)])
+    assert 0.2 < answered.mean() < 1
+    assert wrong[answered].mean() <= 0.08 < wrong.mean()
+
+
+def test_rows_without_a_label_promise_nothing(clf: UncertaintyClassifier):
+    clf.set_risk(0.2, NEW, NEW_Y)
+    expected, clf.limit_ = clf.limit_, None
+    clf.set_risk(0.2, ["a text of no label", *NEW], [None, *NEW_Y])
+    assert clf.limit_ == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ((0.1, NEW), InputError, r"set_risk needs the labels of X\. Got y=None"),
+        ((0.1, None, NEW_Y), InputError, "y holds labels, and X is None"),
+        ((0.1, NEW, NEW_Y[:3]), InputError, "one label for each of the 120 documents"),
+        ((0.1, NEW[:2], ["money", "spots"]), InputError, r"y\[1\] is 'spots', which is no label"),
+        ((0.1, NEW[:2], [None, None]), InputError, "holds no document"),
+        ((0, NEW, NEW_Y), ConfigError, "risk must be a number above 0"),
+        ((1, NEW, NEW_Y), ConfigError, "risk must be below 1"),
+    ],
+)
+def test_risks_and_rows_that_cannot_be_are_refused(
+    given: tuple[Any, ...], error: type[Exception], message: str, clf: UncertaintyClassifier
+):
+    with pytest.raises(error, match=message) as told:
+        clf.set_risk(*given)
+    assert "\n" not in str(told.value)
+    assert clf.limit_ is None
+
+
+def test_other_words_and_confidences_are_refused(clf: UncertaintyClassifier):
+    with pytest.raises(ConfigError, match="confidence must be"):
+        clf.set_risk(0.1, NEW, NEW_Y, confidence=2)
+    for ask in (clf.set_coverage, clf.set_risk):
+        with pytest.raises(ConfigError, match=r"by must be one of 'auto', 'uncertainty', 'entropy'\. Got 'std'"):
+            ask(0.5, by="std")
+
+
+# ---- None everywhere
+
+
+@pytest.fixture
+def limited(clf: UncertaintyClassifier, request: Any) -> UncertaintyClassifier:
+    """A classifier that answers three in four."""
+    clf.temperature_ = 1.0
+    return clf.set_coverage(0.75, NEW, by=request.param)
+
+
+each_limit = pytest.mark.parametrize("limited", ["uncertainty", "entropy"], indirect=True)
+
+
+@each_limit
+def test_all_ways_to_ask_agree_on_where_there_is_no_answer(limited: UncertaintyClassifier, tmp_path: Path):
+    names = limited.predict(NEW)
+    silent = [name is None for name in names]
+    assert sum(silent) == 30
+    pd.DataFrame({"text": NEW}).to_parquet(tmp_path / "in.parquet")
+    done = predict_file(limited, tmp_path / "in.parquet", tmp_path / "out.parquet", chunk_rows=50)
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert done.abstained == 30
+    assert table["predicted_label"].to_pylist() == list(names)
+    for column, expected in (
+        ("predicted_score", limited.decision_function(NEW).max(axis=1)),
+        ("predicted_probability", limited.predict_proba(NEW).max(axis=1)),
+        ("predicted_uncertainty", limited.predict_uncertainty(NEW)),
+    ):
+        assert table[column].to_pylist() == pytest.approx(expected.tolist(), abs=1e-5), column
+    for text, name in list(zip(NEW, names, strict=True))[:12]:
+        told = limited.explain(text)
+        assert (told.label, told.too_uncertain, told.to_dict()["too_uncertain"]) == (name, name is None, name is None)
+        assert ("none of these (too uncertain)" in str(told)) == (name is None)
+
+
+@each_limit
+def test_an_evaluation_counts_no_answer_as_none_right(limited: UncertaintyClassifier):
+    names = limited.predict(NEW)
+    found = evaluate(limited, NEW, NEW_Y, baselines=False)
+    assert found.metrics.accuracy == pytest.approx(np.mean(names == np.array(NEW_Y)))
+    assert found.metrics.accuracy == pytest.approx(limited.score(NEW, NEW_Y))
+    assert found.metrics.coverage == 0.75
+    answered = names != np.array(None)
+    assert found.metrics.accuracy_on_covered == pytest.approx(np.mean((names == np.array(NEW_Y))[answered]))
+    assert limited.score(NEW, NEW_Y, sample_weight=answered) == pytest.approx(found.metrics.accuracy_on_covered)
+
+
+def test_threshold_and_limit_both_hold(clf: UncertaintyClassifier):
+    clf.temperature_ = 1.0
+    below = clf.predict_proba(NEW).max(axis=1) < 0.6
+    clf.set_params(threshold=0.6).set_coverage(0.75, NEW, by="uncertainty")
+    assert clf.limit_ is not None
+    above = clf.predict_uncertainty(NEW) > clf.limit_.value
+    assert [name is None for name in clf.predict(NEW)] == list(below | above)
+    assert (below & ~above).any()
+    assert (above & ~below).any()
+    one = next(text for text, low, high in zip(NEW, below, above, strict=True) if low and not high)
+    assert "none of these (below 0.6)" in str(clf.explain(one))
+
+
+def test_a_file_is_not_continued_under_another_limit(clf: UncertaintyClassifier):
+    prints = [model_fingerprint(clf)]
+    for coverage in (0.5, 0.6):
+        prints.append(model_fingerprint(clf.set_coverage(coverage, NEW, by="uncertainty")))
+    prints.append(model_fingerprint(clf.set_coverage(0.5, NEW, by="entropy")))
+    clf.temperature_ *= 2
+    prints.append(model_fingerprint(clf))
+    assert len(set(prints)) == 5
+    clf.temperature_ /= 2
+    assert model_fingerprint(clf.set_coverage(1)) == prints[0]
+
+
+# ---- the most uncertain first
+
+
+@each_doubt
+def test_the_most_uncertain_come_first(by: str, clf: UncertaintyClassifier):
+    clf.temperature_ = 1.0
+    doubt, order = doubt_of(clf, NEW, by), clf.most_uncertain(NEW, by=by)
+    assert sorted(order) == list(range(120))
+    assert (np.diff(doubt[order]) <= 1e-6).all()
+    assert list(clf.most_uncertain(NEW, 7, by=by)) == list(order[:7])
+    assert clf.most_uncertain(NEW[:3], 7).shape == (3,)
+
+
+def test_of_equals_the_earlier_comes_first(clf: UncertaintyClassifier):
+    assert list(clf.most_uncertain([NEW[0]] * 5)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"top": 0}, "top must be a whole number at least 1"), ({"top": 2.5}, "top must"), ({"by": "auto"}, "by must be")],
+)
+def test_other_orders_are_refused(options: dict[str, Any], message: str, clf: UncertaintyClassifier):
+    with pytest.raises(ConfigError, match=message):
+        clf.most_uncertain(NEW, **options)

@@ -1,0 +1,288 @@
+"""`UncertaintyClassifier` by scikit-learn's law: what it learns from, what it answers, what it refuses."""
+
+import copy
+import inspect
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from classify.doubt import FEW, FEW_Y, NAMES, NEW, NEW_Y, SEEN, SEEN_Y, uncertainty
+from labelspace import LabelSpace, UncertaintyClassifier
+from labelspace.config import UncertaintyConfig
+from labelspace.encoders import DEFAULT_ENCODER, Encoder
+from labelspace.errors import ConfigError, InputError
+from labelspace.training.uncertainty import outputs_of_texts
+
+Maker = Callable[..., UncertaintyClassifier]
+
+
+@pytest.fixture
+def make(encoders: dict[str, Encoder]) -> Maker:
+    """Make a classifier, not fitted, that trains for a moment."""
+    return lambda dtype="float32", **options: uncertainty(encoders[dtype], **options)
+
+
+@pytest.fixture
+def fitted(make: Maker) -> Maker:
+    """Make and fit a classifier on twelve texts."""
+    return lambda **options: make(**options).fit(FEW, FEW_Y)
+
+
+# ---- the main road
+
+
+def test_predictions_probabilities_and_scores_agree(clf: UncertaintyClassifier):
+    scores, proba = clf.decision_function(NEW), clf.predict_proba(NEW)
+    names, again = clf.predict(NEW, return_scores=True)
+    assert scores.shape == proba.shape == (120, 3)
+    assert list(clf.classes_) == NAMES
+    assert (again == scores).all()
+    assert list(names) == list(clf.classes_[scores.argmax(axis=1)]) == list(clf.classes_[proba.argmax(axis=1)])
+    powers = np.exp(scores.astype(np.float64) / clf.temperature_)
+    assert proba == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
+
+
+def test_labels_are_learnt(clf: UncertaintyClassifier):
+    assert clf.score(SEEN, SEEN_Y) > 0.85
+    assert clf.score(NEW, NEW_Y) > 0.8
+    fit = clf.fit_result_
+    assert fit.curve.losses[-1] < fit.curve.losses[0]
+    assert (fit.labelled, fit.unlabelled, fit.held_out) == (90, 0, 9)
+    assert fit.calibration is not None
+    assert fit.calibration.documents == 9
+    assert fit.calibration.nll_after <= fit.calibration.nll_before
+    assert clf.temperature_ == fit.calibration.temperature != 1
+    assert clf.limit_ is None
+
+
+def test_the_temperature_changes_no_answer(clf: UncertaintyClassifier):
+    other = copy.copy(clf)
+    other.temperature_ = 3.0
+    assert (other.decision_function(NEW) == clf.decision_function(NEW)).all()
+    assert list(other.predict(NEW)) == list(clf.predict(NEW))
+    proba = other.predict_proba(NEW)
+    assert list(other.classes_[proba.argmax(axis=1)]) == list(clf.predict(NEW))
+    assert np.abs(proba - clf.predict_proba(NEW)).max() > 0.01
+
+
+def test_uncertainty_is_the_mean_of_the_std_and_above_zero(clf: UncertaintyClassifier):
+    found = clf.predict_uncertainty(NEW)
+    assert (found.shape, found.dtype) == ((120,), np.float32)
+    assert found.min() > 0
+    assert len(np.unique(found)) > 100
+    tokens = clf.encoder_.backbone.batch(clf.encoder_.tokenize(NEW[:5]), list(range(5)))
+    with torch.inference_mode():
+        mean, std = clf.head_(*clf.encoder_.backbone.states(tokens))
+    assert std is not None
+    assert found[:5] == pytest.approx(std.numpy().sum(axis=1) / 32, abs=1e-5)
+    assert clf.transform(NEW)[:5] == pytest.approx(mean.numpy(), abs=1e-5)
+
+
+def test_a_model_without_uncertainty_says_zero(fitted: Maker):
+    clf = fitted(uncertain=False)
+    assert (clf.predict_uncertainty(FEW) == np.zeros(12)).all()
+    assert clf.head_.log_variance is None
+    assert clf.most_uncertain(FEW, 3, by="entropy").shape == (3,)
+    for ask in (clf.most_uncertain, lambda X: clf.set_coverage(0.5, X, by="uncertainty")):
+        with pytest.raises(ConfigError, match="fitted with uncertain=False measures no uncertainty; take by='entropy'"):
+            ask(FEW)
+
+
+def test_logits_are_the_classifiers_of_the_means(clf: UncertaintyClassifier):
+    """Equation 4 has no bias, and texts are judged by their mean."""
+    means = clf.transform(NEW)
+    assert (means.shape, means.dtype) == ((120, 32), np.float32)
+    weights = clf.head_.classifier.weight.numpy()
+    assert clf.decision_function(NEW) == pytest.approx(means @ weights.T, abs=1e-4)
+
+
+def test_below_the_threshold_there_is_no_answer(clf: UncertaintyClassifier):
+    clf.temperature_ = 1.0
+    best = clf.predict_proba(NEW).max(axis=1)
+    clf.set_params(threshold=float(np.median(best)))
+    names = clf.predict(NEW)
+    assert [name is None for name in names] == list(best < clf.threshold)
+    assert 0 < sum(name is None for name in names) < 120
+    assert None not in clf.set_params(threshold=0.0).predict(NEW)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_text_is_scored_the_same_in_every_company(dtype: str, make: Maker):
+    clf = make(dtype).fit(FEW, FEW_Y)
+    mixed = [text + " and the news" * (row % 3) for row, text in enumerate(FEW)]
+    scores, doubt = clf.decision_function(mixed), clf.predict_uncertainty(mixed)
+    tolerance = 1e-5 if dtype == "float32" else 0.02
+    assert np.abs(np.concatenate([clf.decision_function([text]) for text in mixed]) - scores).max() < tolerance
+    assert np.abs(clf.predict_uncertainty(mixed[::-1])[::-1] - doubt).max() < tolerance
+    assert clf.decision_function([]).shape == (0, 3)
+    assert clf.predict([]).shape == clf.predict_uncertainty([]).shape == clf.most_uncertain([]).shape == (0,)
+    assert clf.transform([]).shape == (0, 32)
+
+
+def test_the_same_seed_gives_the_same_bits(fitted: Maker):
+    one, other, another = fitted(), fitted(), fitted(seed=1)
+    assert (one.decision_function(FEW) == other.decision_function(FEW)).all()
+    assert (one.predict_uncertainty(FEW) == other.predict_uncertainty(FEW)).all()
+    assert (one.decision_function(FEW) != another.decision_function(FEW)).any()
+
+
+def test_outputs_are_those_of_the_head(clf: UncertaintyClassifier):
+    found = outputs_of_texts(clf.encoder_, clf.head_, clf.encoder_.tokenize(NEW))
+    assert (clf.predict_uncertainty(NEW) == found.uncertainty).all()
+    assert (clf.transform(NEW) == found.means).all()
+    assert (clf.decision_function(NEW) == found.logits).all()
+
+
+# ---- labels
+
+
+def test_labels_come_from_y_or_as_names_dictionary_space_and_file(make: Maker, tmp_path: Path):
+    space = LabelSpace.from_dict({name: [f"News of {name}."] for name in NAMES})
+    space.to_file(tmp_path / "labels.yaml")
+    from_y = make().fit(FEW, FEW_Y)
+    assert from_y.labels is None
+    assert from_y.label_space_.names == tuple(NAMES)
+    for labels in (NAMES, space, {"labels": space.to_dict()["labels"]}, tmp_path / "labels.yaml"):
+        clf = make(labels=labels).fit(FEW, FEW_Y)
+        assert (clf.decision_function(FEW) == from_y.decision_function(FEW)).all()
+    assert clf.label_space_ == space
+
+
+def test_the_order_of_the_labels_changes_no_score(make: Maker):
+    """To the bit, although the head starts at random: its columns go by name."""
+    found = {order: make(labels=list(order), validation=0.2).fit(FEW, FEW_Y) for order in itertools.permutations(NAMES)}
+    expected = found[tuple(NAMES)]
+    for order, clf in found.items():
+        assert clf.label_space_.names == order
+        assert (clf.decision_function(NEW) == expected.decision_function(NEW)).all()
+        assert (clf.predict_proba(NEW) == expected.predict_proba(NEW)).all()
+        assert list(clf.predict(NEW)) == list(expected.predict(NEW))
+        assert (clf.held_out_.entropy == expected.held_out_.entropy).all()
+
+
+def test_another_space_is_scored_by_name(clf: UncertaintyClassifier):
+    own = clf.scores(NEW, clf.label_space_)
+    assert (clf.scores(NEW, LabelSpace.from_names(["world", "money"])) == own[:, [2, 0]]).all()
+    with pytest.raises(InputError, match=r"no logit for 'film'; it knows money, sports, world"):
+        clf.scores(NEW, LabelSpace.from_names(["money", "film"]))
+
+
+@pytest.mark.parametrize("nothing", [None, -1, "", np.nan])
+def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
+    partial = [*FEW_Y[:1], nothing, *FEW_Y[2:5], nothing, *FEW_Y[6:]]
+    clf = make().fit(FEW, partial)
+    kept = [row for row in range(12) if row not in (1, 5)]
+    alone = make().fit([FEW[row] for row in kept], [FEW_Y[row] for row in kept])
+    assert (clf.fit_result_.labelled, clf.fit_result_.unlabelled) == (10, 2)
+    assert (clf.decision_function(FEW) == alone.decision_function(FEW)).all()
+
+
+def test_a_label_without_a_row_is_known_all_the_same(make: Maker):
+    clf = make(labels=[*NAMES, "film"]).fit(FEW, FEW_Y)
+    assert list(clf.classes_) == ["film", *NAMES]
+    assert clf.predict_proba(FEW).min() > 0
+
+
+# ---- scikit-learn
+
+
+def test_init_stores_what_it_is_given_and_does_nothing_else():
+    sentinels = {name: object() for name in inspect.signature(UncertaintyClassifier).parameters}
+    made = UncertaintyClassifier(**sentinels)  # type: ignore[arg-type]
+    assert vars(made) == sentinels
+
+
+def test_the_defaults_are_those_of_the_configuration():
+    parameters = inspect.signature(UncertaintyClassifier).parameters
+    for name, field in UncertaintyConfig.__dataclass_fields__.items():
+        assert parameters[name].default == field.default, name
+    assert UncertaintyClassifier().training_config() == UncertaintyConfig()
+    assert parameters["encoder"].default == DEFAULT_ENCODER
+
+
+def test_the_tags_say_that_it_learns_from_labels():
+    tags = UncertaintyClassifier().__sklearn_tags__()
+    assert (tags.input_tags.string, tags.input_tags.two_d_array, tags.target_tags.required) == (True, False, True)
+    assert tags.estimator_type == "classifier"
+
+
+def test_fit_learns_names_that_end_in_an_underscore_and_changes_no_parameter(make: Maker):
+    clf = make()
+    before = dict(vars(clf))
+    assert clf.fit(FEW, FEW_Y) is clf
+    assert all(vars(clf)[name] is value for name, value in before.items())
+    assert all(name.endswith("_") for name in set(vars(clf)) - set(before))
+
+
+def test_a_second_fit_forgets_the_first(make: Maker):
+    clf = make().fit(FEW, FEW_Y).set_coverage(0.5, FEW)
+    clf.fit(FEW, ["a", "b"] * 6)
+    fresh = make().fit(FEW, ["a", "b"] * 6)
+    assert list(clf.classes_) == ["a", "b"]
+    assert clf.limit_ is None
+    assert (clf.decision_function(FEW) == fresh.decision_function(FEW)).all()
+
+
+def test_an_interrupted_fit_leaves_what_was_learnt_before(make: Maker):
+    def stop(step: int, values: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    clf = make(callbacks=(stop,))
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(FEW, FEW_Y)
+    assert not [name for name in vars(clf) if name.endswith("_")]
+    clf.set_params(callbacks=()).fit(FEW, FEW_Y)
+    before = clf.decision_function(FEW)
+    with pytest.raises(KeyboardInterrupt):
+        clf.set_params(callbacks=(stop,)).fit(FEW, ["a", "b"] * 6)
+    assert (clf.decision_function(FEW) == before).all()
+
+
+def test_the_callers_encoder_stays_as_it_is(encoders: dict[str, Encoder], fitted: Maker):
+    weights = encoders["float32"].backbone.model.state_dict()
+    before = {name: values.clone() for name, values in weights.items()}
+    clf = fitted()
+    assert clf.encoder is encoders["float32"]
+    after = clf.encoder_.backbone.model.state_dict()
+    assert all(torch.equal(values, after[name]) for name, values in before.items())
+
+
+def test_predicting_changes_nothing_that_is_stored(clf: UncertaintyClassifier):
+    before = dict(vars(clf))
+    for ask in (clf.predict, clf.predict_proba, clf.predict_uncertainty, clf.transform, clf.most_uncertain):
+        ask(FEW)
+    assert vars(clf) == before
+
+
+def test_a_clone_fits_to_the_same_bits(fitted: Maker):
+    clf = fitted(threshold=0.1, validation=0.2)
+    twin = clone(clf)
+    assert not hasattr(twin, "classes_")
+    assert twin.get_params().keys() == clf.get_params().keys()
+    assert (twin.fit(FEW, FEW_Y).decision_function(FEW) == clf.decision_function(FEW)).all()
+
+
+def test_set_params_reaches_the_next_fit(make: Maker):
+    clf = make().fit(FEW, FEW_Y)
+    assert clf.fit_result_.curve.steps == 2
+    assert clf.set_params(epochs=3, batch_size=12).fit(FEW, FEW_Y).fit_result_.curve.steps == 3
+    with pytest.raises(ValueError, match="Invalid parameter 'epoch'"):
+        clf.set_params(epoch=2)
+
+
+def test_a_pipeline_cross_validation_and_a_grid_search_work(make: Maker):
+    pipeline = make_pipeline(FunctionTransformer(lambda texts: [text.lower() for text in texts]), make())
+    assert pipeline.fit([text.upper() for text in FEW], FEW_Y).predict(FEW).shape == (12,)
+    assert cross_val_score(make(), FEW, FEW_Y, cv=2, error_score="raise", scoring="neg_log_loss").shape == (2,)
+    search = GridSearchCV(make(), {"contrastive_weight": [0.0, 0.6]}, cv=2, error_score="raise").fit(FEW, FEW_Y)
+    assert search.best_params_.keys() == {"contrastive_weight"}
+    assert list(search.predict(NEW)) == list(search.best_estimator_.predict(NEW))

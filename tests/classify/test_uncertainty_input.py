@@ -1,0 +1,153 @@
+"""What `UncertaintyClassifier` takes, and what it refuses: documents, labels, parameters."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from classify.doubt import FEW, FEW_Y, NAMES, uncertainty
+from labelspace import LabelSpace, UncertaintyClassifier
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.heads import GaussianHead
+
+Maker = Callable[..., UncertaintyClassifier]
+
+
+@pytest.fixture
+def make(encoders: dict[str, Encoder]) -> Maker:
+    """Make a classifier, not fitted, that trains for a moment."""
+    return lambda dtype="float32", **options: uncertainty(encoders[dtype], **options)
+
+
+@pytest.fixture
+def fitted(make: Maker) -> Maker:
+    """Make and fit a classifier on twelve texts."""
+    return lambda **options: make(**options).fit(FEW, FEW_Y)
+
+
+# ---- what documents may come in
+
+
+def test_documents_come_as_lists_arrays_series_tables_and_iterators(make: Maker):
+    expected = make().fit(FEW, FEW_Y)
+    for X in (
+        tuple(FEW),
+        np.array(FEW),
+        np.array(FEW, dtype=object),
+        pd.Series(FEW),
+        pd.DataFrame({"text": FEW, "id": range(12)}),
+        pl.Series(FEW),
+        pl.DataFrame({"text": FEW}),
+        pl.DataFrame({"text": FEW}).to_arrow(),
+    ):
+        assert (expected.decision_function(X) == expected.decision_function(FEW)).all()
+        assert (make().fit(X, FEW_Y).decision_function(FEW) == expected.decision_function(FEW)).all()
+    assert (expected.predict_uncertainty(iter(FEW)) == expected.predict_uncertainty(FEW)).all()
+    for y in (tuple(FEW_Y), np.array(FEW_Y), pd.Series(FEW_Y, index=range(5, 17)), pl.Series(FEW_Y)):
+        assert (make().fit(iter(FEW), y).decision_function(FEW) == expected.decision_function(FEW)).all()
+
+
+def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier):
+    with pytest.warns(LabelSpaceWarning, match="empty or white space"):
+        assert clf.predict_uncertainty(["", "a team"]).min() > 0
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"extractor": "lstm"}, "extractor must be one of 'textcnn'"),
+        ({"contrastive": "triplet"}, "contrastive must be one of"),
+        ({"contrastive_weight": 1.5}, "contrastive_weight must be a number at least 0 and at most 1. Got 1.5"),
+        ({"kl_weight": -1}, "kl_weight must be a number at least 0"),
+        ({"dropout": 1.0}, "dropout must be"),
+        ({"learning_rate": 0}, "learning_rate must be a number above 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number at least 1"),
+        ({"epochs": "many"}, "epochs must be one of 'auto'"),
+        ({"validation": 1.0}, "validation must be"),
+        ({"uncertain": "yes"}, "uncertain must be one of"),
+        ({"threshold": 1.1}, "threshold must be a number at least 0 and at most 1. Got 1.1"),
+        ({"threshold": -0.1}, "threshold must be a number at least 0 and at most 1. Got -0.1"),
+        ({"cache": 3}, "cache must be a folder, 'auto' or None. Got 3 instead"),
+        ({"cache": True}, "cache must be a folder, 'auto' or None. Got True instead"),
+        ({"cache_bytes": -1}, "cache_bytes must be a whole number at least 0. Got -1"),
+        ({"labels": 3}, "labels must be a LabelSpace"),
+        ({"encoder": 3}, "encoder must be a name"),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_found_before_any_work(
+    options: dict[str, Any], message: str, make: Maker, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(GaussianHead, "forward", lambda *_, **__: pytest.fail("work began"))
+    clf = make().set_params(**options)
+    with pytest.raises(ConfigError, match=message) as error:
+        clf.fit(FEW, FEW_Y)
+    assert "\n" not in str(error.value)
+    assert not hasattr(clf, "classes_")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (FEW, None, "no row has a label, and UncertaintyClassifier learns from nothing else; label some, or use"),
+        (FEW, [None] * 12, "no row has a label, and"),
+        (None, None, "no row has a label, and"),
+        (None, FEW_Y, "y names labels, and X is None"),
+        (FEW, FEW_Y[:3], r"y must hold one label for each of the 12 documents\. Got 3"),
+        (FEW[:2], ["sports", "mony"], r"y\[1\] is 'mony', which is no label\. Did you mean 'money'"),
+        (FEW, ["sports"] * 12, "all 12 labelled rows have the label 'sports', so there is nothing to tell apart"),
+        ([*FEW[:11], None], FEW_Y, r"X\[11\] is missing"),
+        ([*FEW[:11], 3], FEW_Y, r"X\[11\] is not a text"),
+        ("a text", FEW_Y, "single str"),
+        (list(zip(FEW, FEW, strict=True)), FEW_Y, r"takes single texts\. Got pairs; use LaConClassifier for them"),
+    ],
+)
+def test_documents_and_labels_that_cannot_be_used_are_one_line(X: Any, y: Any, message: str, make: Maker):
+    clf = make(labels=NAMES)
+    with pytest.raises(InputError, match=message) as error:
+        clf.fit(X, y)
+    assert "\n" not in str(error.value)
+    assert not hasattr(clf, "classes_")
+
+
+@pytest.mark.parametrize(("y", "got"), [(["sports"] * 12, 1), (list(range(12)), 0), ([None] * 12, 0)])
+def test_labels_that_cannot_be_found_in_y_are_one_line(y: Any, got: int, make: Maker):
+    with pytest.raises(InputError, match=f"y must name two labels at least, as text, .* Got {got} instead"):
+        make().fit(FEW, y)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    ["predict", "predict_proba", "decision_function", "predict_uncertainty", "transform", "most_uncertain", "explain"],
+)
+def test_what_is_not_fitted_or_no_document_is_refused(ask: str, make: Maker, clf: UncertaintyClassifier):
+    with pytest.raises(NotFittedError):
+        getattr(make(), ask)(FEW)
+    if ask == "explain":
+        return
+    with pytest.raises(InputError, match=r"X\[1\] is missing"):
+        getattr(clf, ask)(["a text", None])
+    with pytest.raises(InputError, match=r"fitted on texts\. Got pairs of texts"):
+        getattr(clf, ask)([("a", "b")])
+
+
+def test_limits_and_edits_of_what_is_not_fitted_are_refused(make: Maker, tmp_path: Path):
+    for ask in (
+        lambda clf: clf.set_coverage(0.5),
+        lambda clf: clf.set_risk(0.1),
+        lambda clf: clf.scores(FEW, LabelSpace.from_names(NAMES)),
+        lambda clf: clf.rename_label("money", "cash"),
+        lambda clf: clf.remove_label("money"),
+        lambda clf: clf.learnt_tensors(),
+        lambda clf: clf.save(tmp_path / "model"),
+    ):
+        with pytest.raises(NotFittedError):
+            ask(make())

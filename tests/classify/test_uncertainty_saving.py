@@ -1,0 +1,334 @@
+"""A saved `UncertaintyClassifier` comes back to the bit, with limit and record; what is not whole is refused."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+from sentence_transformers import SentenceTransformer
+
+from classify.doubt import FEW, FEW_Y, NAMES, NEW, SEEN, SEEN_Y, uncertainty
+from labelspace import LabelSpace, UncertaintyClassifier, load
+from labelspace.classify.stream import model_fingerprint
+from labelspace.encoders import Encoder
+from labelspace.errors import InputError, LabelFileError, ModelFolderError
+from labelspace.heads import GaussianHead
+
+Maker = Callable[..., Any]
+
+
+@pytest.fixture
+def fitted(encoders: dict[str, Encoder]) -> Maker:
+    """Make and fit a classifier on twelve texts."""
+    return lambda dtype="float32", **options: uncertainty(encoders[dtype], **options).fit(FEW, FEW_Y)
+
+
+@pytest.fixture
+def folder(clf: UncertaintyClassifier, tmp_path: Path) -> Path:
+    """A saved model with a limit."""
+    return clf.set_coverage(0.75, NEW, by="uncertainty").save(tmp_path / "model")
+
+
+def header_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "labelspace.json").read_text(encoding="utf-8"))
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    """Edit the label file by hand."""
+    text = (folder / "label_space.yaml").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "label_space.yaml").write_text(text.replace(old, new), encoding="utf-8")
+
+
+# ---- there and back
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"uncertain": False}, {"extractor": "attention"}, {"validation": 0.2}], ids=str
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_loaded_model_gives_the_same_bits(dtype: str, options: dict[str, Any], fitted: Maker, tmp_path: Path):
+    clf = fitted(dtype, threshold=0.1, **options).set_coverage(0.75, FEW, by="entropy")
+    again = load(clf.save(tmp_path / "model"))
+    assert type(again) is UncertaintyClassifier
+    assert again.encoder_.dtype == dtype
+    for ask in ("decision_function", "predict_proba", "predict_uncertainty", "transform", "most_uncertain"):
+        by = {"by": "entropy"} if ask == "most_uncertain" else {}
+        assert (getattr(again, ask)(NEW, **by) == getattr(clf, ask)(NEW, **by)).all(), ask
+    assert list(again.predict(NEW)) == list(clf.predict(NEW))
+    assert again.explain(NEW[0]) == clf.explain(NEW[0])
+    assert model_fingerprint(again) == model_fingerprint(clf)
+
+
+def test_limit_temperature_and_the_record_of_held_out_rows_come_back(clf: UncertaintyClassifier, folder: Path):
+    again = load(folder)
+    assert again.limit_ == clf.limit_ is not None
+    assert again.temperature_ == clf.temperature_ != 1
+    for part in ("uncertainty", "entropy", "wrong"):
+        one, other = getattr(again.held_out_, part), getattr(clf.held_out_, part)
+        assert one.dtype == other.dtype
+        assert (one == other).all()
+    assert again.logit_columns_ == clf.logit_columns_
+    assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.fit_result_.to_dict()))
+    assert again.set_coverage(0.5).limit_ == clf.set_coverage(0.5).limit_, "from the record alone"
+    assert again.set_coverage(1).limit_ is None
+    assert load(again.save(folder)).limit_ is None
+
+
+def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker, tmp_path: Path):
+    clf = fitted(labels=NAMES, extractor="mean", kl_weight=0.01, seed=3, threshold=0.2, validation=0.2)
+    again = load(clf.save(tmp_path / "model"))
+    before, after = clf.get_params(deep=False), again.get_params(deep=False)
+    for name in before.keys() - {"encoder", "labels"}:
+        assert after[name] == before[name], name
+    assert after["labels"].names == tuple(NAMES)
+    found = again.fit(FEW, FEW_Y).decision_function(FEW)
+    assert np.abs(found - clf.decision_function(FEW)).max() < 1e-6
+    from_y = load(fitted().save(tmp_path / "from y"))
+    assert from_y.labels is None
+    assert list(from_y.fit(FEW, ["a", "b"] * 6).classes_) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("cache", "after"), [(None, None), ("auto", "auto"), ("states", "auto")])
+def test_that_nothing_be_written_is_remembered_and_where_is_not(
+    cache: str | None, after: str | None, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))
+    assert load(fitted(cache=cache).save(tmp_path / "model")).cache == after
+
+
+def test_an_edited_model_comes_back(clf: UncertaintyClassifier, tmp_path: Path):
+    before = clf.decision_function(NEW)
+    clf.rename_label("sports", "Sport")
+    clf.remove_label("money")
+    again = load(clf.save(tmp_path / "model"))
+    assert list(again.classes_) == ["Sport", "world"]
+    assert (again.decision_function(NEW) == before[:, [1, 2]]).all()
+    assert again.label_space_ == clf.label_space_ == again.labels
+    assert again.fit(FEW, ["Sport", "world"] * 6).label_space_.names == ("Sport", "world")
+
+
+def test_sentence_transformers_opens_the_folder_and_nothing_in_it_is_a_pickle(clf: UncertaintyClassifier, folder: Path):
+    found = SentenceTransformer(str(folder), device="cpu").encode(NEW)
+    assert np.abs(found - clf.encoder_.encode(NEW)).max() < 1e-5
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".json", ".safetensors", ".yaml", ".md", ".txt"}
+    with safe_open(folder / "uncertainty.safetensors", framework="numpy") as tensors:
+        parts = {name.split(".")[0] for name in tensors.keys()}  # noqa: SIM118
+    assert parts == {"head", "held_out", "limit_and_temperature"}
+    assert not any(text in path.read_bytes() for path in files for text in (SEEN[0].encode(), SEEN[40].encode()))
+
+
+def test_the_card_says_what_was_held_out_and_when_there_is_no_answer(
+    clf: UncertaintyClassifier, folder: Path, fitted: Maker, tmp_path: Path
+):
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for words in (
+        "a head on it was trained on 90 labelled rows",
+        "`predict` answers None where uncertainty is above",
+        "On the 9 rows held out accuracy was",
+        "| extractor | textcnn |",
+        "90 labelled, of which 9 held out",
+    ):
+        assert words in card, words
+    bare = fitted().save(tmp_path / "bare")
+    card = (bare / "README.md").read_text(encoding="utf-8")
+    for words in ("`predict` names a label always", "No row was held out"):
+        assert words in card, words
+
+
+# ---- edits of a fitted model
+
+
+def test_a_label_is_renamed_and_removed_but_none_is_added(clf: UncertaintyClassifier):
+    before, doubt = clf.decision_function(NEW), clf.predict_uncertainty(NEW)
+    with pytest.raises(InputError, match="the model has no logit for 'film'; label rows of it and call fit"):
+        clf.add_label({"name": "film"})
+    assert not clf.rename_label("sports", " Sport ").retrain
+    assert list(clf.classes_) == ["Sport", "money", "world"]
+    assert (clf.decision_function(NEW) == before[:, [1, 0, 2]]).all()
+    assert set(clf.predict(NEW)) == {"Sport", "money", "world"}
+    clf.remove_label("money")
+    assert (clf.decision_function(NEW) == before[:, [1, 2]]).all()
+    assert (clf.predict_uncertainty(NEW) == doubt).all()
+    assert clf.predict_proba(NEW).sum(axis=1) == pytest.approx(1)
+    assert clf.scores(NEW, clf.label_space_).shape == (120, 2)
+    with pytest.raises(LabelFileError, match="has no label the text 'money'"):
+        clf.rename_label("money", "cash")
+    with pytest.raises(LabelFileError):
+        clf.remove_label("world")
+
+
+def test_a_renamed_label_can_take_the_name_of_one_that_is_gone(clf: UncertaintyClassifier):
+    before = clf.decision_function(NEW)
+    clf.remove_label("world")
+    clf.rename_label("money", "world")
+    assert list(clf.classes_) == ["sports", "world"]
+    assert (clf.decision_function(NEW) == before[:, [1, 0]]).all()
+
+
+def test_what_was_said_of_the_held_out_rows_holds_for_all_labels_only(clf: UncertaintyClassifier):
+    clf.set_coverage(0.5, by="uncertainty")
+    limit = clf.limit_
+    clf.rename_label("money", "cash")
+    assert clf.set_coverage(0.5, by="uncertainty").limit_ == limit
+    clf.remove_label("cash")
+    assert clf.limit_ == limit
+    with pytest.raises(InputError, match=r"a label was removed since\. Pass documents"):
+        clf.set_coverage(0.5)
+    assert clf.set_coverage(0.5, NEW).limit_ is not None
+
+
+# ---- the label file, edited by hand
+
+
+def test_a_verbalizer_edited_by_hand_changes_no_logit(clf: UncertaintyClassifier, folder: Path):
+    edit(folder, "- name: money\n", "- name: money\n    verbalizer: A text of banks.\n    descriptions: [Of banks.]\n")
+    again = load(folder)
+    assert again.label_space_["money"].verbalizer == "A text of banks."
+    assert (again.decision_function(NEW) == clf.decision_function(NEW)).all()
+    assert list(again.predict(NEW)) == list(clf.predict(NEW))
+
+
+def test_a_label_added_by_hand_is_refused(folder: Path):
+    edit(folder, "- name: money\n", "- name: money\n  - name: zoo\n")
+    with pytest.raises(ModelFolderError, match="the label 'zoo' in its label file and no logit for it; take it out"):
+        load(folder)
+
+
+def test_a_label_taken_out_or_moved_by_hand_is_gone_or_moved(clf: UncertaintyClassifier, folder: Path):
+    scores = clf.decision_function(NEW)
+    edit(folder, "  - name: money\n", "")
+    again = load(folder)
+    assert list(again.classes_) == ["sports", "world"]
+    assert (again.decision_function(NEW) == scores[:, [1, 2]]).all()
+    with pytest.raises(InputError, match="a label was removed since"):
+        again.set_coverage(0.5)
+    again.rename_label("sports", "money")  # the name of the one that is gone
+    assert (again.decision_function(NEW) == scores[:, [1, 2]]).all()
+    edit(folder, "labels:\n", "labels:\n  - name: world\n  - name: money\n")
+    edit(folder, "  - name: sports\n  - name: world\n", "  - name: sports\n")
+    again = load(folder)
+    assert again.label_space_.names == ("world", "money", "sports")
+    assert (again.decision_function(NEW) == scores).all()
+
+
+# ---- folders that are not whole, or not as they were
+
+
+def without(name: str) -> Callable[[Path, dict[str, Any]], None]:
+    def spoil(folder: Path, header: dict[str, Any]) -> None:
+        tensors = load_file(folder / "uncertainty.safetensors")
+        tensors.pop(name)
+        save_file(tensors, folder / "uncertainty.safetensors")
+        header["files"].pop("uncertainty.safetensors")
+
+    return spoil
+
+
+def of_another_shape(folder: Path, header: dict[str, Any]) -> None:
+    tensors = load_file(folder / "uncertainty.safetensors")
+    tensors["head.mean.weight"] = np.ones((3, 3), dtype=np.float32)
+    save_file(tensors, folder / "uncertainty.safetensors")
+    header["files"].pop("uncertainty.safetensors")
+
+
+def cut_off(folder: Path, header: dict[str, Any]) -> None:
+    path = folder / "uncertainty.safetensors"
+    path.write_bytes(path.read_bytes()[:500])
+    header["files"].pop("uncertainty.safetensors")
+
+
+def flipped(folder: Path, header: dict[str, Any]) -> None:
+    path = folder / "uncertainty.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+
+
+def saying(**values: Any) -> Callable[[Path, dict[str, Any]], None]:
+    def spoil(folder: Path, header: dict[str, Any]) -> None:
+        header["uncertainty"] = {**header["uncertainty"], **values}
+        header["uncertainty"] = {key: value for key, value in header["uncertainty"].items() if value is not ...}
+
+    return spoil
+
+
+def columns(**places: int) -> Callable[[Path, dict[str, Any]], None]:
+    return saying(logit_columns=places)
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "the head is gone": (lambda f, h: (f / "uncertainty.safetensors").unlink(), "lacks uncertainty.safetensors"),
+    "a bit flipped": (flipped, "is not the file that was saved"),
+    "the head is cut off": (cut_off, "damaged"),
+    "a weight is gone": (without("head.log_variance.bias"), "head.log_variance.bias"),
+    "the record is gone": (without("held_out.wrong"), "damaged"),
+    "a weight of another shape": (of_another_shape, r"head\.mean\.weight has shape \(3, 3\)"),
+    "no facts at all": (lambda f, h: h.pop("uncertainty"), "damaged"),
+    "facts of another kind": (lambda f, h: h.update(uncertainty=[3]), "damaged"),
+    "another width": (saying(dim=16), "should have"),
+    "no width": (saying(dim=...), "damaged"),
+    "more labels": (saying(labels=4), "should have"),
+    "no columns": (saying(logit_columns=None), "damaged"),
+    "columns that are not there": (columns(money=0, sports=1, world=3), "logit_columns must be"),
+    "a column twice": (columns(money=0, sports=1, world=1), "logit_columns must be"),
+    "a column below zero": (columns(money=0, sports=1, world=-1), "logit_columns must be"),
+    "a label without a column": (columns(money=0, sports=1), "the label 'world' in its label file"),
+    "a temperature of zero": (saying(temperature=0.0), "temperature must be a number above 0"),
+    "no temperature": (saying(temperature=None), "damaged"),
+    "a limit of nothing known": (saying(limit={"by": "luck", "value": 1.0}), "limit must be one of"),
+    "a limit without a value": (saying(limit={"by": "entropy"}), "damaged"),
+    "a limit that is no number": (saying(limit={"by": "entropy", "value": "much"}), "damaged"),
+    "another extractor": (lambda f, h: h["parameters"].update(extractor="lstm"), "extractor must be one of"),
+    "an extractor of another size": (lambda f, h: h["parameters"].update(extractor="mean"), "damaged|should have"),
+    "a head that has no std": (lambda f, h: h["parameters"].update(uncertain=False), "log_variance"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_folder_is_one_clear_error(what: str, folder: Path):
+    header = header_of(folder)
+    spoil, message = BAD[what]
+    spoil(folder, header)
+    (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
+    with pytest.raises(ModelFolderError, match=message) as error:
+        load(folder)
+    assert "\n" not in str(error.value)
+    assert "model" in str(error.value)
+
+
+def test_a_file_is_not_continued_by_another_head(clf: UncertaintyClassifier):
+    before = model_fingerprint(clf)
+    clf.head_ = copy.deepcopy(clf.head_)
+    assert model_fingerprint(clf) == before
+    clf.head_.mean.bias[0] += 1
+    assert model_fingerprint(clf) != before
+    assert isinstance(clf.head_, GaussianHead)
+
+
+def test_another_classifier_is_not_read_as_this_one(folder: Path):
+    header = {**header_of(folder), "class": "LaConClassifier"}
+    (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
+    with pytest.raises(ModelFolderError):
+        load(folder)
+
+
+def test_labels_given_as_a_space_come_back_with_their_texts(fitted: Maker, tmp_path: Path):
+    space = LabelSpace.from_dict({name: [f"News of {name}."] for name in NAMES})
+    again = load(fitted(labels=space).save(tmp_path / "model"))
+    assert again.label_space_ == again.labels == space
+    assert again.explain(FEW[0]).top[0].nearest[0][0].startswith("News of")
+
+
+def test_a_second_save_is_the_first(clf: UncertaintyClassifier, folder: Path, tmp_path: Path):
+    again = load(load(folder).save(tmp_path / "two"))
+    assert (again.decision_function(SEEN) == clf.decision_function(SEEN)).all()
+    assert again.score(SEEN, SEEN_Y) == clf.score(SEEN, SEEN_Y)
+    assert header_of(tmp_path / "two")["uncertainty"] == header_of(folder)["uncertainty"]
