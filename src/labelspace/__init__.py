@@ -18,6 +18,7 @@ _HOMES = {
     "LaConClassifier": "labelspace.classify",
     "UncertaintyClassifier": "labelspace.classify",
     "load": "labelspace.classify",
+    "prefinetune": "labelspace.training.prefinetune",
 }
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ZeroShotClassifier",
     "__version__",
     "load",
+    "prefinetune",
 ]
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from labelspace.encoders import Encoder
     from labelspace.errors import LabelSpaceError
     from labelspace.labels import Label, LabelSpace
+    from labelspace.training.prefinetune import prefinetune
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ PUBLIC = [
     "ZeroShotClassifier",
     "__version__",
     "load",
+    "prefinetune",
 ]
 
 MODULES = {
@@ -103,6 +104,17 @@ MODULES = {
         "tokenize",
         "train_before_labels",
         "train_on_labels",
+    ],
+    "labelspace.training.prefinetune": [
+        "Look",
+        "Measures",
+        "PrefinetuneResult",
+        "Prefinetuned",
+        "Training",
+        "check_pairs",
+        "gather_pairs",
+        "prefinetune",
+        "read_eigenspace",
     ],
     "labelspace.training.uncertainty": [
         "HeldOut",
@@ -254,6 +266,23 @@ FIELDS = {
         "warmup": 0.1,
         "weight_decay": 0.01,
         "validation": "auto",
+    },
+    "PrefinetuneConfig": {
+        "regularizer_weight": 1.0,
+        "rho": 0.99,
+        "gamma": 1.0,
+        "eta": 0.7,
+        "centre": "median",
+        "temperature": 0.05,
+        "learning_rate": 1e-4,
+        "batch_size": 8,
+        "epochs": 1,
+        "warmup": 0.1,
+        "weight_decay": 0.01,
+        "max_tokens": None,
+        "per_source": None,
+        "dropout": True,
+        "max_tokens_in_memory": 16_384,
     },
 }
 

@@ -1,0 +1,53 @@
+"""Pre-finetuning: an encoder is moved into a domain, and kept from breaking on the way (REZE).
+
+    sources    the pairs: drawn, refused before any long work, some of them held aside
+    relations  what the encoder makes of them before training, computed once and kept on disk
+    offline    REZE's phase 1: the eigenspace of these relations, and the debiased targets of a batch
+    loop       REZE's phase 2: the training itself
+    measures   what it did to the space: uniformity, alignment, IsoScore, drift, neighbours kept
+    result     all that is to be said of a run, as one value
+    saving     an encoder with its eigenspace and its result as a folder
+    run        `prefinetune`: all of these, one after the other
+
+Drawing and checking pairs needs no torch; the rest is loaded when first asked for.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from labelspace.training.prefinetune.sources import check_pairs, gather_pairs
+
+if TYPE_CHECKING:
+    from labelspace.training.prefinetune.loop import Look, Training
+    from labelspace.training.prefinetune.measures import Measures
+    from labelspace.training.prefinetune.result import PrefinetuneResult
+    from labelspace.training.prefinetune.run import Prefinetuned, prefinetune
+    from labelspace.training.prefinetune.saving import read_eigenspace
+
+__all__ = [
+    "Look",
+    "Measures",
+    "PrefinetuneResult",
+    "Prefinetuned",
+    "Training",
+    "check_pairs",
+    "gather_pairs",
+    "prefinetune",
+    "read_eigenspace",
+]
+
+_LATE = {
+    "Look": "loop",
+    "Measures": "measures",
+    "PrefinetuneResult": "result",
+    "Prefinetuned": "run",
+    "Training": "loop",
+    "prefinetune": "run",
+    "read_eigenspace": "saving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(importlib.import_module(f"labelspace.training.prefinetune.{_LATE[name]}"), name)
+    raise AttributeError(f"module 'labelspace.training.prefinetune' has no attribute {name!r}")

@@ -1,0 +1,86 @@
+"""What pre-finetuning does to the space, on pairs that it has not seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from labelspace.corpus import Pairs
+from labelspace.encoders import Encoder
+from labelspace.errors import MissingDependencyError
+from labelspace.geometry import alignment, drift, isoscore, neighbours_kept, sample_pairs, uniformity
+from labelspace.seeds import child_seed
+
+NEIGHBOURS = 10
+UNIFORMITY_PAIRS = 50_000
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """An encoder's space in three numbers."""
+
+    uniformity: float
+    """Of the distinct texts; lower is more evenly spread, near 0 is collapsed."""
+
+    alignment: float
+    """Mean squared distance of anchor and positive; lower is nearer."""
+
+    isoscore: float | None
+    """Of the distinct texts, 0 to 1, higher is more isotropic; None where the package is not installed."""
+
+
+class Shift(NamedTuple):
+    """How far the texts have moved between two encoders."""
+
+    drift: float
+    """Mean cosine distance of each text from where it was."""
+
+    neighbours_kept: float
+    """Share of its nearest texts that are still the nearest."""
+
+    neighbours: int
+    """How many of the nearest are looked at."""
+
+
+@final
+class Yardstick:
+    """The texts of some pairs, to measure one encoder by and to compare two.
+
+    Args:
+        pairs: two or more distinct texts among them.
+        seed: of the pairs of texts that uniformity looks at.
+    """
+
+    def __init__(self, pairs: Pairs, *, seed: int) -> None:
+        self.texts: Sequence[str] = list(dict.fromkeys([*pairs.anchors, *pairs.positives]))
+        place = {text: number for number, text in enumerate(self.texts)}
+        self._anchors = [place[text] for text in pairs.anchors]
+        self._positives = [place[text] for text in pairs.positives]
+        self._seed = child_seed(seed, "uniformity")
+
+    def vectors(self, encoder: Encoder) -> NDArray[np.float32]:
+        """Encode the texts, [text dim]."""
+        return encoder.encode(self.texts)
+
+    def measure(self, vectors: NDArray[np.float32]) -> Measures:
+        """Measure the space of an encoder by its vectors of the texts."""
+        rows = torch.from_numpy(vectors)
+        try:
+            evenness = isoscore(vectors)
+        except MissingDependencyError:
+            evenness = None
+        pairs = sample_pairs(len(self.texts), UNIFORMITY_PAIRS, self._seed)
+        return Measures(
+            uniformity=uniformity(rows, pairs).item(),
+            alignment=alignment(rows[self._anchors], rows[self._positives]).item(),
+            isoscore=evenness,
+        )
+
+    def compare(self, before: NDArray[np.float32], after: NDArray[np.float32]) -> Shift:
+        """Say how far the texts have moved."""
+        nearest = min(NEIGHBOURS, len(self.texts) - 1)
+        return Shift(drift(before, after), neighbours_kept(before, after, k=nearest), nearest)

@@ -1,0 +1,69 @@
+"""REZE's phase 1 (Algorithm 1): the eigenspace of the reference relations, and from it the targets of any batch."""
+
+import warnings
+from collections.abc import Sequence
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from labelspace.config import PrefinetuneConfig
+from labelspace.corpus import Pairs
+from labelspace.errors import LabelSpaceWarning
+from labelspace.geometry import Eigenspace, RelationMoments, debias, fit_eigenspace
+from labelspace.progress import Progress, silent
+from labelspace.training.prefinetune.relations import ReferenceRelations
+
+
+@final
+class Targets:
+    """Debiased reference relations (eq. 7), made for a batch when it is wanted: a few columns of W, and no file more.
+
+    Args:
+        relations: of all pairs that are trained on.
+        pairs: these.
+        eigenspace: of `find_eigenspace`.
+    """
+
+    def __init__(self, relations: ReferenceRelations, pairs: Pairs, eigenspace: Eigenspace) -> None:
+        self._relations, self._eigenspace = relations, eigenspace
+        self._sources = torch.tensor(pairs.source_ids)
+
+    def take(self, rows: Sequence[int]) -> Float[Tensor, "pair relation"]:
+        """Return the targets of some pairs."""
+        return debias(self._relations.take(rows), self._sources[list(rows)], self._eigenspace)
+
+
+def find_eigenspace(
+    relations: ReferenceRelations,
+    pairs: Pairs,
+    config: PrefinetuneConfig,
+    *,
+    hopeless: bool = False,
+    report: Progress = silent,
+) -> Eigenspace:
+    """Accumulate the moments of all relations as they are made, and fit the eigenspace.
+
+    Args:
+        relations: of the pairs, made where they are not yet.
+        pairs: their sources.
+        config: rho, gamma, eta and centre.
+        hopeless: True where it has been said already that nothing will be shrunk.
+        report: told how many pairs are done.
+
+    Raises:
+        InputError: a vector is not finite, all relations are one, or a source has fewer than 5 pairs.
+        OutputError: the relations cannot be kept.
+
+    Warns:
+        LabelSpaceWarning: nothing is shrunk.
+    """
+    moments = RelationMoments(pairs.sources)
+    sources = torch.tensor(pairs.source_ids)
+    for rows, block in relations.blocks(report):
+        moments.update(block, sources[rows])
+    with warnings.catch_warnings():
+        if hopeless:
+            warnings.filterwarnings("ignore", "REZE shrinks nothing", LabelSpaceWarning)
+        return fit_eigenspace(moments, rho=config.rho, gamma=config.gamma, eta=config.eta, centre=config.centre)

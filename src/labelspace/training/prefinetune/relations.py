@@ -1,0 +1,176 @@
+"""Relations of the reference encoder: computed once, kept on disk window by window, read a batch at a time.
+
+    <folder>/<key>/relations.f32     [pair relation] in float32: anchor and positive side by side, nothing else
+    <folder>/<key>/windows.jsonl     a line with the sha256 of each window of pairs that is done
+    <folder>/<key>.lock              held while the windows are made
+
+The key is a hash of the encoder's weights, its precision, its prompt and all token ids, so another encoder, cut or pair
+is another entry. A kill loses the window under way; one that is not what it was written as is made again, with all
+after it. float32 and not bfloat16: dispersions of a millionth decide what is shrunk.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, final
+
+import numpy as np
+import torch
+from filelock import FileLock
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from labelspace.corpus import Pairs
+from labelspace.encoders import Encoder
+from labelspace.encoders.state_cache import IRRELEVANT
+from labelspace.errors import OutputError
+from labelspace.progress import Progress, silent
+
+FORMAT = 1
+WINDOW = 1024
+"""Pairs that are tokenised, sorted and encoded together; a text that comes twice among them is encoded once."""
+
+VECTORS = "relations.f32"
+WINDOWS = "windows.jsonl"
+
+
+@final
+class ReferenceRelations:
+    """The relations of some pairs, made by an encoder that must not change until all are there.
+
+    Args:
+        encoder: makes them.
+        pairs: whose anchors and positives.
+        folder: where; entries of other pairs and encoders may lie there too.
+
+    Example:
+        >>> import tempfile
+        >>> names = {"source_ids": (0, 0), "sources": ("news",), "task_types": ("",), "seen": (2,)}
+        >>> pairs = Pairs(anchors=("a team", "a bank"), positives=("sports", "money"), **names)
+        >>> relations = ReferenceRelations(Encoder("tests/data/tiny-bert"), pairs, Path(tempfile.mkdtemp()))
+        >>> [block.shape for _, block in relations.blocks()], relations.take([1]).shape
+        ([torch.Size([2, 64])], torch.Size([1, 64]))
+    """
+
+    def __init__(self, encoder: Encoder, pairs: Pairs, folder: Path) -> None:
+        self._encoder, self._pairs, self._folder = encoder, pairs, folder
+        self._shape = (len(pairs), 2 * encoder.dimension)
+        self._entry: Path | None = None
+
+    def blocks(self, report: Progress = silent) -> Iterator[tuple[slice, Float[Tensor, "pair relation"]]]:
+        """Yield all relations window by window, computed where they are not on disk.
+
+        Args:
+            report: told how many pairs are done.
+
+        Yields:
+            Which pairs, and their relations.
+
+        Raises:
+            OutputError: they cannot be written; the windows done stay.
+        """
+        entry = self._folder / self._key()
+        try:
+            entry.mkdir(parents=True, exist_ok=True)
+            with FileLock(entry.with_name(entry.name + ".lock")):
+                for start in self._made(entry):
+                    stop = min(start + WINDOW, len(self._pairs))
+                    report(stop, len(self._pairs))
+                    yield slice(start, stop), torch.from_numpy(self._map(entry)[start:stop].copy())
+        except OSError as error:
+            raise OutputError(
+                f"relations cannot be kept in {self._folder} ({error}); those done stay, make room and go on."
+            ) from error
+        self._entry = entry
+
+    def take(self, rows: Sequence[int]) -> Float[Tensor, "pair relation"]:
+        """Return the relations of some pairs; `blocks` must have come to its end before."""
+        assert self._entry is not None
+        return torch.from_numpy(self._map(self._entry)[list(rows)])
+
+    def _map(self, entry: Path) -> NDArray[np.float32]:
+        rows = (entry / VECTORS).stat().st_size // (4 * self._shape[1])
+        return np.memmap(entry / VECTORS, dtype=np.float32, mode="r", shape=(rows, self._shape[1]))
+
+    def _made(self, entry: Path) -> Iterator[int]:
+        """Yield where each window begins, once it is on disk."""
+        known = _known_windows(entry)
+        size = 4 * self._shape[1]
+        kept: list[str] = []
+        (entry / VECTORS).touch()
+        with (entry / VECTORS).open("r+b") as vectors:
+            starts = range(0, len(self._pairs), WINDOW)
+            for start, expected in zip(starts, known, strict=False):
+                rows = min(WINDOW, len(self._pairs) - start)
+                if hashlib.sha256(vectors.read(rows * size)).hexdigest() != expected:
+                    break
+                kept.append(expected)
+                yield start
+            vectors.seek(len(kept) * WINDOW * size)
+            if len(kept) == len(starts):
+                return
+            vectors.truncate()
+            with (entry / WINDOWS).open("w", encoding="utf-8") as log:
+                log.writelines(json.dumps({"sha256": one}) + "\n" for one in kept)
+                for start in starts[len(kept) :]:
+                    data = self._encode(start).tobytes()
+                    # Written, not mapped: on a full disk writing raises an error, and a map kills the process.
+                    vectors.write(data)
+                    _settle(vectors)
+                    log.write(json.dumps({"sha256": hashlib.sha256(data).hexdigest()}) + "\n")
+                    _settle(log)
+                    yield start
+
+    def _tokens(self, start: int) -> tuple[list[list[int]], list[int]]:
+        """Token ids of the distinct texts of a window, and for all anchors, then all positives, which of them it is."""
+        window = slice(start, start + WINDOW)
+        texts = [*self._pairs.anchors[window], *self._pairs.positives[window]]
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        return self._encoder.tokenize(list(places)), [places[text] for text in texts]
+
+    def _encode(self, start: int) -> NDArray[np.float32]:
+        token_ids, places = self._tokens(start)
+        vectors = self._encoder.embed(token_ids)[places]
+        half = len(places) // 2
+        return np.concatenate([vectors[:half], vectors[half:]], axis=1)
+
+    def _key(self) -> str:
+        digest = hashlib.sha256(f"{FORMAT} {WINDOW} {encoder_key(self._encoder)}".encode())
+        for start in range(0, len(self._pairs), WINDOW):
+            token_ids, places = self._tokens(start)
+            for ids in (*token_ids, places):
+                digest.update(len(ids).to_bytes(4, "little"))
+                digest.update(np.asarray(ids, dtype=np.int32).tobytes())
+        return digest.hexdigest()[:40]
+
+
+def encoder_key(encoder: Encoder) -> str:
+    """Return a hash of all that decides which vector an encoder makes of given token ids, but for its device."""
+    model = encoder.backbone.model
+    config = encoder.backbone.transformer.model.config.to_diff_dict()
+    config = {name: value for name, value in config.items() if name not in IRRELEVANT}
+    told = [config, encoder.dtype, encoder.prompts["text"], [str(module) for module in list(model)[1:]]]
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode())
+    for name, values in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(values.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def _known_windows(entry: Path) -> list[str]:
+    """The hashes of the windows that a log tells of, up to the first line that cannot be read."""
+    known: list[str] = []
+    try:
+        for line in (entry / WINDOWS).read_text(encoding="utf-8").splitlines():
+            known.append(json.loads(line)["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return known
+
+
+def _settle(file: IO[Any]) -> None:
+    file.flush()
+    os.fsync(file.fileno())

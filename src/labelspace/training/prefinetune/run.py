@@ -1,0 +1,288 @@
+"""`prefinetune`: encoder in, encoder out."""
+
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import check_number
+from labelspace.config import PrefinetuneConfig
+from labelspace.corpus import Pairs
+from labelspace.encoders import DEFAULT_ENCODER, Encoder
+from labelspace.errors import ConfigError, InputError
+from labelspace.geometry import Eigenspace
+from labelspace.progress import progress_bar
+from labelspace.training.callbacks import Callback
+from labelspace.training.checkpoint import read_checkpoint
+from labelspace.training.prefinetune.loop import TrainingRun
+from labelspace.training.prefinetune.measures import Measures, Shift, Yardstick
+from labelspace.training.prefinetune.offline import Targets, find_eigenspace
+from labelspace.training.prefinetune.relations import ReferenceRelations, encoder_key
+from labelspace.training.prefinetune.result import PrefinetuneResult
+from labelspace.training.prefinetune.saving import save_prefinetuned
+from labelspace.training.prefinetune.sources import (
+    MOST_HELD_ASIDE,
+    PairsLike,
+    check_pairs,
+    gather_pairs,
+    hold_aside,
+)
+from labelspace.training.trainable import trainable_weights
+
+MOST_TOKENS = 1024
+"""Tokens of a text that are read, where nobody says how many and the encoder can (appendix B)."""
+
+# Fewer pairs held aside than this say less of the space than the training pairs do.
+FEWEST_MEASURED = 10
+
+CHECKPOINT = "checkpoint"
+REFERENCE = "reference"
+NO_ISOSCORE = "IsoScore was not measured: it needs the extra geometry, pip install 'labelspace[geometry]'."
+
+
+class Prefinetuned(NamedTuple):
+    """An encoder that was moved into a domain, and what is to be said of it.
+
+    The encoder is one like any other: every estimator can start from it, `encoder.save` writes it alone, and training
+    it further leaves the two values beside it true of what they were made from.
+    """
+
+    encoder: Encoder
+    """The encoder with its new weights."""
+
+    result: PrefinetuneResult
+    """What was done, and the space before and after."""
+
+    eigenspace: Eigenspace | None
+    """What REZE found in the relations of the encoder as it came; None where its weight was 0."""
+
+    def save(self, folder: str | Path) -> Path:
+        """Write a folder that `Encoder` and `SentenceTransformer` open, with `eigenspace.safetensors` and
+        `prefinetune.json` in it; from then on the encoder goes by the name of the folder.
+
+        Args:
+            folder: its place; replaced where it holds a pre-finetuned encoder.
+
+        Raises:
+            OutputError: it cannot be written, or holds something else; what was there before is unchanged.
+        """
+        folder = save_prefinetuned(self.encoder, self.result, self.eigenspace, folder)
+        # A classifier that is trained from this encoder records the name, to begin again from there.
+        self.encoder.name = str(folder)
+        return folder
+
+
+def prefinetune(
+    pairs: PairsLike,
+    encoder: Encoder | str | Path = DEFAULT_ENCODER,
+    config: PrefinetuneConfig | None = None,
+    *,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    verbose: bool = False,
+) -> Prefinetuned:
+    """Move an encoder into a domain by anchor-positive pairs of several sources, without breaking its geometry.
+
+    Offline, the relations of all pairs go once through the encoder as it is, and along the directions that only tell
+    the sources apart they are pulled together. Online, the encoder learns the pairs, and is pulled towards these
+    relations (REZE). With `regularizer_weight=0` the first phase is left out, and it is plain contrastive
+    pre-finetuning.
+
+    Anchors and positives alike are encoded as texts, with the encoder's prompt for texts. A tenth of the pairs of each
+    source, 500 in all at most, is held aside to measure the space before and after.
+
+    Args:
+        pairs: `labelspace.corpus.Pairs`, sources of pairs (`open_pairs` and its kin), or files with the columns anchor
+            and positive, and a column source where a file has several.
+        encoder: a name, a folder, or an `Encoder`; never changed.
+        config: losses and schedule; None: the paper's.
+        seed: of the pairs drawn, the pairs held aside, the order and the dropout masks. The same seed, the same bits
+            on the same machine.
+        folder: where the reference relations are kept, for other runs too, and where 20 checkpoints are written on
+            the way; None: nothing is left on disk.
+        resume: True goes on from the checkpoint in `folder`, if the run came that far, to the same bits as a run that
+            was never interrupted.
+        callbacks: told `loss`, `main`, `regularizer` and `learning_rate` at every step.
+        verbose: True shows bars on a terminal, plain lines elsewhere.
+
+    Returns:
+        The encoder, the result and the eigenspace. After Ctrl-C the encoder of the last look, or as it came where
+        there was none; `result.training.kept_step` says which.
+
+    Raises:
+        InputError: pairs that cannot be read or are too few, vectors that are not finite or all one.
+        ConfigError: an option makes no sense, or the checkpoint is of another run.
+        EncoderNotFoundError: nothing stands behind the encoder's name.
+        TrainingError: a loss is not finite.
+        OutputError: relations or a checkpoint cannot be written.
+
+    Warns:
+        LabelSpaceWarning: REZE shrinks nothing, for example because there is one source alone.
+
+    Example:
+        >>> from labelspace import prefinetune
+        >>> from labelspace.config import PrefinetuneConfig
+        >>> from labelspace.corpus import open_pairs
+        >>> import pyarrow as pa
+        >>> def rows(words, positive):
+        ...     anchors = [f"{word} {number}" for word in words for number in range(2)]
+        ...     return pa.table({"anchor": anchors, "positive": [positive] * len(anchors)})
+        >>> sources = [
+        ...     open_pairs(rows(("the team", "a player", "a match"), "sports"), name="news"),
+        ...     open_pairs(rows(("the bank", "a price", "a market"), "money"), name="posts"),
+        ...     open_pairs(rows(("why is the court", "what of the minister", "who won"), "no answer"), name="talk"),
+        ... ]
+        >>> encoder, result, eigenspace = prefinetune(sources, "tests/data/tiny-bert", PrefinetuneConfig(epochs=2))
+        >>> result.training.total_steps, result.pairs, eigenspace.width
+        (6, {'news': 6, 'posts': 6, 'talk': 6}, 64)
+
+    Reference:
+        Lee et al., "REZE: Representation Regularization for Domain-adaptive Text Embedding Pre-finetuning", section 3
+        and Algorithm 1.
+    """
+    check_number("seed", seed, whole=True)
+    config = PrefinetuneConfig() if config is None else config
+    if resume and (folder is None or not Path(folder).is_dir()):
+        raise ConfigError(f"there is nothing to go on from in {folder}; pass the folder of the run, or resume=False.")
+    drawn = gather_pairs(pairs, per_source=config.per_source, seed=seed)
+    hopeless = check_pairs(drawn, config)
+    # What is given is never changed; what is opened here is ours.
+    trained = encoder.copy() if isinstance(encoder, Encoder) else Encoder(encoder)
+    with tempfile.TemporaryDirectory() as scratch, read_at_most(trained, config.max_tokens) as max_tokens:
+        work = Path(scratch if folder is None else folder)
+        return _run(
+            *(drawn, trained, config, max_tokens, work),
+            seed=seed,
+            keep=folder is not None,
+            resume=resume and (work / CHECKPOINT / "state.json").is_file(),
+            hopeless=hopeless,
+            callbacks=callbacks,
+            verbose=verbose,
+        )
+
+
+@contextmanager
+def read_at_most(encoder: Encoder, max_tokens: int | None) -> Iterator[int]:
+    """Let an encoder read so many tokens of a text inside the block, and as many as before after it.
+
+    Args:
+        encoder: its tokenizer is told.
+        max_tokens: as many; None: 1,024, or its limit if that is smaller.
+
+    Yields:
+        The number.
+
+    Raises:
+        ConfigError: more than it can read.
+    """
+    tokenizer, limit = encoder.backbone.tokenizer, encoder.max_tokens
+    if max_tokens is not None and max_tokens > limit:
+        raise ConfigError(f"max_tokens is more than the encoder reads ({limit}). Got {max_tokens} instead.")
+    was = tokenizer.model_max_length
+    tokenizer.model_max_length = min(MOST_TOKENS, limit) if max_tokens is None else max_tokens
+    try:
+        yield tokenizer.model_max_length
+    finally:
+        tokenizer.model_max_length = was
+
+
+def _run(
+    pairs: Pairs,
+    encoder: Encoder,
+    config: PrefinetuneConfig,
+    max_tokens: int,
+    work: Path,
+    *,
+    seed: int,
+    keep: bool,
+    resume: bool,
+    hopeless: bool,
+    callbacks: Sequence[Callback],
+    verbose: bool,
+) -> Prefinetuned:
+    train, measured, told = _split(pairs, seed)
+    yardstick, described = Yardstick(measured, seed=seed), encoder.describe()
+    run = {
+        "config": config.to_dict(),
+        "seed": seed,
+        "encoder": encoder_key(encoder),
+        "pairs": pairs.fingerprint(),
+        "tokens of a text": max_tokens,
+    }
+    eigenspace = targets = None
+    if config.regularizer_weight:
+        relations = ReferenceRelations(encoder, train, work / REFERENCE)
+        with progress_bar("reference", show=verbose) as report:
+            eigenspace = find_eigenspace(relations, train, config, hopeless=hopeless, report=report)
+        targets = Targets(relations, train, eigenspace)
+    as_it_came = yardstick.vectors(encoder)
+    before = yardstick.measure(as_it_came)
+    with trainable_weights(encoder.backbone) as weights:
+        checkpoints = work / CHECKPOINT if keep else None
+        under_way = TrainingRun(encoder, weights, train, targets, config, seed=seed, folder=checkpoints, run=run)
+        if resume:
+            under_way.go_on(read_checkpoint(work / CHECKPOINT, run))
+        with progress_bar("training", show=verbose) as report:
+            training = under_way.train(callbacks, report)
+    after, shift, notes = _afterwards(encoder, yardstick, as_it_came)
+    if training.kept_step:
+        # It is no longer what stands behind that name; a classifier that begins again from there should not be misled.
+        encoder.name = f"{encoder.name}, pre-finetuned"
+    result = PrefinetuneResult(
+        training=training,
+        before=before,
+        after=after,
+        **(shift._asdict() if shift else dict.fromkeys(Shift._fields)),
+        measured_on=told,
+        measured_pairs=len(measured),
+        **_directions(eigenspace),
+        pairs=train.counts(),
+        pairs_seen=dict(zip(pairs.sources, pairs.seen, strict=True)),
+        max_tokens=max_tokens,
+        encoder=described,
+        config=config,
+        seed=seed,
+        notes=(*notes, *([NO_ISOSCORE] if before.isoscore is None else [])),
+    )
+    return Prefinetuned(encoder, result, eigenspace)
+
+
+def _split(pairs: Pairs, seed: int) -> tuple[Pairs, Pairs, str]:
+    """Pairs to train on, pairs to measure by, and which these are."""
+    rows, aside = hold_aside(pairs, seed=seed)
+    train, measured = pairs.take(rows), pairs.take(aside)
+    if len(measured) >= FEWEST_MEASURED:
+        return train, measured, "pairs held aside"
+    every = range(0, len(pairs), math.ceil(len(pairs) / MOST_HELD_ASIDE))
+    return pairs, pairs.take(every), "training pairs"
+
+
+def _afterwards(
+    encoder: Encoder, yardstick: Yardstick, as_it_came: NDArray[np.float32]
+) -> tuple[Measures | None, Shift | None, list[str]]:
+    # The weights are trained; a missing figure is no reason to lose them.
+    try:
+        vectors = yardstick.vectors(encoder)
+        return yardstick.measure(vectors), yardstick.compare(as_it_came, vectors), []
+    except KeyboardInterrupt:
+        return None, None, ["Measuring the space afterwards was interrupted."]
+    except InputError as error:
+        return None, None, [f"The space could not be measured afterwards: {error}"]
+
+
+def _directions(eigenspace: Eigenspace | None) -> dict[str, int | None]:
+    if eigenspace is None:
+        return dict.fromkeys(("active", "shrunk_directions", "shrunk_factors", "relation_width"))
+    return {
+        "active": eigenspace.active,
+        "shrunk_directions": int((eigenspace.alpha < 1).any(dim=0).sum()),
+        "shrunk_factors": eigenspace.shrunk,
+        "relation_width": eigenspace.width,
+    }

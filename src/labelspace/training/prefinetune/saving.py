@@ -1,0 +1,142 @@
+"""A pre-finetuned encoder as a folder, with what led to it. No pickle is written or read.
+
+    model/
+    ├── modules.json, config.json, model.safetensors ...   a sentence-transformers model, and an `Encoder`
+    ├── eigenspace.safetensors                             REZE's eigenspace; missing without the regularizer
+    ├── prefinetune.json                                   options, seed, versions, losses, before and after
+    └── README.md                                          the model card
+
+The folder is written beside its place under another name and exchanged in one step.
+"""
+
+import json
+import math
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from labelspace.encoders import Encoder
+from labelspace.errors import ModelFolderError, OutputError
+from labelspace.folders import fingerprints, staged
+from labelspace.geometry import Eigenspace
+from labelspace.training.prefinetune.result import PrefinetuneResult
+
+FORMAT_VERSION = 1
+EIGENSPACE = "eigenspace.safetensors"
+HEADER = "prefinetune.json"
+PACKAGES = ("torch", "transformers", "sentence-transformers")
+
+
+def save_prefinetuned(
+    encoder: Encoder, result: PrefinetuneResult, eigenspace: Eigenspace | None, folder: str | Path
+) -> Path:
+    """Write an encoder and what led to it; a killed save leaves the old folder or the new one.
+
+    Args:
+        encoder: with the weights that `result` speaks of.
+        result: of the run.
+        eigenspace: of the run; None without the regularizer.
+        folder: its place; replaced where it holds a pre-finetuned encoder.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OutputError: it cannot be written, or holds something else; what was there before is unchanged.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file; an encoder is saved as a folder, give another name.")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / HEADER).is_file():
+        raise OutputError(f"{folder} is not empty and holds no pre-finetuned encoder; give another name.")
+    header: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "labelspace": metadata.version("labelspace"),
+        "versions": {package: metadata.version(package) for package in PACKAGES},
+        **result.to_dict(),
+    }
+    with staged(folder) as new:
+        encoder.save(new)
+        if eigenspace is not None:
+            tensors, facts = eigenspace.to_tensors()
+            save_file(tensors, new / EIGENSPACE, metadata=facts)
+        (new / "README.md").write_text(_card(header, result), encoding="utf-8")
+        header["files"] = fingerprints(new)
+        text = json.dumps(_finite(header), indent=2, ensure_ascii=False, allow_nan=False)
+        (new / HEADER).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def read_eigenspace(folder: str | Path, *, width: int | None = None) -> Eigenspace:
+    """Open the eigenspace that was saved with an encoder.
+
+    Args:
+        folder: of the encoder.
+        width: coordinates of the relations that it is wanted for, twice the dimension of an encoder; None: any.
+
+    Raises:
+        ModelFolderError: there is none, or it is damaged or of a newer format.
+        ShapeError: it was made for relations of another width.
+    """
+    path = Path(folder) / EIGENSPACE
+    if not path.is_file():
+        raise ModelFolderError(
+            f"{folder} holds no {EIGENSPACE}; give the folder of an encoder that was pre-finetuned with REZE."
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+            facts = file.metadata()
+    except (OSError, SafetensorError) as error:
+        raise ModelFolderError(f"{path} cannot be read ({error}); it is damaged, copy or save it again.") from error
+    return Eigenspace.from_tensors(tensors, facts, width=width)
+
+
+def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
+    weight, training = result.config.regularizer_weight, result.training
+    kept = "kept near to where it was by REZE" if weight else "without a regularizer"
+    lines = [
+        "---",
+        "library_name: sentence-transformers",
+        "pipeline_tag: sentence-similarity",
+        "tags:",
+        "- labelspace",
+        "- sentence-transformers",
+        "---",
+        "",
+        f"# {result.encoder['name']}, pre-finetuned",
+        "",
+        f"Made by labelspace {header['labelspace']} from `{result.encoder['name']}`: moved into a domain by "
+        f"anchor-positive pairs, {kept} (regularizer weight {weight:g}, {training.kept_step} of "
+        f"{training.total_steps} updates, seed {result.seed}).",
+        "",
+        "`Encoder(folder)` and `SentenceTransformer(folder)` open it. All options and losses are in "
+        f"`{HEADER}`; the eigenspace of the relations, if there was one, in `{EIGENSPACE}`.",
+        "",
+        "## Trained on",
+        "",
+        "| source | pairs |",
+        "|---|---|",
+        *(f"| {name} | {count:,} |" for name, count in result.pairs.items()),
+        "",
+        "Some sources forbid commercial use; look up the licence of each before you publish the encoder.",
+        "",
+        f"## Before and after, on {result.measured_pairs} {result.measured_on}",
+        "",
+        "| | before | after |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {name} | {before} | {after} |" for name, before, after in result.table()]
+    return "\n".join([*lines, "", *result.notes, ""])
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no word for what is not finite: null."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
