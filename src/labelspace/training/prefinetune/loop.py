@@ -104,7 +104,7 @@ def batch_gradient(
         positives: the positive of each.
         target: [pair relation], debiased relations of the reference; None: the main loss alone.
         config: temperature, weight of the regularizer, tokens in memory.
-        seed: of the dropout masks, the same for every value of `max_tokens_in_memory`.
+        seed: of the dropout masks, the same for every `max_tokens_in_memory` of 2,048 (the size of a chunk) or more.
 
     Returns:
         The loss, and of it the main loss and the regularizer before its weight. Where the loss is not finite no

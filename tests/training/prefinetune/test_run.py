@@ -1,0 +1,281 @@
+"""`prefinetune` as a user meets it: encoder in, encoder out, the report, the folder, and what is refused."""
+
+import json
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from labelspace import DescriptionClassifier, Encoder, prefinetune
+from labelspace.config import PrefinetuneConfig
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError, OutputError, ShapeError
+from labelspace.geometry import alignment, drift, neighbours_kept, sample_pairs, uniformity
+from labelspace.seeds import child_seed
+from labelspace.training.prefinetune import read_eigenspace, run
+from labelspace.training.prefinetune.relations import ReferenceRelations
+from labelspace.training.prefinetune.sources import hold_aside
+from training.prefinetune.toy import toy_pairs
+
+SHORT = PrefinetuneConfig(learning_rate=1e-3)
+SPACE = {"sports": ["A team wins a match.", "A player leaves."], "money": ["A bank lends.", "A price falls."]}
+
+
+@pytest.fixture(scope="module")
+def done(base, tmp_path_factory):
+    return prefinetune(toy_pairs(40), base, SHORT, seed=1, folder=tmp_path_factory.mktemp("run"))
+
+
+def weights_of(encoder):
+    return {name: weight.detach().clone() for name, weight in encoder.backbone.model.named_parameters()}
+
+
+def test_an_encoder_comes_out_and_the_one_that_went_in_is_as_before(base, done, tiny_encoder_folder):
+    encoder, result, _ = done
+    texts = list(toy_pairs().anchors)
+    assert encoder is not base
+    assert np.array_equal(base.encode(texts), Encoder(tiny_encoder_folder, dtype="float32", device="cpu").encode(texts))
+    assert drift(base.encode(texts), encoder.encode(texts)) > 1e-3
+    assert (encoder.dimension, encoder.max_tokens, encoder.dtype) == (base.dimension, base.max_tokens, base.dtype)
+    assert result.training.finished
+    assert result.pairs == {"news": 36, "questions": 36, "shouts": 36}
+
+
+def test_the_report_is_the_geometry_of_the_pairs_held_aside(base, done):
+    encoder, result, space = done
+    pairs = toy_pairs(40)
+    aside = pairs.take(hold_aside(pairs, seed=1)[1])
+    texts = list(dict.fromkeys([*aside.anchors, *aside.positives]))
+    assert (result.measured_on, result.measured_pairs) == ("pairs held aside", 12)
+    drawn = sample_pairs(len(texts), 50_000, child_seed(1, "uniformity"))
+    for which, measures in ((base, result.before), (encoder, result.after)):
+        vectors = torch.from_numpy(which.encode(texts))
+        sides = [torch.from_numpy(which.encode(side)) for side in (aside.anchors, aside.positives)]
+        assert measures.uniformity == pytest.approx(uniformity(vectors, drawn).item(), abs=1e-5)
+        assert measures.alignment == pytest.approx(alignment(*sides).item(), abs=1e-5)
+        assert 0 <= measures.isoscore <= 1
+    assert result.drift == pytest.approx(drift(base.encode(texts), encoder.encode(texts)), abs=1e-5)
+    assert result.neighbours == 10
+    assert result.neighbours_kept == pytest.approx(neighbours_kept(base.encode(texts), encoder.encode(texts), k=10))
+    assert (result.active, result.shrunk_factors, result.relation_width) == (space.active, space.shrunk, 64)
+    assert result.shrunk_directions == int((space.alpha < 1).any(dim=0).sum()) > 0
+    assert result.notes == ()
+    assert [name for name, _, _ in result.table()][:3] == ["uniformity", "alignment", "isoscore"]
+
+
+def test_the_result_is_plain_values(done):
+    told = json.loads(json.dumps(done.result.to_dict(), allow_nan=False))
+    assert told["config"] == SHORT.to_dict()
+    assert told["seed"] == 1
+    assert told["encoder"]["dimension"] == 32
+    assert told["training"]["total_steps"] == math.ceil(108 / 8)
+    assert len(told["training"]["looks"]) == 14
+
+
+def test_pairs_held_aside_are_neither_trained_on_nor_in_the_eigenspace(base, done, monkeypatch):
+    seen = []
+    real = run.TrainingRun.__init__
+
+    def watch(self, encoder, weights, pairs, *rest, **more):
+        seen.extend(pairs.anchors)
+        real(self, encoder, weights, pairs, *rest, **more)
+
+    monkeypatch.setattr(run.TrainingRun, "__init__", watch)
+    pairs = toy_pairs(40)
+    prefinetune(pairs, base, replace(SHORT, batch_size=200), seed=1)
+    aside = {pairs.anchors[row] for row in hold_aside(pairs, seed=1)[1]}
+    assert len(seen) == 108
+    assert not aside & set(seen)
+    assert done.eigenspace.source_counts.tolist() == [36, 36, 36]
+
+
+def test_too_few_pairs_are_measured_where_they_are_trained(base, pairs):
+    result = prefinetune(pairs, base, SHORT).result
+    assert (result.measured_on, result.measured_pairs) == ("training pairs", 36)
+    assert sum(result.pairs.values()) == 36
+
+
+def test_every_estimator_can_start_from_it(done, base):
+    classifier = DescriptionClassifier(SPACE, encoder=done.encoder, max_steps=2, learning_rate=1e-4).fit()
+    assert set(classifier.predict(["the team", "the bank"])) <= {"sports", "money"}
+    plain = DescriptionClassifier(SPACE, encoder=base, max_steps=2, learning_rate=1e-4).fit()
+    assert not np.allclose(classifier.decision_function(["a loan"]), plain.decision_function(["a loan"]))
+
+
+def test_the_folder_is_an_encoder_for_us_and_for_sentence_transformers(done, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    texts = list(toy_pairs().anchors)
+    expected = done.encoder.encode(texts)
+    assert done.save(tmp_path / "model") == tmp_path / "model"
+    again = Encoder(tmp_path / "model", dtype="float32", device="cpu")
+    assert np.array_equal(again.encode(texts), expected)
+    theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts, normalize_embeddings=True)
+    np.testing.assert_allclose(theirs, expected, atol=1e-5)
+    stored = read_eigenspace(tmp_path / "model", width=2 * again.dimension)
+    assert torch.equal(stored.alpha, done.eigenspace.alpha)
+    assert stored.sources == ("news", "questions", "shouts")
+    header = json.loads((tmp_path / "model" / "prefinetune.json").read_text())
+    assert header["format_version"] == 1
+    assert header["pairs"] == done.result.pairs
+    assert header["files"]["eigenspace.safetensors"]["sha256"]
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "| news | 36 |" in card
+    assert "| uniformity | " in card
+    assert not [path for path in (tmp_path / "model").rglob("*") if path.suffix in {".bin", ".pt", ".pkl"}]
+
+
+def test_a_classifier_that_begins_again_begins_from_the_saved_folder(done, tmp_path):
+    from labelspace import load
+
+    folder = done.save(tmp_path / "model")
+    DescriptionClassifier(SPACE, encoder=done.encoder, max_steps=1, learning_rate=1e-4).fit().save(tmp_path / "clf")
+    loaded = load(tmp_path / "clf")
+    assert loaded.get_params()["encoder"]["name"] == str(folder)
+    loaded.set_params(max_steps=1).fit()
+
+
+def test_an_encoder_that_is_not_saved_does_not_go_by_the_name_of_the_base(base, pairs):
+    assert prefinetune(pairs, base, SHORT).encoder.name == f"{base.name}, pre-finetuned"
+
+
+def test_saving_replaces_its_own_and_nothing_else(done, tmp_path):
+    folder = done.save(tmp_path / "model")
+    assert done.save(folder) == folder
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").write_text("dear")
+    with pytest.raises(OutputError, match="is not empty and holds no pre-finetuned encoder"):
+        done.save(tmp_path / "mine")
+    with pytest.raises(OutputError, match="is a file"):
+        done.save(tmp_path / "mine" / "letter")
+
+
+def test_a_stored_eigenspace_of_another_width_or_none_is_refused(done, tmp_path):
+    folder = done.save(tmp_path / "model")
+    with pytest.raises(ShapeError, match="Got 1536"):
+        read_eigenspace(folder, width=1536)
+    (folder / "eigenspace.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ModelFolderError, match="damaged"):
+        read_eigenspace(folder)
+    with pytest.raises(ModelFolderError, match="holds no eigenspace"):
+        read_eigenspace(tmp_path)
+
+
+def test_plain_prefinetuning_looks_at_no_reference(base, pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr(ReferenceRelations, "blocks", None)
+    plain = prefinetune(pairs, base, replace(SHORT, regularizer_weight=0.0), folder=tmp_path / "run")
+    assert plain.eigenspace is None
+    assert plain.result.active is None
+    folder = plain.save(tmp_path / "model")
+    assert not (folder / "eigenspace.safetensors").exists()
+    assert "without a regularizer" in (folder / "README.md").read_text()
+
+
+def test_the_reference_is_computed_once_for_all_runs_on_the_same_pairs(base, pairs, tmp_path, monkeypatch):
+    starts, real = [], ReferenceRelations._encode
+    monkeypatch.setattr(ReferenceRelations, "_encode", lambda self, start: starts.append(start) or real(self, start))
+    for weight in (0.5, 1.0, 2.0):
+        config = replace(SHORT, regularizer_weight=weight, epochs=2)
+        prefinetune(pairs, base, config, folder=tmp_path)
+    assert starts == [0]
+
+
+def test_nothing_is_left_on_disk_without_a_folder(base, pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    prefinetune(pairs, base, SHORT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_max_tokens_cut_what_training_reads_and_not_what_the_encoder_reads_after(base, pairs):
+    short = prefinetune(pairs, base, replace(SHORT, max_tokens=6))
+    assert short.result.max_tokens == 6
+    assert short.encoder.max_tokens == base.max_tokens == 128
+    long = prefinetune(pairs, base, SHORT)
+    assert long.result.max_tokens == 128
+    assert not torch.equal(short.eigenspace.mean, long.eigenspace.mean)
+
+
+def test_the_same_seed_the_same_bits_and_the_pairs_drawn_are_the_seeds(base, tmp_path):
+    rows = [{"anchor": f"the team {n}", "positive": "sports", "source": f"s{n % 3}"} for n in range(90)]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    config = replace(SHORT, per_source=8, batch_size=24)
+    one, two, other = (prefinetune(path, base, config, seed=seed) for seed in (0, 0, 1))
+    assert one.result.pairs == {"s0": 8, "s1": 8, "s2": 8}
+    assert one.result.pairs_seen == {"s0": 30, "s1": 30, "s2": 30}
+    assert one.result.training.looks == two.result.training.looks != other.result.training.looks
+    assert all(torch.equal(weights_of(one.encoder)[name], values) for name, values in weights_of(two.encoder).items())
+    assert not torch.equal(one.eigenspace.mean, other.eigenspace.mean)
+
+
+def test_an_interrupted_run_gives_the_last_sound_encoder_and_its_report(base, pairs, tmp_path):
+    def stop(step, values):
+        if step == 3:
+            raise KeyboardInterrupt
+
+    stopped = prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop])
+    assert (stopped.result.training.stop_reason, stopped.result.training.kept_step) == ("interrupted", 2)
+    assert stopped.result.after is not None
+    straight = prefinetune(pairs, base, SHORT)
+    went_on = prefinetune(pairs, base, SHORT, folder=tmp_path, resume=True)
+    assert went_on.result.training.looks == straight.result.training.looks
+    assert all(
+        torch.equal(weights_of(went_on.encoder)[name], values) for name, values in weights_of(straight.encoder).items()
+    )
+
+
+def test_a_figure_that_cannot_be_had_costs_no_weights(base, pairs, monkeypatch):
+    real, calls = run.Yardstick.measure, []
+
+    def once(self, vectors):
+        calls.append(vectors)
+        if len(calls) == 2:
+            raise InputError("all one")
+        return real(self, vectors)
+
+    monkeypatch.setattr(run.Yardstick, "measure", once)
+    result = prefinetune(pairs, base, SHORT).result
+    assert (result.after, result.drift, result.neighbours) == (None, None, None)
+    assert "could not be measured afterwards: all one" in result.notes[0]
+    assert result.table()[0][2] == "-"
+
+
+def test_without_the_package_isoscore_is_none_and_said(base, pairs, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "IsoScore.IsoScore", None)
+    result = prefinetune(pairs, base, SHORT).result
+    assert result.before.isoscore is None
+    assert "pip install 'labelspace[geometry]'" in result.notes[0]
+
+
+def test_one_source_alone_is_warned_of_once_and_goes_on(base):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        done = prefinetune(toy_pairs(10, sources=("news",)), base, SHORT)
+    ours = [str(one.message) for one in told if issubclass(one.category, LabelSpaceWarning)]
+    assert len(ours) == 1
+    assert "still limits drift" in ours[0]
+    assert done.eigenspace.shrunk == 0
+    assert done.result.training.looks[-1].regularizer > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"pairs": toy_pairs(4)}, InputError, "5 pairs at least"),
+        ({"pairs": []}, InputError, "one source at least"),
+        ({"config": replace(SHORT, max_tokens=4096)}, ConfigError, r"more than the encoder reads \(128\)"),
+        ({"config": replace(SHORT, per_source=3)}, ConfigError, "drawn already"),
+        ({"seed": 0.5}, ConfigError, "seed"),
+        ({"resume": True}, ConfigError, "nothing to go on from"),
+        ({"resume": True, "folder": "nowhere"}, ConfigError, "nothing to go on from in nowhere"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_refused_before_the_encoder_is_asked(base, pairs, monkeypatch, given, error, message):
+    monkeypatch.setattr(Encoder, "embed", None)
+    with pytest.raises(error, match=message):
+        prefinetune(**{"pairs": pairs, "encoder": base, "config": SHORT, **given})
