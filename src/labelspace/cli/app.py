@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from labelspace import __version__
-from labelspace.cli import bench, encoders, evaluate, fit, labels, predict, train_nli
+from labelspace.cli import bench, encoders, evaluate, fit, labels, predict, prefinetune, train_nli
 from labelspace.cli.printing import one_line, only_our_words, tell
 from labelspace.errors import LabelSpaceError, MissingDependencyError, OutputError, TrainingError
 
@@ -130,5 +130,6 @@ app.command("predict")(predict.predict_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("explain")(predict.explain_command)
 app.command("figures")(evaluate.figures_command)
+app.command("prefinetune")(prefinetune.prefinetune_command)
 app.command("train-nli")(train_nli.train_nli_command)
 app.add_typer(bench.app, name="bench")

@@ -1,0 +1,269 @@
+"""`labelspace prefinetune`: from pairs of a domain and an encoder to an encoder for that domain."""
+
+import shlex
+import shutil
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labelspace.cli.options import (
+    AsJson,
+    Device,
+    Dtype,
+    EncoderName,
+    LabelColumn,
+    Offline,
+    Overwrite,
+    Quiet,
+    Revision,
+    TextColumn,
+    TrustRemoteCode,
+    choices,
+    open_encoder,
+)
+from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, tell
+from labelspace.config import CENTRES, EncodingConfig, PrefinetuneConfig
+from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.errors import ConfigError, LabelSpaceWarning, OutputError
+from labelspace.labels import LabelSpace
+
+if TYPE_CHECKING:
+    from labelspace.corpus import Pairs, PairSource
+    from labelspace.training.prefinetune import Prefinetuned, PrefinetuneResult
+
+HEADER = "prefinetune.json"
+_TRAINING = "Training"
+_REZE = "REZE"
+_BETTER = {
+    "uniformity": "lower is better spread",
+    "alignment": "lower is nearer",
+    "isoscore": "higher is more isotropic",
+}
+
+
+def _training(help: str, *names: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_TRAINING)
+
+
+def _reze(help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=_REZE, **more)
+
+
+def prefinetune_command(
+    out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints lie beside it, in OUT.unfinished.")],
+    pairs: Annotated[
+        list[str] | None, typer.Option(help="File with the columns anchor and positive; may be given more than once.")
+    ] = None,
+    labelled: Annotated[
+        list[str] | None, typer.Option(help="File of labelled texts as pairs; may be given more than once.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Label file: a labelled text then goes with a description of its label.")
+    ] = None,
+    encoder: EncoderName = DEFAULT_ENCODER,
+    per_source: Annotated[
+        int | None, typer.Option(help="At most so many pairs of each source, drawn by the seed; all.")
+    ] = PrefinetuneConfig.per_source,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from OUT.unfinished, same options.")] = False,
+    overwrite: Overwrite = False,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    dtype: Dtype = EncodingConfig.dtype,
+    device: Device = EncodingConfig.device,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Tokens of a text that training reads; 1,024 or the encoder's limit.")
+    ] = PrefinetuneConfig.max_tokens,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    offline: Offline = False,
+    weight: Annotated[
+        float, _reze("Of the regularizer; 0: plain pre-finetuning.")
+    ] = PrefinetuneConfig.regularizer_weight,
+    rho: Annotated[float, _reze("Share of variance within which directions may be shrunk.")] = PrefinetuneConfig.rho,
+    gamma: Annotated[float, _reze("Scale of threshold and bands.")] = PrefinetuneConfig.gamma,
+    eta: Annotated[float, _reze("Strength of the shrinkage, 0 to 1.")] = PrefinetuneConfig.eta,
+    centre: Annotated[
+        str, _reze("What sources are shrunk towards.", metavar=choices(CENTRES))
+    ] = PrefinetuneConfig.centre,
+    temperature: Annotated[float, _training("Divides the cosines.")] = PrefinetuneConfig.temperature,
+    learning_rate: Annotated[float, _training("Highest rate.")] = PrefinetuneConfig.learning_rate,
+    batch_size: Annotated[int, _training("Pairs of one update.")] = PrefinetuneConfig.batch_size,
+    epochs: Annotated[int, _training("Times each pair is seen.")] = PrefinetuneConfig.epochs,
+    warmup: Annotated[float, _training("Share of the updates with a rising rate.")] = PrefinetuneConfig.warmup,
+    weight_decay: Annotated[float, _training("Of AdamW.")] = PrefinetuneConfig.weight_decay,
+    dropout: Annotated[bool, _training("The encoder's own.", "--dropout/--no-dropout")] = PrefinetuneConfig.dropout,
+    max_tokens_in_memory: Annotated[
+        int, _training("A larger batch is cut into chunks; same gradient.")
+    ] = PrefinetuneConfig.max_tokens_in_memory,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """Move an encoder into a domain by pairs of texts from several sources, without breaking its geometry (REZE).
+
+    Every estimator can start from what comes out: labelspace fit labels.yaml --encoder OUT --out model. Ctrl-C keeps
+    the last sound state; --resume goes on as if nothing had happened.
+    """
+    hush(quiet)
+    # Everything that can be refused comes first and takes no time; then the encoder, then the work.
+    config = PrefinetuneConfig(
+        regularizer_weight=weight,
+        rho=rho,
+        gamma=gamma,
+        eta=eta,
+        centre=centre,
+        temperature=temperature,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        epochs=epochs,
+        warmup=warmup,
+        weight_decay=weight_decay,
+        max_tokens=max_tokens,
+        per_source=per_source,
+        dropout=dropout,
+        max_tokens_in_memory=max_tokens_in_memory,
+    )
+    encoding = EncodingConfig(dtype=dtype, device=device)
+    work = Path(f"{out if out.name else out.absolute()}.unfinished")
+    _check_out(out, work, resume=resume, overwrite=overwrite)
+    sources = _open(pairs or [], labelled or [], labels, text_column, label_column, seed)
+    drawn = _draw(sources, config, seed, quiet=quiet)
+    if resume:
+        _check_resume(work)
+    opened = open_encoder(
+        encoder,
+        quiet=quiet,
+        dtype=encoding.dtype,
+        device=encoding.device,
+        revision=revision,
+        trust_remote_code=trust_remote_code,
+        offline=offline,
+    )
+    if overwrite:
+        shutil.rmtree(work, ignore_errors=True)
+    done = _train(opened, drawn, config, work, seed=seed, resume=resume, quiet=quiet)
+    training = done.result.training
+    if not training.kept_step:
+        tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {_again()}")
+        return 130
+    saved = done.save(out)
+    if training.finished:
+        shutil.rmtree(work, ignore_errors=True)
+    if as_json:
+        print_json({"encoder": str(saved), "result": done.result.to_dict()})
+    else:
+        _print(done.result, saved)
+    if not training.finished:
+        tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
+        tell(f"to go on from it: {_again()}")
+        return 130
+    note(f"next: labelspace fit labels.yaml --encoder {out} --out model")
+    return 0
+
+
+def _check_out(out: Path, work: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse, before any work, a place where the encoder could not be saved."""
+    if resume and overwrite:
+        raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"{out} is a file; an encoder is saved as a folder, give another name.")
+    if resume and not work.is_dir():
+        raise OutputError(f"there is no {work} to go on from; leave --resume out, or name the folder of that run.")
+    if work.is_dir() and any(work.iterdir()) and not (resume or overwrite):
+        raise OutputError(f"{work} holds an unfinished run; go on with --resume, or start anew with --overwrite.")
+    holds_encoder = (out / HEADER).is_file()
+    if out.is_dir() and any(out.iterdir()) and not holds_encoder:
+        raise OutputError(f"{out} is not empty and holds no pre-finetuned encoder; give another name.")
+    if holds_encoder and not (overwrite or resume):
+        raise OutputError(f"{out} holds an encoder already; give another name, or replace it with --overwrite.")
+    nearest = next(parent for parent in out.absolute().parents if parent.exists())
+    try:
+        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
+
+
+def _check_resume(work: Path) -> None:
+    if (work / "checkpoint" / "state.json").is_file():
+        from labelspace.training.checkpoint import read_state
+
+        read_state(work / "checkpoint")
+
+
+def _open(
+    pairs: list[str], labelled: list[str], labels: Path | None, text_column: str, label_column: str, seed: int
+) -> "list[PairSource]":
+    if not pairs and not labelled:
+        raise ConfigError("there is nothing to learn from; give --pairs FILE or --labelled FILE, once or more.")
+    if labels is not None and not labelled:
+        raise ConfigError("--labels needs --labelled FILE.")
+    from labelspace.corpus import open_labelled_pairs, open_pairs
+
+    sources = [open_pairs(file) for file in pairs]
+    descriptions = None
+    if labels is not None:
+        space = LabelSpace.from_file(labels)
+        descriptions = {label.name: label.descriptions for label in space}
+    options: Any = {"text": text_column, "label": label_column, "descriptions": descriptions, "seed": seed}
+    return [*sources, *(open_labelled_pairs(file, **options) for file in labelled)]
+
+
+def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":
+    from labelspace.training.prefinetune.sources import check_pairs, gather_pairs
+
+    with busy("reading pairs", quiet=quiet):
+        drawn = gather_pairs(sources, per_source=config.per_source, seed=seed)
+    check_pairs(drawn, config)
+    counts = ", ".join(f"{name} {count:,}" for name, count in drawn.counts().items())
+    note(f"{len(drawn):,} pairs of {len(drawn.sources)} sources: {counts}")
+    return drawn
+
+
+def _train(
+    encoder: Any, pairs: "Pairs", config: PrefinetuneConfig, work: Path, *, seed: int, resume: bool, quiet: bool
+) -> "Prefinetuned":
+    from labelspace.training.prefinetune import prefinetune
+
+    try:
+        with warnings.catch_warnings():
+            # Said before the encoder was opened.
+            warnings.filterwarnings("ignore", "REZE needs three sources", LabelSpaceWarning)
+            return prefinetune(pairs, encoder, config, seed=seed, folder=work, resume=resume, verbose=not quiet)
+    except KeyboardInterrupt:
+        tell(f"interrupted before training began; to go on from what is in {work}: {_again()}")
+        raise typer.Exit(130) from None
+
+
+def _print(result: "PrefinetuneResult", saved: Path) -> None:
+    from rich.table import Table
+
+    training = result.training
+    first, last = training.looks[0], training.looks[-1]
+    told = [
+        ("pairs", f"{sum(result.pairs.values()):,} of {len(result.pairs)} sources"),
+        ("steps", f"{training.kept_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
+        ("loss", f"{first.loss:.4f} -> {last.loss:.4f}"),
+    ]
+    if first.regularizer is not None and last.regularizer is not None:
+        told.append(("regularizer", f"{first.regularizer:.4f} -> {last.regularizer:.4f}"))
+        shrunk = f"{result.shrunk_directions} of {result.active} active ones, of {result.relation_width}"
+        told.append(("directions shrunk", shrunk))
+    print_pairs([*told, ("saved", str(saved))])
+    table = Table(title=f"on {result.measured_pairs:,} {result.measured_on}", title_justify="left", box=None)
+    for column in ("", "before", "after"):
+        table.add_column(column, justify="right" if column else "left")
+    table.add_column("")
+    for name, before, after in result.table():
+        table.add_row(name, before, after, _BETTER.get(name, ""))
+    console().print(table)
+    for line in result.notes:
+        note(line)
+
+
+def _again() -> str:
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
+    return f"labelspace {shlex.join(words)} --resume"

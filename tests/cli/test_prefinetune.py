@@ -1,0 +1,251 @@
+"""prefinetune: its options, what it refuses before any work, what it says, Ctrl-C, a kill, and going on."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+from labelspace import Encoder
+from labelspace.cli.app import app
+from labelspace.config import PrefinetuneConfig
+from labelspace.training.prefinetune import read_eigenspace
+from training.prefinetune.toy import toy_pairs
+
+SHORT = ("--learning-rate", 1e-3, "--dtype", "float32", "--device", "cpu")
+OWN_NAME = {"regularizer_weight": "weight"}
+
+
+def write_source(folder: Path, name: str, count: int = 12) -> Path:
+    """Write the toy pairs of one source as JSONL."""
+    pairs = toy_pairs(count, sources=(name,))
+    rows = zip(pairs.anchors, pairs.positives, strict=True)
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps({"anchor": one, "positive": other}) + "\n" for one, other in rows))
+    return path
+
+
+@pytest.fixture
+def sources(tmp_path):
+    return [write_source(tmp_path, name) for name in ("news", "questions", "shouts")]
+
+
+@pytest.fixture
+def command(sources, tiny_encoder_folder, tmp_path):
+    given = [word for path in sources for word in ("--pairs", path)]
+    return ("prefinetune", *given, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT)
+
+
+def vectors(folder: Path) -> np.ndarray:
+    return Encoder(folder, dtype="float32", device="cpu").encode(list(toy_pairs().anchors))
+
+
+@pytest.mark.parametrize("field", fields(PrefinetuneConfig), ids=lambda field: field.name)
+def test_every_option_of_the_configuration_is_an_option_with_the_same_default(field):
+    command = typer.main.get_command(app).commands["prefinetune"]  # pyright: ignore[reportAttributeAccessIssue]
+    given = {parameter.name: parameter.default for parameter in command.params}
+    assert given[OWN_NAME.get(field.name, field.name)] == field.default
+
+
+def test_an_encoder_is_trained_saved_and_reported_on(run, command, tmp_path, tiny_encoder_folder):
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    head, table = result.stdout.split("on 36 training pairs")
+    said = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in head.splitlines())
+    assert list(said) == ["pairs", "steps", "loss", "regularizer", "directions shrunk", "saved"]
+    assert said["pairs"] == "36 of 3 sources"
+    assert said["steps"].startswith("5 of 5, in ")
+    assert re.fullmatch(r"\d+ of \d+ active ones, of 64", said["directions shrunk"])
+    names = [line.split("  ")[0].strip() for line in table.splitlines() if line.strip()]
+    assert names[1:] == ["uniformity", "alignment", "isoscore", "drift", "nearest 10 kept"]
+    assert re.search(r"uniformity +-\d\.\d{4} +-\d\.\d{4} +lower is better spread", table)
+    assert "note: 36 pairs of 3 sources: news 12, questions 12, shouts 12" in result.stderr
+    assert "note: next: labelspace fit" in result.stderr
+    folder = tmp_path / "model"
+    assert read_eigenspace(folder, width=64).sources == ("news", "questions", "shouts")
+    assert not (tmp_path / "model.unfinished").exists()
+    assert not np.allclose(vectors(folder), vectors(tiny_encoder_folder), atol=1e-3)
+
+
+def test_options_reach_the_training(run, command, tmp_path):
+    options = {
+        **{"--weight": 0.5, "--rho": 0.9, "--gamma": 0.5, "--eta": 0.3, "--centre": "mean", "--temperature": 0.1},
+        **{"--batch-size": 4, "--epochs": 2, "--warmup": 0.2, "--weight-decay": 0.1, "--max-tokens": 16},
+        **{"--per-source": 8, "--max-tokens-in-memory": 64, "--seed": 5},
+    }
+    given = [word for option in options.items() for word in option]
+    result = run(*command, *given, "--no-dropout", "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    told = json.loads(result.stdout)
+    assert told["encoder"] == str(tmp_path / "model")
+    found = told["result"]
+    config = PrefinetuneConfig.from_dict(found["config"])
+    assert (config.regularizer_weight, config.rho, config.gamma, config.eta, config.centre) == (
+        0.5,
+        0.9,
+        0.5,
+        0.3,
+        "mean",
+    )
+    assert (config.temperature, config.batch_size, config.epochs, config.warmup) == (0.1, 4, 2, 0.2)
+    assert (config.weight_decay, config.max_tokens, config.max_tokens_in_memory) == (0.1, 16, 64)
+    assert (config.per_source, config.dropout, config.learning_rate) == (8, False, 1e-3)
+    assert (found["seed"], found["training"]["total_steps"]) == (5, 12)
+    assert found["pairs"] == {"news": 8, "questions": 8, "shouts": 8}
+    assert read_eigenspace(tmp_path / "model").settings["centre"] == "mean"
+
+
+def test_weight_0_is_plain_prefinetuning(run, command, tmp_path):
+    result = run(*command, "--weight", 0)
+    assert result.exit_code == 0, result.output
+    assert "regularizer" not in result.stdout
+    assert not (tmp_path / "model" / "eigenspace.safetensors").exists()
+
+
+def test_labelled_files_are_sources_too(run, command, label_file, documents, tmp_path):
+    result = run(*command, "--labelled", documents, "--labels", label_file, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["result"]["pairs"]["documents"] == 6
+    assert read_eigenspace(tmp_path / "model").sources[-1] == "documents"
+
+
+def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_file, documents):
+    from labelspace.cli.prefinetune import _open
+
+    named = list(_open([], [str(documents)], None, "text", "label", 0)[0])
+    assert {pair.positive for pair in named} == {"sports", "money"}
+    described = list(_open([], [str(documents)], label_file, "text", "label", 0)[0])
+    assert all(len(pair.positive) > 20 for pair in described)
+    assert described != list(_open([], [str(documents)], label_file, "text", "label", 1)[0])
+
+
+def test_the_encoder_is_where_fit_begins(run, command, label_file, tmp_path):
+    assert run(*command).exit_code == 0
+    fitted = run(
+        *("fit", label_file, "--encoder", tmp_path / "model", "--out", tmp_path / "classifier"),
+        *("--max-steps", 2, "--learning-rate", "1e-4", "--dtype", "float32"),
+    )
+    assert fitted.exit_code == 0, fitted.output
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--weight", "-1"], "regularizer_weight"),
+        (["--rho", "0"], "rho"),
+        (["--eta", "2"], "eta"),
+        (["--centre", "middle"], "centre must be one of"),
+        (["--epochs", "0"], "epochs"),
+        (["--learning-rate", "-1"], "learning_rate"),
+        (["--per-source", "0"], "per_source"),
+        (["--per-source", "4"], "each source needs 5 pairs"),
+        (["--max-tokens", "2"], "max_tokens"),
+        (["--max-tokens", "4096"], "more than the encoder reads (128)"),
+        (["--dtype", "float8"], "dtype"),
+        (["--device", "abacus"], "device"),
+        (["--encoder", "no/such-encoder"], "no encoder 'no/such-encoder'"),
+        (["--pairs", "nowhere.parquet"], "nowhere.parquet"),
+        (["--labels", "labels.yaml"], "--labels needs --labelled"),
+        (["--resume"], "to go on from"),
+        (["--resume", "--overwrite"], "cannot both be asked for"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_it_refuses_before_any_work(run, command, tmp_path, args, said):
+    before = sorted(tmp_path.rglob("*"))
+    result = run(*command, *args)
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    assert result.exit_code == 2, result.output
+    assert len(errors) == 1
+    assert said in errors[0]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_nothing_to_learn_from_is_refused(run, refused, tmp_path):
+    assert "give --pairs FILE or --labelled FILE" in refused(run("prefinetune", "--out", tmp_path / "model"))
+
+
+def test_a_file_without_the_columns_is_refused_with_those_it_has(run, refused, documents, tmp_path):
+    said = refused(run("prefinetune", "--pairs", documents, "--out", tmp_path / "model"))
+    assert "no column 'anchor'" in said
+    assert "text, label" in said
+
+
+def test_a_place_that_is_taken_is_refused_and_overwritten_when_asked(run, refused, command, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "mine").write_text("mine")
+    assert "holds no pre-finetuned encoder" in refused(run(*command))
+    assert "holds no pre-finetuned encoder" in refused(run(*command, "--overwrite"))
+    (model / "mine").unlink()
+    assert run(*command).exit_code == 0
+    first = vectors(model)
+    assert "replace it with --overwrite" in refused(run(*command))
+    again = run(*command, "--overwrite", "--seed", 1)
+    assert again.exit_code == 0, again.output
+    assert not np.array_equal(vectors(model), first)
+
+
+def test_one_source_is_warned_of_once_and_says_what_is_left(run, sources, tiny_encoder_folder, tmp_path):
+    given = ("--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT)
+    result = run("prefinetune", "--pairs", sources[0], *given)
+    assert result.exit_code == 0, result.output
+    warned = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warned) == 1
+    assert "REZE needs three sources" in warned[0]
+    assert "0 of " in result.stdout
+
+
+def test_a_refusal_loads_no_torch(command_line, one_thread, command, tmp_path):
+    code = "import sys; from labelspace.cli import main\ntry: main()\nfinally: print('torch' in sys.modules)"
+    few = write_source(tmp_path, "shouts", 3).rename(tmp_path / "few.jsonl")
+    write_source(tmp_path, "shouts")
+    line = [sys.executable, "-c", code, *(str(word) for word in (*command, "--pairs", few))]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, env=one_thread, timeout=120)
+    assert done.returncode == 2
+    assert "fewer in 'few' (3)" in done.stderr
+    assert done.stdout.strip() == "False"
+
+
+def wait_for(file: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not file.is_file() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert file.is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
+def test_a_stopped_run_goes_on_to_the_same_bits(stop, run, refused, command_line, one_thread, command, tmp_path):
+    longer = (*command, "--epochs", 60)
+    out = tmp_path / "model"
+    line = command_line(*longer)
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=one_thread) as process:
+        wait_for(tmp_path / "model.unfinished" / "checkpoint" / "state.json", process)
+        process.send_signal(getattr(signal, stop))
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
+    assert "Traceback" not in said
+    assert out.is_dir() == (stop == "SIGINT"), "a killed run leaves no half encoder"
+    if stop == "SIGINT":
+        assert "can be used as it is" in said
+        assert "to go on from it: labelspace " in said
+        vectors(out)
+    assert "holds an unfinished run; go on with --resume" in refused(run(*longer))
+    other = run(*longer, "--resume", "--seed", 1)
+    assert other.exit_code == 2
+    assert "had " in other.stderr
+    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 240}
+    subprocess.run([*line, "--resume"], **own)
+    straight = [word if word != str(out) else str(tmp_path / "straight") for word in line]
+    subprocess.run(straight, **own)
+    assert np.array_equal(vectors(out), vectors(tmp_path / "straight"))
+    assert not (tmp_path / "model.unfinished").exists()
