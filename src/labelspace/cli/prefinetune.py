@@ -96,7 +96,7 @@ def prefinetune_command(
     epochs: Annotated[int, _training("Times each pair is seen.")] = PrefinetuneConfig.epochs,
     warmup: Annotated[float, _training("Share of the updates with a rising rate.")] = PrefinetuneConfig.warmup,
     weight_decay: Annotated[float, _training("Of AdamW.")] = PrefinetuneConfig.weight_decay,
-    dropout: Annotated[bool, _training("The encoder's own.", "--dropout/--no-dropout")] = PrefinetuneConfig.dropout,
+    no_dropout: Annotated[bool, _training("Without the encoder's own dropout.", "--no-dropout")] = False,
     max_tokens_in_memory: Annotated[
         int, _training("A larger batch is cut into chunks; same gradient.")
     ] = PrefinetuneConfig.max_tokens_in_memory,
@@ -124,7 +124,7 @@ def prefinetune_command(
         weight_decay=weight_decay,
         max_tokens=max_tokens,
         per_source=per_source,
-        dropout=dropout,
+        dropout=not no_dropout,
         max_tokens_in_memory=max_tokens_in_memory,
     )
     encoding = EncodingConfig(dtype=dtype, device=device)
