@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from labelspace.cli.app import app
+from tiny_rows import WORDS, tiny_rows
 
 Run = Callable[..., Result]
 
@@ -131,5 +132,36 @@ def saved(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_folder: Path) -
         *("fit", folder / "labels.yaml", "--encoder", tiny_encoder_folder, "--out", folder / "model"),
         *("--max-steps", 4, "--learning-rate", "1e-4", "--dtype", "float32"),
     )
+    assert result.exit_code == 0, result.output
+    return folder / "model"
+
+
+@pytest.fixture(scope="session")
+def sorted_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ninety labelled rows; `sorted_labels` names their labels."""
+    rows = [{"text": text, "label": label} for text, label in zip(*tiny_rows(90, doubtful=0.2), strict=True)]
+    return write_rows(tmp_path_factory.mktemp("rows") / "rows.jsonl", rows)
+
+
+@pytest.fixture(scope="session")
+def sorted_labels(sorted_rows: Path) -> Path:
+    file = sorted_rows.with_name("labels.yaml")
+    file.write_text(f"labels: [{', '.join(sorted(WORDS))}]\n", encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def doubting(
+    tmp_path_factory: pytest.TempPathFactory, tiny_encoder_folder: Path, sorted_rows: Path, sorted_labels: Path
+) -> Path:
+    """A model that measures uncertainty, with nine rows held out; do not write into it."""
+    folder = tmp_path_factory.mktemp("doubting")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABELSPACE_CACHE", str(folder / "cache"))
+        result = call(
+            *("fit", sorted_labels, "--labelled", sorted_rows, "--method", "uncertainty", "--out", folder / "model"),
+            *("--encoder", tiny_encoder_folder, "--dtype", "float32", "--quiet"),
+            *("--epochs", 10, "--batch-size", 16, "--learning-rate", "5e-3"),
+        )
     assert result.exit_code == 0, result.output
     return folder / "model"

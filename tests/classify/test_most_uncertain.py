@@ -1,0 +1,138 @@
+"""The most uncertain rows of a file of any length: one pass, no more held than asked for, every column as it was."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from classify.doubt import FEW, FEW_Y, uncertainty
+from labelspace import UncertaintyClassifier, ZeroShotClassifier
+from labelspace.classify import most_uncertain as module
+from labelspace.classify import predict_file
+from labelspace.classify.most_uncertain import most_uncertain_file, most_uncertain_rows
+from labelspace.encoders import Encoder
+from labelspace.errors import ColumnError, ConfigError, InputError
+from tiny_rows import tiny_rows
+
+TEXTS, _ = tiny_rows(60, seed=4, doubtful=0.5)
+SCHEMA = pa.schema([("id", pa.int32()), ("text", pa.string())])
+
+
+def blocks_of(texts: list[str], size: int) -> Iterator[tuple[pa.RecordBatch, list[str]]]:
+    for start in range(0, len(texts), size):
+        block = texts[start : start + size]
+        yield pa.record_batch([pa.array(range(start, start + len(block)), pa.int32()), block], schema=SCHEMA), block
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 100])
+@pytest.mark.parametrize("top", [1, 5, 60, 1000])
+def test_blocks_of_any_size_give_what_all_at_once_would(size: int, top: int, clf: UncertaintyClassifier):
+    found = most_uncertain_rows(clf, blocks_of(TEXTS, size), SCHEMA, top)
+    assert found["id"].to_pylist() == clf.most_uncertain(TEXTS, top).tolist()
+    doubt = found["predicted_uncertainty"].to_numpy()
+    assert (np.diff(doubt) <= 0).all()
+    assert doubt == pytest.approx(clf.predict_uncertainty(found["text"].to_pylist()), abs=1e-5)
+
+
+def test_of_equals_the_earlier_comes_first_and_stays(clf: UncertaintyClassifier):
+    found = most_uncertain_rows(clf, blocks_of([TEXTS[0]] * 20, 6), SCHEMA, 8)
+    assert found["id"].to_pylist() == list(range(8))
+
+
+def test_documents_are_read_once_and_no_more_is_held_than_asked_for(clf: UncertaintyClassifier):
+    """What is kept must not hold on to the blocks that it came from."""
+    held: list[int] = []
+    before = pa.total_allocated_bytes()
+
+    def blocks() -> Iterator[tuple[pa.RecordBatch, list[str]]]:
+        ballast = "x" * 200_000
+        for block, texts in blocks_of(TEXTS, 6):
+            heavy = block.append_column("ballast", pa.array([ballast] * len(texts)))
+            held.append(pa.total_allocated_bytes() - before)
+            yield heavy, texts
+
+    schema = pa.schema([*SCHEMA, ("ballast", pa.string())])
+    given = blocks()
+    found = most_uncertain_rows(clf, given, schema, 2)
+    assert next(given, None) is None
+    assert found.num_rows == 2
+    assert len(held) == 10
+    assert max(held) < 200_000 * (2 + 2 * 6 + 2), "two kept rows, and at most two blocks of six"
+
+
+def test_every_column_stays_as_it_was(clf: UncertaintyClassifier, tmp_path: Path):
+    table = pa.table(
+        {
+            "text": TEXTS,
+            "when": pa.array([datetime(2020, 1, 1 + row % 28) for row in range(60)], pa.timestamp("ns")),
+            "kind": pa.array([f"k{row % 3}" for row in range(60)]).dictionary_encode(),
+            "parts": pa.array([[row, row + 1] if row % 2 else None for row in range(60)]),
+            "share": pa.array([row / 7 if row % 5 else None for row in range(60)], pa.float32()),
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=11)
+    done = most_uncertain_file(clf, tmp_path / "in.parquet", tmp_path / "out.parquet", 9)
+    assert (done.path, done.rows, done.resumed_at, done.abstained) == (tmp_path / "out.parquet", 9, 0, 0)
+    found = pq.read_table(tmp_path / "out.parquet")
+    expected = table.take(clf.most_uncertain(TEXTS, 9))
+    assert found.select(table.column_names).to_pylist() == expected.to_pylist()
+    assert found.schema.field("when").type == pa.timestamp("ns")
+    predict_file(clf, expected, tmp_path / "whole.parquet")
+    whole = pq.read_table(tmp_path / "whole.parquet")
+    assert found.column_names == whole.column_names
+    assert found["predicted_label"].to_pylist() == whole["predicted_label"].to_pylist()
+
+
+def test_rows_are_those_of_all_chunks(clf: UncertaintyClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "CHUNK_ROWS", 7)
+    pq.write_table(pa.table({"id": range(60), "text": TEXTS}), tmp_path / "in.parquet")
+    most_uncertain_file(clf, tmp_path / "in.parquet", tmp_path / "out.jsonl", 4, all_scores=True)
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [int(line.split(",")[0].split(":")[1]) for line in lines] == clf.most_uncertain(TEXTS, 4).tolist()
+    assert all('"predicted_score:world"' in line for line in lines)
+
+
+def test_an_empty_file_has_no_most_uncertain_row(clf: UncertaintyClassifier, tmp_path: Path):
+    (tmp_path / "in.csv").write_text("id,text\n", encoding="utf-8")
+    assert most_uncertain_file(clf, tmp_path / "in.csv", tmp_path / "out.csv", 3).rows == 0
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").startswith("id,text,predicted_label,")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"top": 0}, ConfigError, "top must be a whole number at least 1"),
+        ({"text": "body"}, ColumnError, "no column 'body'"),
+        ({"target": "in.csv"}, InputError, "exists already"),
+        ({"target": "out.xlsx"}, InputError, r"\.parquet"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_work(
+    options: dict[str, Any],
+    error: type[Exception],
+    message: str,
+    clf: UncertaintyClassifier,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("text\na team\n", encoding="utf-8")
+    monkeypatch.setattr(UncertaintyClassifier, "_answers", lambda *_: pytest.fail("work began"))
+    given = {"target": "out.csv", "top": 2, **options}
+    with pytest.raises(error, match=message):
+        most_uncertain_file(clf, "in.csv", **given)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_a_model_that_measures_none_is_refused(encoders: dict[str, Encoder], tmp_path: Path):
+    pq.write_table(pa.table({"text": TEXTS}), tmp_path / "in.parquet")
+    plain = ZeroShotClassifier(["sports", "money"], encoders["float32"]).fit()
+    without = uncertainty(encoders["float32"], uncertain=False).fit(FEW, FEW_Y)
+    for model, message in ((plain, "measures uncertainty. Got a ZeroShotClassifier"), (without, "uncertain=False")):
+        with pytest.raises(ConfigError, match=message):
+            most_uncertain_file(model, tmp_path / "in.parquet", tmp_path / "out.parquet", 3)

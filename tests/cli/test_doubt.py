@@ -1,0 +1,211 @@
+"""predict by a model that measures uncertainty: the surest answered, a risk kept, the most uncertain first."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from labelspace import UncertaintyClassifier, load
+from tiny_rows import tiny_rows
+
+TEXTS, NAMES = tiny_rows(40, seed=3, doubtful=0.3)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Forty documents with a number beside each."""
+    file = tmp_path / "documents.jsonl"
+    rows = [{"id": row, "text": text} for row, text in enumerate(TEXTS)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def unsure(doubting):
+    """The uncertainty of each document, and their order by it."""
+    model = load(doubting)
+    return model.predict_uncertainty(TEXTS), model.most_uncertain(TEXTS).tolist()
+
+
+# ---- coverage and risk
+
+
+def test_the_uncertainty_is_a_column_beside_the_label(run, doubting, source, tmp_path, unsure):
+    result = run("predict", doubting, source, tmp_path / "out.parquet")
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(tmp_path / "out.parquet")
+    added = ["predicted_label", "predicted_score", "predicted_probability", "predicted_uncertainty"]
+    assert table.column_names == ["id", "text", *added]
+    assert table["predicted_uncertainty"].to_pylist() == pytest.approx(unsure[0].tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("option", "share"), [("--coverage", 0.5), ("--risk", 0.5)])
+def test_the_limit_is_set_on_the_record_in_the_model(run, doubting, source, tmp_path, option, share):
+    result = run("predict", doubting, source, tmp_path / "out.parquet", option, share)
+    assert result.exit_code == 0, result.output
+    model = load(doubting)
+    expected = (model.set_coverage(share) if option == "--coverage" else model.set_risk(share)).predict(TEXTS)
+    found = pq.read_table(tmp_path / "out.parquet")["predicted_label"].to_pylist()
+    assert found == expected.tolist()
+    silent = found.count(None)
+    assert 0 < silent < 40
+    assert f"({silent} without a label)" in result.stdout
+    assert load(doubting).limit_ is None, "the saved model stays as it is"
+
+
+def test_without_an_answer_the_label_of_a_line_is_empty(run, doubting, source):
+    lines = run("predict", doubting, source, "--coverage", 0.5).stdout.splitlines()
+    assert [line.split("\t")[0] or None for line in lines] == load(doubting).set_coverage(0.5).predict(TEXTS).tolist()
+    told = run("predict", doubting, source, "--coverage", 0.5, "--json").stdout.splitlines()
+    assert [json.loads(line)["label"] for line in told] == [line.split("\t")[0] or None for line in lines]
+
+
+def test_full_coverage_answers_all_whatever_limit_was_saved(run, doubting, source, tmp_path):
+    limited = load(doubting).set_coverage(0.2).save(tmp_path / "limited")
+    one, other = (run("predict", limited, source, *more).stdout.splitlines() for more in ((), ("--coverage", 1)))
+    assert any(line.startswith("\t") for line in one)
+    assert not any(line.startswith("\t") for line in other)
+
+
+def test_explain_says_where_a_text_is_too_uncertain(run, doubting, tmp_path):
+    limited = load(doubting).set_coverage(0.1).save(tmp_path / "limited")
+    silent = [text for text, name in zip(TEXTS, load(limited).predict(TEXTS), strict=True) if name is None]
+    assert "none of these (too uncertain)" in run("explain", limited, silent[0]).stdout
+
+
+# ---- the most uncertain first
+
+
+def test_the_most_uncertain_lines_come_first(run, doubting, source, unsure):
+    result = run("predict", doubting, source, "--most-uncertain", 5)
+    assert result.exit_code == 0, result.output
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    doubt, order = unsure
+    assert [row[2] for row in rows] == [TEXTS[place] for place in order[:5]]
+    assert [float(row[0]) for row in rows] == pytest.approx(doubt[order[:5]], abs=1e-4)
+    assert [row[1] for row in rows] == load(doubting).predict([row[2] for row in rows]).tolist()
+
+
+def test_lines_of_stdin_are_read_to_the_end_first(run, doubting, unsure):
+    result = run("predict", doubting, "-", "--most-uncertain", 1, input="\n".join([*TEXTS, "the team\tand the bank"]))
+    model = load(doubting)
+    every = [*TEXTS, "the team\tand the bank"]
+    assert result.stdout.split("\t", 2)[2] == every[model.most_uncertain(every)[0]] + "\n"
+
+
+def test_the_most_uncertain_as_json(run, doubting, source, unsure):
+    result = run("predict", doubting, source, "--most-uncertain", 3, "--json", "--all-scores", "--quiet")
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.stderr == ""
+    assert [entry["text"] for entry in told] == [TEXTS[place] for place in unsure[1][:3]]
+    assert list(told[0]) == ["uncertainty", "label", "score", "scores", "text"]
+    assert list(told[0]["scores"]) == ["money", "sports", "world"]
+    assert told[0]["score"] == max(told[0]["scores"].values())
+    plain = run("predict", doubting, source, "--most-uncertain", 3, "--json").stdout.splitlines()
+    assert list(json.loads(plain[0])) == ["uncertainty", "label", "score", "text"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_the_most_uncertain_rows_are_a_file_with_all_columns(run, doubting, source, tmp_path, unsure, suffix):
+    out = tmp_path / f"out.{suffix}"
+    result = run("predict", doubting, source, out, "--most-uncertain", 5)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"wrote {out} with 5 rows\n"
+    if suffix == "csv":
+        rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
+    elif suffix == "parquet":
+        rows = pq.read_table(out).to_pylist()
+    else:
+        rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    added = ["predicted_label", "predicted_score", "predicted_probability", "predicted_uncertainty"]
+    assert list(rows[0]) == ["id", "text", *added]
+    assert [int(row["id"]) for row in rows] == unsure[1][:5]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, out.name])
+
+
+def test_more_than_there_are_is_all_and_json_says_how_many(run, doubting, source, tmp_path, unsure):
+    out = tmp_path / "out.parquet"
+    result = run("predict", doubting, source, out, "--most-uncertain", 1000, "--coverage", 0.5, "--json")
+    told, table = json.loads(result.stdout), pq.read_table(out)
+    assert table["id"].to_pylist() == unsure[1]
+    labels = table["predicted_label"].to_pylist()
+    assert told == {"path": str(out), "rows": 40, "resumed_at": 0, "abstained": labels.count(None)}
+    assert 0 < told["abstained"] < 40
+
+
+def test_what_is_there_stays_unless_it_may_go(run, refused, doubting, source, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    assert "--overwrite" in refused(run("predict", doubting, source, out, "--most-uncertain", 2))
+    assert out.read_text() == "mine"
+    assert run("predict", doubting, source, out, "--most-uncertain", 2, "--overwrite").exit_code == 0
+    assert len(out.read_text().splitlines()) == 3
+
+
+def test_an_interrupt_leaves_nothing(run, doubting, source, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr(UncertaintyClassifier, "_answers", interrupted)
+    result = run("predict", doubting, source, tmp_path / "out.csv", "--most-uncertain", 2)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert "nothing was written" in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--coverage", "0.5", "--risk", "0.1"], "--coverage and --risk set the same limit; choose one"),
+        (["--coverage", "0"], "--coverage must be a number above 0 and at most 1. Got 0.0"),
+        (["--coverage", "1.5"], "--coverage must be a number above 0 and at most 1"),
+        (["--coverage", "nan"], "--coverage must be a number"),
+        (["--coverage", "half"], "--coverage"),
+        (["--risk", "-0.1"], "--risk must be a number above 0"),
+        (["--risk", "1"], "risk must be below 1"),
+        (["--risk", "0.01"], "a risk of 0.01 cannot be promised with confidence 0.95: of 9 rows"),
+        (["--most-uncertain", "0"], "--most-uncertain must be a whole number at least 1. Got 0"),
+        (["--most-uncertain", "2.5"], "--most-uncertain"),
+        (["out.csv", "--most-uncertain", "2", "--resume"], "leave --resume out"),
+        (["--most-uncertain", "2", "--all-scores"], "--json"),
+        (["out.xlsx", "--most-uncertain", "2"], ".parquet"),
+        (["nowhere/out.csv", "--most-uncertain", "2"], "nowhere"),
+        (["out.csv", "--most-uncertain", "2", "--text-column", "txt"], "no column 'txt'"),
+    ],
+)
+def test_shares_and_numbers_that_cannot_be_are_refused(
+    run, refused, doubting, source, tmp_path, monkeypatch, args, said
+):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    assert said in refused(run("predict", doubting, source, *args, "--quiet"))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("args", [["--coverage", "0.5"], ["--risk", "0.1"], ["--most-uncertain", "2"]], ids=str)
+@pytest.mark.parametrize("target", ["-", "out.csv"])
+def test_a_model_that_measures_no_uncertainty_is_refused(
+    run, refused, saved, source, tmp_path, monkeypatch, args, target
+):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    line = refused(run("predict", saved, source, target, *args))
+    assert f"{args[0]} needs a model that measures uncertainty. Got a DescriptionClassifier instead" in line
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_head_without_uncertainty_orders_nothing_by_it(run, refused, source, tiny_encoder_folder, tmp_path):
+    clf = UncertaintyClassifier(encoder=tiny_encoder_folder, uncertain=False, epochs=1, cache=None)
+    model = clf.fit(TEXTS[:6], NAMES[:6]).save(tmp_path / "model")
+    assert "uncertain=False" in refused(run("predict", model, source, "--most-uncertain", 2))
+    line = refused(run("predict", model, source, "--coverage", 0.5))
+    assert "there is no record of rows held out" in line
+    table = run("predict", model, source, tmp_path / "out.parquet")
+    assert table.exit_code == 0, table.output
+    assert np.abs(pq.read_table(tmp_path / "out.parquet")["predicted_uncertainty"].to_numpy()).max() == 0

@@ -1,0 +1,121 @@
+"""fit --labelled --method uncertainty: a head that knows its doubts, on a frozen encoder."""
+
+import json
+
+import pytest
+
+from labelspace import load
+from labelspace.config import UncertaintyConfig
+
+
+@pytest.fixture
+def fit_head(run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, monkeypatch):
+    """Fit a head on rows from the command line, with a cache of its own; options replace those given first."""
+    monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))
+
+    def fit(*more, rows=sorted_rows, labels=sorted_labels):
+        given = ("--labelled", rows, "--method", "uncertainty", "--dtype", "float32", "--epochs", 2)
+        return run("fit", labels, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *given, *more)
+
+    return fit
+
+
+def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_path):
+    result = fit_head("--learning-rate", "1e-3", "--batch-size", 9, "--weight-decay", 0.1, "--seed", 3)
+    assert result.exit_code == 0, result.output
+    said = {name: value.strip() for name, value in (line.split("  ", 1) for line in result.stdout.splitlines())}
+    assert list(said) == ["labelled", "steps", "loss", "held out", "temperature", "saved"]
+    assert (said["labelled"], said["steps"]) == ("90, 9 of them held out", "18 in 2 epochs")
+    assert said["held out"].startswith("accuracy ")
+    assert "training: 18 of 18" in result.stderr
+    model = load(tmp_path / "model")
+    given = model.get_params()
+    assert type(model).__name__ == "UncertaintyClassifier"
+    names = ("epochs", "batch_size", "learning_rate", "weight_decay", "seed", "verbose")
+    assert [given[name] for name in names] == [2, 9, 1e-3, 0.1, 3, False]
+    assert len(list((tmp_path / "cache" / "token-states").glob("*/states.bf16"))) == 1
+    predicted = run("predict", tmp_path / "model", sorted_rows, tmp_path / "predicted.csv")
+    assert predicted.exit_code == 0, predicted.output
+
+
+def test_what_is_not_given_is_as_in_python(fit_head, tmp_path):
+    assert fit_head("--quiet").exit_code == 0
+    given = load(tmp_path / "model").get_params()
+    defaults = {**vars(UncertaintyConfig()), "epochs": 2}
+    assert {name: given[name] for name in defaults} == defaults
+
+
+def test_the_json_of_a_head_holds_curve_and_calibration(fit_head, tmp_path):
+    result = fit_head("--json", "--quiet")
+    assert result.stderr == ""
+    told = json.loads(result.stdout)
+    assert (told["method"], told["model"]) == ("uncertainty", str(tmp_path / "model"))
+    assert told["fit"]["held_out"] == told["fit"]["calibration"]["documents"] == 9
+    assert len(told["fit"]["curve"]["losses"]) == 4
+
+
+def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head, documents, label_file, tmp_path):
+    result = fit_head(rows=documents, labels=label_file)
+    assert result.exit_code == 0, result.output
+    said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
+    assert list(said) == ["labelled", "steps", "loss", "saved"]
+    assert said["labelled"].strip() == "6"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--max-steps", 3), "--max-steps does not go with --method uncertainty"),
+        (("--max-tokens-in-memory", 99), "--max-tokens-in-memory does not go with --method uncertainty"),
+        (("--pool", "documents.csv"), "--pool does not go with --labelled"),
+        (("--temperature", 0.1), "--temperature does not go with --labelled"),
+        (("--anchor", "both"), "--anchor does not go with --labelled"),
+        (("--learning-rate", "base"), "--learning-rate must be a number with --labelled"),
+        (("--learning-rate", "2"), "learning_rate must be a number above 0 and at most 1"),
+        (("--epochs", 0), "epochs must be"),
+        (("--batch-size", 0), "batch_size must be"),
+        (("--threshold", "-0.5"), "threshold must be a number at least 0 and at most 1"),
+        (("--label-column", "nothing"), "nothing"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_options_that_make_no_sense_with_a_head_are_refused(more, said, refused, fit_head, tmp_path):
+    assert said in refused(fit_head(*more, "--quiet"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_head_without_labelled_rows_and_rows_of_another_label_are_refused(
+    run, refused, fit_head, documents, sorted_labels, tmp_path
+):
+    line = refused(run("fit", sorted_labels, "--out", tmp_path / "model", "--method", "uncertainty"))
+    assert "--method uncertainty needs --labelled FILE" in line
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\nthe team won,sports\na vote,politics\n", encoding="utf-8")
+    assert "'politics', which is no label" in refused(fit_head("--quiet", rows=rows))
+    rows.write_text("text,label\nthe team won,sports\na match,sports\n", encoding="utf-8")
+    assert "nothing to tell apart" in refused(fit_head("--quiet", rows=rows))
+    assert not (tmp_path / "model").exists()
+
+
+def test_ctrl_c_keeps_the_last_whole_epoch_of_a_head_or_writes_nothing(fit_head, tmp_path, monkeypatch):
+    from labelspace.training.uncertainty import loop
+
+    real, asked = loop.objective, []
+
+    def interrupted(*given):
+        asked.append(given)
+        if len(asked) == last:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(loop, "objective", interrupted)
+    last = 1
+    result = fit_head("--quiet")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert "interrupted before the first epoch was over; nothing was written." in result.stderr
+    assert not (tmp_path / "model").exists()
+    last = len(asked) + 4
+    result = fit_head("--quiet")
+    assert result.exit_code == 130
+    assert "holds the last whole epoch, and can be used as it is" in result.stderr
+    assert load(tmp_path / "model").fit_result_.to_dict()["curve"]["best_step"] == 2
