@@ -273,7 +273,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         ({"resume": True}, ConfigError, "nothing to go on from"),
         ({"resume": True, "folder": "nowhere"}, ConfigError, "nothing to go on from in nowhere"),
     ],
-    ids=str,
+    ids=["four pairs", "no pairs", "tokens", "drawn already", "half a seed", "no folder", "no such folder"],
 )
 def test_what_cannot_be_done_is_refused_before_the_encoder_is_asked(base, pairs, monkeypatch, given, error, message):
     monkeypatch.setattr(Encoder, "embed", None)
