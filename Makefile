@@ -45,7 +45,7 @@ types: $(READY)  ## pyright
 	$(BIN)/pyright
 
 layers: $(READY) ## import-linter: imports run up the drawing in docs/architecture.md
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 # One thread a process: tiny models gain nothing from more, and the test processes share the cores.
 fast: $(READY)   ## tests on the tiny encoder, and every docstring's example

@@ -28,6 +28,7 @@ from labelspace.training.lacon.prior import (
     prior_weight,
 )
 from labelspace.training.lacon.rows import balanced, cut, cycle, split
+from labelspace.training.schedule import rate_factor
 
 TEXTS = [
     "the team won the match",

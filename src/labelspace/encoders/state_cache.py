@@ -211,7 +211,9 @@ def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
     return digest.hexdigest()[:40]
 
 
-def encoded_states(encoder: Encoder, token_ids: TokenIds, report: Progress = silent):
+def encoded_states(
+    encoder: Encoder, token_ids: TokenIds, report: Progress = silent
+) -> Iterator[tuple[list[int], list[Tensor]]]:
     """Yield (places, states) for batches of texts: a tensor [token dim] in bfloat16 for each, without padding."""
     backbone = encoder.backbone
 
