@@ -43,6 +43,7 @@ def name_of(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_python_block_of_a_page_runs(page, tiny_encoder_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))  # where a page lets token states be kept
     with_commands = page.name in WITH_COMMANDS
     ran = run_page(page, tiny_encoder_folder, with_commands=with_commands)
     languages = [block.language for block in blocks_of(page)]
@@ -83,7 +84,12 @@ def test_every_public_name_is_in_the_docs():
 
 
 @pytest.mark.parametrize(
-    ("name", "page"), [("DescriptionClassifier", "python.md"), ("LaConClassifier", "few-labels.md")]
+    ("name", "page"),
+    [
+        ("DescriptionClassifier", "python.md"),
+        ("LaConClassifier", "few-labels.md"),
+        ("UncertaintyClassifier", "uncertainty.md"),
+    ],
 )
 def test_every_parameter_of_the_classifiers_is_in_the_docs(name, page):
     import inspect

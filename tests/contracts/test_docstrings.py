@@ -54,7 +54,7 @@ def test_every_public_class_function_and_method_has_a_docstring(folder):
     assert undocumented(importlib.import_module(f"labelspace.{folder}")) == []
 
 
-@pytest.mark.parametrize("name", ["DescriptionClassifier", "ZeroShotClassifier", "Encoder"])
+@pytest.mark.parametrize("name", ["DescriptionClassifier", "UncertaintyClassifier", "ZeroShotClassifier", "Encoder"])
 def test_a_class_documents_every_parameter(name):
     thing = getattr(labelspace, name)
     text = inspect.getdoc(thing) or ""
