@@ -63,6 +63,14 @@ def test_a_label_renamed_changes_no_score_at_all(method: str, dtype: str, fitted
     assert (clf.scores(TEXTS, fresh) == before).all()
 
 
+@each_method
+def test_a_new_name_loses_the_white_space_around_it(method: str, fitted: Maker):
+    clf = fitted(method)
+    before = columns_of(clf, clf.decision_function(TEXTS), ["sports", "money", "world"])
+    clf.rename_label("sports", " Sport ")
+    assert (columns_of(clf, clf.decision_function(TEXTS), ["Sport", "money", "world"]) == before).all()
+
+
 def test_the_next_fit_knows_of_the_edits(fitted: Maker):
     clf = fitted("zero-shot")
     clf.add_label(FILM)

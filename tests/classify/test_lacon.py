@@ -444,7 +444,7 @@ def test_a_model_with_logits_renames_and_removes_but_does_not_add(fitted: Maker)
     before = clf.scores(TEXTS, clf.label_space_)
     with pytest.raises(InputError, match="has no logit for 'film'; call fit"):
         clf.add_label({"name": "film"})
-    clf.rename_label("sports", "Sport")
+    clf.rename_label("sports", " Sport ")
     clf.remove_label("money")
     assert (clf.scores(TEXTS, clf.label_space_) == before[:, [0, 2]]).all()
 

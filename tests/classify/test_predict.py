@@ -174,6 +174,16 @@ def test_below_the_threshold_the_answer_is_none(method: str, fitted: Maker):
         assert clf.explain(text).label == name
 
 
+@each_method
+def test_no_answer_is_never_the_right_one(method: str, fitted: Maker):
+    clf = fitted(method)
+    y = clf.predict(TEXTS)
+    assert clf.score(TEXTS, y) == 1.0
+    best = np.sort(clf.decision_function(TEXTS).max(axis=1))
+    clf.threshold = float((best[2] + best[3]) / 2)
+    assert clf.score(TEXTS, y) == (len(TEXTS) - 3) / len(TEXTS)
+
+
 def test_a_score_equal_to_the_threshold_is_enough(fitted: Maker):
     clf = fitted("zero-shot")
     clf.threshold = float(clf.decision_function(TEXTS[:1]).max())
