@@ -58,7 +58,10 @@ Anchor = Annotated[
     str, typer.Option(metavar=choices(ANCHORS), help="What stands for a label when documents are compared with it.")
 ]
 Threshold = Annotated[
-    float | None, typer.Option(help="Cosine, -1 to 1, below which the answer is no label; none: always a label.")
+    float | None,
+    typer.Option(
+        help="Cosine (or probability, of a model with logits) below which the answer is no label; none: always a label."
+    ),
 ]
 Template = Annotated[
     str | None, typer.Option(help="Sentence around each label, with {label}; replaces the one in the file.")

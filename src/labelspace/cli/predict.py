@@ -25,8 +25,8 @@ _DOUBT = "Doubt, of a model that measures uncertainty"
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")]
 
 
-def _doubt(help: str) -> Any:
-    return typer.Option(help=help, rich_help_panel=_DOUBT)
+def _doubt(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel=_DOUBT)
 
 
 def predict_command(
@@ -40,10 +40,15 @@ def predict_command(
     overwrite: Overwrite = False,
     threshold: Threshold = None,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Also the score of every label.")] = False,
-    coverage: Annotated[float | None, _doubt("Label this share of documents, the surest, and not the others.")] = None,
-    risk: Annotated[float | None, _doubt("Label as many as can be with at most this share wrong, at 95 %.")] = None,
+    coverage: Annotated[
+        float | None,
+        _doubt("Label this share of the documents, the surest; 1: all, also with a limit saved.", "SHARE"),
+    ] = None,
+    risk: Annotated[
+        float | None, _doubt("Label as many as can be with at most this share wrong, at 95 % confidence.", "SHARE")
+    ] = None,
     most_uncertain: Annotated[
-        int | None, _doubt("Only so many documents, the most uncertain, and these first: what to label next.")
+        int | None, _doubt("The most uncertain documents alone, these first: what to label next.", "N")
     ] = None,
     device: Device = EncodingConfig.device,
     as_json: AsJson = False,
@@ -78,7 +83,10 @@ def predict_command(
     if most_uncertain is not None:
         _measuring(opened, "--most-uncertain")
     if target == STDIN and most_uncertain is not None:
-        _print_most_uncertain(opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json)
+        show = not quiet and source != STDIN
+        _print_most_uncertain(
+            opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json, show_progress=show
+        )
         return
     if target == STDIN:
         _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json)
@@ -174,21 +182,31 @@ def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
 
 
 def _print_most_uncertain(
-    model: Any, blocks: Iterator[list[str]], top: int, *, all_scores: bool, as_json: bool
+    model: Any, blocks: Iterator[list[str]], top: int, *, all_scores: bool, as_json: bool, show_progress: bool
 ) -> None:
     import pyarrow as pa
 
     from labelspace.classify.most_uncertain import most_uncertain_rows
+    from labelspace.progress import progress_bar
 
     schema = pa.schema([("text", pa.string())])
-    rows = ((pa.record_batch([pa.array(texts, pa.string())], schema=schema), texts) for texts in blocks)
-    for row in most_uncertain_rows(model, rows, schema, top, all_scores=all_scores).to_pylist():
+    with progress_bar("predicting", show=show_progress) as report:
+
+        def rows() -> Iterator[tuple[pa.RecordBatch, list[str]]]:
+            done = 0
+            for texts in blocks:
+                yield pa.record_batch([pa.array(texts, pa.string())], schema=schema), texts
+                done += len(texts)
+                report(done)
+
+        found = most_uncertain_rows(model, rows(), schema, top, all_scores=all_scores)
+    for row in found.to_pylist():
         uncertainty, name, text = row["predicted_uncertainty"], row["predicted_label"], row["text"]
         if as_json:
-            every = {label: row[f"predicted_score:{label}"] for label in model.classes_ if all_scores}
-            more = {"scores": every} if all_scores else {}
-            told = {"uncertainty": uncertainty, "label": name, "score": row["predicted_score"], **more, "text": text}
-            print_json(told, indent=None)
+            told = {"uncertainty": uncertainty, "label": name, "score": row["predicted_score"]}
+            if all_scores:
+                told["scores"] = {label: row[f"predicted_score:{label}"] for label in model.classes_}
+            print_json({**told, "text": text}, indent=None)
         else:
             print(f"{uncertainty:.4f}", name or "", " ".join(text.splitlines()), sep="\t")
 
