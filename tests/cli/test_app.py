@@ -21,7 +21,19 @@ from labelspace.errors import (
     TrainingError,
 )
 
-COMMANDS = ["init", "lint", "encoders", "fit", "predict", "evaluate", "explain", "figures", "train-nli", "bench"]
+COMMANDS = [
+    "init",
+    "lint",
+    "encoders",
+    "fit",
+    "predict",
+    "evaluate",
+    "explain",
+    "figures",
+    "prefinetune",
+    "train-nli",
+    "bench",
+]
 HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "pyarrow", "numpy", "matplotlib")
 
 

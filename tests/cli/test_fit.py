@@ -261,7 +261,7 @@ def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encode
     ("more", "said"),
     [
         (("--pool", "documents.csv"), "--pool does not go with --labelled"),
-        (("--method", "zero-shot"), "--method does not go with --labelled"),
+        (("--method", "zero-shot"), "--method must be lacon or uncertainty with --labelled. Got 'zero-shot'"),
         (("--learning-rate", "base"), "--learning-rate must be a number with --labelled"),
         (("--epochs", 0), "epochs must be"),
         (("--label-column", "nothing"), "nothing"),
