@@ -1,9 +1,7 @@
-"""Configurations, seeds, checks, the tree of errors: what everything stands on."""
+"""Seeds, checks, the tree of errors: what everything stands on."""
 
-import dataclasses
 import inspect
 import json
-import math
 import sys
 
 import pytest
@@ -12,63 +10,8 @@ from hypothesis import strategies as st
 
 from labelspace import errors
 from labelspace.checks import check_keys, check_number, did_you_mean, import_optional
-from labelspace.config import CONFIGS, SearchConfig, TrainingConfig
 from labelspace.errors import ConfigError, LabelSpaceError, MissingDependencyError, ShapeError
 from labelspace.seeds import child_seed
-
-each_config = pytest.mark.parametrize("config", CONFIGS)
-
-
-# ---- configurations
-
-
-@each_config
-def test_a_configuration_is_frozen_and_keyword_only(config: type):
-    made = config()
-    field = dataclasses.fields(config)[0].name
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(made, field, getattr(made, field))
-    with pytest.raises(TypeError):
-        config(getattr(made, field))
-
-
-@each_config
-def test_every_field_has_words_under_it(config: type):
-    lines = [line.strip() for line in inspect.getsource(config).splitlines()]
-    for field in dataclasses.fields(config):
-        place = next(i for i, line in enumerate(lines) if line.startswith(f"{field.name}:"))
-        assert lines[place + 1].startswith('"""'), field.name
-
-
-@each_config
-def test_every_field_is_checked(config: type):
-    """An object is no sensible value of anything."""
-    for field in dataclasses.fields(config):
-        with pytest.raises(ConfigError, match=field.name):
-            config(**{field.name: (object(),) if field.name == "rates" else object()})
-
-
-@each_config
-def test_a_configuration_survives_json(config: type):
-    made = config()
-    assert config.from_dict(json.loads(json.dumps(made.to_dict()))) == made
-
-
-def test_an_unknown_key_is_an_error_that_knows_better():
-    with pytest.raises(ConfigError, match=r"TrainingConfig has no option 'max_stpes'\. Did you mean 'max_steps'"):
-        TrainingConfig.from_dict({"max_stpes": 3})
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -1, 0, True, "0.1", None])
-def test_a_number_that_is_none_is_refused(value: object):
-    with pytest.raises(ConfigError, match=r"temperature must be a number above 0\. Got .* instead"):
-        TrainingConfig(temperature=value)  # type: ignore[arg-type]
-
-
-def test_a_search_needs_a_rate():
-    with pytest.raises(ConfigError, match="rates must "):
-        SearchConfig(rates=())
-
 
 # ---- seeds
 

@@ -18,9 +18,10 @@ from labelspace import Encoder, LabelSpace
 from labelspace.config import LaConConfig
 from labelspace.evaluate.bench.memory import PeakMemory, resident_mib
 from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
-from labelspace.training.lacon import HeadShape, LaConHead, tokenize
+from labelspace.training.lacon import HeadShape, LaConHead
 from labelspace.training.lacon.loop import Labelled, make_optimizer, update
 from labelspace.training.lacon.objective import choose_heads
+from labelspace.training.rows import tokenize
 from labelspace.training.trainable import trainable_weights
 from lacon.methods import METHODS, Options
 from lacon.protocol import Settings

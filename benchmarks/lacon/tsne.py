@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 from labelspace import LaConClassifier
 from labelspace.geometry import project
-from labelspace.training.lacon import tokenize
-from labelspace.training.lacon.features import answers
+from labelspace.training.features import answers
+from labelspace.training.rows import tokenize
 from lacon.methods import METHODS, measured, train
 from lacon.protocol import Settings
 from lacon.sets import SETS, Document, sample, shuffled, test_rows, train_rows

@@ -16,7 +16,7 @@ from labelspace.config import DEFAULT_ANCHOR
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.rates import RatePoint, rates_figure
 from labelspace.evaluate.palette import FEW, MARKERS
-from study.report import ENCODER, METHODS, TITLES, results
+from study.report import ENCODERS, METHODS, TITLES, results
 from study.rivals import PER_CLASS, RUNS
 from study.settings import Settings
 from study.spaces import TASKS
@@ -52,16 +52,16 @@ def rivals_figure(path: Path) -> tuple[Path, ...]:
         return write_figure(figure, files_of(path))
 
 
-def uniformity_figure(path: Path, encoders: tuple[str, ...] = (ENCODER,)) -> tuple[Path, ...]:
+def uniformity_figure(path: Path) -> tuple[Path, ...]:
     """Macro-F1 over uniformity of the train pool, a dot for each rate; the star is what uniformity would choose."""
     panels = {}
-    for encoder in encoders:
+    for encoder, words in ENCODERS.items():
         for task in TASKS:
             found = [result for result in results("rates", encoder) if result["task"] == task]
             grid = [result for result in found if result["learning_rate"] != result["base_rate"]]
             if grid:
                 best = min(grid, key=lambda result: result["uniformity"]["train"])
-                panels[encoder, TITLES[task]] = [
+                panels[words, TITLES[task]] = [
                     RatePoint(
                         result["learning_rate"],
                         result["uniformity"]["train"],

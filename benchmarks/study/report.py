@@ -1,6 +1,7 @@
 """The tables of docs/study.md, from the result files of the study; see benchmarks/tables.py."""
 
 import csv
+import itertools
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -149,8 +150,8 @@ def _anchor_cells(own: Sequence[Result]) -> list[str]:
 def rates(anchor: str = DEFAULT_ANCHOR) -> str:
     """Who would choose which rate, and what it scores; Pearson's r of uniformity and macro-F1."""
     rows = []
-    for task in TASKS:
-        own = sorted((r for r in results("rates") if r["task"] == task), key=lambda r: r["learning_rate"])
+    for encoder, task in itertools.product(ENCODERS, TASKS):
+        own = sorted((r for r in results("rates", encoder) if r["task"] == task), key=lambda r: r["learning_rate"])
         grid = [r for r in own if r["learning_rate"] != r["base_rate"]]
         if len(grid) < 3:
             continue
@@ -162,9 +163,9 @@ def rates(anchor: str = DEFAULT_ANCHOR) -> str:
         ]
         cells = [f"{result['macro_f1'][anchor]:.3f} ({result['learning_rate']:.0e})" for result in chosen]
         spreads, scores = [r["uniformity"]["train"] for r in own], [r["macro_f1"][anchor] for r in own]
-        rows.append([TITLES[task], *cells, f"{float(np.corrcoef(spreads, scores)[0, 1]):+.2f}"])
+        rows.append([ENCODERS[encoder], TITLES[task], *cells, f"{float(np.corrcoef(spreads, scores)[0, 1]):+.2f}"])
     head = ["uniformity, train pool", "uniformity, test pool", "base rate", "oracle", "Pearson's r"]
-    return markdown(["", *head], rows)
+    return markdown(["", "", *head], rows)
 
 
 def rivals() -> str:

@@ -196,6 +196,7 @@ def run(lacon: Lacon, data: Path, out: Path, monkeypatch, *words: str) -> None:
     lacon.run.main()
 
 
+@pytest.mark.slow
 def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_path, monkeypatch, capsys):
     out = tmp_path / "results"
     parts = ["--parts", *(part for part in lacon.run.PARTS if part not in ("setfit", "speed"))]
@@ -233,6 +234,7 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_pa
         run(lacon, data, out, monkeypatch, *parts, "--epochs", "2")
 
 
+@pytest.mark.slow
 def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon, tmp_path, monkeypatch, capfd):
     run(lacon, tmp_path / "no data", tmp_path, monkeypatch, "--parts", "speed")
     assert "all pieces are there" in capfd.readouterr().out

@@ -55,6 +55,7 @@ def test_draws_keep_the_shares_of_the_classes_and_are_the_same_each_time(parts, 
     assert len(parts.sets.train_rows("massive_intent", data, None)) == 30  # the validation rows too
 
 
+@pytest.mark.slow
 def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, tmp_path, monkeypatch, capsys):
     out = tmp_path / "results"
     words = ["run_uncertainty.py", "--data", str(data), "--out", str(out), "--states", str(tmp_path / "states")]

@@ -267,7 +267,7 @@ def test_of_equals_the_earlier_comes_first(clf: UncertaintyClassifier):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"top": 0}, "top must be a whole number at least 1"), ({"top": 2.5}, "top must"), ({"by": "auto"}, "by must be")],
+    [({"top": 0}, "top must be a whole number at least 1"), ({"top": 2.5}, "top must"), ({"by": "std"}, "by must be")],
 )
 def test_other_orders_are_refused(options: dict[str, Any], message: str, clf: UncertaintyClassifier):
     with pytest.raises(ConfigError, match=message):

@@ -251,6 +251,7 @@ def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
     assert (right.prior.reason, right.init) == ("rows per label", "descriptions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [(None, None), (TEXTS, None), (TEXTS, [None] * 12)], ids=["nothing", "X", "empty y"])
 def test_without_a_labelled_row_it_is_trained_as_the_description_classifier(
     given: tuple[Any, Any], make: Maker, space: LabelSpace, encoders: dict[str, Encoder]

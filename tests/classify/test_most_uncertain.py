@@ -17,6 +17,7 @@ from labelspace.classify import predict_file
 from labelspace.classify.most_uncertain import most_uncertain_file, most_uncertain_rows
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
+from labelspace.training.uncertainty import HeldOut
 from tiny_rows import tiny_rows
 
 TEXTS, _ = tiny_rows(60, seed=4, doubtful=0.5)
@@ -35,12 +36,25 @@ def test_blocks_of_any_size_give_what_all_at_once_would(size: int, top: int, clf
     found = most_uncertain_rows(clf, blocks_of(TEXTS, size), SCHEMA, top)
     assert found["id"].to_pylist() == clf.most_uncertain(TEXTS, top).tolist()
     doubt = found["predicted_uncertainty"].to_numpy()
-    assert (np.diff(doubt) <= 0).all()
     assert doubt == pytest.approx(clf.predict_uncertainty(found["text"].to_pylist()), abs=1e-5)
 
 
+@pytest.mark.parametrize("by", ["uncertainty", "entropy"])
+def test_the_measure_that_finds_errors_better_gives_the_order(by: str, clf: UncertaintyClassifier, monkeypatch):
+    monkeypatch.setattr(HeldOut, "better_ranking", lambda _: by)
+    found = most_uncertain_rows(clf, blocks_of(TEXTS, 7), SCHEMA, 60)
+    assert found["id"].to_pylist() == clf.most_uncertain(TEXTS, by=by).tolist()
+    assert (np.diff(found["predicted_uncertainty"].to_numpy()) <= 0).all() == (by == "uncertainty")
+
+
+def test_a_model_without_a_std_orders_by_entropy(encoders: dict[str, Encoder]):
+    without = uncertainty(encoders["float32"], uncertain=False).fit(FEW, FEW_Y)
+    found = most_uncertain_rows(without, blocks_of(TEXTS, 7), SCHEMA, 60)
+    assert found["id"].to_pylist() == without.most_uncertain(TEXTS, by="entropy").tolist()
+
+
 def test_of_equals_the_earlier_comes_first_and_stays(clf: UncertaintyClassifier):
-    found = most_uncertain_rows(clf, blocks_of([TEXTS[0]] * 20, 6), SCHEMA, 8)
+    found = most_uncertain_rows(clf, blocks_of([TEXTS[0]] * 20, 5), SCHEMA, 8)
     assert found["id"].to_pylist() == list(range(8))
 
 
@@ -132,7 +146,5 @@ def test_what_cannot_be_is_refused_before_any_work(
 def test_a_model_that_measures_none_is_refused(encoders: dict[str, Encoder], tmp_path: Path):
     pq.write_table(pa.table({"text": TEXTS}), tmp_path / "in.parquet")
     plain = ZeroShotClassifier(["sports", "money"], encoders["float32"]).fit()
-    without = uncertainty(encoders["float32"], uncertain=False).fit(FEW, FEW_Y)
-    for model, message in ((plain, "measures uncertainty. Got a ZeroShotClassifier"), (without, "uncertain=False")):
-        with pytest.raises(ConfigError, match=message):
-            most_uncertain_file(model, tmp_path / "in.parquet", tmp_path / "out.parquet", 3)
+    with pytest.raises(ConfigError, match="Got a ZeroShotClassifier"):
+        most_uncertain_file(plain, tmp_path / "in.parquet", tmp_path / "out.parquet", 3)

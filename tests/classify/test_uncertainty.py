@@ -92,9 +92,9 @@ def test_a_model_without_uncertainty_says_zero(fitted: Maker):
     assert (clf.predict_uncertainty(FEW) == np.zeros(12)).all()
     assert clf.head_.log_variance is None
     assert clf.most_uncertain(FEW, 3, by="entropy").shape == (3,)
-    for ask in (clf.most_uncertain, lambda X: clf.set_coverage(0.5, X, by="uncertainty")):
+    for ask in (clf.most_uncertain, lambda X, **by: clf.set_coverage(0.5, X, **by)):
         with pytest.raises(ConfigError, match="fitted with uncertain=False measures no uncertainty; take by='entropy'"):
-            ask(FEW)
+            ask(FEW, by="uncertainty")
 
 
 def test_logits_are_the_classifiers_of_the_means(clf: UncertaintyClassifier):

@@ -126,6 +126,7 @@ def test_a_full_disk_behind_stdout_is_one_line(command_line, one_thread):
     assert done.stderr == "error: No space left on device.\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(command_line, one_thread, saved):
     lines = b"the team won\n" * 20_000
     with subprocess.Popen(

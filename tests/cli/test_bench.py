@@ -283,6 +283,7 @@ def test_export_takes_complete_results_or_says_that_they_are_partial(run, refuse
     assert json.loads((here / "whole.json").read_text())["results"]["overall"]["macro_f1"] == 0.5
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_with_and_without_results(run, stored, here):
     result = run("bench", "figures", "--out", "figures", "--data", "data", "--quiet")
     assert result.exit_code == 0, result.output

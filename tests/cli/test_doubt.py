@@ -83,16 +83,18 @@ def test_the_most_uncertain_lines_come_first(run, doubting, source, unsure):
     assert result.exit_code == 0, result.output
     rows = [line.split("\t") for line in result.stdout.splitlines()]
     doubt, order = unsure
-    assert [row[2] for row in rows] == [TEXTS[place] for place in order[:5]]
-    assert [float(row[0]) for row in rows] == pytest.approx(doubt[order[:5]], abs=1e-4)
-    assert [row[1] for row in rows] == load(doubting).predict([row[2] for row in rows]).tolist()
+    model, texts = load(doubting), [TEXTS[place] for place in order[:5]]
+    assert [row[3] for row in rows] == texts
+    assert [float(row[0]) for row in rows] == pytest.approx(model.predict_proba(texts).max(axis=1), abs=1e-4)
+    assert [float(row[1]) for row in rows] == pytest.approx(doubt[order[:5]], abs=1e-4)
+    assert [row[2] for row in rows] == model.predict(texts).tolist()
 
 
 def test_lines_of_stdin_are_read_to_the_end_first(run, doubting, unsure):
     result = run("predict", doubting, "-", "--most-uncertain", 1, input="\n".join([*TEXTS, "the team\tand the bank"]))
     model = load(doubting)
     every = [*TEXTS, "the team\tand the bank"]
-    assert result.stdout.split("\t", 2)[2] == every[model.most_uncertain(every)[0]] + "\n"
+    assert result.stdout.split("\t", 3)[3] == every[model.most_uncertain(every)[0]] + "\n"
 
 
 def test_the_most_uncertain_as_json(run, doubting, source, unsure):
@@ -100,11 +102,11 @@ def test_the_most_uncertain_as_json(run, doubting, source, unsure):
     told = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.stderr == ""
     assert [entry["text"] for entry in told] == [TEXTS[place] for place in unsure[1][:3]]
-    assert list(told[0]) == ["uncertainty", "label", "score", "scores", "text"]
+    assert list(told[0]) == ["probability", "uncertainty", "label", "score", "scores", "text"]
     assert list(told[0]["scores"]) == ["money", "sports", "world"]
     assert told[0]["score"] == max(told[0]["scores"].values())
     plain = run("predict", doubting, source, "--most-uncertain", 3, "--json").stdout.splitlines()
-    assert list(json.loads(plain[0])) == ["uncertainty", "label", "score", "text"]
+    assert list(json.loads(plain[0])) == ["probability", "uncertainty", "label", "score", "text"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
@@ -200,10 +202,11 @@ def test_a_model_that_measures_no_uncertainty_is_refused(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_head_without_uncertainty_orders_nothing_by_it(run, refused, source, tiny_encoder_folder, tmp_path):
+def test_a_head_without_uncertainty_orders_by_entropy(run, refused, source, tiny_encoder_folder, tmp_path):
     clf = UncertaintyClassifier(encoder=tiny_encoder_folder, uncertain=False, epochs=1, cache=None)
     model = clf.fit(TEXTS[:6], NAMES[:6]).save(tmp_path / "model")
-    assert "uncertain=False" in refused(run("predict", model, source, "--most-uncertain", 2))
+    told = run("predict", model, source, "--most-uncertain", 2).stdout.splitlines()
+    assert [line.split("\t", 3)[3] for line in told] == [TEXTS[place] for place in clf.most_uncertain(TEXTS, 2)]
     line = refused(run("predict", model, source, "--coverage", 0.5))
     assert "there is no record of rows held out" in line
     table = run("predict", model, source, tmp_path / "out.parquet")

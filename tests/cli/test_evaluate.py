@@ -78,6 +78,7 @@ def test_the_rejection_curve_of_a_model_with_an_uncertainty_of_its_own(run, docu
     assert [row["by"] for row in told["rejection"]][:2] == ["the model's uncertainty", "1 - highest probability"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["labelled", "zero-shot"])
 def test_every_saved_model_has_a_rejection_curve(run, label_file, documents, tiny_encoder_folder, tmp_path, method):
     more = ("--labelled", documents, "--epochs", 1) if method == "labelled" else ("--method", method)

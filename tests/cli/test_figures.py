@@ -44,6 +44,7 @@ def test_figures_without_labels(run, saved, documents, tmp_path):
     assert sorted(path.name for path in out.iterdir()) == sorted(files_of("map", "sphere", "similarity"))
 
 
+@pytest.mark.slow
 def test_figures_of_a_model_without_training(run, untrained, documents, tmp_path):
     result = run("figures", untrained, documents, "--out", tmp_path / "figures", "--method", "pca")
     assert result.exit_code == 0, result.output
@@ -61,6 +62,7 @@ def test_only_those_named_are_drawn_in_the_order_of_the_help(run, saved, documen
     assert result.stdout.splitlines() == [str(out / name) for name in files_of(*names)]
 
 
+@pytest.mark.slow
 def test_those_that_train_anew_say_so_and_tell_how_far_they_are(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run(
@@ -75,6 +77,7 @@ def test_those_that_train_anew_say_so_and_tell_how_far_they_are(run, saved, docu
     assert sorted(path.name for path in out.iterdir()) == files_of("rates", "trajectory")
 
 
+@pytest.mark.slow
 def test_a_pool_of_its_own_is_measured(run, saved, documents, tmp_path):
     pool = tmp_path / "pool.csv"
     pool.write_text("text\na match\na bank\na vote\n")

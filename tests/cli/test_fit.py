@@ -179,6 +179,7 @@ def _interrupted_when(pattern: bytes, command: list[str], env: dict[str, str]) -
     return process.returncode, out.decode(), seen.decode()
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_training_keeps_what_was_learnt(command_line, one_thread, label_file, tiny_encoder_folder, tmp_path):
     out = tmp_path / "model"
     command = command_line(
@@ -196,6 +197,7 @@ def test_ctrl_c_in_training_keeps_what_was_learnt(command_line, one_thread, labe
     assert len(model.predict(["the team won"])) == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_search_leaves_nothing(
     command_line, one_thread, label_file, tiny_encoder_folder, tmp_path, documents
 ):
@@ -211,6 +213,7 @@ def test_ctrl_c_in_the_search_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_the_first_look_leaves_nothing(
     command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
 ):

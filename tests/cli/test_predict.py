@@ -82,6 +82,7 @@ def test_empty_lines_are_kept_and_told_of_once(run, saved):
     assert "stdin: line 2" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_line_is_answered_when_it_comes(command_line, one_thread, saved):
     with subprocess.Popen(
         command_line("predict", saved, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=one_thread

@@ -130,6 +130,7 @@ def test_a_place_that_is_taken_is_refused(run, refused, command, tmp_path):
     assert "is not empty" in refused(run(*command))
 
 
+@pytest.mark.slow
 def test_time_stops_it_and_resume_makes_the_model_of_a_straight_run(run, refused, command, tmp_path):
     straight = run(command[0], tmp_path / "straight", *command[2:])
     assert straight.exit_code == 0, straight.output

@@ -3,10 +3,11 @@
 import dataclasses
 import inspect
 import json
+from pathlib import Path
 
 import pytest
 
-from contracts.source import SRC, undocumented_fields
+from contracts.source import undocumented_fields
 from labelspace.config import CONFIGS, LaConConfig, SearchConfig, TrainingConfig, UncertaintyConfig
 from labelspace.errors import ConfigError
 
@@ -37,7 +38,7 @@ def test_configs_take_keywords_only(config):
 
 @pytest.mark.parametrize("config", CONFIGS, ids=id_of)
 def test_every_field_has_a_docstring_under_it(config):
-    assert undocumented_fields(SRC / "config.py", config.__name__) == []
+    assert undocumented_fields(Path(inspect.getfile(config)), config.__name__) == []
 
 
 @pytest.mark.parametrize(("config", "field"), FIELDS, ids=id_of)

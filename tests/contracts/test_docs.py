@@ -34,13 +34,17 @@ PAGES = all_pages()
 DOCS = ROOT / "docs"
 # Pages whose commands are run one after the other, with their Python blocks between.
 WITH_COMMANDS = {"quickstart.md"}
+# They train for tens of seconds; the other pages run before each commit.
+SLOW = {"quickstart.md", "few-labels.md", "python.md", "README.md"}
 
 
 def name_of(page: Path) -> str:
     return page.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page.name in SLOW)) for page in PAGES], ids=name_of
+)
 def test_every_python_block_of_a_page_runs(page, tiny_encoder_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))  # where a page lets token states be kept

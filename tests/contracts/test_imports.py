@@ -94,6 +94,7 @@ def test_the_registry_of_encoders_needs_no_torch():
     assert [name for name in HEAVY if name in seen["modules"]] == []
 
 
+@pytest.mark.slow
 def test_using_the_library_leaves_environment_and_logging_alone():
     done = in_a_fresh_process(WATCH, "labelspace.classify")
     seen = json.loads(done.stdout)

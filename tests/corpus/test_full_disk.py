@@ -38,6 +38,7 @@ def run_script(body, *arguments):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl.gz"])
 def test_a_limit_met_while_assembling_loses_nothing(tmp_path, suffix):
     body = """
@@ -57,6 +58,7 @@ def test_a_limit_met_while_assembling_loses_nothing(tmp_path, suffix):
     run_script(body, tmp_path, tmp_path / f"out.{suffix}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_a_disk_that_is_really_full_loses_nothing(tmp_path, suffix):
     disk = tmp_path / "disk"

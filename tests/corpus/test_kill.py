@@ -146,6 +146,7 @@ def killed_runs(tmp_path, suffix, way):
     return json.loads(done.stdout)["kills"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_a_kill_at_a_random_moment_costs_nothing(tmp_path, suffix):
     assert killed_runs(tmp_path, suffix, "anywhere") >= 20

@@ -9,6 +9,7 @@ import pytest
 from labelspace.corpus import open_table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_a_large_file_is_read_in_constant_memory(tmp_path, suffix):
     path = tmp_path / f"in.{suffix}"

@@ -381,6 +381,7 @@ def test_all_kinds_of_sources_are_drawn_together():
     assert pairs.counts() == {"qa": 3, "news": 3, "dup": 3}
 
 
+@pytest.mark.slow
 def test_a_long_file_is_drawn_from_in_little_memory(tmp_path: Path):
     path = tmp_path / "long.jsonl"
     with path.open("w") as file:

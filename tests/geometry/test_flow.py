@@ -59,6 +59,7 @@ def test_what_is_minimized_is_the_likelihood_by_the_change_of_variables_written_
     assert flow.apply(rows) == pytest.approx(images, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_training_makes_the_vectors_likelier_than_any_linear_map_could():
     rows = banana()
     flow = fit_flow(rows, blocks=4, epochs=60)

@@ -136,6 +136,7 @@ def test_float32_and_bfloat16_are_taken_in_without_a_gradient():
 # ---- memory
 
 
+@pytest.mark.slow
 def test_a_million_vectors_pass_and_none_is_held():
     """1,000,000 x 64 in float32 is 256 MB; what is kept of them is 64 x 64 + 3 x 64 numbers, and a few more."""
     moments = RelationMoments(["a", "b", "c"])

@@ -476,6 +476,7 @@ def largest_of(loss: Callable[[Tensor], Tensor], leaf: Tensor) -> int:
     return largest.elements
 
 
+@pytest.mark.slow
 def test_no_tensor_of_all_pairs_of_labels_is_made_for_ten_thousand_labels():
     count, texts = 10_000, 16
     labels = vectors(count, 6, seed=0).float()

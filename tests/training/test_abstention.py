@@ -119,6 +119,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_true_risk_is_above_the_target_in_no_more_runs_than_promised(case):
     (chance, truth), documents, risk = CASES[case]

@@ -51,13 +51,16 @@ def nll_by_hand(logits, targets, temperature):
 
 
 def temperature_by_hand(logits, targets):
-    """Bisection of the slope over beta = 1 / T, in which the sum is convex."""
+    """Bisection of the slope over beta = 1 / T, in which the sum is convex; half an error is spread over the others."""
+    error = 0.5 / (len(targets) + 1)
 
     def slope(beta):
         total = 0.0
         for row, own in zip(logits, targets, strict=True):
             powers = [math.exp(beta * (value - max(row))) for value in row]
-            total += sum(p * value for p, value in zip(powers, row, strict=True)) / sum(powers) - row[own]
+            total += sum(p * value for p, value in zip(powers, row, strict=True)) / sum(powers)
+            for label, value in enumerate(row):
+                total -= value * (1 - error if label == own else error / (len(row) - 1))
         return total
 
     low, high = 1 / MOST_TEMPERATURE, MOST_TEMPERATURE
@@ -152,15 +155,16 @@ def test_another_order_of_labels_or_rows_changes_nothing():
 
 HUGE = 1e308
 DEGENERATE = {
-    "all right by a huge margin": ([[HUGE, -HUGE], [-HUGE, HUGE]], [0, 1], 1.0),
-    "all right by a margin": ([[3.0, 0.0], [0.0, 3.0]], [0, 1], 1 / MOST_TEMPERATURE),
+    "all right by a huge margin": ([[HUGE, -HUGE], [-HUGE, HUGE]], [0, 1], MOST_TEMPERATURE),
+    # Half an error beside two right answers is a probability of 5/6: log(5) is how far the logits may lie apart.
+    "all right by a margin": ([[3.0, 0.0], [0.0, 3.0]], [0, 1], 3 / math.log(5)),
     "all wrong by a huge margin": ([[HUGE, -HUGE], [-HUGE, HUGE]], [1, 0], MOST_TEMPERATURE),
     "all wrong by a margin": ([[3.0, 0.0], [0.0, 3.0]], [1, 0], MOST_TEMPERATURE),
-    "one row, right": ([[2.0, 1.0, 0.0]], [0], 1 / MOST_TEMPERATURE),
+    "one row, right": ([[2.0, 0.0, 0.0]], [0], 2 / math.log(6)),
     "one row, wrong": ([[2.0, 1.0, 0.0]], [2], MOST_TEMPERATURE),
     "equal logits": ([[1.0, 1.0], [1.0, 1.0]], [0, 1], 1.0),
     "one label": ([[1.0], [5.0]], [0, 0], 1.0),
-    "whole numbers": ([[3, 0], [0, 3]], [0, 1], 1 / MOST_TEMPERATURE),
+    "whole numbers": ([[3, 0], [0, 3]], [0, 1], 3 / math.log(5)),
 }
 
 
@@ -172,7 +176,14 @@ def test_degenerate_rows_stay_finite_and_inside_the_range(kind):
     assert 1 / MOST_TEMPERATURE <= found.temperature <= MOST_TEMPERATURE
     numbers = (found.ece_before, found.ece_after, found.nll_before, found.nll_after)
     assert all(math.isfinite(number) for number in numbers)
-    assert found.nll_after <= found.nll_before
+
+
+@pytest.mark.parametrize("documents", [1, 10, 100, 1000])
+def test_a_model_that_was_right_each_time_is_believed_as_far_as_the_rows_go(documents):
+    targets = np.arange(documents) % 2
+    logits = np.where(np.arange(2) == targets[:, None], 9.0, 0.0)
+    gap = 9.0 / fit_temperature(logits, targets)
+    assert 1 / (1 + math.exp(-gap)) == pytest.approx(1 - 0.5 / (documents + 1), abs=1e-6)
 
 
 # ---- both

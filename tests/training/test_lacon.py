@@ -14,9 +14,8 @@ from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, TrainingError
 from labelspace.labels import LabelSpace
 from labelspace.losses import symmetric_infonce
-from labelspace.training.lacon import HeadShape, LaConHead, tokenize, train_on_labels
-from labelspace.training.lacon.features import answers, backpropagate, plain_vectors
-from labelspace.training.lacon.head import Features
+from labelspace.training.features import Features, answers, backpropagate, plain_vectors
+from labelspace.training.lacon import HeadShape, LaConHead, train_on_labels
 from labelspace.training.lacon.loop import Look
 from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
 from labelspace.training.lacon.prior import (
@@ -27,7 +26,7 @@ from labelspace.training.lacon.prior import (
     measure_agreement,
     prior_weight,
 )
-from labelspace.training.lacon.rows import balanced, cut, cycle, split
+from labelspace.training.rows import balanced, cut, cycle, split, tokenize
 from labelspace.training.schedule import rate_factor
 
 TEXTS = [

@@ -12,7 +12,7 @@ from labelspace.corpus import as_documents, as_targets
 from labelspace.corpus.documents import DocumentPolicy, document_values, is_table
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
-from labelspace.training.lacon import Document
+from labelspace.training.rows import Document
 
 
 @final

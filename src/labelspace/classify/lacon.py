@@ -20,17 +20,9 @@ from labelspace.encoders import DEFAULT_ENCODER, Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
-from labelspace.training.lacon import (
-    Document,
-    LaConFit,
-    LaConHead,
-    Rows,
-    tokenize,
-    train_before_labels,
-    train_on_labels,
-)
-from labelspace.training.lacon.features import answers, plain_vectors
-from labelspace.training.lacon.head import Features
+from labelspace.training.features import Features, answers, plain_vectors
+from labelspace.training.lacon import LaConFit, LaConHead, train_before_labels, train_on_labels
+from labelspace.training.rows import Document, Rows, tokenize
 
 Matrix = NDArray[np.float32]
 

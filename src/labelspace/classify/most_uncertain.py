@@ -35,6 +35,9 @@ def most_uncertain_rows(
 ) -> pa.Table:
     """Return the most uncertain rows with their predictions, the most uncertain first; of equals the earlier first.
 
+    The order is that of `UncertaintyClassifier.most_uncertain`: by what found the wrong answers of the held-out rows
+    better, the entropy of the probabilities or the uncertainty.
+
     No more than `top` rows and one block are held.
 
     Args:
@@ -48,14 +51,15 @@ def most_uncertain_rows(
     Raises:
         ConfigError: the model measures no uncertainty, or `top` is no number of rows.
     """
-    _check(model, top)
+    model, by = _check(model, top)
     schema = _output_schema(schema, model, prefix, all_scores)
     kept = schema.empty_table()
-    doubt = np.empty(0, dtype=np.float32)
+    doubt = np.empty(0)
     for batch, texts in blocks:
-        columns, _ = _predictions(model, texts, all_scores)
+        answers = model._answers(texts)
+        columns, _ = _predictions(model, answers, all_scores)
         fresh = pa.table([*batch.columns, *columns], schema=schema)
-        both = np.concatenate([doubt, fresh[f"{prefix}uncertainty"].to_numpy()])
+        both = np.concatenate([doubt, model._doubt(answers, by)])
         order = np.argsort(-both, kind="stable")[:top]
         kept, doubt = pa.concat_tables([kept, fresh]).take(order), both[order]
     return kept
@@ -138,7 +142,8 @@ def measuring(model: Any, what: str) -> UncertaintyClassifier:
     )
 
 
-def _check(model: BiEncoderClassifier, top: int) -> None:
+def _check(model: BiEncoderClassifier, top: int) -> tuple[UncertaintyClassifier, str]:
     check_is_fitted(model)
     check_number("top", top, least=1, whole=True)
-    measuring(model, "The order by uncertainty")._ranking("uncertainty")
+    measures = measuring(model, "The order by uncertainty")
+    return measures, measures._ranking("auto")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.base import Answers, BiEncoderClassifier
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
 from labelspace.errors import InputError
 from labelspace.progress import progress_bar
@@ -93,7 +93,7 @@ def predict_file(
         if writer.already_done:
             return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=0)
         for batch in table.batches(skip_rows=resumed_at):
-            columns, without = _predictions(model, table.texts(batch), all_scores)
+            columns, without = _predictions(model, model._answers(table.texts(batch)), all_scores)
             writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
             abstained += without
             report(writer.rows_done, table.rows or _estimated_rows(table, writer.rows_done))
@@ -137,8 +137,8 @@ def _output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, a
     return pa.schema([*schema, *added])
 
 
-def _predictions(model: BiEncoderClassifier, texts: list[str], all_scores: bool) -> tuple[list[pa.Array], int]:
-    scores, uncertainty = answers = model._answers(texts)
+def _predictions(model: BiEncoderClassifier, answers: Answers, all_scores: bool) -> tuple[list[pa.Array], int]:
+    scores, uncertainty = answers
     names = model._names(*answers)
     best = model._winners(scores)
     rows = np.arange(len(scores))

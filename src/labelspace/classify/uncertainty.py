@@ -9,36 +9,32 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_choice, check_number
-from labelspace.classify.base import Answers, BiEncoderClassifier, _label_from, as_encoder, as_label_space
+from labelspace.checks import check_number
+from labelspace.classify.abstaining import AbstainingClassifier
+from labelspace.classify.base import Answers, _label_from, as_encoder, as_label_space
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
 from labelspace.config import UncertaintyConfig
-from labelspace.corpus import as_documents, as_targets
+from labelspace.corpus import as_documents
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.encoders.packaged import user_cache
 from labelspace.encoders.state_cache import DEFAULT_BYTES, StateCache
 from labelspace.errors import ConfigError, InputError
-from labelspace.heads import GaussianHead
 from labelspace.labels import Label
 from labelspace.training import Callback
-from labelspace.training.abstention import coverage_limit, risk_limit
 from labelspace.training.uncertainty import (
     HeldOut,
-    Limit,
     Outputs,
     UncertaintyFit,
-    entropy,
     outputs_of_texts,
     train_gaussian_head,
 )
 
 Matrix = NDArray[np.float32]
-RANKINGS = ("auto", "uncertainty", "entropy")
 
 
 @final
-class UncertaintyClassifier(BiEncoderClassifier):
+class UncertaintyClassifier(AbstainingClassifier):
     """Learns from many labelled texts with the encoder frozen, and says how sure it is.
 
     Each text becomes a Gaussian: a mean, from which the label is read, and a std, whose mean over the coordinates is
@@ -95,13 +91,8 @@ class UncertaintyClassifier(BiEncoderClassifier):
 
     anchor = "descriptions"  # what the baselines of `evaluate` look at
     temperature = 1.0
-    measures_uncertainty = True
 
     fit_result_: UncertaintyFit
-    head_: GaussianHead
-    temperature_: float
-    limit_: Limit | None
-    held_out_: HeldOut
     logit_columns_: dict[str, int]
 
     def __init__(
@@ -225,98 +216,6 @@ class UncertaintyClassifier(BiEncoderClassifier):
         """Return the mean of each document's Gaussian, [text dim]: the embedding that was learnt for these labels."""
         return self._outputs(self._documents(X)).means
 
-    def most_uncertain(self, X: Any, top: int | None = None, *, by: str = "uncertainty") -> NDArray[np.intp]:
-        """Return the places of documents, the most uncertain first: those whose label would teach the most.
-
-        Args:
-            X: documents.
-            top: how many; None: all.
-            by: `"uncertainty"` or `"entropy"`.
-
-        Raises:
-            ConfigError: the model was fitted with `uncertain=False`, and is asked for uncertainty.
-        """
-        check_is_fitted(self)
-        check_choice("by", by, RANKINGS[1:])
-        if top is not None:
-            check_number("top", top, least=1, whole=True)
-        by = self._ranking(by)
-        answers = self._answers(self._documents(X))
-        return np.argsort(-self._doubt(answers, by), kind="stable")[:top]
-
-    def set_coverage(self, coverage: float, X: Any = None, *, by: str = "auto") -> Self:
-        """Make `predict` name a label for this share of the documents, the surest, and answer None for the others.
-
-        Args:
-            coverage: share to answer, above 0; 1 answers all.
-            X: documents like those to come; None: the rows that `fit` held out. No label is needed.
-            by: what doubt is measured by: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one
-                that finds the wrong answers of the held-out rows better, `"entropy"` where none was wrong.
-
-        Returns:
-            The classifier, with `limit_` set.
-
-        Raises:
-            ConfigError: an argument is out of its range.
-            InputError: no row was held out, and X is None.
-        """
-        check_is_fitted(self)
-        check_number("coverage", coverage, above=0, most=1)
-        by = self._ranking(by)
-        if coverage == 1:
-            self.limit_ = None
-            return self
-        doubt = self._held_out_doubt(by) if X is None else self._doubt(self._answers(self._documents(X)), by)
-        self.limit_ = Limit(by, coverage_limit(doubt, coverage))
-        return self
-
-    def set_risk(
-        self, risk: float, X: Any = None, y: Any = None, *, confidence: float = 0.95, by: str = "auto"
-    ) -> Self:
-        """Make `predict` answer as often as it can while at most this share of its answers is wrong.
-
-        The promise holds with the given confidence, for documents drawn as those it is made on: see
-        `training.abstention.risk_limit`.
-
-        Args:
-            risk: share of wrong answers among those given, between 0 and 1.
-            X: labelled documents that `fit` has not seen; None: the rows that it held out.
-            y: their labels.
-            confidence: of the promise, between 0 and 1.
-            by: as in `set_coverage`.
-
-        Returns:
-            The classifier, with `limit_` set.
-
-        Raises:
-            ConfigError: an argument is out of its range.
-            InputError: no row was held out and X is None, or the risk cannot be promised on so few rows or for so
-                uncertain a model.
-        """
-        check_is_fitted(self)
-        by = self._ranking(by)
-        if X is None and y is not None:
-            raise InputError("y holds labels, and X is None. Pass the documents they belong to, or leave y out too.")
-        if X is None:
-            doubt, wrong = self._held_out_doubt(by), self.held_out_.wrong
-        else:
-            documents = self._documents(X)
-            if y is None:
-                raise InputError("set_risk needs the labels of X. Got y=None; pass them, or leave X out too.")
-            targets = np.array(as_targets(y, self.label_space_.names, n_documents=len(documents)), dtype=np.intp)
-            rows = np.flatnonzero(targets >= 0)
-            answers = self._answers([documents[row] for row in rows])
-            doubt, wrong = self._doubt(answers, by), self._winners(answers.scores) != targets[rows]
-        limit = risk_limit(doubt, wrong, risk, confidence=confidence)
-        if limit is None:
-            raise InputError(
-                f"a risk of {risk:g} cannot be promised with confidence {confidence:g}: of {len(wrong)} rows "
-                f"{int(wrong.sum())} are wrong, and the surest are not right often enough, or too few. Ask for a "
-                "higher risk, or hold out more rows."
-            )
-        self.limit_ = Limit(by, limit)
-        return self
-
     def scores(self, texts: Sequence[str], space: Any) -> Matrix:
         """Return logits, [text label]; see `classify.scorer.Scorer`.
 
@@ -404,36 +303,12 @@ class UncertaintyClassifier(BiEncoderClassifier):
                 )
         return [self.logit_columns_[name] for name in space.names]
 
-    def _doubt(self, answers: Answers, by: str) -> NDArray[np.float64]:
-        if by == "uncertainty":
-            return np.asarray(answers.uncertainty, dtype=np.float64)
-        return entropy(answers.scores[:, self._class_columns()], self.temperature_)
-
-    def _held_out_doubt(self, by: str) -> NDArray[np.float64]:
-        if not len(self.held_out_.wrong):
-            raise InputError(
-                "there is no record of rows held out to set a limit on: fit held none out, or a label was removed "
-                "since. Pass documents, or fit with validation=0.1."
-            )
-        return (self.held_out_.uncertainty if by == "uncertainty" else self.held_out_.entropy).astype(np.float64)
-
-    def _ranking(self, by: str) -> str:
-        check_choice("by", by, RANKINGS)
-        if by == "uncertainty" and self.head_.log_variance is None:
-            raise ConfigError("a model fitted with uncertain=False measures no uncertainty; take by='entropy'.")
-        return self.held_out_.better_ranking() if by == "auto" else by
-
     def _names(self, scores: Matrix, uncertainty: NDArray[np.float32] | None = None) -> NDArray[np.object_]:
         names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
         if self.threshold is not None and len(scores):
             names[self._probabilities(scores).max(axis=1) < self.threshold] = None
         names[self._too_uncertain(Answers(scores, uncertainty))] = None
         return names
-
-    def _too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
-        if self.limit_ is None:
-            return super()._too_uncertain(answers)
-        return self._doubt(answers, self.limit_.by) > self.limit_.value
 
     def _probabilities(self, scores: Matrix) -> NDArray[np.float64]:
         logits = scores.astype(np.float64) / self.temperature_

@@ -10,7 +10,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from labelspace.checks import check_choice, check_number
-from labelspace.classify.uncertainty import RANKINGS, UncertaintyClassifier
+from labelspace.classify.abstaining import RANKINGS
+from labelspace.classify.uncertainty import UncertaintyClassifier
 from labelspace.errors import ConfigError, ModelFolderError, ShapeError
 from labelspace.heads import GaussianHead
 from labelspace.training.uncertainty import HeldOut, Limit

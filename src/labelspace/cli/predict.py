@@ -58,7 +58,7 @@ def predict_command(
 
     To a file: all columns of IN, and predicted_label, predicted_score, predicted_probability; of a model that measures
     it, predicted_uncertainty too. To stdout: one line a document, label, score and text with tabs between, or JSON
-    lines with --json; with --most-uncertain: uncertainty, label and text.
+    lines with --json; with --most-uncertain: probability, uncertainty, label and text.
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
@@ -201,14 +201,20 @@ def _print_most_uncertain(
 
         found = most_uncertain_rows(model, rows(), schema, top, all_scores=all_scores)
     for row in found.to_pylist():
-        uncertainty, name, text = row["predicted_uncertainty"], row["predicted_label"], row["text"]
+        probability, uncertainty = row["predicted_probability"], row["predicted_uncertainty"]
+        name, text = row["predicted_label"], row["text"]
         if as_json:
-            told = {"uncertainty": uncertainty, "label": name, "score": row["predicted_score"]}
+            told = {
+                "probability": probability,
+                "uncertainty": uncertainty,
+                "label": name,
+                "score": row["predicted_score"],
+            }
             if all_scores:
                 told["scores"] = {label: row[f"predicted_score:{label}"] for label in model.classes_}
             print_json({**told, "text": text}, indent=None)
         else:
-            print(f"{uncertainty:.4f}", name or "", " ".join(text.splitlines()), sep="\t")
+            print(f"{probability:.4f}", f"{uncertainty:.4f}", name or "", " ".join(text.splitlines()), sep="\t")
 
 
 def _lines() -> Iterator[list[str]]:

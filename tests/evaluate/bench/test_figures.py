@@ -55,6 +55,7 @@ def draw(kind, path, records, found):
 KINDS = ("similarity", "nli_size", "scaling", "speed", "nli")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_is_written_in_both_formats_with_the_same_bytes_each_time(kind, records, found, tmp_path):
     first = draw(kind, tmp_path / "first", records, found)
@@ -162,6 +163,7 @@ def test_the_heat_map_names_every_data_set_and_shows_every_number(found, tmp_pat
     assert words.count("1") >= 3
 
 
+@pytest.mark.slow
 def test_all_figures_at_once_go_into_a_folder_that_is_made(records, tmp_path):
     out = tmp_path / "deep" / "figures"
     texts = {name: (text for text in ["a b", "b c"]) for name in TASKS}

@@ -286,6 +286,7 @@ print(task.texts, task.revision, find_tasks(None, offline=True).present)
 """
 
 
+@pytest.mark.slow
 def test_the_real_package_reads_its_cache_without_the_network(tmp_path):
     pytest.importorskip("datasets")
     columns = dict(zip(hub.COLUMNS, map(list, zip(*pairs(1, 2), strict=True)), strict=True))

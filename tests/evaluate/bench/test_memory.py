@@ -46,6 +46,7 @@ def _has_malloc_trim() -> bool:
     return sys.platform.startswith("linux") and hasattr(ctypes.CDLL(None), "malloc_trim")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _has_malloc_trim(), reason="needs glibc")
 def test_what_gone_objects_held_is_given_back():
     pieces = [bytes(4096) for _ in range(30_000)]

@@ -183,6 +183,7 @@ run([fake_model(seconds=seconds)], ["imdb"], Path(sys.argv[1]), data=Path(sys.ar
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_a_run_killed_in_the_middle_goes_on_to_the_same_records_and_none_twice(data, store, tmp_path, request):
     command = [sys.executable, "-c", KILLED, str(store.path), str(data)]
@@ -226,6 +227,7 @@ def test_end_to_end_a_real_encoder_scores_as_the_zero_shot_classifier(data, stor
     assert record["parameters"] > 0
 
 
+@pytest.mark.slow
 def test_end_to_end_every_family_scores_and_one_that_cannot_stops_with_its_own_error(data, store, tmp_path):
     from families.tiny_causal import tiny_causal
     from families.tiny_pairs import build_pairs
@@ -254,6 +256,7 @@ def test_a_file_of_ones_own_is_a_task(tmp_path, store):
     ]
 
 
+@pytest.mark.slow
 def test_nli_auroc_is_a_result_of_its_own(data, store, nli_folder, tiny_encoder_folder):
     models = [str(tiny_encoder_folder), fake_model()]
     report = run(models, ["imdb"], store, data=data, nli=nli_folder, dtype="float32", bootstrap=0)

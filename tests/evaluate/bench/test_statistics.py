@@ -42,6 +42,7 @@ def interval_by_hand(targets: list[int], predicted: list[int], labels: int, metr
     return tuple(np.quantile(scores, [0.025, 0.975]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_an_interval_is_that_of_a_loop_over_rows(metric):
     targets, predicted = rows_of_labels(150, 4, 0.6, seed=1)

@@ -40,6 +40,7 @@ def test_the_same_evaluation_gives_the_same_bytes_whatever_the_callers_style(eva
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_matrix_grows_with_the_labels_and_stays_legible_and_bounded(evaluation, tmp_path):
     sizes = {}
     for count in (3, 77):

@@ -30,7 +30,9 @@ def test_the_numbers_are_the_cosines_of_what_stands_for_the_labels(encoder, spac
     assert {"desk", "ZeroShotClassifier: cosine of labels"} <= set(words)
 
 
-@pytest.mark.parametrize("count", [2, 12, 13, 40, 41, 150])
+@pytest.mark.parametrize(
+    "count", [2, 12, 13, pytest.param(40, marks=pytest.mark.slow), 41, pytest.param(150, marks=pytest.mark.slow)]
+)
 def test_every_label_is_named_and_nothing_is_cut(encoder, tmp_path, count):
     names = [f"a_label_of_some_length_{number}" for number in range(count)]
     files = label_similarity_figure(ZeroShotClassifier(names, encoder).fit(), tmp_path / "labels")

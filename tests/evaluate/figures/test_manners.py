@@ -42,6 +42,7 @@ def draw(evaluation, trained, texts, names, points, way, rejection):
     return lambda kind, path: kinds[kind](path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_input_gives_the_same_bytes_whatever_the_callers_style(draw, tmp_path, kind, ending):
@@ -54,6 +55,7 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_callers_style(draw, tm
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_cut_off_at_the_edge(draw, tmp_path, kind):
     files = draw(kind, tmp_path / kind)

@@ -45,6 +45,7 @@ def test_the_map_names_panels_labels_and_signs(trained, texts, names, tmp_path):
     assert all(name in words for name in trained.label_space_.names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 9, 21, 77])
 def test_maps_of_few_and_of_many_labels(encoder: Encoder, tmp_path, texts, count):
     labels = [f"_label {number}" for number in range(count)]

@@ -65,6 +65,7 @@ def test_the_sphere_names_panels_labels_and_signs(trained, texts, names, tmp_pat
     assert set(trained.label_space_.names) == set(named), "beside the stars"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 9, 21, 77])
 def test_spheres_of_few_and_of_many_labels(encoder: Encoder, tmp_path, texts, named, count):
     model = ZeroShotClassifier([f"_a label of some length {number}" for number in range(count)], encoder).fit()

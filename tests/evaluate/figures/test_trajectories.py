@@ -77,6 +77,7 @@ def test_the_model_itself_is_left_as_it_is(trained, texts):
     assert (trained.decision_function(texts) == before).all()
 
 
+@pytest.mark.slow
 def test_about_forty_measurements_are_made_where_nobody_says_how_often(trained):
     assert len(trajectory(trained, POOL, steps=3).points) == 4
     assert len(trajectory(trained, POOL, steps=100).points) <= 42

@@ -17,12 +17,12 @@ from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
 from labelspace.training.description import FitResult, train_on_descriptions
-from labelspace.training.lacon.features import answers, plain_vectors
+from labelspace.training.features import answers, plain_vectors
 from labelspace.training.lacon.head import HeadShape, LaConHead
 from labelspace.training.lacon.loop import Labelled, LaConCurve, run
 from labelspace.training.lacon.objective import choose_heads
 from labelspace.training.lacon.prior import Prior, choose_prior, label_vectors, measure_agreement, place_labels
-from labelspace.training.lacon.rows import Document, Targets, split, tokenize
+from labelspace.training.rows import Document, Targets, split, tokenize
 from labelspace.training.sweep import sweep_texts
 
 # `validation="auto"`: the paper's share, where there are as many rows of each label as in its few-shot experiments.

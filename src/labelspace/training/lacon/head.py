@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -22,26 +22,12 @@ from labelspace.checks import check_keys
 from labelspace.heads import FusionHead, LabelEmbeddings, LEAMHead, LSANHead, ProjectionHead
 from labelspace.heads.layers import linear
 from labelspace.losses import cosine_scores
+from labelspace.training.features import Features
 
 # Spread of the first label embeddings, drawn or given: see `LabelEmbeddings`.
 SPREAD = 0.02
 # A projection that starts as the identity lets every coordinate above this pass; they have a mean square of 1.
 LOWEST_COORDINATE = -3.0
-
-
-@final
-@dataclass(frozen=True)
-class Features:
-    """What the encoder says of some texts."""
-
-    values: Float[Tensor, "text dim"] | Float[Tensor, "text token dim"]
-    """Vectors of texts, or states of their words."""
-
-    mask: Bool[Tensor, "text token"] | None
-    """True where there is a word; None for vectors."""
-
-    def __getitem__(self, rows: slice) -> "Features":
-        return Features(self.values[rows], None if self.mask is None else self.mask[rows])
 
 
 @final

@@ -16,12 +16,12 @@ from labelspace.errors import TrainingError
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
-from labelspace.training.lacon.features import answers, backpropagate
+from labelspace.training.features import answers, backpropagate
 from labelspace.training.lacon.head import LaConHead
 from labelspace.training.lacon.objective import Objective, needs_two_views
 from labelspace.training.lacon.prior import macro_f1
-from labelspace.training.lacon.rows import Rows, Targets, balanced, cut, cycle
 from labelspace.training.nli.data import epoch_batches
+from labelspace.training.rows import Rows, Targets, balanced, cut, cycle
 from labelspace.training.schedule import rate_factor
 from labelspace.training.sweep import CHUNK_TOKENS
 from labelspace.training.trainable import restore, snapshot, trainable_weights

@@ -17,7 +17,8 @@ from labelspace.losses import (
     self_supervised_contrastive,
     supervised_contrastive,
 )
-from labelspace.training.lacon.head import Features, LaConHead
+from labelspace.training.features import Features
+from labelspace.training.lacon.head import LaConHead
 
 MOST_HEADS = 6
 

@@ -15,8 +15,8 @@ from labelspace.config import LaConConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
-from labelspace.training.lacon.features import answers, plain_vectors
-from labelspace.training.lacon.rows import Rows, Targets, tokenize
+from labelspace.training.features import answers, plain_vectors
+from labelspace.training.rows import Rows, Targets, tokenize
 from labelspace.training.sweep import sweep_texts
 
 # Labelled rows per label that weigh as much as the descriptions.

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import final
 
 from labelspace.checks import check_choice, check_number
-from labelspace.config import DTYPES, _Saved
+from labelspace.config import DTYPES
+from labelspace.config.saved import SavedConfig
 from labelspace.errors import ConfigError
 
 VARIANTS = ("binary", "triplet")
@@ -12,7 +13,7 @@ VARIANTS = ("binary", "triplet")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NLIConfig(_Saved):
+class NLIConfig(SavedConfig):
     """How a cross-encoder is trained on pairs.
 
     Example:

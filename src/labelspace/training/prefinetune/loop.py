@@ -28,10 +28,9 @@ from labelspace.training.checkpoint import (
     restore_optimizer,
     write_checkpoint,
 )
-from labelspace.training.lacon.features import backpropagate
-from labelspace.training.lacon.head import Features
-from labelspace.training.lacon.rows import cut, tokenize
+from labelspace.training.features import Features, backpropagate
 from labelspace.training.prefinetune.offline import Targets
+from labelspace.training.rows import cut, tokenize
 from labelspace.training.schedule import cosine_factor
 from labelspace.training.sweep import CHUNK_TOKENS
 from labelspace.training.trainable import restore, snapshot

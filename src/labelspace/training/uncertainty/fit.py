@@ -19,7 +19,7 @@ from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training.calibration import Calibration, calibrate
 from labelspace.training.callbacks import Callback
-from labelspace.training.lacon.rows import Targets, split
+from labelspace.training.rows import Targets, split
 from labelspace.training.uncertainty.loop import UncertaintyCurve, run
 from labelspace.training.uncertainty.outputs import outputs_of_states
 

@@ -18,8 +18,8 @@ from labelspace.losses import labelwise_loss, self_supervised_contrastive, super
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
-from labelspace.training.lacon.rows import Targets
 from labelspace.training.nli.data import epoch_batches
+from labelspace.training.rows import Targets
 from labelspace.training.schedule import rate_factor
 from labelspace.training.trainable import restore, snapshot
 

@@ -1,9 +1,12 @@
 """Rows through the encoder: for an update with its exact gradient in bounded memory, and for answers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
@@ -13,8 +16,22 @@ from labelspace.encoders.backbone import Backbone
 from labelspace.encoders.batching import plan_batches
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.training.gradients import seeded
-from labelspace.training.lacon.head import Features
-from labelspace.training.lacon.rows import Chunk, Rows, make_chunk
+from labelspace.training.rows import Chunk, Rows, make_chunk
+
+
+@final
+@dataclass(frozen=True)
+class Features:
+    """What the encoder says of some texts."""
+
+    values: Float[Tensor, "text dim"] | Float[Tensor, "text token dim"]
+    """Vectors of texts, or states of their words."""
+
+    mask: Bool[Tensor, "text token"] | None
+    """True where there is a word; None for vectors."""
+
+    def __getitem__(self, rows: slice) -> "Features":
+        return Features(self.values[rows], None if self.mask is None else self.mask[rows])
 
 
 def run_chunk(backbone: Backbone, chunk: Chunk, *, words: bool, training: bool) -> Features:

@@ -1,0 +1,148 @@
+"""Answering only where it is sure: the doubt of each document, and limits above which the answer is None."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import check_choice, check_number
+from labelspace.classify.base import Answers, BiEncoderClassifier
+from labelspace.corpus import as_targets
+from labelspace.errors import ConfigError, InputError
+from labelspace.heads import GaussianHead
+from labelspace.training.abstention import coverage_limit, risk_limit
+from labelspace.training.uncertainty import HeldOut, Limit, entropy
+
+RANKINGS = ("auto", "uncertainty", "entropy")
+
+
+class AbstainingClassifier(BiEncoderClassifier):
+    """A classifier that measures its doubt. Abstract: how it is measured is up to the subclass.
+
+    A fitted one holds `temperature_`, `limit_`, and `held_out_`: what it was unsure of and wrong about in rows that
+    training has not seen.
+    """
+
+    measures_uncertainty = True
+
+    head_: GaussianHead
+    temperature_: float
+    limit_: Limit | None
+    held_out_: HeldOut
+
+    def most_uncertain(self, X: Any, top: int | None = None, *, by: str = "auto") -> NDArray[np.intp]:
+        """Return the places of documents, the most uncertain first: those whose label would teach the most.
+
+        Args:
+            X: documents.
+            top: how many; None: all.
+            by: as in `set_coverage`.
+
+        Raises:
+            ConfigError: an argument is out of its range, or the model was fitted with `uncertain=False` and is asked
+                for uncertainty.
+        """
+        check_is_fitted(self)
+        if top is not None:
+            check_number("top", top, least=1, whole=True)
+        by = self._ranking(by)
+        answers = self._answers(self._documents(X))
+        return np.argsort(-self._doubt(answers, by), kind="stable")[:top]
+
+    def set_coverage(self, coverage: float, X: Any = None, *, by: str = "auto") -> Self:
+        """Make `predict` name a label for this share of the documents, the surest, and answer None for the others.
+
+        Args:
+            coverage: share to answer, above 0; 1 answers all.
+            X: documents like those to come; None: the rows that `fit` held out. No label is needed.
+            by: what doubt is measured by: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one
+                that finds the wrong answers of the held-out rows better, `"entropy"` where none was wrong.
+
+        Returns:
+            The classifier, with `limit_` set.
+
+        Raises:
+            ConfigError: an argument is out of its range.
+            InputError: no row was held out, and X is None.
+        """
+        check_is_fitted(self)
+        check_number("coverage", coverage, above=0, most=1)
+        by = self._ranking(by)
+        if coverage == 1:
+            self.limit_ = None
+            return self
+        doubt = self._held_out_doubt(by) if X is None else self._doubt(self._answers(self._documents(X)), by)
+        self.limit_ = Limit(by, coverage_limit(doubt, coverage))
+        return self
+
+    def set_risk(
+        self, risk: float, X: Any = None, y: Any = None, *, confidence: float = 0.95, by: str = "auto"
+    ) -> Self:
+        """Make `predict` answer as often as it can while at most this share of its answers is wrong.
+
+        The promise holds with the given confidence, for documents drawn as those it is made on: see
+        `training.abstention.risk_limit`.
+
+        Args:
+            risk: share of wrong answers among those given, between 0 and 1.
+            X: labelled documents that `fit` has not seen; None: the rows that it held out.
+            y: their labels.
+            confidence: of the promise, between 0 and 1.
+            by: as in `set_coverage`.
+
+        Returns:
+            The classifier, with `limit_` set.
+
+        Raises:
+            ConfigError: an argument is out of its range.
+            InputError: no row was held out and X is None, or the risk cannot be promised on so few rows or for so
+                uncertain a model.
+        """
+        check_is_fitted(self)
+        by = self._ranking(by)
+        if X is None and y is not None:
+            raise InputError("y holds labels, and X is None. Pass the documents they belong to, or leave y out too.")
+        if X is None:
+            doubt, wrong = self._held_out_doubt(by), self.held_out_.wrong
+        else:
+            documents = self._documents(X)
+            if y is None:
+                raise InputError("set_risk needs the labels of X. Got y=None; pass them, or leave X out too.")
+            targets = np.array(as_targets(y, self.label_space_.names, n_documents=len(documents)), dtype=np.intp)
+            rows = np.flatnonzero(targets >= 0)
+            answers = self._answers([documents[int(row)] for row in rows])
+            doubt, wrong = self._doubt(answers, by), self._winners(answers.scores) != targets[rows]
+        limit = risk_limit(doubt, wrong, risk, confidence=confidence)
+        if limit is None:
+            raise InputError(
+                f"a risk of {risk:g} cannot be promised with confidence {confidence:g}: of {len(wrong)} rows "
+                f"{int(wrong.sum())} are wrong, and the surest are not right often enough, or too few. Ask for a "
+                "higher risk, or hold out more rows."
+            )
+        self.limit_ = Limit(by, limit)
+        return self
+
+    def _doubt(self, answers: Answers, by: str) -> NDArray[np.float64]:
+        if by == "uncertainty":
+            return np.asarray(answers.uncertainty, dtype=np.float64)
+        return entropy(answers.scores[:, self._class_columns()], self.temperature_)
+
+    def _held_out_doubt(self, by: str) -> NDArray[np.float64]:
+        if not len(self.held_out_.wrong):
+            raise InputError(
+                "there is no record of rows held out to set a limit on: fit held none out, or a label was removed "
+                "since. Pass documents, or fit with validation=0.1."
+            )
+        return (self.held_out_.uncertainty if by == "uncertainty" else self.held_out_.entropy).astype(np.float64)
+
+    def _ranking(self, by: str) -> str:
+        check_choice("by", by, RANKINGS)
+        if by == "uncertainty" and self.head_.log_variance is None:
+            raise ConfigError("a model fitted with uncertain=False measures no uncertainty; take by='entropy'.")
+        return self.held_out_.better_ranking() if by == "auto" else by
+
+    def _too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
+        if self.limit_ is None:
+            return super()._too_uncertain(answers)
+        return self._doubt(answers, self.limit_.by) > self.limit_.value

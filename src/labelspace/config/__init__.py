@@ -1,0 +1,45 @@
+"""Frozen, keyword-only configurations: a run is one value that can be printed, saved and loaded.
+
+Every field is checked in `__post_init__`; the defaults here are the defaults of the estimators
+(a contract test compares them).
+"""
+
+from labelspace.config.encoding import DTYPES, EncodingConfig
+from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
+from labelspace.config.prefinetune import CENTRES, PrefinetuneConfig
+from labelspace.config.training import (
+    ANCHORS,
+    DEFAULT_ANCHOR,
+    FALLBACK_LEARNING_RATE,
+    OBJECTIVES,
+    PAPER_LEARNING_RATES,
+    SEARCHES,
+    SearchConfig,
+    TrainingConfig,
+)
+from labelspace.config.uncertainty import CONTRASTIVES, EXTRACTORS, UncertaintyConfig
+
+CONFIGS = (EncodingConfig, SearchConfig, TrainingConfig, LaConConfig, UncertaintyConfig, PrefinetuneConfig)
+
+__all__ = [
+    "ANCHORS",
+    "CENTRES",
+    "CONFIGS",
+    "CONTRASTIVES",
+    "DEFAULT_ANCHOR",
+    "DTYPES",
+    "EXTRACTORS",
+    "FALLBACK_LEARNING_RATE",
+    "LABEL_STARTS",
+    "LACON_HEADS",
+    "LACON_OBJECTIVES",
+    "OBJECTIVES",
+    "PAPER_LEARNING_RATES",
+    "SEARCHES",
+    "EncodingConfig",
+    "LaConConfig",
+    "PrefinetuneConfig",
+    "SearchConfig",
+    "TrainingConfig",
+    "UncertaintyConfig",
+]

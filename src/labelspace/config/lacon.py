@@ -1,0 +1,138 @@
+"""Training on labelled texts, with labels as anchors."""
+
+from dataclasses import dataclass
+from typing import final
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config.saved import SavedConfig
+from labelspace.errors import ConfigError
+
+LACON_OBJECTIVES = ("lacon", "cross-entropy", "cross-entropy+self-contrastive", "cross-entropy+supervised-contrastive")
+LACON_HEADS = ("vanilla", "fusion", "leam", "lsan")
+LABEL_STARTS = ("descriptions", "random")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LaConConfig(SavedConfig):
+    """Training on labelled texts: LaCon, and the baselines it is measured against (LaCon, sections 2 to 4)."""
+
+    objective: str = "lacon"
+    """`"lacon"` (eq. 7), or a baseline of section 3.2: `"cross-entropy"`, `"cross-entropy+self-contrastive"` (two
+    dropout views of each text), `"cross-entropy+supervised-contrastive"`."""
+
+    head: str = "vanilla"
+    """`"vanilla"`: the encoder's own vector of a text; `"fusion"`: words weighed by the labels (eq. 9); `"leam"` and
+    `"lsan"`: label-embedding baselines, for `"cross-entropy"` only."""
+
+    projection: bool | str = "auto"
+    """The projection head g of eq. 1; without it section 3.4 finds 0.2 to 1.8 points less. `"auto"`: as there where
+    label embeddings start at random, and none where they start at the descriptions, because the texts are near their
+    labels by then and g only adds ways to leave (docs/LOG.md). `"leam"` and `"lsan"` have none."""
+
+    heads: int | None = None
+    """Slices of the vectors in eq. 4; they must divide the width. None: the largest divisor up to 6, the best number
+    in section 4.4."""
+
+    temperature: float = 0.1
+    """Divides the cosines; section 4.4 recommends 0.1 to 0.2."""
+
+    regularizer_weight: float = 0.1
+    """Of eq. 6 in eq. 7, lambda, searched from 0.1 to 1.0 in section 4.4; of LEAM's own regularizer with `"leam"`."""
+
+    instance_weight: float = 1.0
+    """Of eq. 4 in eq. 7; with a baseline, of its cross-entropy."""
+
+    label_weight: float = 1.0
+    """Of eq. 5 in eq. 7; with a contrastive baseline, of its contrastive part."""
+
+    init: str = "descriptions"
+    """Where the label embeddings start: `"descriptions"`, at the mean of the label's descriptions and its rows, the
+    descriptions counting as 8 rows, with the projection, if there is one, as the identity; or `"random"`, as in section
+    2.1. Labels that are known from y alone, or that the rows contradict, start at random in any case."""
+
+    description_weight: float | str = "auto"
+    """Share of the prior in the loss, 0 to 1: the contrastive loss of the labels' descriptions, as if they were texts,
+    counted as often as a text counts in the objective. `"auto"`: 8 / (8 + labelled rows per label), and 0 where that
+    is below 0.05 or the rows contradict the descriptions; both learning rates are then lowered by the same share. Not
+    in the paper; 0 takes it out."""
+
+    description_steps: int = 60
+    """Updates of description-only training before the labelled rows come, where the prior has a weight, and instead of
+    them where no row is labelled. 0: none, for an encoder that has been trained on these descriptions."""
+
+    learning_rate: float = 2e-5
+    """Highest rate of the encoder; the paper searches 1e-5, 2e-5 and 3e-5 (section 3.1)."""
+
+    head_learning_rate: float = 1e-4
+    """Highest rate of what stands on the encoder. The paper has one rate for all; its thousands of updates bring new
+    weights to their place at 2e-5, the few dozen that a few labels make do not."""
+
+    batch_size: int = 16
+    """Texts of one update; the paper searches 8 to 96 (section 3.1)."""
+
+    epochs: int = 10
+    """Times that each text is seen (section 3.1; 20 with 20 texts of each label, section 4.1)."""
+
+    max_steps: int | None = None
+    """At most so many updates; the schedule then covers exactly these. None: as many as the epochs make."""
+
+    warmup: float = 0.06
+    """Share of the updates over which the rates rise linearly, before they fall linearly to 0 (section 3.1)."""
+
+    weight_decay: float = 0.01
+    """AdamW's; the paper is silent, this is the default of its optimizer."""
+
+    validation: float | str = "auto"
+    """Share of the labelled rows that is held out to stop early. `"auto"`: 0.05 (section 3.1), and none where there
+    are fewer than 20 rows per label; 0: none, all epochs are run."""
+
+    patience: int = 3
+    """Epochs without improvement on the held-out rows after which training stops; the paper is silent."""
+
+    class_weight: str | None = None
+    """`"balanced"`: every label is drawn equally often; None: as often as it has rows."""
+
+    dropout: bool = True
+    """The encoder's own dropout in training, as fine-tuning does."""
+
+    max_tokens_in_memory: int = 16_384
+    """Tokens whose activations may be held at once; a larger batch is cut into chunks with the same gradient."""
+
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, LACON_OBJECTIVES)
+        check_choice("head", self.head, LACON_HEADS)
+        check_choice("projection", self.projection, (False, True, "auto"))
+        for name in ("heads", "max_steps"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), least=1, whole=True)
+        check_number("temperature", self.temperature, above=0)
+        for name in ("regularizer_weight", "instance_weight", "label_weight", "weight_decay"):
+            check_number(name, getattr(self, name), least=0)
+        check_choice("init", self.init, LABEL_STARTS)
+        for name, most in (("description_weight", 1), ("validation", 0.9)):
+            if isinstance(getattr(self, name), str):
+                check_choice(name, getattr(self, name), ("auto",))
+            else:
+                check_number(name, getattr(self, name), least=0, most=most)
+        for name in ("learning_rate", "head_learning_rate"):
+            check_number(name, getattr(self, name), above=0, most=1)
+        for name in ("batch_size", "epochs", "patience", "max_tokens_in_memory"):
+            check_number(name, getattr(self, name), least=1, whole=True)
+        check_number("description_steps", self.description_steps, least=0, whole=True)
+        check_number("warmup", self.warmup, least=0, most=1)
+        check_choice("class_weight", self.class_weight, (None, "balanced"))
+        check_choice("dropout", self.dropout, (False, True))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.head in ("leam", "lsan") and self.objective != "cross-entropy":
+            raise ConfigError(
+                f"head {self.head!r} gives logits and goes with objective 'cross-entropy' only. "
+                f"Got objective {self.objective!r}; choose that one, or head 'vanilla' or 'fusion'."
+            )
+        if self.objective == "cross-entropy+self-contrastive" and not self.dropout:
+            raise ConfigError(
+                "objective 'cross-entropy+self-contrastive' needs dropout=True: the two views of a text differ by it "
+                "alone. Got dropout=False."
+            )

@@ -1,0 +1,81 @@
+"""Training a Gaussian head on a frozen encoder."""
+
+from dataclasses import dataclass
+from typing import final
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config.saved import SavedConfig
+
+EXTRACTORS = ("textcnn", "cls", "eos", "mean", "mlp", "attention")
+CONTRASTIVES = ("label-wise", "self-supervised", "supervised", "none")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UncertaintyConfig(SavedConfig):
+    """A Gaussian head on a frozen encoder (uncertainty-aware contrastive, sections 4 and 5.3)."""
+
+    extractor: str = "textcnn"
+    """How token states become features: `"textcnn"`, or one of the ablation of section 5.5: `"cls"`, `"eos"`, `"mean"`,
+    `"mlp"`, `"attention"`."""
+
+    uncertain: bool = True
+    """Whether there is a std and vectors are sampled (UCL in table 3); False: each text is its mean."""
+
+    contrastive: str = "label-wise"
+    """Contrastive part: `"label-wise"` (eq. 3), or one of the ablation of table 4: `"self-supervised"` (SimCSE),
+    `"supervised"` (SupCon), `"none"`."""
+
+    contrastive_weight: float = 0.6
+    """lambda_LCL in eq. 6, 0 to 1; 0.6, 0.7 and 0.9 for the three encoders of section 5.3."""
+
+    kl_weight: float = 1e-3
+    """lambda_KL in eq. 6, of a sum over coordinates; best for all encoders in section 5.6."""
+
+    contrastive_temperature: float = 2.0
+    """Divides the cosines of the contrastive part; "fixed at 2.0" in section 5.3."""
+
+    dropout: float = 0.5
+    """Share of the features that a training step sets to zero (section 5.3)."""
+
+    learning_rate: float = 8e-4
+    """Highest rate; 1e-4 for Qwen3 and 8e-4 for the two other encoders in section 5.3."""
+
+    batch_size: int = 64
+    """Texts of one update (section 5.3)."""
+
+    epochs: int | str = "auto"
+    """Times that each text is seen. `"auto"`: 3 (section 5.3), and more where these would make fewer than 400 updates,
+    up to 30: an epoch after the first costs next to nothing, and a few hundred rows need more than 3."""
+
+    warmup: float = 0.1
+    """Share of the updates over which the rate rises linearly, before it falls linearly to 0; the paper names no
+    share."""
+
+    weight_decay: float = 0.01
+    """AdamW's; the paper is silent, this is the default of its optimizer."""
+
+    validation: float | str = "auto"
+    """Share of the labelled rows held out to set the temperature of probabilities and limits of uncertainty. `"auto"`:
+    0.1, and none where there are fewer than 20 rows per label; 0: none."""
+
+    def __post_init__(self) -> None:
+        check_choice("extractor", self.extractor, EXTRACTORS)
+        check_choice("uncertain", self.uncertain, (False, True))
+        check_choice("contrastive", self.contrastive, CONTRASTIVES)
+        check_number("contrastive_weight", self.contrastive_weight, least=0, most=1)
+        for name in ("kl_weight", "weight_decay"):
+            check_number(name, getattr(self, name), least=0)
+        check_number("contrastive_temperature", self.contrastive_temperature, above=0)
+        check_number("dropout", self.dropout, least=0, most=0.99)
+        check_number("learning_rate", self.learning_rate, above=0, most=1)
+        check_number("batch_size", self.batch_size, least=1, whole=True)
+        if isinstance(self.epochs, str):
+            check_choice("epochs", self.epochs, ("auto",))
+        else:
+            check_number("epochs", self.epochs, least=1, whole=True)
+        check_number("warmup", self.warmup, least=0, most=1)
+        if isinstance(self.validation, str):
+            check_choice("validation", self.validation, ("auto",))
+        else:
+            check_number("validation", self.validation, least=0, most=0.9)
