@@ -22,12 +22,12 @@ class Method(NamedTuple):
 
 
 # CE is the encoder with a linear layer and nothing between (the paper has "BERT w/ g" apart). Of the two contrastive
-# baselines the weights and temperatures are those of their own papers as remembered, which LaCon says it follows:
-# ConSERT's joint training 0.15 at 0.1, Gunel et al. 0.9 to 0.1 at 0.3.
+# baselines the weights and temperatures are their own, which LaCon says it follows: 0.15 at 0.1 of ConSERT's joint
+# training, as in the commands of its code; 0.9 to 0.1 at 0.3 of Gunel et al., as remembered.
 _CE: Options = {"objective": "cross-entropy", "projection": False}
 METHODS: Mapping[str, Method] = {
     "ce": Method("CE", _CE),
-    "leam": Method("LEAM", {"objective": "cross-entropy", "head": "leam"}),
+    "leam": Method("LEAM", {"objective": "cross-entropy", "head": "leam", "regularizer_weight": 1.0}),  # as in its code
     "lsan": Method("LSAN", {"objective": "cross-entropy", "head": "lsan"}),
     "ce-cl": Method(
         "CE+CL", _CE | {"objective": "cross-entropy+self-contrastive", "label_weight": 0.15, "temperature": 0.1}

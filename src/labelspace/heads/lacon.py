@@ -20,8 +20,9 @@ Seeds       First values come from the generator given and from no other; it lie
 Precision   Words of a narrow float type are widened to float32, and so is what comes out,
             outside autocast; inside it torch narrows the products as it does elsewhere.
 Baselines   Both are trained by cross-entropy on their logits, one label a text, on the words of the same encoder.
-            Dropout is the encoder's. LaCon gives no formula for them, and their papers and code are not at hand
-            here: what a docstring says of either was written from memory, and should be checked against them.
+            Dropout is the encoder's. LaCon gives no formula for them. What a docstring says of their code was read
+            there (guoyinwang/LEAM, model.py and main.py; EMNLP2019LSAN/LSAN, attention/model.py and config.yml); what
+            it says of their papers was written from memory, as these are not at hand here.
 """
 
 from typing import final
@@ -232,7 +233,8 @@ class LEAMHead(nn.Module):
         \ell = U_2 \max(0, U_1 z + c_1) + c_2
 
     G is that of `FusionHead`. The filter is shared by the labels and the bias is not, as in LEAM's paper; its code
-    instead mixes the labels by a filter of C x C x window. Window and hidden width are those of its code.
+    instead mixes the labels by a filter of C x C x window. Window and hidden width are those of its code, which gives
+    the regularizer a weight of 1.
 
     Args:
         labels: the label embeddings, trained along; their count and width are the head's.
@@ -309,13 +311,14 @@ class LSANHead(nn.Module):
     E are the words, L the label embeddings. Label-attention is not normalized over the words, as in LSAN's paper and
     code, so it grows with the length of a text. The encoder stands for the LSTM, whose two directions become one;
     softmax over the logits stands for the sigmoid, as in LaCon. Each label is scored from its own vector by shared
-    weights, as in LSAN's paper; its code averages over labels first. There is no bias, as in its paper.
+    weights, as in LSAN's paper; its code averages over labels first, and has biases. There is none here, as in the
+    paper.
 
     Args:
         labels: the label embeddings, trained along; their count and width are the head's.
         generator: of the first values, on the CPU.
-        attention: rows of W_1, 200 in LSAN.
-        hidden: rows of W_5, 256 in LSAN.
+        attention: rows of W_1, 200 in LSAN's code.
+        hidden: rows of W_5, 256 in LSAN's paper.
 
     Raises:
         ConfigError: an argument is out of its range, or the generator is not on the CPU.
