@@ -38,6 +38,15 @@ def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_
     assert predicted.exit_code == 0, predicted.output
 
 
+def test_nothing_is_kept_of_the_texts_where_that_is_asked_for(fit_head, tmp_path):
+    result = fit_head("--no-cache", "--validation", 0.2, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert not (tmp_path / "cache" / "token-states").exists()
+    model = load(tmp_path / "model")
+    assert (model.cache, model.validation) == (None, 0.2)
+    assert "90, 18 of them held out" in result.stdout
+
+
 def test_what_is_not_given_is_as_in_python(fit_head, tmp_path):
     assert fit_head("--quiet").exit_code == 0
     given = load(tmp_path / "model").get_params()

@@ -107,6 +107,13 @@ def fit_command(
         LaConConfig.epochs
     ),
     batch_size: Annotated[int, _labelled("Rows of an update; uncertainty: 64.")] = LaConConfig.batch_size,
+    validation: Annotated[
+        float | None,
+        _labelled("Share of the rows held out, to stop early or to set probabilities right; by their number."),
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Uncertainty: write no token states.", rich_help_panel=_LABELLED)
+    ] = False,
     overwrite: Overwrite = False,
     template: Template = None,
     anchor: Anchor = DEFAULT_ANCHOR,
@@ -167,10 +174,10 @@ def fit_command(
     of_rows = check_options(context, labelled=labelled is not None)
     from_rows: LaConConfig | UncertaintyConfig | None = None
     if labelled is not None and of_rows == "uncertainty":
-        from_rows = uncertainty_config(context, learning_rate, epochs, batch_size, weight_decay)
+        from_rows = uncertainty_config(context, learning_rate, epochs, batch_size, weight_decay, validation)
     elif labelled is not None:
         from_rows = lacon_config(
-            context, learning_rate, max_steps, epochs, batch_size, weight_decay, max_tokens_in_memory
+            context, learning_rate, max_steps, epochs, batch_size, weight_decay, validation, max_tokens_in_memory
         )
     config = TrainingConfig(
         learning_rate=_rate(learning_rate),
@@ -216,6 +223,7 @@ def fit_command(
     shown = {"anchor": anchor, "threshold": threshold}
     if from_rows is not None and rows is not None:
         given = {"threshold": threshold, "seed": seed, "verbose": not quiet, **vars(from_rows)}
+        given |= {"cache": None} if no_cache else {}
         return learn(of_rows, space, opened, rows, given, out, as_json=as_json)
     if method == "zero-shot":
         from labelspace.classify import ZeroShotClassifier

@@ -24,7 +24,7 @@ _OF_DESCRIPTIONS = (
     *("pool", "anchor", "tensorboard"),
     *(f"search_{name}" for name in SearchConfig.__dataclass_fields__),
 )
-_OF_ROWS = ("label_column", "epochs", "batch_size")
+_OF_ROWS = ("label_column", "epochs", "batch_size", "validation", "no_cache")
 
 
 def check_options(context: typer.Context, *, labelled: bool) -> str:
@@ -42,6 +42,9 @@ def check_options(context: typer.Context, *, labelled: bool) -> str:
                 raise ConfigError(
                     f"--{name.replace('_', '-')} does not go with --method uncertainty; leave one of them out."
                 )
+    if labelled and method != "uncertainty" and _given(context, "no_cache"):
+        raise ConfigError("--no-cache needs --method uncertainty; nothing else keeps token states.")
+    if labelled and _given(context, "method"):
         return method
     if not labelled and method in METHODS:
         raise ConfigError(f"--method {method} needs --labelled FILE.")
@@ -60,6 +63,7 @@ def lacon_config(
     epochs: int,
     batch_size: int,
     weight_decay: float,
+    validation: float | None,
     max_tokens_in_memory: int,
 ) -> LaConConfig:
     """Options of training on labelled rows; steps are those on the descriptions, as without labels."""
@@ -69,18 +73,24 @@ def lacon_config(
         epochs=epochs,
         batch_size=batch_size,
         weight_decay=weight_decay,
+        validation=LaConConfig.validation if validation is None else validation,
         max_tokens_in_memory=max_tokens_in_memory,
     )
 
 
 def uncertainty_config(
-    context: typer.Context, learning_rate: str, epochs: int, batch_size: int, weight_decay: float
+    context: typer.Context,
+    learning_rate: str,
+    epochs: int,
+    batch_size: int,
+    weight_decay: float,
+    validation: float | None,
 ) -> UncertaintyConfig:
     """Options of `--method uncertainty`; what is not given is as in the Python API."""
-    given = {"epochs": epochs, "batch_size": batch_size, "weight_decay": weight_decay}
+    given = {"epochs": epochs, "batch_size": batch_size, "weight_decay": weight_decay, "validation": validation}
     return UncertaintyConfig(
         learning_rate=_rate(learning_rate, UncertaintyConfig.learning_rate),
-        **{name: value for name, value in given.items() if _given(context, name)},
+        **{name: value for name, value in given.items() if value is not None and _given(context, name)},
     )
 
 
