@@ -1,0 +1,185 @@
+"""Pre-finetuned encoders: made once, kept on disk, and made again where one is missing."""
+
+import functools
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pieces import Piece
+
+from labelspace import Encoder, prefinetune
+from labelspace.config import PrefinetuneConfig
+from labelspace.corpus import Pairs
+from labelspace.seeds import child_seed
+from labelspace.training.prefinetune import PrefinetuneResult
+from labelspace.training.prefinetune.measures import Yardstick
+from prefinetune.sets import TARGETS, folder_of, mix_name, mix_names, read_mix, targets, train_side
+from prefinetune.settings import SEEDS, Settings
+
+METHODS: Mapping[str, dict[str, Any]] = {
+    "pft": {"regularizer_weight": 0.0},
+    "reze": {},
+    "reze-mean": {"centre": "mean"},
+}
+# Figure 2; 0 is PFT and 1 is REZE.
+WEIGHTS = (0.1, 0.5, 5.0, 10.0)
+SWEEP: Mapping[str, dict[str, Any]] = {f"reze-weight-{weight:g}": {"regularizer_weight": weight} for weight in WEIGHTS}
+SWEEP_SEED = SEEDS[0]
+
+# Texts of the targets by which a space is measured; more than an encoder has coordinates, or IsoScore is low by that.
+MEASURED = 1000
+
+
+def encoder_pieces(settings: Settings) -> Iterator[Piece]:
+    """Every method on every mix, whole rounds first; then the weights of figure 2, one seed."""
+    for seed in settings.seeds:
+        for mix in mix_names(settings):
+            for method in METHODS:
+                yield _piece(settings, mix, method, seed)
+    for mix in mix_names(settings):
+        for method in sweep_methods(settings):
+            yield _piece(settings, mix, method, SWEEP_SEED)
+
+
+def sweep_methods(settings: Settings) -> tuple[str, ...]:
+    """Return the methods of figure 2 beside PFT and REZE."""
+    return tuple(SWEEP)[2:3] if settings.small else tuple(SWEEP)
+
+
+def _piece(settings: Settings, mix: str, method: str, seed: int) -> Piece:
+    return Piece(
+        part="encoders",
+        name=f"{settings.short}_{mix}_{method}_seed{seed}",
+        facts=settings.facts(mix=mix, method=method, seed=seed),
+        work=partial(_run, settings, mix, method, seed),
+        seeds=(seed,),
+        data=f"shared/data/domain/{mix.partition('-without-')[0]}",
+    )
+
+
+def base(settings: Settings) -> Encoder:
+    """Return the encoder as it came; opened once, never trained itself."""
+    return _opened(settings.encoder, settings.max_tokens)
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(name: str, max_tokens: int | None) -> Encoder:
+    return Encoder(name, max_tokens=max_tokens)
+
+
+def starting_encoder(settings: Settings, target: str, start: str, seed: int) -> tuple[Encoder, str | None]:
+    """Return the encoder that a target is fine-tuned from, and the checksum of its weights; None for the base."""
+    if start == "base":
+        return base(settings), None
+    folder = place_of(settings, mix_name(settings, target), start, seed)
+    if not folder.is_dir():
+        make(settings, mix_name(settings, target), start, seed)
+    return _reopened(folder, settings.max_tokens)
+
+
+@functools.lru_cache(maxsize=1)
+def _reopened(folder: Path, max_tokens: int | None) -> tuple[Encoder, str]:
+    return Encoder(folder, max_tokens=max_tokens), checksum(folder)
+
+
+def place_of(settings: Settings, mix: str, method: str, seed: int) -> Path:
+    """Return the folder of an encoder; its name ends in a hash of all that decides it."""
+    decided = [settings.encoder, settings.max_tokens, config_of(method).to_dict()]
+    decided += [read_mix(settings, mix).pairs.fingerprint(), seed]
+    key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:10]
+    return settings.encoders / f"{settings.short}-{mix}-{method}-seed{seed}-{key}"
+
+
+def config_of(method: str) -> PrefinetuneConfig:
+    """Return the options of a method; what is not named is the paper's."""
+    return PrefinetuneConfig(**{**METHODS, **SWEEP}[method])
+
+
+def make(settings: Settings, mix: str, method: str, seed: int) -> PrefinetuneResult:
+    """Pre-finetune, and keep the encoder."""
+    folder = place_of(settings, mix, method, seed)
+    # What takes hours without a cap goes on after a kill; else the checkpoints would cost more than they save.
+    work = folder.with_name(folder.name + ".unfinished") if settings.per_source is None else None
+    done = prefinetune(
+        read_mix(settings, mix).pairs,
+        base(settings),
+        config_of(method),
+        seed=seed,
+        folder=work,
+        resume=work is not None and work.is_dir(),
+    )
+    done.save(folder)
+    if work is not None:
+        shutil.rmtree(work, ignore_errors=True)
+    return done.result
+
+
+def checksum(folder: Path) -> str:
+    """Return the sha256 of an encoder's weights."""
+    with (folder / "model.safetensors").open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]:
+    found = read_mix(settings, mix)
+    result = make(settings, mix, method, seed)
+    folder = place_of(settings, mix, method, seed)
+    told = result.to_dict()
+    told["encoder"]["name"] = settings.short  # a result tells no way to a file
+    return {
+        "mix_pairs": {
+            "left_out": list(found.left_out),
+            "dropped": dict(found.dropped),
+            "drawn": found.pairs.counts(),
+            "there": dict(zip(found.pairs.sources, found.pairs.seen, strict=True)),
+        },
+        "result": told,
+        "targets": _targets(settings, mix, folder),
+        "folder": folder.name,
+        "sha256": checksum(folder),
+    }
+
+
+def _targets(settings: Settings, mix: str, folder: Path) -> dict[str, Any]:
+    """Measure the space, before and after, on texts of the targets, which no pre-finetuning has seen."""
+    own = [name for name in targets(settings) if mix_name(settings, name) == mix]
+    yardstick = Yardstick(target_pairs(settings, tuple(own)), seed=0)
+    vectors = [yardstick.vectors(encoder) for encoder in (base(settings), _reopened(folder, settings.max_tokens)[0])]
+    before, after = (yardstick.measure(rows) for rows in vectors)
+    shift = yardstick.compare(*vectors)
+    return {
+        "texts": len(yardstick.texts),
+        **{name: [getattr(before, name), getattr(after, name)] for name in ("isoscore", "uniformity", "alignment")},
+        "drift": shift.drift,
+        "neighbours_kept": shift.neighbours_kept,
+    }
+
+
+def target_pairs(settings: Settings, names: tuple[str, ...], most: int = MEASURED) -> Pairs:
+    """Draw so many pairs of the train sides of some targets, as many of each as of the others."""
+    anchors, positives, numbers, seen = [], [], [], []
+    for number, name in enumerate(names):
+        rows = train_side(folder_of(settings, name), TARGETS[name].task)
+        draw = np.random.default_rng(child_seed(0, "measured", name)).permutation(len(rows))[: most // len(names)]
+        anchors += [rows.texts[row] for row in draw]
+        positives += [rows.positives[row] for row in draw]
+        numbers += [number] * len(draw)
+        seen.append(len(rows))
+    return Pairs(
+        anchors=tuple(anchors),
+        positives=tuple(positives),
+        source_ids=tuple(numbers),
+        sources=names,
+        task_types=tuple(TARGETS[name].task for name in names),
+        seen=tuple(seen),
+    )
+
+
+def domain_mix(settings: Settings, domain: str) -> str:
+    """Return the mix that stands for a domain in a figure: its only one, or that of its first target."""
+    return mix_name(settings, targets(settings, domain)[0])

@@ -1,0 +1,170 @@
+"""Tables 2 and 3 and figure 2: fine-tune on a target, map its vectors or not, and score a linear head or a search.
+
+Fine-tuning is the main loss on the target's own pairs: a text with its label's name, a query with its document.
+Whitening and flow are fitted on the vectors of these pairs by the fine-tuned encoder, and map everything that is scored
+(section 4.1.3). Vectors have unit length before a head sees them, also after a map.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pieces import Piece
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+
+from labelspace import Encoder
+from labelspace.config import PrefinetuneConfig
+from labelspace.corpus import Pairs
+from labelspace.geometry import fit_flow, fit_whitening
+from labelspace.seeds import child_seed
+from labelspace.training.prefinetune.loop import TrainingRun
+from labelspace.training.trainable import trainable_weights
+from prefinetune.encoders import METHODS, SWEEP_SEED, base, starting_encoder, sweep_methods
+from prefinetune.ranking import ndcg
+from prefinetune.sets import TARGETS, Rows, search_of, sizes, targets, test_rows, train_rows
+from prefinetune.settings import Settings
+
+Matrix = NDArray[np.floating]
+Scores = dict[str, dict[str, float]]
+
+UNTUNED = "untuned"
+"""The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
+
+MAPS: Mapping[str, Callable[[Matrix, int], Callable[[Matrix], Matrix]]] = {
+    "none": lambda _, seed: lambda vectors: vectors,  # noqa: ARG005
+    "whitening": lambda fitted_on, seed: fit_whitening(fitted_on).apply,  # noqa: ARG005
+    "flow": lambda fitted_on, seed: fit_flow(fitted_on, seed=seed).apply,
+}
+
+
+def main_pieces(settings: Settings) -> Iterator[Piece]:
+    """Every start on every target, whole rounds first."""
+    for seed in settings.seeds:
+        for target, size in _rounds(settings):
+            for start in (UNTUNED, "base", *METHODS):
+                yield _piece(settings, "main", target, start, size, seed, tuple(MAPS))
+
+
+def sweep_pieces(settings: Settings) -> Iterator[Piece]:
+    """Figure 2: the weights beside 0 (PFT) and 1 (REZE), one seed, no map."""
+    for target, size in _rounds(settings):
+        for start in sweep_methods(settings):
+            yield _piece(settings, "sweep", target, start, size, SWEEP_SEED, ("none",))
+
+
+def _rounds(settings: Settings) -> list[tuple[str, int]]:
+    there = {target: sizes(settings, target) for target in targets(settings)}
+    every = sorted({size for own in there.values() for size in own})
+    return [(target, size) for size in every for target in there if size in there[target]]
+
+
+def _piece(
+    settings: Settings, part: str, target: str, start: str, size: int, seed: int, maps: tuple[str, ...]
+) -> Piece:
+    return Piece(
+        part=part,
+        name=f"{settings.short}_{target}_{start}_{size}_seed{seed}",
+        facts=settings.facts(target=target, start=start, rows_wanted=size, seed=seed),
+        work=partial(_run, settings, target, start, size, seed, maps),
+        seeds=(seed,),
+        data=f"shared/data/domain/{TARGETS[target].domain}/{target}",
+    )
+
+
+def _run(settings: Settings, target: str, start: str, size: int, seed: int, maps: tuple[str, ...]) -> dict[str, Any]:
+    rows = train_rows(settings, target, size, seed)
+    facts: dict[str, Any] = {"rows": len(rows)}
+    if start == UNTUNED:
+        encoder, encode = base(settings), partial(_encoded_by_base, settings)
+    else:
+        before, facts["start_sha256"] = starting_encoder(settings, target, start, seed)
+        encoder = before.copy()
+        facts |= fine_tune(encoder, rows, target, seed)
+        encode = encoder.encode
+    score = classified if TARGETS[target].task == "classification" else searched
+    return {**facts, **score(settings, target, rows, encoder, encode, maps, seed)}
+
+
+def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str, Any]:
+    """Train an encoder on the pairs of a target, all of them, by the main loss with the options of pre-finetuning."""
+    pairs = Pairs(
+        anchors=rows.texts,
+        positives=rows.positives,
+        source_ids=(0,) * len(rows),
+        sources=(target,),
+        task_types=(TARGETS[target].task,),
+        seen=(len(rows),),
+    )
+    config = PrefinetuneConfig(regularizer_weight=0.0)
+    with trainable_weights(encoder.backbone) as weights:
+        run = TrainingRun(encoder, weights, pairs, None, config, seed=child_seed(seed, "fine-tuning"))
+        training = run.train()
+    if not training.finished:
+        raise KeyboardInterrupt
+    return {
+        "training_seconds": training.seconds,
+        "steps": training.total_steps,
+        "losses": [training.looks[0].main, training.looks[-1].main],
+        "config": config.to_dict(),
+    }
+
+
+@lru_cache(maxsize=16)
+def _encoded_by_base(settings: Settings, texts: tuple[str, ...]) -> Matrix:
+    # Test rows and corpora that every size and seed of the untuned base has in common; the largest is 12 MB.
+    return base(settings).encode(texts)
+
+
+def classified(
+    settings: Settings,
+    target: str,
+    rows: Rows,
+    encoder: Encoder,
+    encode: Callable[[tuple[str, ...]], Matrix],
+    maps: Sequence[str],
+    seed: int,
+) -> dict[str, Any]:
+    """Fit logistic regression on the vectors of the labelled rows, and score the test rows by it."""
+    test = test_rows(settings, target)
+    train_vectors, test_vectors = encoder.encode(rows.texts), encode(test.texts)
+    scores: Scores = {}
+    for name in maps:
+        apply = MAPS[name](train_vectors, seed)
+        # C = 1 as in MTEB, which the paper's tasks come from.
+        head = LogisticRegression(max_iter=1000).fit(unit(apply(train_vectors)), rows.positives)
+        chosen = head.predict(unit(apply(test_vectors)))
+        labels = sorted(set(test.positives))
+        macro = f1_score(test.positives, chosen, labels=labels, average="macro", zero_division=0)
+        accuracy = accuracy_score(test.positives, chosen)
+        scores[name] = {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro)}
+    return {"scores": scores, "test_rows": len(test)}
+
+
+def searched(
+    settings: Settings,
+    target: str,
+    rows: Rows,
+    encoder: Encoder,
+    encode: Callable[[tuple[str, ...]], Matrix],
+    maps: Sequence[str],
+    seed: int,
+) -> dict[str, Any]:
+    """Search the whole corpus by cosine, and score the first ten documents of each query."""
+    search = search_of(settings, target)
+    train_vectors = encoder.encode(list(dict.fromkeys([*rows.texts, *rows.positives])))
+    queries, documents = encode(search.queries), encode(search.documents)
+    scores: Scores = {}
+    for name in maps:
+        apply = MAPS[name](train_vectors, seed)
+        found = float(ndcg(unit(apply(queries)) @ unit(apply(documents)).T, search.relevant).mean())
+        scores[name] = {"score": found, "ndcg@10": found}
+    return {"scores": scores, "test_rows": len(search.queries), "documents": len(search.documents)}
+
+
+def unit(vectors: Matrix) -> Matrix:
+    """Return vectors of length 1; one of length 0 stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1.0)

@@ -1,0 +1,290 @@
+"""The tables of REZE's experiments, from the result files of run_prefinetune.py; see benchmarks/tables.py.
+
+Scores are accuracy for classification and nDCG@10 for retrieval, 0 to 1 as in the paper.
+"""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pieces import read_results
+
+from prefinetune import paper
+from prefinetune.encoders import WEIGHTS
+from prefinetune.sets import DOMAINS, TARGETS
+from prefinetune.settings import SEEDS, SIZES
+
+OUT = Path(__file__).resolve().parents[1] / "results" / "prefinetune"
+ENCODER = "all-MiniLM-L6-v2"
+NOT_YET = "(not run yet)"
+Result = dict[str, Any]
+BySeed = dict[int, float]
+Method = tuple[str, str]
+"""What fine-tuning starts from, and what maps its vectors."""
+
+# The keys of paper.csv stand beside; None: the paper has no such row.
+MAIN: Mapping[Method, tuple[str, str | None]] = {
+    ("base", "none"): ("FT", "ft"),
+    ("pft", "none"): ("PFT", "pft"),
+    ("pft", "whitening"): ("PFT, whitening", "pft-whitening"),
+    ("pft", "flow"): ("PFT, flow", "pft-flow"),
+    ("reze", "none"): ("REZE", "reze"),
+}
+BESIDE: Mapping[Method, tuple[str, str | None]] = {
+    ("untuned", "none"): ("untouched", None),
+    ("untuned", "whitening"): ("untouched, whitening", None),
+    ("untuned", "flow"): ("untouched, flow", None),
+}
+MORE: Mapping[Method, tuple[str, str | None]] = {
+    ("base", "whitening"): ("FT, whitening", None),
+    ("base", "flow"): ("FT, flow", None),
+    ("reze", "whitening"): ("REZE, whitening", None),
+    ("reze", "flow"): ("REZE, flow", None),
+    ("reze-mean", "none"): ("REZE by the mean", None),
+}
+SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean"}
+STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
+
+
+def results(part: str) -> list[Result]:
+    """Results of a part by the encoder of these tables."""
+    return [result for result in read_results(OUT, part) if result["encoder"] == ENCODER]
+
+
+def by_seed(found: Iterable[Result], target: str, method: Method, size: int, what: str = "score") -> BySeed:
+    """One figure of a target by seed."""
+    start, mapped = method
+    return {
+        run["seed"]: run["scores"][mapped][what]
+        for run in found
+        if (run["target"], run["start"], run["rows_wanted"]) == (target, start, size) and mapped in run["scores"]
+    }
+
+
+def averages(found: Sequence[Result], domain: str, method: Method, size: int) -> tuple[BySeed, int]:
+    """Mean over the targets of a domain by seed, for the seeds that have all of them; and of how many targets.
+
+    A target counts at a size that any method was run at: CosQA has no 1,000 rows.
+    """
+    names = [
+        name
+        for name, target in TARGETS.items()
+        if target.domain == domain and any((run["target"], run["rows_wanted"]) == (name, size) for run in found)
+    ]
+    scores = [by_seed(found, name, method, size) for name in names]
+    complete = [seed for seed in SEEDS if scores and all(seed in own for own in scores)]
+    return {seed: statistics.fmean(own[seed] for own in scores) for seed in complete}, len(names)
+
+
+def main() -> str:
+    """Table 2: averages over the targets of each domain."""
+    found = results("main")
+    rows = []
+    for method, (title, _) in {**MAIN, **BESIDE}.items():
+        cells = [spread(averages(found, domain, method, size)[0]) for domain in DOMAINS for size in SIZES]
+        rows.append([ENCODER, title, *cells])
+    if not found:
+        return NOT_YET
+    for title, key in MAIN.values():
+        cells = [theirs(paper.E5, domain, key, size) for domain in DOMAINS for size in SIZES]
+        rows.append([f"paper: {paper.E5}", title, *cells])
+    of = [[averages(found, domain, ("base", "none"), size)[1] for size in SIZES] for domain in DOMAINS]
+    head = [f"{domain}, {size:,}" for domain in DOMAINS for size in SIZES]
+    rows.append(["", "targets averaged here", *(str(count or "-") for counts in of for count in counts)])
+    return markdown(["", "", *head], rows)
+
+
+def detail() -> str:
+    """Tables 5 to 7: every target; the paper's E5 in brackets where it has the same task."""
+    found = results("main")
+    rows = []
+    for name, target in TARGETS.items():
+        for method, (title, key) in {**MAIN, **MORE, **BESIDE}.items():
+            cells = []
+            for size in SIZES:
+                cell = spread(by_seed(found, name, method, size))
+                number = theirs(paper.E5, name, key, size)
+                cells.append(cell if number == "-" or cell == "-" else f"{cell} ({number})")
+            f1 = [spread(by_seed(macro(found), name, method, size, "macro_f1")) for size in SIZES]
+            if any(cell != "-" for cell in cells):
+                rows.append([target.title, title, *cells, *f1])
+    head = [f"{size:,}" for size in SIZES]
+    return markdown(["", "", *head, *(f"macro-F1, {size}" for size in head)], rows)
+
+
+def macro(found: Iterable[Result]) -> list[Result]:
+    """Results that have a macro-F1."""
+    return [run for run in found if TARGETS[run["target"]].task == "classification"]
+
+
+def mean_median() -> str:
+    """Table 3: shrinking towards the mean of the sources, or towards their median; the paper's are of 1,000 rows."""
+    found = results("main")
+    rows = []
+    for name, target in TARGETS.items():
+        for size in SIZES:
+            both = [by_seed(found, name, (start, "none"), size) for start in ("reze-mean", "reze")]
+            if not any(both):
+                continue
+            shared = sorted(set(both[0]) & set(both[1]))
+            better = f"{sum(both[1][seed] > both[0][seed] for seed in shared)} of {len(shared)}" if shared else "-"
+            paper_cells = [theirs(paper.QWEN3, name, method, size) for method in ("reze-mean", "reze")]
+            rows.append([target.title, f"{size:,}", *map(spread, both), better, *paper_cells])
+    head = ["", "rows", "mean", "median", "seeds in which the median is better"]
+    return markdown([*head, "paper, Qwen3: mean", "paper, Qwen3: median"], rows)
+
+
+def weights() -> dict[float, list[Result]]:
+    """Results of one seed by the weight of the regularizer; those of 0 and of 1 are of the main part."""
+    starts = {0.0: "pft", 1.0: "reze", **{weight: f"reze-weight-{weight:g}" for weight in WEIGHTS}}
+    every = [run for run in [*results("main"), *results("sweep")] if run["seed"] == SEEDS[0]]
+    return {weight: [run for run in every if run["start"] == start] for weight, start in sorted(starts.items())}
+
+
+def weight_averages(found: Sequence[Result], size: int) -> dict[str, float | None]:
+    """Means of one weight by domain, and over the domains, from `weights`; None where a target is missing."""
+    start = found[0]["start"] if found else ""
+    means: dict[str, float | None] = {}
+    for domain in DOMAINS:
+        wanted = {run["target"] for run in results("main") if run["rows_wanted"] == size and run["seed"] == SEEDS[0]}
+        own = {run["target"] for run in found if run["rows_wanted"] == size}
+        needed = {name for name in wanted if TARGETS[name].domain == domain}
+        means[domain] = averages(found, domain, (start, "none"), size)[0].get(SEEDS[0]) if needed <= own else None
+    there = [value for value in means.values() if value is not None]
+    means["mean"] = statistics.fmean(there) if len(there) == len(DOMAINS) else None
+    return means
+
+
+def sweep() -> str:
+    """Figure 2 in numbers."""
+    rows = []
+    for weight, found in weights().items():
+        if not found:
+            continue
+        means = {size: weight_averages(found, size) for size in SIZES}
+        cells = [means[size][where] for where in (*DOMAINS, "mean") for size in SIZES]
+        name = {0.0: "0 (PFT)", 1.0: "1 (REZE)"}.get(weight, f"{weight:g}")
+        rows.append([name, *("-" if cell is None else f"{cell:.4f}" for cell in cells)])
+    return markdown(["weight", *(f"{where}, {size:,}" for where in (*DOMAINS, "mean") for size in SIZES)], rows)
+
+
+def isotropy() -> str:
+    """Figure 3, and the space in other numbers; of pairs held aside, and of texts of the targets."""
+    rows = []
+    for mix in dict.fromkeys(run["mix"] for run in results("encoders")):
+        runs = [run for run in results("encoders") if run["mix"] == mix]
+        rows.append([mix, "as it came", *_space(runs, 0)])
+        for method, title in SPACES.items():
+            own = [run for run in runs if run["method"] == method]
+            if own:
+                rows.append([mix, title, *_space(own, 1)])
+    head = ["", "", "IsoScore", "uniformity", "alignment", "drift", "nearest 10 kept"]
+    return markdown([*head, "IsoScore of target texts", "drift of these", "nearest 10 of these kept"], rows)
+
+
+def _space(runs: Sequence[Result], when: int) -> list[str]:
+    def cell(values: Mapping[int, float | None], digits: int = 3) -> str:
+        return spread({seed: value for seed, value in values.items() if value is not None}, digits)
+
+    side = ("before", "after")[when]
+    held = {
+        name: {run["seed"]: (run["result"][side] or {}).get(name) for run in runs}
+        for name in ("isoscore", "uniformity", "alignment")
+    }
+    moved = {name: {run["seed"]: run["result"][name] for run in runs} for name in ("drift", "neighbours_kept")}
+    own = {run["seed"]: run["targets"]["isoscore"][when] for run in runs}
+    shift = {name: {run["seed"]: run["targets"][name] for run in runs} for name in ("drift", "neighbours_kept")}
+    first = [cell(held["isoscore"], 4), cell(held["uniformity"]), cell(held["alignment"])]
+    if not when:
+        return [*first, "", "", cell(own, 4), "", ""]
+    return [*first, *(cell(moved[name]) for name in moved), cell(own, 4), *(cell(shift[name]) for name in shift)]
+
+
+def descriptions() -> str:
+    """Macro-F1 by descriptions alone, from three encoders."""
+    rows = []
+    for name, target in TARGETS.items():
+        for start, title in STARTS.items():
+            runs = [run for run in results("descriptions") if (run["target"], run["start"]) == (name, start)]
+            if runs:
+                ways = [
+                    (when, anchor) for when in ("untrained", "trained") for anchor in ("verbalizer", "descriptions")
+                ]
+                f1 = [spread({run["seed"]: run[when][anchor]["macro_f1"] for run in runs}) for when, anchor in ways]
+                accuracy = {run["seed"]: run["trained"]["descriptions"]["accuracy"] for run in runs}
+                rows.append([target.title, title, *f1, spread(accuracy)])
+    head = ["macro-F1", "encoder", "untrained, verbalizer", "untrained, mean of descriptions"]
+    return markdown([*head, "trained, verbalizer", "trained, mean of descriptions", "accuracy of the last"], rows)
+
+
+def setup() -> str:
+    """What was capped, what was left out, which seeds there are, and what it took."""
+    rows = []
+    for mix in dict.fromkeys(run["mix"] for run in results("encoders")):
+        runs = [run for run in results("encoders") if run["mix"] == mix]
+        told = runs[0]["mix_pairs"]
+        drawn = "; ".join(f"{name} {count:,} of {told['there'][name]:,}" for name, count in told["drawn"].items())
+        rows.append(["pairs drawn for " + mix, drawn])
+        rows.append(["left out of " + mix, ", ".join(told["left_out"])])
+        dropped = "; ".join(f"{name} {count}" for name, count in told["dropped"].items())
+        rows.append(["pairs with a text of a target, dropped from " + mix, dropped or "none"])
+    parts = ("encoders", "main", "sweep", "maps", "descriptions")
+    every = {part: results(part) for part in parts}
+    for protocol in _different(run["protocol"] for runs in every.values() for run in runs):
+        rows.append(["protocol", ", ".join(f"{name}: {_word(value)}" for name, value in protocol.items())])
+    used: dict[str, set[int]] = defaultdict(set)
+    for run in every["main"]:
+        used[run["target"]].add(run["rows"])
+    for name, counts in used.items():
+        scored = {run["test_rows"] for run in every["main"] if run["target"] == name}
+        words = ", ".join(f"{count:,}" for count in sorted(counts))
+        rows.append([TARGETS[name].title, f"fine-tuned on {words} rows; {max(scored):,} scored"])
+    for part, runs in every.items():
+        if runs:
+            seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
+            hours = sum(run["seconds"] for run in runs) / 3600
+            rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours"])
+    return markdown([ENCODER, ""], rows)
+
+
+def _different(protocols: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({str(sorted(protocol.items(), key=str)): protocol for protocol in protocols}.values())
+
+
+def _word(value: Any) -> str:
+    return "all" if value is None else str(value)
+
+
+def theirs(encoder: str, name: str, method: str | None, size: int) -> str:
+    """A figure of the paper, or a dash."""
+    value = None if method is None else paper.figure(encoder, name, method, size)
+    return "-" if value is None else f"{value:.4f}"
+
+
+def spread(values: Mapping[int, float], digits: int = 4) -> str:
+    """Mean, and the standard deviation over seeds where there are several."""
+    if not values:
+        return "-"
+    mean = f"{statistics.fmean(values.values()):.{digits}f}"
+    return f"{mean} ± {statistics.stdev(values.values()):.{digits}f}" if len(values) > 1 else mean
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a Markdown table."""
+    if not rows:
+        return NOT_YET
+    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "prefinetune-main": main,
+    "prefinetune-detail": detail,
+    "prefinetune-mean-median": mean_median,
+    "prefinetune-sweep": sweep,
+    "prefinetune-isotropy": isotropy,
+    "prefinetune-descriptions": descriptions,
+    "prefinetune-setup": setup,
+}

@@ -1,0 +1,221 @@
+"""Sources and targets of the two domains: the mix to pre-finetune on, and the rows of a target."""
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from labelspace.corpus import Pairs, draw_pairs, open_pairs
+from labelspace.seeds import child_seed
+from prefinetune.settings import SIZES, Settings
+
+
+@dataclass(frozen=True)
+class Target:
+    """A task of a domain that encoders are compared on."""
+
+    domain: str
+    task: str
+    """`"classification"` or `"retrieval"`."""
+
+    title: str
+
+
+TARGETS: Mapping[str, Target] = {
+    "fomc": Target("finance", "classification", "FOMC"),
+    "financial_phrasebank": Target("finance", "classification", "Financial PhraseBank"),
+    "gold_headline": Target("finance", "classification", "Gold headlines"),
+    "tatqa": Target("finance", "retrieval", "TAT-QA"),
+    "stackoverflow_topics": Target("code", "classification", "Stack Overflow topics"),
+    "nl2bash": Target("code", "retrieval", "NL2Bash"),
+    "cosqa": Target("code", "retrieval", "CosQA"),
+}
+DOMAINS = ("finance", "code")
+SMALL = ("fomc", "tatqa")
+
+# Sets with the same texts: where one is a target, the other is no source either. See the data's README.
+SHARED_TEXTS = (("fiqa_sentiment", "fiqa_aspect"), ("fincausal_detect", "fincausal_pairs"))
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The pairs to pre-finetune on."""
+
+    pairs: Pairs
+    left_out: tuple[str, ...]
+    """Sources that no pair comes from."""
+
+    dropped: Mapping[str, int]
+    """Pairs of other sources that hold a text of a target."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labelled texts, or queries each with a document that answers it."""
+
+    texts: tuple[str, ...]
+    positives: tuple[str, ...]
+    """The label names, or the documents."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Queries, all documents, and which of these answer each query."""
+
+    queries: tuple[str, ...]
+    documents: tuple[str, ...]
+    relevant: tuple[Mapping[int, float], ...]
+
+
+def targets(settings: Settings, domain: str | None = None) -> tuple[str, ...]:
+    """Return the names of the targets, of a domain alone or of all."""
+    names = SMALL if settings.small else TARGETS
+    return tuple(name for name in names if domain in (None, TARGETS[name].domain))
+
+
+def domains(settings: Settings) -> tuple[str, ...]:
+    """Return the domains of the targets."""
+    return tuple(domain for domain in DOMAINS if targets(settings, domain))
+
+
+def folder_of(settings: Settings, name: str) -> Path:
+    """Return the folder of a target."""
+    return settings.data / "domain" / TARGETS[name].domain / name
+
+
+def mix_name(settings: Settings, target: str) -> str:
+    """Return the name of the mix whose encoders a target starts from."""
+    return f"{TARGETS[target].domain}-without-{target}" if settings.per_target else TARGETS[target].domain
+
+
+def mix_names(settings: Settings) -> tuple[str, ...]:
+    """Return the names of all mixes."""
+    return tuple(dict.fromkeys(mix_name(settings, name) for name in targets(settings)))
+
+
+@functools.lru_cache(maxsize=4)
+def read_mix(settings: Settings, name: str) -> Mix:
+    """Draw the pairs of a mix.
+
+    Left out are the sources of its targets, those that share their texts, and every pair of another source that holds
+    a text of a target: a train or test text, a query, or a document that answers one. Documents that answer none of
+    the queries may come: CosQA's other file is made of them.
+    """
+    domain, _, alone = name.partition("-without-")
+    # Also those that a small run does not score.
+    left = (alone,) if alone else tuple(one for one, target in TARGETS.items() if target.domain == domain)
+    out = {*left, *(one for group in SHARED_TEXTS if set(group) & set(left) for one in group)}
+    kept_out = {text for one in left for text in target_texts(folder_of(settings, one), TARGETS[one].task)}
+    sources, dropped = [], {}
+    for file in sorted((settings.data / "domain" / domain).glob("*/pairs.parquet")):
+        if file.parent.name in out:
+            continue
+        table = pq.read_table(file)
+        rows = zip(table["anchor"].to_pylist(), table["positive"].to_pylist(), strict=True)
+        keep = [plain(anchor) not in kept_out and plain(positive) not in kept_out for anchor, positive in rows]
+        if not all(keep):
+            dropped[file.parent.name] = keep.count(False)
+        sources.append(open_pairs(table.filter(pa.array(keep))))
+    pairs = draw_pairs(sources, per_source=settings.per_source, seed=0)
+    return Mix(pairs, tuple(sorted(out)), dropped)
+
+
+def target_texts(folder: Path, task: str) -> set[str]:
+    """Return the texts that no mix may hold: of the train side and of the test side."""
+    if task == "classification":
+        return {plain(text) for split in ("train", "test") for text in _columns(folder, split)["text"]}
+    queries, documents = _columns(folder, "queries"), _columns(folder, "corpus")
+    answers = set(_columns(folder, "qrels")["doc_id"])
+    texts = [*queries["text"], *_columns(folder, "pairs")["anchor"]]
+    texts += [text for key, text in zip(documents["doc_id"], documents["text"], strict=True) if key in answers]
+    return {plain(text) for text in texts}
+
+
+def plain(text: str) -> str:
+    """Return a text by which it is known again: white space and case do not count."""
+    return " ".join(text.split()).casefold()
+
+
+@functools.lru_cache(maxsize=4)
+def train_side(folder: Path, task: str) -> Rows:
+    """Read all rows that a target can be fine-tuned on; queries that the test asks too are left out."""
+    if task == "classification":
+        rows = _columns(folder, "train")
+        return Rows(tuple(rows["text"]), tuple(rows["label_text"]))
+    asked = {plain(text) for text in _columns(folder, "queries")["text"]}
+    rows = _columns(folder, "pairs")
+    pairs = [pair for pair in zip(rows["anchor"], rows["positive"], strict=True) if plain(pair[0]) not in asked]
+    return Rows(tuple(query for query, _ in pairs), tuple(document for _, document in pairs))
+
+
+def sizes(settings: Settings, name: str) -> tuple[int, ...]:
+    """Return how many rows to fine-tune on: each of 100, 500, 1,000 that is more than the one before it gave."""
+    count = len(train_side(folder_of(settings, name), TARGETS[name].task))
+    wanted = SIZES[:1] if settings.small else SIZES
+    return tuple(size for before, size in zip((0, *wanted), wanted, strict=False) if before < count)
+
+
+def train_rows(settings: Settings, name: str, size: int, seed: int) -> Rows:
+    """Draw rows of a target's train side, each class by its share; the draw of 500 holds the draw of 100."""
+    rows = train_side(folder_of(settings, name), TARGETS[name].task)
+    groups = rows.positives if TARGETS[name].task == "classification" else ("",) * len(rows)
+    order = nested_order(groups, child_seed(seed, "target rows", name))[:size]
+    return Rows(tuple(rows.texts[row] for row in order), tuple(rows.positives[row] for row in order))
+
+
+def nested_order(groups: Sequence[str], seed: int) -> list[int]:
+    """Shuffle rows so that any first part of them holds each group by its share."""
+    draw = np.random.default_rng(seed)
+    keys = np.empty(len(groups))
+    for group in sorted(set(groups)):
+        own = np.flatnonzero(np.array([one == group for one in groups]))
+        keys[draw.permutation(own)] = (np.arange(len(own)) + draw.random(len(own))) / len(own)
+    return np.argsort(keys, kind="stable").tolist()
+
+
+def test_rows(settings: Settings, name: str) -> Rows:
+    """Return the scored texts of a classification target: one draw for all."""
+    rows = _columns(folder_of(settings, name), "test")
+    chosen = _drawn(len(rows["text"]), settings.test_rows, name)
+    return Rows(tuple(rows["text"][row] for row in chosen), tuple(rows["label_text"][row] for row in chosen))
+
+
+def search_of(settings: Settings, name: str) -> Search:
+    """Return the queries of a retrieval target, one draw for all, and its whole corpus."""
+    folder = folder_of(settings, name)
+    queries, documents, answers = (_columns(folder, part) for part in ("queries", "corpus", "qrels"))
+    place = {key: number for number, key in enumerate(documents["doc_id"])}
+    relevant: dict[str, dict[int, float]] = {}
+    for query, document, score in zip(answers["query_id"], answers["doc_id"], answers["score"], strict=True):
+        relevant.setdefault(query, {})[place[document]] = float(score)
+    chosen = _drawn(len(queries["query_id"]), settings.test_rows, name)
+    return Search(
+        tuple(queries["text"][row] for row in chosen),
+        tuple(documents["text"]),
+        tuple(relevant[queries["query_id"][row]] for row in chosen),
+    )
+
+
+def label_names(settings: Settings, name: str) -> list[str]:
+    """Return the label names of a classification target."""
+    return json.loads((folder_of(settings, name) / "meta.json").read_text(encoding="utf-8"))["label_names"]
+
+
+def _drawn(count: int, most: int | None, name: str) -> list[int]:
+    if most is None or count <= most:
+        return list(range(count))
+    draw = np.random.default_rng(child_seed(0, "test", name))
+    return np.sort(draw.permutation(count)[:most]).tolist()
+
+
+def _columns(folder: Path, part: str) -> dict[str, list[Any]]:
+    return pq.read_table(folder / f"{part}.parquet").to_pydict()

@@ -1,0 +1,325 @@
+"""REZE's experiments: no text of a target in a mix, all parts run, the runner goes on, tables and figures come out."""
+
+import json
+import math
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.metrics import ndcg_score
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+PAPER = SHARED / "papers" / "reze.txt"
+TINY = ROOT / "tests" / "data" / "tiny-bert"
+SOURCES = {"ectsum": "summarization", "finentity": "classification", "fincausal_pairs": "pair_classification"}
+LABELS = {
+    "fomc": ("dovish", "hawkish", "neutral"),
+    "financial_phrasebank": ("negative", "neutral", "positive"),
+    "gold_headline": ("negative", "neutral", "none", "positive"),
+}
+# Rows of a target, planted in a source as another writes them.
+PLANTED = ("fomc  TEST of day 1", "fomc train of day 2", "tatqa test query 3", "tatqa report 4", "tatqa train query 5")
+
+
+class Modules(NamedTuple):
+    """The modules under test; they import one another from benchmarks/."""
+
+    run: Any
+    settings: Any
+    sets: Any
+    ranking: Any
+    encoders: Any
+    experiments: Any
+    descriptions: Any
+    maps: Any
+    paper: Any
+    report: Any
+    pictures: Any
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> Modules:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import run_prefinetune
+    from prefinetune import (
+        descriptions,
+        encoders,
+        experiments,
+        maps,
+        paper,
+        pictures,
+        ranking,
+        report,
+        sets,
+        settings,
+    )
+
+    return Modules(
+        run_prefinetune, settings, sets, ranking, encoders, experiments, descriptions, maps, paper, report, pictures
+    )
+
+
+def write(folder: Path, part: str, **columns: list[Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), folder / f"{part}.parquet")
+
+
+def write_pairs(folder: Path, rows: list[tuple[str, str]], task: str) -> None:
+    names = {"source": [folder.name] * len(rows), "task_type": [task] * len(rows)}
+    write(folder, "pairs", anchor=[row[0] for row in rows], positive=[row[1] for row in rows], **names)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The finance domain in the layout of the shared data, made up."""
+    folder = tmp_path_factory.mktemp("data")
+    finance = folder / "domain" / "finance"
+    for number, (name, task) in enumerate(SOURCES.items()):
+        rows = [(f"{name} says word {row % 7} of {row}", f"{name} means {row * (number + 1)}") for row in range(16)]
+        if name == "finentity":
+            rows += [(text, "planted") if place % 2 else ("planted", text) for place, text in enumerate(PLANTED)]
+        write_pairs(finance / name, rows, task)
+    for name, labels in LABELS.items():
+        for split, count in (("train", 24), ("test", 9)):
+            texts = [f"{name} {split} of day {row}" for row in range(count)]
+            names = [labels[row % len(labels)] for row in range(count)]
+            write(finance / name, split, text=texts, label=[labels.index(one) for one in names], label_text=names)
+            if split == "train":
+                write_pairs(finance / name, list(zip(texts, names, strict=True)), "classification")
+        (finance / name / "meta.json").write_text(json.dumps({"label_names": labels}))
+    tatqa = finance / "tatqa"
+    queries = [f"tatqa test query {row}" for row in range(6)]
+    write(tatqa, "queries", query_id=[f"q{row}" for row in range(6)], text=queries)
+    write(tatqa, "corpus", doc_id=[f"d{row}" for row in range(14)], text=[f"tatqa report {row}" for row in range(14)])
+    answers = [f"d{row}" for row in range(6)]
+    write(tatqa, "qrels", query_id=[f"q{row}" for row in range(6)], doc_id=answers, score=[1] * 6)
+    pairs = [(f"tatqa train query {row}", f"tatqa paragraph {row}") for row in range(20)]
+    write_pairs(tatqa, [*pairs, ("Tatqa test query 0", "tatqa paragraph 0")], "retrieval")
+    return folder
+
+
+def made(modules: Modules, data: Path, out: Path, **options: Any) -> Any:
+    options = {"small": True, "per_source": 12, **options}
+    return modules.settings.Settings(data=data, out=out, encoders=out / "encoders", encoder=str(TINY), **options)
+
+
+# The mix
+
+
+@pytest.mark.parametrize("per_target", [False, True])
+def test_no_text_of_a_target_is_in_its_mix(modules, data, tmp_path, per_target):
+    settings = made(modules, data, tmp_path, per_target=per_target, per_source=None)
+    sets = modules.sets
+    for target in sets.targets(settings):
+        mix = sets.read_mix(settings, sets.mix_name(settings, target))
+        words = {sets.plain(text) for text in [*mix.pairs.anchors, *mix.pairs.positives]}
+        assert target not in mix.pairs.sources
+        folder, task = sets.folder_of(settings, target), sets.TARGETS[target].task
+        if task == "classification":
+            scored = [*sets.test_rows(settings, target).texts, *sets.train_side(folder, task).texts]
+        else:
+            search = sets.search_of(settings, target)
+            scored = [*search.queries, *(search.documents[place] for own in search.relevant for place in own)]
+            scored += sets.train_side(folder, task).texts
+        assert scored
+        assert not words & {sets.plain(text) for text in scored}
+        planted = sum(text.casefold().startswith(target) for text in PLANTED) if per_target else len(PLANTED)
+        assert mix.dropped == {"finentity": planted}
+    assert sets.mix_names(settings) == (
+        ("finance-without-fomc", "finance-without-tatqa") if per_target else ("finance",)
+    )
+
+
+def test_one_mix_for_a_domain_leaves_all_its_targets_out_and_is_capped_once_for_all(modules, data, tmp_path):
+    settings = made(modules, data, tmp_path)
+    mix = modules.sets.read_mix(settings, "finance")
+    assert set(mix.left_out) == {*LABELS, "tatqa"}
+    assert set(mix.pairs.counts().values()) == {12}
+    modules.sets.read_mix.cache_clear()
+    assert mix == modules.sets.read_mix(settings, "finance")
+
+
+def test_sets_that_share_texts_leave_together(modules, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(modules.sets, "SHARED_TEXTS", (("fomc", "ectsum"),))
+    mix = modules.sets.read_mix(made(modules, data, tmp_path, per_source=11), "finance")
+    assert "ectsum" in mix.left_out
+    assert "ectsum" not in mix.pairs.sources
+
+
+def test_draws_hold_each_class_by_its_share_and_the_larger_holds_the_smaller(modules):
+    groups = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
+    order = modules.sets.nested_order(groups, 0)
+    assert sorted(order) == list(range(100))
+    for size in (10, 20, 50):
+        counts = Counter(groups[row] for row in order[:size])
+        assert all(abs(counts[name] - size * share) <= 1.5 for name, share in (("a", 0.6), ("b", 0.3), ("c", 0.1)))
+    assert order != modules.sets.nested_order(groups, 1)
+
+
+def test_a_query_that_the_test_asks_is_not_trained_on(modules, data, tmp_path):
+    settings = made(modules, data, tmp_path)
+    rows = modules.sets.train_rows(settings, "tatqa", 100, 0)
+    assert len(rows) == 20
+    assert not {modules.sets.plain(text) for text in rows.texts} & set(
+        modules.sets.search_of(settings, "tatqa").queries
+    )
+
+
+def test_a_size_that_gives_no_more_rows_is_not_run(modules, data, tmp_path):
+    settings = made(modules, data, tmp_path, small=False)
+    assert modules.sets.sizes(settings, "tatqa") == (100,)
+
+
+# nDCG
+
+
+def ndcg_by_hand(scores: list[float], gains: dict[int, float], k: int) -> float:
+    order = sorted(range(len(scores)), key=lambda document: (-scores[document], document))
+    got = ideal = 0.0
+    for place, document in enumerate(order[:k], 1):
+        got += gains.get(document, 0.0) / math.log2(place + 1)
+    for place, gain in enumerate(sorted(gains.values(), reverse=True)[:k], 1):
+        ideal += gain / math.log2(place + 1)
+    return got / ideal if ideal else 0.0
+
+
+@pytest.mark.parametrize("k", [1, 3, 10, 30])
+def test_ndcg_is_the_formula_written_out_and_what_scikit_learn_says(modules, k):
+    draw = np.random.default_rng(0)
+    scores = draw.normal(size=(12, 20))
+    relevant = [{int(one): float(draw.integers(1, 4)) for one in draw.permutation(20)[: 1 + row]} for row in range(12)]
+    found = modules.ranking.ndcg(scores, relevant, k)
+    assert found == pytest.approx(
+        [ndcg_by_hand(row.tolist(), gains, k) for row, gains in zip(scores, relevant, strict=True)]
+    )
+    truth = np.array([[gains.get(document, 0.0) for document in range(20)] for gains in relevant])
+    assert found.mean() == pytest.approx(ndcg_score(truth, scores, k=k))
+    assert found.std() > 0.01
+
+
+def test_ndcg_of_equal_scores_takes_the_earlier_document(modules):
+    scores = np.zeros((2, 30))
+    found = modules.ranking.ndcg(scores, [{0: 1.0}, {29: 1.0}])
+    assert found.tolist() == [1.0, 0.0]
+    assert modules.ranking.ndcg(scores[:1], [{}]).tolist() == [0.0]
+
+
+# The parts
+
+
+def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, data, tmp_path, monkeypatch, capsys):
+    out, kept = tmp_path / "results", tmp_path / "encoders"
+    words = ["run_prefinetune.py", "--data", str(data), "--out", str(out), "--encoders", str(kept)]
+    words += ["--encoder", str(TINY), "--small"]
+    monkeypatch.setattr(sys, "argv", [*words, "--minutes", "0"])
+    modules.run.main()
+    assert "pieces are left" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", words)
+    modules.run.main()
+    assert "all pieces are there" in capsys.readouterr().out
+    modules.run.main()
+    assert "[" not in capsys.readouterr().out, "nothing is run twice"
+
+    files = {file.parent.name: json.loads(file.read_text()) for file in sorted(out.glob("*/*.json"))}
+    assert set(files) == set(modules.run.PARTS)
+    for found in files.values():
+        assert found["provenance"]["commit"]
+        assert found["protocol"]["per_source"] == 16
+    assert files["encoders"]["mix_pairs"]["drawn"] == dict.fromkeys(sorted(SOURCES), 16)
+    assert set(files["main"]["scores"]) == {"none", "whitening", "flow"}
+    assert files["maps"]["drift"]["base"] == pytest.approx(0, abs=1e-6)
+    assert files["maps"]["drift"]["pft"] > 1e-5
+    assert files["maps"]["drift"]["reze"] > 1e-5
+
+    # An encoder that is gone is made again, to the same bits.
+    name = "tiny-bert_fomc_reze_100_seed0"
+    before = json.loads((out / "main" / f"{name}.json").read_text())
+    (out / "main" / f"{name}.json").unlink()
+    shutil.rmtree(kept)
+    modules.encoders._reopened.cache_clear()
+    monkeypatch.setattr(sys, "argv", [*words, "--parts", "main", "--piece", f"main/{name}"])
+    modules.run.main()
+    again = json.loads((out / "main" / f"{name}.json").read_text())
+    assert [again["start_sha256"], again["scores"]] == [before["start_sha256"], before["scores"]]
+
+    report = modules.report
+    monkeypatch.setattr(report, "OUT", out)
+    monkeypatch.setattr(report, "ENCODER", "tiny-bert")
+    tables = {block: make() for block, make in report.BLOCKS.items()}
+    assert [block for block, table in tables.items() if table == report.NOT_YET] == []
+    for row in ("| tiny-bert | FT |", "| tiny-bert | PFT, whitening |", "| tiny-bert | untouched, flow |"):
+        assert row in tables["prefinetune-main"]
+    assert "| paper: e5-base-v2 | REZE | 0.7723 | 0.8050 | 0.8220 | 0.5002 |" in tables["prefinetune-main"]
+    assert "(0.4496)" in tables["prefinetune-detail"]
+    assert "| 5 |" in tables["prefinetune-sweep"]
+    assert "| FOMC | PFT |" in tables["prefinetune-descriptions"]
+    assert "ectsum 16 of 16" in tables["prefinetune-setup"]
+
+    drawn = modules.pictures.all_figures(tmp_path)
+    assert [file.name for file in drawn] == [
+        "prefinetune-weights.png",
+        "prefinetune-isoscore.png",
+        "prefinetune-maps.png",
+    ]
+
+
+def test_without_results_tables_say_so(modules, tmp_path, monkeypatch):
+    monkeypatch.setattr(modules.report, "OUT", tmp_path)
+    assert {make() for make in modules.report.BLOCKS.values()} == {modules.report.NOT_YET}
+    assert modules.pictures.all_figures(tmp_path) == []
+
+
+def test_averages_are_of_seeds_that_have_every_target(modules):
+    def run(target: str, seed: int, score: float) -> dict[str, Any]:
+        scores = {"none": {"score": score}}
+        return {"target": target, "start": "pft", "rows_wanted": 100, "seed": seed, "scores": scores}
+
+    found = [run("nl2bash", 0, 0.2), run("cosqa", 0, 0.4), run("nl2bash", 1, 0.9)]
+    means, count = modules.report.averages(found, "code", ("pft", "none"), 100)
+    assert means == {0: pytest.approx(0.3)}
+    assert count == 2
+
+
+def test_fine_tuning_learns_from_every_row_and_leaves_the_start_alone(modules, data, tmp_path):
+    settings = made(modules, data, tmp_path)
+    start = modules.encoders.base(settings)
+    before, tuned = start.encode(["a bank"]), start.copy()
+    rows = modules.sets.train_rows(settings, "tatqa", 100, 0)
+    facts = modules.experiments.fine_tune(tuned, rows, "tatqa", 0)
+    assert facts["steps"] == math.ceil(len(rows) / 8)
+    assert (start.encode(["a bank"]) == before).all()
+    assert not np.allclose(tuned.encode(["a bank"]), before, atol=1e-4)
+
+
+# What was written by hand
+
+
+def test_five_descriptions_of_each_label_that_a_target_has(modules):
+    classified = [name for name, target in modules.sets.TARGETS.items() if target.task == "classification"]
+    assert {file.stem for file in modules.descriptions.LABELS.glob("*.yaml")} == set(classified)
+    for name in classified:
+        space = modules.descriptions.label_space(name)
+        assert {len(texts) for texts in space.descriptions} == {5}
+        meta = SHARED / "data" / "domain" / modules.sets.TARGETS[name].domain / name / "meta.json"
+        known = json.loads(meta.read_text())["label_names"] if meta.is_file() else LABELS.get(name, space.names)
+        assert set(space.names) == set(known)
+
+
+def test_the_papers_figures_are_those_of_its_tables(modules):
+    figures = modules.paper.figures()
+    assert len(figures) == 62
+    if not PAPER.is_file():
+        pytest.skip("the papers are not here")
+    text = PAPER.read_text(encoding="utf-8")
+    for value in figures.values():
+        assert re.search(rf"(?<!\d){value:.4f}(?!\d)", text), value
+    code = [figures["e5-base-v2", "code", method, 100] for method in ("ft", "pft", "reze")]
+    assert code == [0.3906, 0.3202, 0.5002]
