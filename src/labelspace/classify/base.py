@@ -51,6 +51,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     classes_: NDArray[np.object_]
 
     measures_uncertainty = False
+    pairs_ = False
+    """True: the documents are pairs of texts."""
 
     def predict(
         self, X: Any, *, return_scores: bool = False
@@ -199,6 +201,12 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         """Documents as a caller gives them, checked."""
         check_is_fitted(self)
         return as_documents(X)
+
+    def _check_kind(self, *, pairs: bool) -> None:
+        """Refuse pairs where texts are wanted, and texts where pairs are."""
+        if pairs != self.pairs_:
+            fitted, came = ("pairs of texts", "texts") if self.pairs_ else ("texts", "pairs of texts")
+            raise InputError(f"the model was fitted on {fitted}. Got {came} instead; pass what it was fitted on.")
 
     def _answers(self, texts: Sequence[str]) -> Answers:
         """All that there is to know of checked documents, from one run of the encoder."""

@@ -349,9 +349,8 @@ class LaConClassifier(BiEncoderClassifier):
     def _documents(self, X: Any) -> Sequence[str]:
         check_is_fitted(self)
         documents = as_texts_or_pairs(X)
-        if documents and is_pairs(documents) != self.pairs_:
-            fitted, came = ("pairs of texts", "texts") if self.pairs_ else ("texts", "pairs of texts")
-            raise InputError(f"the model was fitted on {fitted}. Got {came} instead; pass what it was fitted on.")
+        if documents:
+            self._check_kind(pairs=is_pairs(documents))
         return cast(Sequence[str], documents)
 
     def _logits(self, rows: Rows, space: LabelSpace) -> Matrix:

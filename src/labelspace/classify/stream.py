@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,7 @@ def predict_file(
     target: str | Path,
     *,
     text: str = "text",
+    pair: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     all_scores: bool = False,
@@ -61,6 +62,7 @@ def predict_file(
         source: CSV, TSV, JSONL, Parquet (also .gz), a glob, or a table in memory.
         target: a .parquet, .csv, .tsv or .jsonl file (text also .gz).
         text: the column with the documents.
+        pair: the column with the second text of each, for a model that was fitted on pairs.
         resume: go on after an interrupted run with the same input, model and options.
         overwrite: replace the target, and forget an interrupted run.
         all_scores: also one column `predicted_score:<label>` for every label.
@@ -77,7 +79,8 @@ def predict_file(
         OutputError: the output cannot be written; finished rows are safe.
     """
     check_is_fitted(model)
-    table = open_table(source, text=text, batch_rows=chunk_rows)
+    model._check_kind(pairs=pair is not None)
+    table = open_table(source, text=text, pair=pair, batch_rows=chunk_rows)
     schema = _output_schema(table.schema, model, prefix, all_scores)
     fingerprint = {
         "input": table.fingerprint(),
@@ -93,7 +96,7 @@ def predict_file(
         if writer.already_done:
             return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=0)
         for batch in table.batches(skip_rows=resumed_at):
-            columns, without = _predictions(model, model._answers(table.texts(batch)), all_scores)
+            columns, without = _predictions(model, model._answers(cast(list[str], table.documents(batch))), all_scores)
             writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
             abstained += without
             report(writer.rows_done, table.rows or _estimated_rows(table, writer.rows_done))

@@ -283,8 +283,7 @@ class UncertaintyClassifier(AbstainingClassifier):
     def _documents(self, X: Any) -> list[str]:
         check_is_fitted(self)
         documents = as_texts_or_pairs(X)
-        if is_pairs(documents):
-            raise InputError("the model was fitted on texts. Got pairs of texts instead; pass what it was fitted on.")
+        self._check_kind(pairs=is_pairs(documents))
         return list(as_documents(documents))
 
     def _outputs(self, texts: Sequence[str]) -> Outputs:

@@ -17,6 +17,7 @@ from labelspace.cli.options import (
     EncoderName,
     LabelColumn,
     Offline,
+    PairColumn,
     Quiet,
     TextColumn,
     Threshold,
@@ -54,6 +55,7 @@ def evaluate_command(
     ],
     file: Labelled,
     text_column: TextColumn = "text",
+    pair_column: PairColumn = None,
     label_column: LabelColumn = "label",
     confusion: Annotated[Path | None, typer.Option(help="Also draw the confusion matrix: .png, .svg or .pdf.")] = None,
     rejection_curve: Annotated[
@@ -81,7 +83,8 @@ def evaluate_command(
     from labelspace.corpus import open_table
 
     hush(quiet)
-    open_table(file, text=text_column, label=label_column)  # refuses a missing column before torch is loaded
+    # Refuses a missing column before torch is loaded.
+    open_table(file, text=text_column, pair=pair_column, label=label_column)
     _check_picture("--confusion", confusion)
     _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
@@ -103,6 +106,7 @@ def evaluate_command(
         opened,
         file,
         text=text_column,
+        pair=pair_column,
         label=label_column,
         baselines=not no_baselines,
         rejections=kept,

@@ -20,6 +20,7 @@ from labelspace.cli.options import (
     MaxTokens,
     Offline,
     Overwrite,
+    PairColumn,
     Pooling,
     Quiet,
     Revision,
@@ -103,6 +104,7 @@ def fit_command(
         _labelled("Rows that have a label, few or many: learn from them too. A file or a glob, as for --pool."),
     ] = None,
     label_column: Annotated[str, _labelled("Column with the names of the labels; empty: this row has none.")] = "label",
+    pair_column: PairColumn = None,
     epochs: Annotated[int, _labelled("Times that each row is seen; uncertainty: by the number of rows.")] = (
         LaConConfig.epochs
     ),
@@ -206,7 +208,7 @@ def fit_command(
     space, warned = _linted(labels, template)
     _check_out(out, overwrite)
     documents = _sample(pool, text_column, size=search.documents, seed=seed)
-    rows = labelled_rows(labelled, text_column, label_column) if labelled is not None else None
+    rows = labelled_rows(labelled, text_column, pair_column, label_column) if labelled is not None else None
     opened = open_encoder(
         encoder,
         quiet=quiet,

@@ -24,7 +24,7 @@ _OF_DESCRIPTIONS = (
     *("pool", "anchor", "tensorboard"),
     *(f"search_{name}" for name in SearchConfig.__dataclass_fields__),
 )
-_OF_ROWS = ("label_column", "epochs", "batch_size", "validation", "no_cache")
+_OF_ROWS = ("label_column", "pair_column", "epochs", "batch_size", "validation", "no_cache")
 
 
 def check_options(context: typer.Context, *, labelled: bool) -> str:
@@ -37,7 +37,7 @@ def check_options(context: typer.Context, *, labelled: bool) -> str:
     if labelled and _given(context, "method"):
         if method not in METHODS:
             raise ConfigError(f"--method must be lacon or uncertainty with --labelled. Got {method!r} instead.")
-        for name in ("max_steps", "max_tokens_in_memory") if method == "uncertainty" else ():
+        for name in ("max_steps", "max_tokens_in_memory", "pair_column") if method == "uncertainty" else ():
             if _given(context, name):
                 raise ConfigError(
                     f"--{name.replace('_', '-')} does not go with --method uncertainty; leave one of them out."
@@ -103,16 +103,16 @@ def _rate(text: str, default: float) -> float:
         raise ConfigError(f"--learning-rate must be a number with --labelled. Got {text!r}.") from error
 
 
-def labelled_rows(source: str, text: str, label: str) -> tuple[list[str], list[Any]]:
+def labelled_rows(source: str, text: str, pair: str | None, label: str) -> tuple[list[Any], list[Any]]:
     """Read labelled rows: documents, and the label of each."""
     from labelspace.corpus import open_table
     from labelspace.corpus.documents import is_missing
 
-    table = open_table(source, text=text, label=label)
-    documents: list[str] = []
+    table = open_table(source, text=text, pair=pair, label=label)
+    documents: list[Any] = []
     labels: list[Any] = []
     for batch in table.batches():
-        documents += table.texts(batch)
+        documents += table.documents(batch)
         labels += batch.column(label).to_pylist()
     if all(is_missing(value) or value in ("", -1, "-1") for value in labels):
         raise InputError(
@@ -125,7 +125,7 @@ def learn(
     method: str,
     space: LabelSpace,
     encoder: "Encoder",
-    rows: tuple[list[str], list[Any]],
+    rows: tuple[list[Any], list[Any]],
     parameters: dict[str, Any],
     out: Path,
     *,

@@ -67,6 +67,9 @@ Template = Annotated[
     str | None, typer.Option(help="Sentence around each label, with {label}; replaces the one in the file.")
 ]
 TextColumn = Annotated[str, typer.Option(help="Column that holds the documents.")]
+PairColumn = Annotated[
+    str | None, typer.Option(help="Column with the second text of each, where documents are pairs of texts.")
+]
 LabelColumn = Annotated[str, typer.Option(help="Column that holds the names of the labels.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; warnings and errors stay.")]

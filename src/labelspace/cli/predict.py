@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from labelspace.checks import check_number
-from labelspace.cli.options import AsJson, Device, Overwrite, Quiet, TextColumn, Threshold, open_model
+from labelspace.cli.options import AsJson, Device, Overwrite, PairColumn, Quiet, TextColumn, Threshold, open_model
 from labelspace.cli.printing import hush, note, print_json, tell
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
@@ -36,6 +36,7 @@ def predict_command(
         str, typer.Argument(metavar="[OUT]", help="The file to write, its format by its name; - or none: stdout.")
     ] = STDIN,
     text_column: TextColumn = "text",
+    pair_column: PairColumn = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     overwrite: Overwrite = False,
     threshold: Threshold = None,
@@ -72,13 +73,17 @@ def predict_command(
     elif resume and overwrite:
         raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
     if source == STDIN:
-        blocks = _lines()
+        if pair_column is not None:
+            raise ConfigError("a line of stdin is one text; --pair-column needs a file.")
+        blocks: Iterator[list[Any]] = _lines()
     else:
         from labelspace.corpus import open_table
 
-        table = open_table(source, text=text_column, batch_rows=LINES_AT_ONCE)  # refuses what it can before torch
-        blocks = (table.texts(batch) for batch in table.batches())
+        # Refuses what it can before torch.
+        table = open_table(source, text=text_column, pair=pair_column, batch_rows=LINES_AT_ONCE)
+        blocks = (table.documents(batch) for batch in table.batches())
     opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
+    opened._check_kind(pairs=pair_column is not None)
     _set_limit(opened, coverage, risk)
     if most_uncertain is not None:
         _measuring(opened, "--most-uncertain")
@@ -99,7 +104,7 @@ def predict_command(
         if most_uncertain is not None:
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
-            done = predict_file(opened, source, target, resume=resume, **options)
+            done = predict_file(opened, source, target, pair=pair_column, resume=resume, **options)
     except KeyboardInterrupt:
         if Path(f"{target}.parts").is_dir():
             tell(f"interrupted: what was finished is safe in {target}.parts; go on with the same command and --resume.")
@@ -140,17 +145,19 @@ def _details(done: Any) -> str:
     return f" ({', '.join(details)})" if details else ""
 
 
-def _print_predictions(model: Any, blocks: Iterator[list[str]], *, all_scores: bool, as_json: bool) -> None:
+def _print_predictions(model: Any, blocks: Iterator[list[Any]], *, all_scores: bool, as_json: bool) -> None:
     for texts in blocks:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LabelSpaceWarning)  # whoever yields the texts has warned of odd ones
             names, scores = model.predict(texts, return_scores=True)
         for text, name, row in zip(texts, names, scores.tolist(), strict=True):
+            parts = text if isinstance(text, tuple) else (text,)
             if as_json:
                 every = {"scores": dict(zip(model.classes_, row, strict=True))} if all_scores else {}
-                print_json({"label": name, "score": max(row), **every, "text": text}, indent=None)
+                told = dict(zip(("text", "pair"), parts, strict=False))
+                print_json({"label": name, "score": max(row), **every, **told}, indent=None)
             else:
-                print(name or "", f"{max(row):.4f}", " ".join(text.splitlines()), sep="\t")
+                print(name or "", f"{max(row):.4f}", *(" ".join(part.splitlines()) for part in parts), sep="\t")
         sys.stdout.flush()
 
 

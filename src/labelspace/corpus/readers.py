@@ -53,9 +53,16 @@ class DocumentTable:
     """A table with a text column, read in batches; made by `open_table`."""
 
     def __init__(
-        self, source: "MemorySource | _FileSource", *, text: str, id: str | None, label: str | None, batch_rows: int
+        self,
+        source: "MemorySource | _FileSource",
+        *,
+        text: str,
+        pair: str | None,
+        id: str | None,
+        label: str | None,
+        batch_rows: int,
     ) -> None:
-        self.text, self.id, self.label, self.batch_rows = text, id, label, batch_rows
+        self.text, self.pair, self.id, self.label, self.batch_rows = text, pair, id, label, batch_rows
         self.schema: pa.Schema = source.schema
         self.columns: list[str] = source.schema.names
         self.rows: int | None = source.rows  # None where only reading would tell: CSV, JSONL
@@ -91,8 +98,20 @@ class DocumentTable:
         Raises:
             InputError: a row without a text; the message names file and row.
         """
+        return self._clean(batch, self.text)
+
+    def documents(self, batch: pa.RecordBatch) -> list[str] | list[tuple[str, str]]:
+        """Return the texts of a batch, or the pairs of texts where the table was opened with `pair`.
+
+        Raises:
+            InputError: a row without a text; the message names file and row.
+        """
+        texts = self.texts(batch)
+        return texts if self.pair is None else list(zip(texts, self._clean(batch, self.pair), strict=True))
+
+    def _clean(self, batch: pa.RecordBatch, column: str) -> list[str]:
         first = next((row for known, row in self._begins if known() is batch), 0)
-        documents = self._policy.clean(batch.column(self.text).to_pylist(), first)
+        documents = self._policy.clean(batch.column(column).to_pylist(), first)
         for kind, note in self._policy.notes().items():
             if kind not in self._noted:
                 warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=2)
@@ -106,11 +125,18 @@ class DocumentTable:
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells this input from another, without folders, as plain values that JSON can hold."""
         options = {"text": self.text, "id": self.id, "label": self.label, "batch_rows": self.batch_rows}
-        return {**self._source.fingerprint(), **options}
+        pair = {} if self.pair is None else {"pair": self.pair}
+        return {**self._source.fingerprint(), **options, **pair}
 
 
 def open_table(
-    source: object, *, text: str = "text", id: str | None = None, label: str | None = None, batch_rows: int = 1024
+    source: object,
+    *,
+    text: str = "text",
+    pair: str | None = None,
+    id: str | None = None,
+    label: str | None = None,
+    batch_rows: int = 1024,
 ) -> DocumentTable:
     """Open a table of documents without reading it.
 
@@ -118,6 +144,7 @@ def open_table(
         source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz) or .parquet files, a list of
             paths, or a pandas, polars, Arrow or HF table in memory. Files of a glob are read in sorted order.
         text: name of the column that holds the documents.
+        pair: name of the column with the second text of each, where documents are pairs of texts.
         id: name of the column that identifies them, if any.
         label: name of the column that holds their labels, if any.
         batch_rows: rows in a batch.
@@ -133,16 +160,17 @@ def open_table(
         [['a', 'b'], ['c']]
     """
     check_number("batch_rows", batch_rows, least=1, whole=True)
-    wanted = [name for name in (text, id, label) if name is not None]
+    wanted = [name for name in (text, pair, id, label) if name is not None]
     paths = _paths(source)
     opened = MemorySource(as_arrow_table(source)) if paths is None else _FileSource(paths, wanted)
     for name in wanted:
         if name not in opened.schema.names:
             raise missing_column(opened.name, name, opened.schema.names)
-    kind = opened.schema.field(text).type
-    if not str(kind).startswith(_TEXT_TYPES):
-        raise ColumnError(f"{opened.name}: column {text!r} holds {kind}, not texts; choose another column.")
-    return DocumentTable(opened, text=text, id=id, label=label, batch_rows=batch_rows)
+    for name in (text, pair):
+        kind = None if name is None else opened.schema.field(name).type
+        if kind is not None and not str(kind).startswith(_TEXT_TYPES):
+            raise ColumnError(f"{opened.name}: column {name!r} holds {kind}, not texts; choose another column.")
+    return DocumentTable(opened, text=text, pair=pair, id=id, label=label, batch_rows=batch_rows)
 
 
 @final

@@ -8,7 +8,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from labelspace.classify import BiEncoderClassifier, ZeroShotClassifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.base import Answers
 from labelspace.config import ANCHORS
-from labelspace.corpus import DocumentTable, as_documents, as_targets, open_table
+from labelspace.corpus import DocumentTable, as_targets, open_table
 from labelspace.encoders import Encoder
 from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, EncoderError, InputError
@@ -126,7 +126,8 @@ def evaluate(
 
     Args:
         model: a fitted classifier.
-        X: [text] documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, pathlib.Path.
+        X: [text] documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, pathlib.Path; pairs of texts, for
+            a model that was fitted on pairs, have no baselines.
         y: [text] label names; documents whose label is missing (None, NaN, -1) are left out and counted.
         baselines: False leaves the untrained baselines out, and with them the second encoding of the documents.
         rejections: filled with what `rejection_curve` needs of each document, for `Rejections.curves`; None: nothing is
@@ -150,7 +151,7 @@ def evaluate(
         ['untrained: nearest verbalizer', 'untrained: mean of descriptions']
     """
     _check_model(model)
-    documents = as_documents(X)
+    documents = list(model._documents(X))
     targets = as_targets(y, model.label_space_.names, n_documents=len(documents))
     if all(target < 0 for target in targets):
         raise InputError(f"y has no label for any of the {len(targets)} documents; give labelled ones to compare with.")
@@ -169,6 +170,7 @@ def evaluate_table(
     source: Any,
     *,
     text: str = "text",
+    pair: str | None = None,
     label: str = "label",
     baselines: bool = True,
     rejections: Rejections | None = None,
@@ -180,6 +182,8 @@ def evaluate_table(
         model: a fitted classifier.
         source: CSV, TSV, JSONL, Parquet (text also .gz), a glob, or a table in memory.
         text: the column with the documents.
+        pair: the column with the second text of each, for a model that was fitted on pairs; then there are no
+            baselines.
         label: the column with the label names; rows where it is empty are left out and counted.
         baselines: False leaves the untrained baselines out.
         rejections: filled as by `evaluate`; None: nothing is kept.
@@ -202,11 +206,12 @@ def evaluate_table(
         2
     """
     _check_model(model)
-    table = open_table(source, text=text, label=label, batch_rows=WINDOW)
+    model._check_kind(pairs=pair is not None)
+    table = open_table(source, text=text, pair=pair, label=label, batch_rows=WINDOW)
     names = model.label_space_.names
     rows = _check_labels(table, label, names)
     blocks = (
-        (table.texts(batch), as_targets(batch.column(label), names, n_documents=batch.num_rows))
+        (cast(list[str], table.documents(batch)), as_targets(batch.column(label), names, n_documents=batch.num_rows))
         for batch in table.batches()
     )
     return _evaluate(
@@ -341,6 +346,9 @@ class _Untrained:
         self._model, space = model, model.label_space_
         shared = isinstance(model, ZeroShotClassifier)
         self._encoder, self._reason = None, ""
+        if model.pairs_:
+            self._reason = "an encoder has no vector of a pair that would lie near a label"
+            return
         try:
             self._encoder = model.encoder_ if shared else untrained_encoder(model.encoder_)
         except EncoderError as error:

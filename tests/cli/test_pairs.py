@@ -1,0 +1,94 @@
+"""Pairs of texts at the command line: two columns of a file, from fit to evaluate."""
+
+import csv
+import json
+
+import pytest
+
+from labelspace import load
+
+PAIRS = [
+    ("It rains.", "The street is wet.", "follows"),
+    ("It rains.", "The sun shines.", "does not"),
+    ("He ran.", "He moved.", "follows"),
+    ("She sang.", "She was silent.", "does not"),
+]
+COLUMNS = ("--text-column", "premise", "--pair-column", "hypothesis")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    file = tmp_path / "pairs.csv"
+    with file.open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([("premise", "hypothesis", "label"), *PAIRS])
+    return file
+
+
+@pytest.fixture
+def judge(run, rows, tiny_encoder_folder, tmp_path):
+    """A model that was fitted on pairs, from the command line."""
+    labels = tmp_path / "labels.yaml"
+    labels.write_text("labels: [follows, does not]\n", encoding="utf-8")
+    out = tmp_path / "judge"
+    given = ("--encoder", tiny_encoder_folder, "--dtype", "float32", "--epochs", 1)
+    result = run("fit", labels, "--out", out, "--labelled", rows, *COLUMNS, *given)
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def test_a_file_of_pairs_is_predicted_as_python_does(run, judge, rows, tmp_path):
+    result = run("predict", judge, rows, tmp_path / "out.csv", *COLUMNS)
+    assert result.exit_code == 0, result.output
+    with (tmp_path / "out.csv").open(encoding="utf-8") as lines:
+        found = [row["predicted_label"] for row in csv.DictReader(lines)]
+    pairs = [pair[:2] for pair in PAIRS]
+    assert found == load(judge).predict(pairs).tolist()
+    lines = run("predict", judge, rows, *COLUMNS).stdout.splitlines()
+    assert [tuple(line.split("\t")[2:]) for line in lines] == pairs
+    told = [json.loads(line) for line in run("predict", judge, rows, *COLUMNS, "--json").stdout.splitlines()]
+    assert [(entry["text"], entry["pair"]) for entry in told] == pairs
+
+
+def test_a_model_of_pairs_is_evaluated_without_baselines(run, judge, rows):
+    result = run("evaluate", judge, rows, *COLUMNS, "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    right = load(judge).predict([pair[:2] for pair in PAIRS]) == [pair[2] for pair in PAIRS]
+    assert told["metrics"]["accuracy"] == pytest.approx(right.mean())
+    assert [baseline["metrics"] for baseline in told["baselines"]] == [None, None]
+
+
+def test_what_a_model_was_not_fitted_on_is_refused(run, judge, rows, tmp_path, label_file, tiny_encoder_folder):
+    plain = tmp_path / "plain"
+    made = ("--method", "zero-shot", "--encoder", tiny_encoder_folder, "--out", plain)
+    assert run("fit", label_file, *made).exit_code == 0
+    for model, columns, said in (
+        (judge, COLUMNS[:2], "the model was fitted on pairs of texts. Got texts instead"),
+        (plain, COLUMNS, "the model was fitted on texts. Got pairs of texts instead"),
+    ):
+        for command in (
+            ("predict", model, rows, tmp_path / "out.csv"),
+            ("predict", model, rows),
+            ("evaluate", model, rows),
+        ):
+            result = run(*command, *columns)
+            assert (result.exit_code, said in result.stderr) == (2, True), result.output
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--pair-column", "hypotesis"), "Did you mean 'hypothesis'?"),
+        (("--pair-column", "hypothesis", "--method", "uncertainty"), "--pair-column does not go with --method uncert"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_an_encoder_is_opened(run, label_file, rows, tmp_path, more, said):
+    given = ("--labelled", rows, "--text-column", "premise", "--encoder", tmp_path / "nowhere")
+    result = run("fit", label_file, "--out", tmp_path / "model", *given, *more)
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+
+
+def test_a_line_of_stdin_is_no_pair(run, judge):
+    result = run("predict", judge, "-", "--pair-column", "hypothesis", input="a line")
+    assert (result.exit_code, "a line of stdin is one text" in result.stderr) == (2, True)
