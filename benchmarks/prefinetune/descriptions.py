@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pieces import Piece
 from sklearn.metrics import accuracy_score, f1_score
 
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
+from labelspace.evaluate.metrics import NO_DIVISION
 from prefinetune.encoders import starting_encoder
 from prefinetune.sets import TARGETS, Rows, targets, test_rows
 from prefinetune.settings import Settings
@@ -61,7 +61,7 @@ def _run(settings: Settings, target: str, start: str, seed: int) -> dict[str, An
     }
 
 
-def _scores(chosen: np.ndarray, test: Rows) -> dict[str, float]:
+def _scores(chosen: Any, test: Rows) -> dict[str, float]:
     labels = sorted(set(test.positives))
-    macro = f1_score(test.positives, list(chosen), labels=labels, average="macro", zero_division=0)
+    macro = f1_score(test.positives, list(chosen), labels=labels, average="macro", **NO_DIVISION)
     return {"accuracy": float(accuracy_score(test.positives, list(chosen))), "macro_f1": float(macro)}

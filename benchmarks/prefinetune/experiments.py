@@ -18,6 +18,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from labelspace import Encoder
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
+from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import fit_flow, fit_whitening
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune.loop import TrainingRun
@@ -137,7 +138,7 @@ def classified(
         head = LogisticRegression(max_iter=1000).fit(unit(apply(train_vectors)), rows.positives)
         chosen = head.predict(unit(apply(test_vectors)))
         labels = sorted(set(test.positives))
-        macro = f1_score(test.positives, chosen, labels=labels, average="macro", zero_division=0)
+        macro = f1_score(test.positives, chosen, labels=labels, average="macro", **NO_DIVISION)
         accuracy = accuracy_score(test.positives, chosen)
         scores[name] = {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro)}
     return {"scores": scores, "test_rows": len(test)}

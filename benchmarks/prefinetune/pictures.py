@@ -31,7 +31,11 @@ def sweep_figure(path: Path) -> tuple[Path, ...]:
                 there = [(number, score) for number, score in there if score is not None]
                 if there:
                     axes.plot(
-                        *zip(*there, strict=True), color=FEW[place], marker=MARKERS[place], label=f"{size:,} rows"
+                        *zip(*there, strict=True),
+                        color=FEW[place],
+                        marker=MARKERS[place],
+                        markersize=4,
+                        label=f"{size:,} rows",
                     )
             axes.set_xticks(range(len(found)), [f"{weight:g}" for weight in found])
             axes.set_title(where)

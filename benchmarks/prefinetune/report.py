@@ -246,7 +246,7 @@ def setup() -> str:
             seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
             hours = sum(run["seconds"] for run in runs) / 3600
             rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours"])
-    return markdown([ENCODER, ""], rows)
+    return markdown([ENCODER, ""], rows, side="---|")
 
 
 def _different(protocols: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -271,11 +271,11 @@ def spread(values: Mapping[int, float], digits: int = 4) -> str:
     return f"{mean} ± {statistics.stdev(values.values()):.{digits}f}" if len(values) > 1 else mean
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a Markdown table."""
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = "---:|") -> str:
+    """Lay out a Markdown table; `side` is how the columns after the first are aligned."""
     if not rows:
         return NOT_YET
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + side * (len(head) - 1)]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
