@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pieces import Piece
-from sklearn.linear_model import LogisticRegression
+from probe import linear_probe
 from sklearn.metrics import accuracy_score, f1_score
 
 from labelspace import Encoder
@@ -128,14 +128,13 @@ def classified(
     maps: Sequence[str],
     seed: int,
 ) -> dict[str, Any]:
-    """Fit logistic regression on the vectors of the labelled rows, and score the test rows by it."""
+    """Fit a linear probe, its C chosen on the labelled rows, on their vectors, and score the test rows by it."""
     test = test_rows(settings, target)
     train_vectors, test_vectors = encoder.encode(rows.texts), encode(test.texts)
     scores: Scores = {}
     for name in maps:
         apply = MAPS[name](train_vectors, seed)
-        # C = 1 as in MTEB, which the paper's tasks come from.
-        head = LogisticRegression(max_iter=1000).fit(unit(apply(train_vectors)), rows.positives)
+        head = linear_probe(tuned=True).fit(unit(apply(train_vectors)), rows.positives)
         chosen = head.predict(unit(apply(test_vectors)))
         labels = sorted(set(test.positives))
         macro = f1_score(test.positives, chosen, labels=labels, average="macro", **NO_DIVISION)

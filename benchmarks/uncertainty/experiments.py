@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pieces import Piece
-from sklearn.linear_model import LogisticRegression
+from probe import linear_probe
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, KFold
 
 from labelspace import Encoder
 from labelspace.config import UncertaintyConfig
@@ -199,11 +198,7 @@ def _probe(settings: Settings, name: str, probe: str) -> dict[str, Any]:
     names = sorted(set(rows.truth))
     vectors = encoder.encode(rows.texts)
     started = time.perf_counter()
-    head: Any = LogisticRegression(max_iter=1000)
-    if probe == "probe-tuned":
-        # Folds without classes: some intents have two rows.
-        folds = KFold(5, shuffle=True, random_state=0)
-        head = GridSearchCV(head, {"C": [1.0, 10.0, 100.0]}, cv=folds, scoring="accuracy")
+    head = linear_probe(tuned=probe == "probe-tuned")
     head.fit(vectors, rows.truth)
     seconds = time.perf_counter() - started
     shares = head.predict_proba(encoder.encode(test.texts))
