@@ -10,7 +10,8 @@ export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check lint types layers fast slow docs format bench bench-btzsc bench-study study clean
+.PHONY: help setup demo test check lint types layers fast slow docs format bench bench-btzsc bench-study bench-lacon \
+	bench-uncertainty bench-prefinetune study clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
@@ -114,6 +115,16 @@ bench-study: $(PEERS)  ## the results of docs/study.md; a night on two cores
 	$(STUDY) --encoder all-mpnet-base-v2 --parts ablations rates --changes default
 	$(BIN)/python benchmarks/run_study.py --figures docs/figures --model-figures
 	$(BIN)/python benchmarks/tables.py
+
+bench-lacon: $(PEERS)  ## the results of LaCon's experiments; most of a day on two cores
+	$(BIN)/python benchmarks/run_lacon.py --minutes 600
+
+bench-uncertainty: $(PEERS)  ## the results of the uncertainty-aware paper's experiments; most of a day on two cores
+	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600
+	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder all-mpnet-base-v2 --parts main cost
+
+bench-prefinetune: $(READY)  ## the results of REZE's experiments; most of a day on two cores
+	$(BIN)/python benchmarks/run_prefinetune.py --minutes 600
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes
 	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8
