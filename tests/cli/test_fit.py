@@ -282,6 +282,14 @@ def test_options_that_make_no_sense_with_labelled_rows_are_refused(
     assert not (tmp_path / "model").exists()
 
 
+def test_an_unknown_label_is_named_by_file_and_row_before_an_encoder_is_opened(run, label_file, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\nthe team won,sports\nthe vote,politik\n", encoding="utf-8")
+    result = run("fit", label_file, "--encoder", tmp_path / "nowhere", "--out", tmp_path / "m", "--labelled", rows)
+    assert result.exit_code == 2
+    assert f"{rows}: row 2: column 'label' is 'politik', which is no label" in result.stderr
+
+
 def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
     run, label_file, tiny_encoder_folder, tmp_path
 ):

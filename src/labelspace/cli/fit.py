@@ -208,7 +208,9 @@ def fit_command(
     space, warned = _linted(labels, template)
     _check_out(out, overwrite)
     documents = _sample(pool, text_column, size=search.documents, seed=seed)
-    rows = labelled_rows(labelled, text_column, pair_column, label_column) if labelled is not None else None
+    rows = (
+        labelled_rows(labelled, text_column, pair_column, label_column, space.names) if labelled is not None else None
+    )
     opened = open_encoder(
         encoder,
         quiet=quiet,

@@ -1,6 +1,7 @@
 """`labelspace fit --labelled`: the same command, with rows that have a label."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,21 +104,22 @@ def _rate(text: str, default: float) -> float:
         raise ConfigError(f"--learning-rate must be a number with --labelled. Got {text!r}.") from error
 
 
-def labelled_rows(source: str, text: str, pair: str | None, label: str) -> tuple[list[Any], list[Any]]:
+def labelled_rows(
+    source: str, text: str, pair: str | None, label: str, names: Sequence[str]
+) -> tuple[list[Any], list[Any]]:
     """Read labelled rows: documents, and the label of each."""
     from labelspace.corpus import open_table
-    from labelspace.corpus.documents import is_missing
 
     table = open_table(source, text=text, pair=pair, label=label)
+    if not table.check_labels(names)[1]:
+        raise InputError(
+            f"{source}: no row has a label in column {label!r}; leave --labelled out, and the descriptions are enough."
+        )
     documents: list[Any] = []
     labels: list[Any] = []
     for batch in table.batches():
         documents += table.documents(batch)
         labels += batch.column(label).to_pylist()
-    if all(is_missing(value) or value in ("", -1, "-1") for value in labels):
-        raise InputError(
-            f"{source}: no row has a label in column {label!r}; leave --labelled out, and the descriptions are enough."
-        )
     return documents, labels
 
 

@@ -15,7 +15,7 @@ import os
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -27,6 +27,7 @@ from labelspace.corpus.documents import (
     DocumentPolicy,
     MemorySource,
     as_arrow_table,
+    as_targets,
     missing_column,
     one_line,
     plain_schema,
@@ -117,6 +118,32 @@ class DocumentTable:
                 warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=2)
                 self._noted.add(kind)
         return documents
+
+    def check_labels(self, names: Sequence[str]) -> tuple[int, int]:
+        """Look at the label of every row, and return how many rows there are and how many have one.
+
+        Args:
+            names: the label names; rows without a label are those of `as_targets`.
+
+        Raises:
+            InputError: an unknown label; the message names file, row and column.
+        """
+        assert self.label is not None, "the table was opened with a label column"
+        rows = labelled = 0
+        for batch in self.batches():
+            values = batch.column(self.label).to_pylist()
+            try:
+                labelled += sum(target >= 0 for target in as_targets(values, names, n_documents=len(values)))
+            except InputError:
+                for row, value in enumerate(values, rows):
+                    where = f"{self.place(row)}: column {self.label!r}"
+                    try:
+                        as_targets([value], names, n_documents=1, what=where)
+                    except InputError as error:
+                        raise InputError(str(error).replace(f"{where}[0]", where, 1)) from None
+                raise
+            rows += len(values)
+        return rows, labelled
 
     def place(self, row: int) -> str:
         """Name a row, counted from 0 over all files, for a message."""

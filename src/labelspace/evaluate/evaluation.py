@@ -19,7 +19,7 @@ from labelspace.classify import BiEncoderClassifier, ZeroShotClassifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.base import Answers
 from labelspace.config import ANCHORS
-from labelspace.corpus import DocumentTable, as_targets, open_table
+from labelspace.corpus import as_targets, open_table
 from labelspace.encoders import Encoder
 from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, EncoderError, InputError
@@ -209,7 +209,11 @@ def evaluate_table(
     model._check_kind(pairs=pair is not None)
     table = open_table(source, text=text, pair=pair, label=label, batch_rows=WINDOW)
     names = model.label_space_.names
-    rows = _check_labels(table, label, names)
+    rows, labelled = table.check_labels(names)  # before anything is encoded
+    if not labelled:
+        raise InputError(
+            f"column {label!r} has no label in any of the {rows} rows; give labelled ones to compare with."
+        )
     blocks = (
         (cast(list[str], table.documents(batch)), as_targets(batch.column(label), names, n_documents=batch.num_rows))
         for batch in table.batches()
@@ -229,32 +233,6 @@ def _check_model(model: BiEncoderClassifier) -> None:
     if not isinstance(model, BiEncoderClassifier):
         raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
     check_is_fitted(model)
-
-
-def _check_labels(table: DocumentTable, label: str, names: Sequence[str]) -> int:
-    """Look at every label before anything is encoded, and count the rows."""
-    rows = labelled = 0
-    for batch in table.batches():
-        values = batch.column(label).to_pylist()
-        try:
-            labelled += sum(target >= 0 for target in as_targets(values, names, n_documents=len(values)))
-        except InputError:
-            for row, value in enumerate(values, rows):
-                _check_label(value, names, f"{table.place(row)}: column {label!r}")
-            raise
-        rows += len(values)
-    if not labelled:
-        raise InputError(
-            f"column {label!r} has no label in any of the {rows} rows; give labelled ones to compare with."
-        )
-    return rows
-
-
-def _check_label(value: Any, names: Sequence[str], where: str) -> None:
-    try:
-        as_targets([value], names, n_documents=1, what=where)
-    except InputError as error:
-        raise InputError(str(error).replace(f"{where}[0]", where, 1)) from None
 
 
 def untrained_encoder(encoder: Encoder) -> Encoder:
