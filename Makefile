@@ -52,7 +52,7 @@ layers: $(READY) ## import-linter: imports run up the drawing in docs/architectu
 fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" tests src --doctest-modules
 
-slow: $(READY)   ## tests on the real encoder and real data, and processes killed on purpose
+slow: $(READY)   ## tests on the real encoder and real data, processes killed on purpose, seconds of work
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m slow tests
 
 docs: $(READY)   ## build the docs strictly
