@@ -108,6 +108,24 @@ def before_and_after() -> str:
     return markdown(["", "", *(TITLES[task] for task in TASKS), "mean"], rows)
 
 
+def gains(anchor: str = DEFAULT_ANCHOR) -> str:
+    """What training adds to the untrained mean of the same descriptions, and in how many draws it adds anything."""
+    rows = []
+    for encoder, words in ENCODERS.items():
+        cells = []
+        for task in (*TASKS, MISLEADING):
+            own = [
+                result["macro_f1"][anchor] - result["untrained"][anchor]
+                for result in results("ablations", encoder)
+                if result["change"] == "default" and result["task"] == task
+            ]
+            more = sum(gain > 0 for gain in own)
+            cells.append(f"{spread(own, '{:+.3f}').replace('± +', '± ')}; {more} of {len(own)}" if own else "-")
+        if any(cell != "-" for cell in cells):
+            rows.append([words, *cells])
+    return markdown(["", *(TITLES[task] for task in (*TASKS, MISLEADING))], rows)
+
+
 def seeds_of(part: str) -> str:
     """Which seeds each encoder was run with."""
     found = {words: sorted({r["seed"] for r in results(part, name)}) for name, words in ENCODERS.items()}
@@ -199,6 +217,7 @@ def curve(anchor: str = DEFAULT_ANCHOR) -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "study-table1": before_and_after,
+    "study-gains": gains,
     "study-seeds": lambda: seeds_of("ablations"),
     "study-anchors": anchors,
     "study-ablations": ablations,
