@@ -171,7 +171,8 @@ def rates_figure(
             ]
             words.append(f"{left_out} without a finite loss left out" if left_out else "")
             axes.set_title("\n".join(filter(None, words)), fontsize=10 if one else 8.5)
-            if isinstance(name, tuple) and column == 0 and not one:
+            first = min(other for line, other in places.values() if line == row)  # an encoder may lack a data set
+            if isinstance(name, tuple) and column == first and not one:
                 axes.set_ylabel(short(name[0], 34), fontsize=8.5)
         for axes in (grid[place] for place in np.ndindex(rows, columns) if place not in places.values()):
             axes.set_axis_off()
