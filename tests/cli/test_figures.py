@@ -28,6 +28,7 @@ def files_of(*names):
     return [f"{name}.{ending}" for name in names for ending in ("png", "svg")]
 
 
+@pytest.mark.slow
 def test_figures_with_labels(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--method", "pca")
@@ -50,6 +51,7 @@ def test_figures_of_a_model_without_training(run, untrained, documents, tmp_path
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only", ["similarity", "sphere, confusion"])
 def test_only_those_named_are_drawn_in_the_order_of_the_help(run, saved, documents, tmp_path, monkeypatch, only):
     import sys

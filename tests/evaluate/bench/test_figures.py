@@ -67,6 +67,7 @@ def test_a_figure_is_written_in_both_formats_with_the_same_bytes_each_time(kind,
     assert min(width, height) > 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_of_the_axes_are_words_and_not_formulas(kind, records, found, tmp_path):
     words = words_of(draw(kind, tmp_path / "figure.svg", records, found)[0])

@@ -54,6 +54,7 @@ def test_numbers_are_those_of_the_metrics_on_the_argmax(data, store):
     assert record["intervals"] is None
 
 
+@pytest.mark.slow
 def test_texts_go_through_in_blocks_whose_number_changes_nothing(data, store, monkeypatch, tmp_path):
     whole = run([fake_model()], ["imdb"], store, data=data, bootstrap=0).finished[0]
     monkeypatch.setattr(scoring_module, "ENCODER_BLOCK", 5)
@@ -122,6 +123,7 @@ def test_seeds_without_a_limit_are_one_run_and_that_is_said(data, store):
     assert "without one each model is run once" in report.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=["nan", "inf", "minus inf"])
 def test_scores_that_are_not_finite_are_one_error_and_nothing_is_written_of_that_run(data, store, bad):
     models = [fake_model("embedding:good"), fake_model("embedding:broken", bad=bad)]

@@ -31,6 +31,7 @@ class Theirs:
         return [[-abs(len(text) - len(label)) for label in labels] for text in texts]
 
 
+@pytest.mark.slow
 def test_a_model_of_the_package_runs_as_it_is(data, store):
     mine = Theirs(model_name="me/mine", model_type="reranker")
     report = run([mine, Theirs()], ["imdb"], store, data=data, bootstrap=0)
@@ -135,6 +136,7 @@ def test_offline_reaches_the_data(hub, store):
     assert set(hub.asked) == {("imdb", False)}
 
 
+@pytest.mark.slow
 def test_the_hubs_commit_is_in_the_provenance(hub, store, data):
     (record,) = run([fake_model()], ["imdb"], store, bootstrap=0).finished
     assert record["provenance"]["data"]["revision"] == "c0ffee42" * 5
@@ -156,6 +158,7 @@ def test_what_was_held_before_a_model_is_in_its_record(data, store, tiny_encoder
     assert len(report.finished) == 6
 
 
+@pytest.mark.slow
 def test_a_model_that_is_done_is_gone_before_the_next_is_opened(data, store, monkeypatch):
     alive: weakref.WeakSet = weakref.WeakSet()
     seen = []

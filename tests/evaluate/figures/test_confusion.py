@@ -29,6 +29,7 @@ def test_a_path_without_extension_gives_both_formats(evaluation, tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted(files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_same_evaluation_gives_the_same_bytes_whatever_the_callers_style(evaluation, tmp_path, ending):
     import matplotlib

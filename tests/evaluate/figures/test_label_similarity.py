@@ -31,7 +31,7 @@ def test_the_numbers_are_the_cosines_of_what_stands_for_the_labels(encoder, spac
 
 
 @pytest.mark.parametrize(
-    "count", [2, 12, 13, pytest.param(40, marks=pytest.mark.slow), 41, pytest.param(150, marks=pytest.mark.slow)]
+    "count", [2, 12, 13, *(pytest.param(count, marks=pytest.mark.slow) for count in (40, 41, 150))]
 )
 def test_every_label_is_named_and_nothing_is_cut(encoder, tmp_path, count):
     names = [f"a_label_of_some_length_{number}" for number in range(count)]

@@ -63,6 +63,7 @@ def test_nothing_is_cut_off_at_the_edge(draw, tmp_path, kind):
     assert nothing_is_cut(files[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawing_needs_no_pyplot_and_so_touches_no_figure_of_the_caller(draw, tmp_path, monkeypatch, kind):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

@@ -14,6 +14,7 @@ from labelspace.evaluate.metrics import NONE_OF_THESE
 from pictures import png_size, words_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coloured", ["by label", "by prediction"])
 def test_a_trained_model_has_two_maps_and_an_untrained_one(trained, untrained, texts, names, tmp_path, coloured):
     y = names if coloured == "by label" else None
@@ -25,6 +26,7 @@ def test_a_trained_model_has_two_maps_and_an_untrained_one(trained, untrained, t
     assert png_size(two)[1] == png_size(one)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pca", "tsne"])
 def test_the_same_seed_gives_the_same_bytes(untrained, texts, names, tmp_path, method):
     files = [

@@ -140,6 +140,7 @@ def test_the_figure_names_rates_the_chosen_one_and_pearsons_r(points, tmp_path, 
     assert f"Pearson's r = {over / under:.2f}, 4 learning rates" in words
 
 
+@pytest.mark.slow
 def test_pairs_of_encoder_and_data_set_are_rows_and_columns(points, tmp_path):
     panels = {(encoder, data): points for encoder in ("MiniLM", "gte") for data in ("news", "bank")}
     del panels["gte", "bank"]
@@ -155,12 +156,14 @@ def test_one_panel_of_a_pair_has_the_pair_in_its_title(points, tmp_path):
     assert "MiniLM, news" in " ".join(words_of(path))
 
 
+@pytest.mark.slow
 def test_panels_by_name_fill_a_page(points, tmp_path):
     files = rates_figure({f"panel {number}": points for number in range(6)}, tmp_path / "rates")
     assert nothing_is_cut(files[0])
     assert {f"panel {number}" for number in range(6)} <= set(words_of(files[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "few",
     [

@@ -112,6 +112,7 @@ def test_the_last_few_documents_decide_nothing_about_the_range(monkeypatch, tmp_
     assert limits[1][0] < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [[1, 1, 1], [0, 0, 0], [1]])
 def test_extremes_can_be_drawn(right, tmp_path):
     rejection_figure({"_hidden $x$": rejection_curve(range(len(right)), right)}, tmp_path / "rejection")

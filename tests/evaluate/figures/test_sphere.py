@@ -19,6 +19,7 @@ def random_sphere(count: int, seed: int) -> np.ndarray:
     return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_a_trained_model_has_two_spheres_and_an_untrained_one(trained, untrained, texts, names, tmp_path):
     (two,) = sphere_figure(trained, texts, tmp_path / "two.png", y=names)
     (one,) = sphere_figure(untrained, texts, tmp_path / "one.png", y=names)
