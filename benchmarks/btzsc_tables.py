@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from layout import NOT_YET, markdown
+
 from labelspace.evaluate.bench import ResultStore, bench_tables
 from labelspace.evaluate.bench.ability import NLI_TASK
 from labelspace.evaluate.bench.cards import FAMILIES
@@ -28,19 +30,12 @@ BESIDE = (
     "gemma-3-270m-it",
     "Mistral-Nemo-Instruct-2407",
 )
-NOT_YET = "(not measured yet)"
 Record = dict[str, Any]
 
 
 def records() -> list[Record]:
     """What has been measured."""
     return ResultStore(STORE).records() if STORE.is_file() else []
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a table; numbers to the right."""
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def table_of(benchmark: str, beside: Sequence[str]) -> BenchTable | None:

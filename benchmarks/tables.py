@@ -14,7 +14,10 @@ from typing import Any
 
 import btzsc_tables
 from lacon import report as lacon_report
+from layout import markdown, spread
+from prefinetune import report as prefinetune_report
 from study import report
+from uncertainty import report as uncertainty_report
 
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.evaluate.bench.published import published_scores
@@ -43,12 +46,6 @@ def read(pattern: str) -> list[Row]:
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob(pattern))]
 
 
-def spread(values: list[float]) -> str:
-    """Mean, and the standard deviation over seeds where there are several."""
-    mean = f"{statistics.mean(values):.3f}"
-    return f"{mean} ± {statistics.stdev(values):.3f}" if len(values) > 1 else mean
-
-
 def trained_runs(
     encoder: str, rate: str = "uniformity", strategy: str = "halving", *, full: bool = False
 ) -> dict[str, list[Row]]:
@@ -69,12 +66,6 @@ def untrained(encoder: str, pooling: str | None = None, verbalizers: str = "offi
     return {row["task"]: row for row in rows if [row["encoder"], row["pooling"], row["verbalizers"]] == wanted}
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """Lay out a Markdown table."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
 def results(encoder: str, rate: str = "uniformity") -> str:
     """The main table: both untrained baselines, and the trained model with its default anchor."""
     before, after = untrained(encoder), trained_runs(encoder, rate)
@@ -85,7 +76,7 @@ def results(encoder: str, rate: str = "uniformity") -> str:
             trained = spread([row["macro_f1"][DEFAULT_ANCHOR] for row in after[task]])
             seeds = ", ".join(str(row["seed"]) for row in after[task])
             rows.append([title, f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", f"**{trained}**", seeds])
-    return table(["", "nearest verbalizer", "mean of descriptions", "trained", "seeds"], rows)
+    return markdown(["", "nearest verbalizer", "mean of descriptions", "trained", "seeds"], rows)
 
 
 def anchors(encoder: str, rate: str = "uniformity") -> str:
@@ -103,7 +94,7 @@ def anchors(encoder: str, rate: str = "uniformity") -> str:
             rows.append([title, *(f"{base[kind]:.3f}" for kind in kinds), *(spread(scores[kind]) for kind in kinds)])
     if rows:
         rows.append(["mean", "", "", "", *(f"{statistics.mean(means[kind]):.3f}" for kind in kinds)])
-    return table(["", *(f"untrained, {kind}" for kind in kinds), *(f"trained, {kind}" for kind in kinds)], rows)
+    return markdown(["", *(f"untrained, {kind}" for kind in kinds), *(f"trained, {kind}" for kind in kinds)], rows)
 
 
 def paper(encoder: str) -> str:
@@ -119,7 +110,7 @@ def paper(encoder: str) -> str:
             figures = [f"{theirs_before:.2f}", *before, f"{theirs_after:.2f}", ours["verbalizer"], ours[DEFAULT_ANCHOR]]
             rows.append([TASKS[task], *figures])
     header = ["", "paper, untrained", "[CLS] pooling here", "mean pooling here", "paper, trained"]
-    return table([*header, "here, verbalizer", f"here, {DEFAULT_ANCHOR}"], rows)
+    return markdown([*header, "here, verbalizer", f"here, {DEFAULT_ANCHOR}"], rows)
 
 
 def search(encoder: str) -> str:
@@ -133,7 +124,7 @@ def search(encoder: str) -> str:
             rates = [f"{row['learning_rate']:.0e}" for row in (one, other)]
             scores = [f"{row['macro_f1'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
             rows.append([title, *rates, *scores, f"{cost:.2f}"])
-    return table(
+    return markdown(
         ["", "rate, halving", "rate, grid", "macro-F1, halving", "macro-F1, grid", "steps, halving / grid"], rows
     )
 
@@ -148,7 +139,7 @@ def rates(encoder: str) -> str:
             used = [f"{row['learning_rate']:.0e}" for row in pair]
             scores = [f"{row['macro_f1'][DEFAULT_ANCHOR]:.3f}" for row in pair]
             rows.append([title, *used, *scores])
-    return table(["", "chosen rate", "base rate", "macro-F1, chosen", "macro-F1, base"], rows)
+    return markdown(["", "chosen rate", "base rate", "macro-F1, chosen", "macro-F1, base"], rows)
 
 
 def runs(encoder: str, rate: str = "uniformity") -> str:
@@ -161,7 +152,7 @@ def runs(encoder: str, rate: str = "uniformity") -> str:
         rows.append([TASKS[task], str(done[0]["training"]["max_steps"]), rates, steps, moved])
     order = list(TASKS.values())
     rows.sort(key=lambda row: order.index(row[0]))
-    return table(["", "max_steps", "learning rate, each seed", "steps made", "uniformity, seed 0"], rows)
+    return markdown(["", "max_steps", "learning rate, each seed", "steps made", "uniformity, seed 0"], rows)
 
 
 def steps() -> str:
@@ -176,7 +167,7 @@ def steps() -> str:
                 used = [f"{row['learning_rate']:.0e}" for row in (one, other)]
                 rows.append([title, *made, *used, *scores])
     names = ("steps, fewer", "steps, default", "rate, fewer", "rate, default")
-    return table(["", *names, "macro-F1, fewer", "macro-F1, default"], rows)
+    return markdown(["", *names, "macro-F1, fewer", "macro-F1, default"], rows)
 
 
 def speed() -> str:
@@ -204,7 +195,7 @@ def speed() -> str:
     for row in read("memory.json"):
         sizes = " and ".join(f"{run['peak_mib']:,.0f} MiB" for run in row["runs"])
         rows.append(["peak memory of fit, 10,000 against 500 descriptions", f"{row['ratio']:.2f}", sizes])
-    return table(["what", "ratio", "of which"], rows)
+    return markdown(["what", "ratio", "of which"], rows)
 
 
 def paper_rows() -> str:
@@ -224,7 +215,7 @@ def paper_rows() -> str:
         ]
         for row in found
     ]
-    return table(["data set", "rows", "published macro-F1", "here", "difference"], rows)
+    return markdown(["data set", "rows", "published macro-F1", "here", "difference"], rows)
 
 
 def prefix() -> str:
@@ -235,7 +226,7 @@ def prefix() -> str:
             ratios = ", ".join(f"{pair['ratio']:.1f}" for pair in row["pairs"])
             tokens = f"{statistics.median(row['prefix_tokens']):.0f}"
             rows.append([name, tokens, f"{row['ratio']:.1f}", ratios])
-    return table(["texts of", "tokens before the label", "times as fast", "each pair of runs"], rows)
+    return markdown(["texts of", "tokens before the label", "times as fast", "each pair of runs"], rows)
 
 
 def harness() -> str:
@@ -257,7 +248,7 @@ def harness() -> str:
         "same argmax, float32",
         "texts/s, ours (bfloat16) to theirs (float32)",
     ]
-    return table(head, rows)
+    return markdown(head, rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -286,8 +277,11 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "btzsc-agreement": btzsc_tables.agreement,
     **report.BLOCKS,
     **lacon_report.BLOCKS,
+    **uncertainty_report.BLOCKS,
+    **prefinetune_report.BLOCKS,
 }
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in ("benchmarks.md", "study.md", "btzsc.md", "method.md")))
+DOCS = ("benchmarks.md", "study.md", "btzsc.md", "method.md", "uncertainty.md", "prefinetuning.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in DOCS))
 
 
 def rewritten(text: str) -> str:

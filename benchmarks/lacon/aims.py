@@ -5,9 +5,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
 
+from layout import markdown, percent
+
 from lacon.curve import COUNTS, TASKS
-from lacon.layout import BySeed, markdown, percent, results
 from lacon.methods import METHODS
+from lacon.runs import BySeed, results
 
 TITLES = {
     "emotion": "Emotion",

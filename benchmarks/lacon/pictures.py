@@ -13,9 +13,9 @@ from labelspace.evaluate.palette import FEW, MARKERS
 from lacon.aims import CURVES, TITLES, curve_scores
 from lacon.curve import COUNTS, TASKS
 from lacon.experiments import CLASS_METHODS, DEGREES, GRID_SET, IMBALANCED, PER_CLASS
-from lacon.layout import results
 from lacon.methods import METHODS
 from lacon.report import grid_points
+from lacon.runs import results
 from lacon.sets import FEW as FEW_SETS
 from lacon.sets import SETS
 

@@ -8,10 +8,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from layout import NOT_YET, markdown, percent
+
 from lacon import aims, paper
 from lacon.experiments import ABLATED, ABLATIONS, CLASS_METHODS, DEGREES, GRID_SET, IMBALANCED, PER_CLASS
-from lacon.layout import NOT_YET, BySeed, Result, by_seed, figure, markdown, paired_p, percent, results, signed_rank
 from lacon.methods import BASELINES, METHODS, OURS
+from lacon.runs import BySeed, Result, by_seed, figure, paired_p, results, signed_rank
 from lacon.sets import FEW, MAIN, SETS
 
 CHANGES = {

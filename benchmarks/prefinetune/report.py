@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from layout import NOT_YET, markdown, spread
 from pieces import read_results
 
 from prefinetune import paper
@@ -18,7 +19,6 @@ from prefinetune.settings import SEEDS, SIZES
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "prefinetune"
 ENCODER = "all-MiniLM-L6-v2"
-NOT_YET = "(not run yet)"
 Result = dict[str, Any]
 BySeed = dict[int, float]
 Method = tuple[str, str]
@@ -83,7 +83,7 @@ def main() -> str:
     found = results("main")
     rows = []
     for method, (title, _) in {**MAIN, **BESIDE}.items():
-        cells = [spread(averages(found, domain, method, size)[0]) for domain in DOMAINS for size in SIZES]
+        cells = [over_seeds(averages(found, domain, method, size)[0]) for domain in DOMAINS for size in SIZES]
         rows.append([ENCODER, title, *cells])
     if not found:
         return NOT_YET
@@ -104,10 +104,10 @@ def detail() -> str:
         for method, (title, key) in {**MAIN, **MORE, **BESIDE}.items():
             cells = []
             for size in SIZES:
-                cell = spread(by_seed(found, name, method, size))
+                cell = over_seeds(by_seed(found, name, method, size))
                 number = theirs(paper.E5, name, key, size)
                 cells.append(cell if number == "-" or cell == "-" else f"{cell} ({number})")
-            f1 = [spread(by_seed(macro(found), name, method, size, "macro_f1")) for size in SIZES]
+            f1 = [over_seeds(by_seed(macro(found), name, method, size, "macro_f1")) for size in SIZES]
             if any(cell != "-" for cell in cells):
                 rows.append([target.title, title, *cells, *f1])
     head = [f"{size:,}" for size in SIZES]
@@ -131,7 +131,7 @@ def mean_median() -> str:
             shared = sorted(set(both[0]) & set(both[1]))
             better = f"{sum(both[1][seed] > both[0][seed] for seed in shared)} of {len(shared)}" if shared else "-"
             paper_cells = [theirs(paper.QWEN3, name, method, size) for method in ("reze-mean", "reze")]
-            rows.append([target.title, f"{size:,}", *map(spread, both), better, *paper_cells])
+            rows.append([target.title, f"{size:,}", *map(over_seeds, both), better, *paper_cells])
     head = ["", "rows", "mean", "median", "seeds in which the median is better"]
     return markdown([*head, "paper, Qwen3: mean", "paper, Qwen3: median"], rows)
 
@@ -186,7 +186,7 @@ def isotropy() -> str:
 
 def _space(runs: Sequence[Result], when: int) -> list[str]:
     def cell(values: Mapping[int, float | None], digits: int = 3) -> str:
-        return spread({seed: value for seed, value in values.items() if value is not None}, digits)
+        return over_seeds({seed: value for seed, value in values.items() if value is not None}, digits)
 
     side = ("before", "after")[when]
     held = {
@@ -212,9 +212,9 @@ def descriptions() -> str:
                 ways = [
                     (when, anchor) for when in ("untrained", "trained") for anchor in ("verbalizer", "descriptions")
                 ]
-                f1 = [spread({run["seed"]: run[when][anchor]["macro_f1"] for run in runs}) for when, anchor in ways]
+                f1 = [over_seeds({run["seed"]: run[when][anchor]["macro_f1"] for run in runs}) for when, anchor in ways]
                 accuracy = {run["seed"]: run["trained"]["descriptions"]["accuracy"] for run in runs}
-                rows.append([target.title, title, *f1, spread(accuracy)])
+                rows.append([target.title, title, *f1, over_seeds(accuracy)])
     head = ["macro-F1", "encoder", "untrained, verbalizer", "untrained, mean of descriptions"]
     return markdown([*head, "trained, verbalizer", "trained, mean of descriptions", "accuracy of the last"], rows)
 
@@ -263,20 +263,9 @@ def theirs(encoder: str, name: str, method: str | None, size: int) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def spread(values: Mapping[int, float], digits: int = 4) -> str:
+def over_seeds(values: Mapping[int, float], digits: int = 4) -> str:
     """Mean, and the standard deviation over seeds where there are several."""
-    if not values:
-        return "-"
-    mean = f"{statistics.fmean(values.values()):.{digits}f}"
-    return f"{mean} ± {statistics.stdev(values.values()):.{digits}f}" if len(values) > 1 else mean
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = "---:|") -> str:
-    """Lay out a Markdown table; `side` is how the columns after the first are aligned."""
-    if not rows:
-        return NOT_YET
-    lines = [f"| {' | '.join(head)} |", "|---|" + side * (len(head) - 1)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    return spread(list(values.values()), f"{{:.{digits}f}}")
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

@@ -10,7 +10,19 @@ from tasks import Task
 from labelspace import LabelSpace
 from study.measure import trained
 from study.settings import Settings
-from study.spaces import MISLEADING, PAPER_K, TASKS, bare, drawn, filled, halved, study_task, swapped
+from study.spaces import (
+    INTENTS,
+    INTENTS_K,
+    MISLEADING,
+    PAPER_K,
+    TASKS,
+    bare,
+    drawn,
+    filled,
+    halved,
+    study_task,
+    swapped,
+)
 
 SEEDS = (0, 1, 2, 3, 4)
 
@@ -35,19 +47,20 @@ CHANGES = (
     Change("halved", space=halved),
     Change("filler", space=filled),
 )
-DEFAULT_AND_BARE = ("default", "bare-names")
+ONLY = {MISLEADING: ("default", "bare-names"), INTENTS: ("default",)}
+"""Tasks that are run with some of the changes."""
 
 
 def ablation_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every change on every task with every seed; the misleading names with the two that concern names."""
+    """Every change on every task with every seed; the misleading names with the two that concern names alone."""
     seeds = SEEDS[:1] if settings.small else SEEDS
-    tasks = ("rottentomatoes",) if settings.small else (*TASKS, MISLEADING)
+    tasks = ("rottentomatoes",) if settings.small else (*TASKS, MISLEADING, INTENTS)
     wanted = settings.changes or (("default", "swapped") if settings.small else tuple(c.name for c in CHANGES))
     changes = [change for change in CHANGES if change.name in wanted]
     for seed in seeds:  # whole rounds first: a study that stops early has all changes
         for name in tasks:
             for change in changes:
-                if name == MISLEADING and change.name not in DEFAULT_AND_BARE:
+                if change.name not in ONLY.get(name, (change.name,)):
                     continue
                 if change.count == 10 and seed:  # all ten are one draw
                     continue
@@ -74,7 +87,7 @@ def task_of(settings: Settings, name: str) -> Task:
 
 def _run(settings: Settings, name: str, change: Change, seed: int) -> dict[str, Any]:
     task = task_of(settings, name)
-    space = drawn(task.labels, change.count, seed)
+    space = drawn(task.labels, INTENTS_K if name == INTENTS else change.count, seed)
     if change.space is not None:
         space = change.space(space, seed)
     options = {"learning_rate": "base", "max_steps": settings.max_steps, "seed": seed, **(change.options or {})}

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from layout import markdown, spread
 from pieces import read_results
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study.ablations import CHANGES
 from study.rivals import PER_CLASS, RUNS
-from study.spaces import MISLEADING, TASKS
+from study.spaces import INTENTS, MISLEADING, TASKS
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "study"
 ENCODER = "all-MiniLM-L6-v2"
@@ -30,6 +31,7 @@ TITLES = {
     "emotion": "Emotion",
     "banking77_cards": "Banking77, six cards",
     MISLEADING: "Amazon counterfactual",
+    INTENTS: "Banking77, all 77",
 }
 METHODS = {
     "ours": "descriptions alone (ours)",
@@ -37,29 +39,12 @@ METHODS = {
     "setfit-template": "SetFit, 8 a class and its template",
     "logistic": "logistic regression, 8 a class",
 }
-NOT_YET = "(not run yet)"
 Result = dict[str, Any]
 
 
 def results(part: str, encoder: str = ENCODER) -> list[Result]:
     """Results of a part with one encoder."""
     return [found for found in read_results(OUT, part) if found["encoder"] == encoder]
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a table; numbers to the right."""
-    if not rows:
-        return NOT_YET
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
-    """Mean, and the standard deviation where there are several."""
-    if not values:
-        return "-"
-    mean = form.format(statistics.fmean(values))
-    return f"{mean} ± {form.format(statistics.stdev(values))}" if len(values) > 1 else mean
 
 
 def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
@@ -92,20 +77,20 @@ def before_and_after() -> str:
             ("macro_f1", "verbalizer", "trained, verbalizers"),
             ("macro_f1", "descriptions", "trained, mean of descriptions"),
         ):
-            own: dict[str, list[float]] = {task: [] for task in TASKS}
+            own: dict[str, list[float]] = {task: [] for task in (*TASKS, INTENTS)}
             for result in results("ablations", encoder):
                 if result["change"] == "default" and result["task"] in own:
                     own[result["task"]].append(result[when][anchor])
             if any(own.values()):
-                means = [statistics.fmean(values) for values in own.values() if values]
+                means = [statistics.fmean(own[task]) for task in TASKS if own[task]]
                 overall = f"{statistics.fmean(means):.3f}" if len(means) == len(TASKS) else "-"
-                rows.append([words, what, *(spread(own[task]) for task in TASKS), overall])
+                rows.append([words, what, *(spread(own[task]) for task in TASKS), overall, spread(own[INTENTS])])
     with PAPER_TABLE.open(encoding="utf-8") as lines:
         for paper in csv.DictReader(lines):
             figures = [float(paper[task]) for task in TASKS]
             cells = [f"{figure:.2f}" for figure in figures]
-            rows.append([f"paper: {paper['model']}", paper["when"], *cells, f"{statistics.fmean(figures):.2f}"])
-    return markdown(["", "", *(TITLES[task] for task in TASKS), "mean"], rows)
+            rows.append([f"paper: {paper['model']}", paper["when"], *cells, f"{statistics.fmean(figures):.2f}", "-"])
+    return markdown(["", "", *(TITLES[task] for task in TASKS), "mean of the four", TITLES[INTENTS]], rows)
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:
@@ -113,7 +98,7 @@ def gains(anchor: str = DEFAULT_ANCHOR) -> str:
     rows = []
     for encoder, words in ENCODERS.items():
         cells = []
-        for task in (*TASKS, MISLEADING):
+        for task in (*TASKS, INTENTS, MISLEADING):
             own = [
                 result["macro_f1"][anchor] - result["untrained"][anchor]
                 for result in results("ablations", encoder)
@@ -123,7 +108,7 @@ def gains(anchor: str = DEFAULT_ANCHOR) -> str:
             cells.append(f"{spread(own, '{:+.3f}').replace('± +', '± ')}; {more} of {len(own)}" if own else "-")
         if any(cell != "-" for cell in cells):
             rows.append([words, *cells])
-    return markdown(["", *(TITLES[task] for task in (*TASKS, MISLEADING))], rows)
+    return markdown(["", *(TITLES[task] for task in (*TASKS, INTENTS, MISLEADING))], rows)
 
 
 def seeds_of(part: str) -> str:

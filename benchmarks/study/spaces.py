@@ -14,11 +14,16 @@ from labelspace.seeds import child_seed
 LABELS = Path(__file__).resolve().parent / "labels"
 TASKS = ("agnews", "emotion", "rottentomatoes", "banking77_cards")
 MISLEADING = "amazon_counterfactual"
+INTENTS = "banking77"
 PAPER_K = 5
+INTENTS_K = 4
+"""All 77 intents have five descriptions, not ten: each draw leaves one out."""
 
 
 def study_task(name: str, data: Path, *, test_rows: int | None) -> Task:
-    """Read a task with ten descriptions for each label and the official verbalizers."""
+    """Read a task with ten descriptions for each label (all intents: five) and the official verbalizers."""
+    if name == INTENTS:
+        return load_task(name, data, "official", test_rows=test_rows)
     space = LabelSpace.from_file(LABELS / f"{name}.yaml")
     if name == MISLEADING:
         folder = data / "mteb" / name

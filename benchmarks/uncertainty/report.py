@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from layout import NOT_YET, markdown, spread
 from pieces import read_results
 
 from labelspace.evaluate import rejection_curve
@@ -14,7 +15,6 @@ from uncertainty.sets import SETS
 from uncertainty.variants import GRID, GRID_SETS
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "uncertainty"
-NOT_YET = "(not run yet)"
 Result = dict[str, Any]
 ENCODERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
 TITLES = {
@@ -54,7 +54,7 @@ def main() -> str:
                 title = "EOS and a linear layer" if variant == "cls-base" else TITLES[variant]
                 cells = [f"{table[variant][one]:.1f}" for one in SETS]
                 rows.append([f"paper: {name}", title, *cells, f"{statistics.fmean(table[variant].values()):.2f}"])
-    return _markdown(["", "", *SETS.values(), "mean"], rows)
+    return markdown(["", "", *SETS.values(), "mean"], rows)
 
 
 def parts() -> str:
@@ -70,7 +70,7 @@ def parts() -> str:
             cells.append(f"{_mean(found):.2f} ({theirs:.2f})" if len(found) == len(SETS) else "-")
         if any(cell != "-" for cell in cells):
             rows.append([title, *cells])
-    return _markdown(["mean accuracy", "neither", "LCL", "UCL", "both"], rows)
+    return markdown(["mean accuracy", "neither", "LCL", "UCL", "both"], rows)
 
 
 def extractors() -> str:
@@ -79,7 +79,7 @@ def extractors() -> str:
     order += ("textcnn-simcse", "textcnn-supcon", "textcnn-lcl")
     main_part = ("textcnn-base", "textcnn-lcl")
     rows = _rows(ENCODERS[0], order, lambda one: "main" if one in main_part else "ablations", theirs=True)
-    return _markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])
+    return markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])
 
 
 def grid() -> str:
@@ -92,7 +92,7 @@ def grid() -> str:
             cells = [found.get((f"{option}-{value:g}", name)) for name in GRID_SETS]
             if any(cell is not None for cell in cells):
                 rows.append([f"{words[option]} {value:g}", *("-" if cell is None else f"{cell:.1f}" for cell in cells)])
-    return _markdown(["", *(SETS[name] for name in GRID_SETS)], rows)
+    return markdown(["", *(SETS[name] for name in GRID_SETS)], rows)
 
 
 def rejection() -> str:
@@ -107,7 +107,7 @@ def rejection() -> str:
             order = ("random", "uncertainty", "entropy", "best")
             rows.append([encoder, title, *(f"{areas[by]:.1f}" for by in order), _of_base(encoder, name)])
     head = ["", "", "at random", "by uncertainty", "by entropy", "best possible", "TextCNN's errors by its uncertainty"]
-    return _markdown(head, rows)
+    return markdown(head, rows)
 
 
 def difficulty() -> str:
@@ -125,7 +125,7 @@ def difficulty() -> str:
             cells.append(f"{share:.0%}, {errors / documents:.1%} wrong" if documents else "0%")
         low, middle, high = (statistics.fmean(run["std"][place] for run in runs) for place in range(3))
         rows.append([title, *cells, f"{low:.2f}, {middle:.2f}, {high:.2f}"])
-    return _markdown(["", "below 0.8", "0.8 to 1.0", "above 1.0", "uncertainty: 5, 50, 95 % quantile"], rows)
+    return markdown(["", "below 0.8", "0.8 to 1.0", "above 1.0", "uncertainty: 5, 50, 95 % quantile"], rows)
 
 
 def usage() -> str:
@@ -148,7 +148,7 @@ def usage() -> str:
         accuracy = f"{statistics.fmean(run['accuracy'] for run in runs):.3f}"
         rows.append([title, accuracy, *ece, coverage, risk, ", ".join(sorted({run["by"] for run in runs}))])
     head = ["", "accuracy", "ECE before", "ECE after", "coverage 0.8: answered, accuracy"]
-    return _markdown([*head, "risk 0.05: answered, wrong", "doubt by"], rows)
+    return markdown([*head, "risk 0.05: answered, wrong", "doubt by"], rows)
 
 
 def cost() -> str:
@@ -177,7 +177,7 @@ def cost() -> str:
         more, slower = f"{paper.MORE_PARAMETERS:.1%}", f"{paper.LATENCY_RATIO:.3f}"
         rows.append(["paper: Qwen3-Embedding-0.6B", "", more, slower, "-", "-"])
     head = ["", "texts", "parameters added", "latency, batch of 32", "epoch: encoding again / stored states"]
-    return _markdown([*head, "encoding / reading states"], rows)
+    return markdown([*head, "encoding / reading states"], rows)
 
 
 def seeds() -> str:
@@ -198,7 +198,7 @@ def _rows(
         found = accuracies(where(variant), encoder, variant)
         if not found:
             continue
-        cells = [_percent(found.get(name, [])) for name in SETS]
+        cells = [spread(found.get(name, []), "{:.1f}") for name in SETS]
         row = [encoder, TITLES[variant], *cells, f"{_mean(found):.2f}" if len(found) == len(SETS) else "-"]
         rows.append([*row, f"{statistics.fmean(paper.QWEN3[variant].values()):.2f}"] if theirs else row)
     return rows
@@ -229,20 +229,6 @@ def _average(found: Sequence[Mapping[str, float]], what: str) -> float:
 
 def _mean(found: Mapping[str, Sequence[float]]) -> float:
     return statistics.fmean(statistics.fmean(values) for values in found.values())
-
-
-def _percent(values: Sequence[float]) -> str:
-    if not values:
-        return "-"
-    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.1f}{spread}"
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return NOT_YET
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

@@ -32,7 +32,7 @@ class Lacon(NamedTuple):
     curve: Any
     setfit_curve: Any
     paper: Any
-    layout: Any
+    runs: Any
     aims: Any
     report: Any
     pictures: Any
@@ -46,18 +46,18 @@ def lacon(monkeypatch) -> Lacon:
         aims,
         curve,
         experiments,
-        layout,
         methods,
         paper,
         pictures,
         protocol,
         report,
+        runs,
         setfit_curve,
         sets,
     )
 
     return Lacon(
-        run_lacon, sets, protocol, methods, experiments, curve, setfit_curve, paper, layout, aims, report, pictures
+        run_lacon, sets, protocol, methods, experiments, curve, setfit_curve, paper, runs, aims, report, pictures
     )
 
 
@@ -220,11 +220,11 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_pa
     assert lost.exists()
     assert [path for path in files if path != lost and path.read_bytes() != files[path]] == []
 
-    monkeypatch.setattr(lacon.layout, "OUT", out)
-    monkeypatch.setattr(lacon.layout, "ENCODER", TINY.name)
+    monkeypatch.setattr(lacon.runs, "OUT", out)
+    monkeypatch.setattr(lacon.runs, "ENCODER", TINY.name)
     tables = {name: make() for name, make in lacon.report.BLOCKS.items()}
     missing = {"lacon-few", "lacon-minority", "lacon-speed", "lacon-loss"}  # not in a small run
-    assert {name for name, table in tables.items() if table == lacon.layout.NOT_YET} == missing
+    assert {name for name, table in tables.items() if table == lacon.report.NOT_YET} == missing
     assert "LaCon-fusion" in tables["lacon-main"]
     drawn = {name: make(tmp_path / name) for name, make in lacon.pictures.FIGURES.items()}
     assert {name for name, paths in drawn.items() if not paths} == {"lacon-few"}  # one count makes no line
@@ -276,16 +276,16 @@ def test_the_page_has_every_table_and_no_other(lacon):
 
 
 def test_without_results_every_table_says_so(lacon, tmp_path, monkeypatch):
-    monkeypatch.setattr(lacon.layout, "OUT", tmp_path)
-    assert {make() for make in lacon.report.BLOCKS.values()} == {lacon.layout.NOT_YET}
+    monkeypatch.setattr(lacon.runs, "OUT", tmp_path)
+    assert {make() for make in lacon.report.BLOCKS.values()} == {lacon.report.NOT_YET}
     assert [paths for make in lacon.pictures.FIGURES.values() if (paths := make(tmp_path / "picture"))] == []
 
 
 def test_p_is_wilcoxons_over_paired_repeats(lacon):
     ours, theirs = {seed: 0.8 + seed / 100 for seed in range(10)}, dict.fromkeys(range(10), 0.5)
-    assert lacon.layout.signed_rank(ours, theirs) == pytest.approx(2 / 2**10)
-    assert lacon.layout.signed_rank(ours, ours) == 1.0
-    assert lacon.layout.signed_rank(ours, {0: 0.5}) is None
+    assert lacon.runs.signed_rank(ours, theirs) == pytest.approx(2 / 2**10)
+    assert lacon.runs.signed_rank(ours, ours) == 1.0
+    assert lacon.runs.signed_rank(ours, {0: 0.5}) is None
 
 
 def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):

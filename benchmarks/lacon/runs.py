@@ -1,6 +1,5 @@
-"""Reading results, laying out a table, and the test over paired repeats; shared by report, aims and pictures."""
+"""Results of single runs, and the test over paired repeats; shared by report, aims and pictures."""
 
-import statistics
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from lacon.paper import Figure
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "lacon"
 ENCODER = "all-MiniLM-L6-v2"
-NOT_YET = "(not run yet)"
 Result = dict[str, Any]
 BySeed = dict[int, float]
 
@@ -30,24 +28,6 @@ def by_seed(part: str, **facts: Any) -> BySeed:
         for found in results(part)
         if all(found[name] == value for name, value in facts.items())
     }
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a table; numbers to the right."""
-    if not rows:
-        return NOT_YET
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def percent(values: Sequence[float], beside: str = "") -> str:
-    """Mean in percent, the standard deviation where there are several, and what the paper has."""
-    if not values:
-        return "-"
-    cell = f"{100 * statistics.fmean(values):.1f}"
-    if len(values) > 1:
-        cell += f" ± {100 * statistics.stdev(values):.1f}"
-    return f"{cell} ({beside})" if beside else cell
 
 
 def figure(value: Figure | float | None) -> str:
