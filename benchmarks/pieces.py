@@ -4,12 +4,16 @@ import json
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labelspace.evaluate.provenance import provenance, write_result
+from labelspace.evaluate.provenance import provenance, source_commit, write_result
+
+COMMIT = source_commit()
+"""Of the code that this process has read: a commit made while it runs is not what it runs."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Piece:
 def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: Sequence[str]) -> int:
     """Run what is missing until the time is up, and return how many pieces are still to be run.
 
+    A piece that fails does not keep those behind it from running; the call ends with its name.
+
     Args:
         pieces: in the order to run them.
         out: where the results are.
@@ -48,16 +54,25 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
         command: runs one piece by itself when its part and name are added.
     """
     ends = time.monotonic() + 60 * minutes
-    missing = [piece for piece in pieces if not piece.path(out).exists()]
-    for done, piece in enumerate(missing):
+    failed: list[str] = []
+    for number, piece in enumerate(pieces, 1):
+        if piece.path(out).exists():  # asked late: another process may be at work on the same pieces
+            continue
         if time.monotonic() > ends:
-            return len(missing) - done
-        print(f"[{len(pieces) - len(missing) + done + 1} of {len(pieces)}] {piece.part}/{piece.name}", flush=True)
-        if piece.alone:
-            subprocess.run([sys.executable, *command, "--piece", f"{piece.part}/{piece.name}"], check=True)
-        else:
-            run_piece(piece, out)
-    return 0
+            break
+        name = f"{piece.part}/{piece.name}"
+        print(f"[{number} of {len(pieces)}] {name}", flush=True)
+        try:
+            if piece.alone:
+                subprocess.run([sys.executable, *command, "--piece", name], check=True)
+            else:
+                run_piece(piece, out)
+        except Exception:  # noqa: BLE001  hours of other pieces wait behind it
+            traceback.print_exc()
+            failed.append(name)
+    if failed:
+        raise SystemExit(f"{len(failed)} pieces failed: {', '.join(failed)}; the same command tries them again.")
+    return sum(not piece.path(out).exists() for piece in pieces)
 
 
 def run_piece(piece: Piece, out: Path) -> None:
@@ -67,7 +82,8 @@ def run_piece(piece: Piece, out: Path) -> None:
     seconds = time.perf_counter() - started
     facts = {**piece.facts, **result, "seconds": seconds}
     piece.path(out).parent.mkdir(parents=True, exist_ok=True)
-    write_result(piece.path(out), facts, provenance=provenance(seeds=list(piece.seeds), data=piece.data))
+    origin = provenance(seeds=list(piece.seeds), data=piece.data) | {"commit": COMMIT}
+    write_result(piece.path(out), facts, provenance=origin)
 
 
 def read_results(out: Path, part: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Pairs: what is read and refused, the draw, the balanced dev set, and the batches of an epoch."""
+"""Pairs: what is read and refused, the draw, and the balanced dev set."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,7 +12,6 @@ from labelspace.training.nli.data import (
     DEV_SOURCES,
     balanced_dev,
     check_sources,
-    epoch_batches,
     read_pairs,
     smallest_class,
     sources_of,
@@ -133,33 +132,6 @@ def test_a_dev_source_without_a_class_is_refused():
         balanced_dev(lacking, sources=["toy"])
     with pytest.raises(InputError, match="all three classes"):
         balanced_dev(lacking)
-
-
-@pytest.mark.parametrize("count", [1, 8, 33, 200])
-def test_an_epoch_has_every_pair_once(count):
-    lengths = [(7 * row) % 40 + 1 for row in range(count)]
-    batches = epoch_batches(lengths, 8, window=3, seed=0, epoch=0)
-    assert sorted(row for batch in batches for row in batch) == list(range(count))
-    assert len(batches) == -(-count // 8)
-    assert max(map(len, batches)) <= 8
-
-
-def test_sorting_within_windows_leaves_little_to_pad():
-    lengths = [(7919 * row) % 100 + 1 for row in range(1600)]
-
-    def padded(batches):
-        return sum(max(lengths[row] for row in batch) * len(batch) for batch in batches) / sum(lengths)
-
-    assert padded(epoch_batches(lengths, 16, window=50, seed=0, epoch=0)) < 1.03
-    assert padded(epoch_batches(lengths, 16, window=1, seed=0, epoch=0)) > 1.5
-
-
-def test_every_epoch_and_seed_has_its_own_order():
-    lengths = [row % 5 for row in range(64)]
-    plans = [epoch_batches(lengths, 8, window=4, seed=seed, epoch=epoch) for seed, epoch in ((0, 0), (0, 1), (1, 0))]
-    assert plans[0] == epoch_batches(lengths, 8, window=4, seed=0, epoch=0)
-    assert plans[0] != plans[1]
-    assert plans[0] != plans[2]
 
 
 @pytest.mark.slow

@@ -15,18 +15,18 @@ from labelspace.encoders import Encoder
 from labelspace.errors import TrainingError
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
+from labelspace.training.batches import epoch_batches, sorting_window
 from labelspace.training.callbacks import Callback
 from labelspace.training.features import answers, backpropagate
 from labelspace.training.lacon.head import LaConHead
 from labelspace.training.lacon.objective import Objective, needs_two_views
 from labelspace.training.lacon.prior import macro_f1
-from labelspace.training.nli.data import epoch_batches
 from labelspace.training.rows import Rows, Targets, balanced, cut, cycle
 from labelspace.training.schedule import rate_factor
 from labelspace.training.sweep import CHUNK_TOKENS
 from labelspace.training.trainable import restore, snapshot, trainable_weights
 
-# Batches within which texts are sorted by length.
+# Most batches within which texts are sorted by length.
 WINDOW = 50
 # A loss on held-out rows that falls by less counts as the same.
 TOLERANCE = 1e-4
@@ -210,7 +210,8 @@ def _epochs(train: Labelled, config: LaConConfig, total: int, seed: int) -> Iter
         if config.class_weight == "balanced":
             rows = balanced(train.targets, seed=seed, epoch=epoch)
         drawn = [lengths[row] for row in rows]
-        places = epoch_batches(drawn, config.batch_size, window=WINDOW, seed=child_seed(seed, "order"), epoch=epoch)
+        window = sorting_window(len(drawn), config.batch_size, most=WINDOW)
+        places = epoch_batches(drawn, config.batch_size, window=window, seed=child_seed(seed, "order"), epoch=epoch)
         batches = [[rows[place] for place in batch] for batch in places][: total - done]
         done += len(batches)
         if batches:

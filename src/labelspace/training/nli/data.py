@@ -189,37 +189,6 @@ def smallest_class(pairs: Pairs) -> tuple[str, str, int]:
     return source, LABELS[label], count
 
 
-def epoch_batches(lengths: Sequence[int], batch_size: int, *, window: int, seed: int, epoch: int) -> list[list[int]]:
-    """Plan one epoch: every pair once, in a seeded order, batches of similar length.
-
-    All pairs are shuffled, cut into windows of `window` batches, sorted by length within each, cut into batches; then
-    the batches are shuffled. So little is padded, and no batch says where in the epoch it comes.
-
-    Args:
-        lengths: tokens of each pair.
-        batch_size: pairs of a batch; the last one made may be smaller.
-        window: batches of a window.
-        seed: of the run.
-        epoch: its number, so that each has another order.
-
-    Returns:
-        Rows of each batch, `ceil(len(lengths) / batch_size)` batches.
-
-    Example:
-        >>> sorted(map(sorted, epoch_batches([9, 1, 8, 2], 2, window=2, seed=0, epoch=0)))
-        [[0, 2], [1, 3]]
-    """
-    draw = random.Random(child_seed(seed, "epoch", epoch))
-    order = list(range(len(lengths)))
-    draw.shuffle(order)
-    batches: list[list[int]] = []
-    for start in range(0, len(order), window * batch_size):
-        near = sorted(order[start : start + window * batch_size], key=lambda row: lengths[row])
-        batches += [near[at : at + batch_size] for at in range(0, len(near), batch_size)]
-    draw.shuffle(batches)
-    return batches
-
-
 def _read_table(path: Path) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -19,6 +19,7 @@ from labelspace.errors import ConfigError, TrainingError
 from labelspace.heads.cross_encoder import entailment_score
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
+from labelspace.training.batches import epoch_batches
 from labelspace.training.checkpoint import (
     Checkpoint,
     optimizer_tensors,
@@ -29,7 +30,7 @@ from labelspace.training.checkpoint import (
 from labelspace.training.gradients import seeded
 from labelspace.training.loop import EarlyStopping
 from labelspace.training.nli.config import NLIConfig
-from labelspace.training.nli.data import Pairs, epoch_batches
+from labelspace.training.nli.data import Pairs
 from labelspace.training.nli.model import NLIModel, PairTokens
 from labelspace.training.nli.schedule import Rates, highest_rates
 from labelspace.training.schedule import cosine_factor

@@ -17,8 +17,8 @@ from labelspace.heads import GaussianHead, sample
 from labelspace.losses import labelwise_loss, self_supervised_contrastive, supervised_contrastive
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
+from labelspace.training.batches import epoch_batches, sorting_window
 from labelspace.training.callbacks import Callback
-from labelspace.training.nli.data import epoch_batches
 from labelspace.training.rows import Targets
 from labelspace.training.schedule import rate_factor
 from labelspace.training.trainable import restore, snapshot
@@ -112,6 +112,7 @@ def run(
         head.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
     )
     lengths = [int(states.lengths[row]) for row in rows]
+    window = sorting_window(len(rows), config.batch_size, most=WINDOW)
     noise = torch.Generator().manual_seed(child_seed(seed, "noise"))
     weights = list(head.named_parameters())
     losses: list[float] = []
@@ -121,7 +122,7 @@ def run(
     try:
         for epoch in range(epochs):
             began = time.perf_counter()
-            for batch in epoch_batches(lengths, config.batch_size, window=WINDOW, seed=seed, epoch=epoch):
+            for batch in epoch_batches(lengths, config.batch_size, window=window, seed=seed, epoch=epoch):
                 texts = [rows[place] for place in batch]
                 rate = config.learning_rate * rate_factor(len(losses), total, config.warmup)
                 for group in optimizer.param_groups:

@@ -1,0 +1,57 @@
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def pieces(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("pieces")
+
+
+def failing() -> dict[str, Any]:
+    raise ValueError("no such rows")
+
+
+def test_a_piece_that_fails_stops_none_behind_it_and_is_named(pieces, tmp_path, capfd):
+    works = {"first": failing, "second": lambda: {"accuracy": 0.5}}
+    some = [pieces.Piece(part="main", name=name, facts={"set": name}, work=work) for name, work in works.items()]
+    with pytest.raises(SystemExit, match="1 pieces failed: main/first"):
+        pieces.run_pieces(some, tmp_path, minutes=1, command=[])
+    assert "no such rows" in capfd.readouterr().err
+    assert [path.name for path in tmp_path.rglob("*.json")] == ["second.json"]
+
+
+def test_a_piece_that_another_process_has_finished_meanwhile_is_not_run_again(pieces, tmp_path):
+    second = pieces.Piece(part="main", name="second", facts={}, work=failing)
+
+    def first_and_second() -> dict[str, Any]:
+        second.path(tmp_path).write_text("{}")
+        return {}
+
+    first = pieces.Piece(part="main", name="first", facts={}, work=first_and_second)
+    second.path(tmp_path).parent.mkdir(parents=True)
+    assert pieces.run_pieces([first, second], tmp_path, minutes=1, command=[]) == 0
+    assert second.path(tmp_path).read_text() == "{}"
+
+
+def test_a_result_names_the_commit_that_was_read_not_the_one_there_when_it_ends(pieces, tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "COMMIT", "a1b2c3")
+    piece = pieces.Piece(part="main", name="one", facts={}, work=dict)
+    pieces.run_piece(piece, tmp_path)
+    assert json.loads(piece.path(tmp_path).read_text())["provenance"]["commit"] == "a1b2c3"
+
+
+def test_ctrl_c_ends_the_run_and_leaves_no_result(pieces, tmp_path):
+    def stopped() -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    piece = pieces.Piece(part="main", name="one", facts={}, work=stopped)
+    with pytest.raises(KeyboardInterrupt):
+        pieces.run_pieces([piece], tmp_path, minutes=1, command=[])
+    assert list(tmp_path.rglob("*.json")) == []
