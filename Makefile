@@ -118,13 +118,19 @@ bench-study: $(PEERS)  ## the results of docs/study.md; a night on two cores
 
 bench-lacon: $(PEERS)  ## the results of LaCon's experiments; most of a day on two cores
 	$(BIN)/python benchmarks/run_lacon.py --minutes 600
+	$(BIN)/python benchmarks/run_lacon.py --figures docs/figures
+	$(BIN)/python benchmarks/tables.py
 
 bench-uncertainty: $(PEERS)  ## the results of the uncertainty-aware paper's experiments; most of a day on two cores
 	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600
 	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder all-mpnet-base-v2 --parts main cost
+	$(BIN)/python benchmarks/run_uncertainty.py --figures docs/figures
+	$(BIN)/python benchmarks/tables.py
 
 bench-prefinetune: $(READY)  ## the results of REZE's experiments; most of a day on two cores
 	$(BIN)/python benchmarks/run_prefinetune.py --minutes 600
+	$(BIN)/python benchmarks/run_prefinetune.py --figures docs/figures
+	$(BIN)/python benchmarks/tables.py
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes
 	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8

@@ -3,7 +3,8 @@
     python benchmarks/run_lacon.py                            # everything that is missing, until 20 minutes are up
     python benchmarks/run_lacon.py --parts main few           # tables 2 and 4
     python benchmarks/run_lacon.py --full --minutes 600       # the paper's protocol, into results/lacon-full
-    python benchmarks/run_lacon.py --small --out build/lacon  # to see that it works
+    python benchmarks/run_lacon.py --small                    # to see that it works, into build/lacon
+    python benchmarks/run_lacon.py --figures docs/figures
 
 Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
 (figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (its curve), speed. The protocol is
@@ -73,23 +74,29 @@ def main() -> None:
     """Run what is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, help="default: benchmarks/results/lacon, with --full lacon-full")
+    parser.add_argument("--out", type=Path, help="default: benchmarks/results/lacon, lacon-full, build/lacon")
     parser.add_argument("--encoder", default=Settings.encoder)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--minutes", type=float, default=20, help="no piece begins later; 20")
     parser.add_argument("--repeats", type=int, help="seeds of every part; default: 1 to 5 by part, with --full 10")
     parser.add_argument("--full", action="store_true", help="the paper's rows, epochs, rates and repeats")
     parser.add_argument("--small", action="store_true", help="one set, one seed, few changes: to see that it works")
+    parser.add_argument("--figures", type=Path, help="draw the page's figures into this folder, and run nothing")
     parser.add_argument("--piece", help="PART/NAME: this one alone, in this process")
     for name, kind in NUMBERS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default: {getattr(SMALL, name)}")
     options = parser.parse_args()
+    if options.figures:
+        from lacon.pictures import all_figures
+
+        print(*all_figures(options.figures), sep="\n")
+        return
     parts = {options.piece.partition("/")[0]} if options.piece else set(options.parts)
     if not options.data.is_dir() and parts != {"speed"}:
         raise SystemExit(f"no data in {options.data}; say where it is with --data")
     settings = Settings(
         data=options.data,
-        out=options.out or ROOT / "benchmarks" / "results" / ("lacon-full" if options.full else "lacon"),
+        out=options.out or _folder(options),
         encoder=options.encoder,
         protocol=changed(PAPER if options.full else SMALL, vars(options)),
         full=options.full,
@@ -108,6 +115,13 @@ def main() -> None:
     pieces = [piece for part in options.parts for piece in PARTS[part](settings)]
     left = run_pieces(pieces, settings.out, minutes=options.minutes, command=_same(options, settings))
     print(f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there.")
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """Where results go: a small run is none of those that the page shows."""
+    if options.small:
+        return ROOT / "build" / "lacon"
+    return ROOT / "benchmarks" / "results" / ("lacon-full" if options.full else "lacon")
 
 
 def _same(options: argparse.Namespace, settings: Settings) -> list[str]:

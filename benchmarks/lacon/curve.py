@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from pieces import Piece
+from pieces import COMMIT, Piece
 from sklearn.linear_model import LogisticRegression
 from study.rivals import few
 from tasks import SOURCES, Task, load_rows, load_task
@@ -83,10 +83,12 @@ def first(settings: Settings, task: Task, count: int, seed: int) -> Labelled:
 def described(settings: Settings, name: str) -> LaConClassifier:
     """Train on the descriptions alone, at the encoder's base rate; kept, because every run with labels begins there.
 
-    Nothing in it is random, so it is what each of those runs would do first.
+    Nothing in it is random, so every run with labels would come to the same weights first. One thing differs from a
+    plain `fit`: that asks the untrained encoder whether labels contradict the descriptions, and here it is asked
+    after; `_some_labels` makes sure that nothing hung on it.
     """
     steps = settings.protocol.description_steps
-    folder = settings.out / "described" / f"{settings.short}_{name}_{steps}"
+    folder = settings.out / "described" / f"{settings.short}_{name}_{steps}_{(COMMIT or 'none')[:10]}"
     if not folder.exists():
         clf = LaConClassifier(
             task_of(settings, name).labels, encoder=opened(settings.encoder, None), description_steps=steps
@@ -120,6 +122,8 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
     result = clf.fit_result_
     assert result.curve is not None
     assert result.prior is not None
+    if result.prior.reason == "contradicted":
+        raise RuntimeError(f"{name}, {count} labels a class contradict the descriptions; fit it whole.")
     return {
         "macro_f1": macro_f1(task.truth, clf.predict(task.texts)),
         "prior": result.prior.to_dict(),

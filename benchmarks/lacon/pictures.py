@@ -181,3 +181,12 @@ FIGURES: dict[str, Callable[[Path], tuple[Path, ...]]] = {
     "lacon-classes": classes_figure,
     "lacon-curve": curve_figure,
 }
+
+
+def all_figures(folder: Path) -> list[Path]:
+    """Draw what there are results for, and return the files."""
+    drawn = [path for name, draw in FIGURES.items() for path in draw(folder / name)]
+    for file in drawn:
+        if file.suffix == ".svg":  # the page shows the PNG
+            file.unlink()
+    return [file for file in drawn if file.suffix != ".svg"]

@@ -1,4 +1,7 @@
-"""How much of everything: what two cores do in about an hour, or the protocol of the paper."""
+"""How much of everything: what two cores do in about an hour for the paper's tables, or the protocol of the paper.
+
+The curve from zero labels takes about an hour beside, SetFit on it several; the paper asks for neither.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -29,7 +32,7 @@ class Protocol:
     """Times that each row is seen."""
 
     few_epochs: int = 12
-    """The same in the few-shot experiments; 20 in section 4.1."""
+    """The same where rows are few or their number differs: table 4, figures 2, 3 and 6; 20 in section 4.1."""
 
     learning_rate: float = 1e-4
     """Of the encoder. The paper's 1e-5 to 3e-5 are for thousands of updates of a larger encoder; 48 updates of a small

@@ -59,5 +59,6 @@ def _run(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]
         "labelled": len(texts),
         "templated": len(dataset) - len(texts),
         "steps": updates(len(dataset)) if most is None else min(most, updates(len(dataset))),
+        "whole_schedule": updates(len(dataset)),
         "test_rows": len(task.texts),
     }

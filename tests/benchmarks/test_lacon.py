@@ -223,7 +223,7 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_pa
     monkeypatch.setattr(lacon.runs, "OUT", out)
     monkeypatch.setattr(lacon.runs, "ENCODER", TINY.name)
     tables = {name: make() for name, make in lacon.report.BLOCKS.items()}
-    missing = {"lacon-few", "lacon-minority", "lacon-speed", "lacon-loss"}  # not in a small run
+    missing = {"lacon-few", "lacon-minority", "lacon-speed", "lacon-loss", "lacon-tests"}  # not in a small run
     assert {name for name, table in tables.items() if table == lacon.report.NOT_YET} == missing
     assert "LaCon-fusion" in tables["lacon-main"]
     drawn = {name: make(tmp_path / name) for name, make in lacon.pictures.FIGURES.items()}
@@ -302,6 +302,19 @@ def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):
     lines = lacon.aims.aim().splitlines()
     assert lines[2] == "| Emotion | 1 | 5.0 | no, 0 to 1 | 1 (-5.0), 2 (-5.0) | none |"
     assert lines[3] == "| AG News | 1 | 0.5 | yes | 1 (-0.5) | 0, 1, 2 |"
+
+
+def test_setfit_cut_short_is_marked(lacon, monkeypatch):
+    def found(part: str) -> list[dict[str, Any]]:
+        ours = [{"method": "lacon", "per_class": count, "macro_f1": 0.5, "seed": 0} for count in (0, 1)]
+        theirs = {"method": "setfit", "macro_f1": 0.6, "seed": 0, "steps": 100}
+        setfit = [theirs | {"per_class": count, "whole_schedule": 80 + 40 * count} for count in (0, 1)]
+        setfit[0]["steps"] = 80
+        return [{"task": "emotion", **run} for run in (setfit if part == "setfit" else ours)]
+
+    monkeypatch.setattr(lacon.aims, "results", found)
+    assert "| 60.0 | 60.0* |" in lacon.aims.curve()
+    assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-10.0) | 1 |")
 
 
 def test_an_unfinished_curve_compares_equal_draws(lacon):

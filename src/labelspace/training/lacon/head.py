@@ -126,7 +126,7 @@ class LaConHead(nn.Module):
         values = features.values
         if self.fusion is not None and self.labels is not None and features.mask is not None:
             values = self.fusion(values, features.mask, self.labels())
-        values = F.normalize(values, dim=-1) * math.sqrt(self.shape.dim)
+        values = self._scaled(values)
         return values if self.projection is None else self.projection(values)
 
     def logits(self, features: Features) -> Float[Tensor, "text label"]:
@@ -134,7 +134,11 @@ class LaConHead(nn.Module):
         if isinstance(self.classifier, nn.Linear):
             return self.classifier(self.vectors(features))
         assert self.classifier is not None
-        return self.classifier(features.values, features.mask)
+        return self.classifier(self._scaled(features.values), features.mask)
+
+    def _scaled(self, values: Tensor) -> Tensor:
+        """Give vectors, or words, the length that layers are made for: coordinates of variance 1."""
+        return F.normalize(values, dim=-1) * math.sqrt(self.shape.dim)
 
     def table(self, features: Features, temperature: float) -> Float[Tensor, "text label"]:
         """Return what softmax turns into probabilities: cosine / temperature, or logits."""
