@@ -2,8 +2,8 @@
 
     python benchmarks/run_uncertainty.py                              # what is missing, until 20 minutes are up
     python benchmarks/run_uncertainty.py --parts main --encoder all-mpnet-base-v2
-    python benchmarks/run_uncertainty.py --full --minutes 600         # all rows that are here, 512 tokens
-    python benchmarks/run_uncertainty.py --small --out build/uncertainty
+    python benchmarks/run_uncertainty.py --full --minutes 600         # 512 tokens, into results/uncertainty-full
+    python benchmarks/run_uncertainty.py --small                      # to see that it works, into build/uncertainty
     python benchmarks/run_uncertainty.py --figures docs/figures
 
 Parts: main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid (figure 3), maps (figure 4), usage (calibration and
@@ -35,14 +35,12 @@ def main() -> None:
     """Run what is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument(
-        "--out", type=Path, help="default: benchmarks/results/uncertainty, with --full uncertainty-full"
-    )
+    parser.add_argument("--out", type=Path, help="default: benchmarks/results/uncertainty, uncertainty-full, build/...")
     parser.add_argument("--states", type=Path, default=ROOT / "build" / "token-states", help="folder for token states")
     parser.add_argument("--encoder", default=Settings.encoder)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--minutes", type=float, default=20, help="no piece begins later; 20")
-    parser.add_argument("--full", action="store_true", help="all rows that are here, 512 tokens")
+    parser.add_argument("--full", action="store_true", help="512 tokens of each text")
     parser.add_argument("--small", action="store_true", help="one set, one seed, few variants: to see that it works")
     parser.add_argument("--figures", type=Path, help="draw the page's figures into this folder, and run nothing")
     parser.add_argument("--piece", help="PART/NAME: this one alone, in this process")
@@ -54,14 +52,16 @@ def main() -> None:
         return
     if not options.data.is_dir() and options.parts != ["cost"]:
         raise SystemExit(f"no data in {options.data}; say where it is with --data")
-    sizes = {"rows": None, "test_rows": None, "max_tokens": 512} if options.full else {}
+    folder = ROOT / "build" / "uncertainty"
+    if not options.small:
+        folder = ROOT / "benchmarks" / "results" / ("uncertainty-full" if options.full else "uncertainty")
     settings = Settings(
         data=options.data,
-        out=options.out or ROOT / "benchmarks" / "results" / ("uncertainty-full" if options.full else "uncertainty"),
+        out=options.out or folder,
         states=options.states,
         encoder=options.encoder,
         small=options.small,
-        **sizes,
+        max_tokens=512 if options.full else Settings.max_tokens,
     )
     pieces = [piece for part in options.parts for piece in PARTS[part](settings)]
     if options.piece:
@@ -71,7 +71,7 @@ def main() -> None:
         run_piece(wanted[0], settings.out)
         return
     same = [__file__, "--data", options.data, "--out", settings.out, "--states", options.states]
-    same += ["--encoder", options.encoder]
+    same += ["--encoder", options.encoder, "--parts", *options.parts]
     command = [str(word) for word in same] + ["--full"] * options.full + ["--small"] * options.small
     left = run_pieces(pieces, settings.out, minutes=options.minutes, command=command)
     print(f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there.")

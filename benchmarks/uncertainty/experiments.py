@@ -1,6 +1,9 @@
 """Train a head from stored token states, and score it once on test rows that nothing was chosen by."""
 
+import functools
+import random
 import time
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -15,6 +18,7 @@ from sklearn.metrics import f1_score
 from labelspace import Encoder
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders.state_cache import StateCache, TokenStates
+from labelspace.errors import LabelSpaceWarning
 from labelspace.evaluate import difficulty, rejection_curve
 from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import project
@@ -30,8 +34,10 @@ PROBES = ("probe", "probe-tuned")
 STATES_BYTES = 30 * 1024**3
 CURVE_POINTS = 50
 SHOWN = ("imdb", "banking77")
-SHOWN_VARIANTS = ("cls-base", "cls-both", "textcnn-base", "textcnn-both")
+SHOWN_VARIANTS = ("mean-base", "mean-both", "textcnn-base", "textcnn-both")
 POINTS = 600
+# Whose doubts are kept text by text: figure 5 rejects the answers of another model by them.
+KEPT_DOUBTS = ("textcnn-ucl", "textcnn-both")
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
@@ -98,10 +104,15 @@ def opened(settings: Settings) -> Encoder:
     return _OPENED[settings.encoder]
 
 
-def states_of(settings: Settings, rows: Rows) -> TokenStates:
-    """Token states of rows, computed by the first run that needs them."""
-    encoder = opened(settings)
-    return StateCache(settings.states, STATES_BYTES).open(encoder, encoder.tokenize(rows.texts))
+@functools.lru_cache(maxsize=1)
+def states_of(settings: Settings, name: str) -> tuple[TokenStates, TokenStates]:
+    """Token states of the rows to train on and of the scored ones, computed by the first run that needs them."""
+    encoder, cache = opened(settings), StateCache(settings.states, STATES_BYTES)
+    with warnings.catch_warnings():
+        # Without a cache every epoch would encode again, for hours.
+        warnings.simplefilter("error", LabelSpaceWarning)
+        train, test = (cache.open(encoder, encoder.tokenize(rows.texts)) for rows in both(settings, name))
+    return train, test
 
 
 def both(settings: Settings, name: str) -> tuple[Rows, Rows]:
@@ -109,13 +120,12 @@ def both(settings: Settings, name: str) -> tuple[Rows, Rows]:
     return train_rows(name, settings.data, settings.rows), test_rows(name, settings.data, settings.test_rows)
 
 
-def trained_head(
-    settings: Settings, rows: Rows, names: list[str], options: Options, seed: int
-) -> tuple[GaussianHead, dict[str, Any]]:
+def trained_head(settings: Settings, name: str, options: Options, seed: int) -> tuple[GaussianHead, dict[str, Any]]:
     """Train a head on all rows, and return it with what is to be known of the run."""
     config = UncertaintyConfig(validation=0.0, **options)
     encoder = opened(settings)
-    states = states_of(settings, rows)
+    rows, states = both(settings, name)[0], states_of(settings, name)[0]
+    names = sorted(set(rows.truth))
     head = GaussianHead(
         encoder.backbone.hidden_size,
         len(names),
@@ -123,7 +133,7 @@ def trained_head(
         extractor=config.extractor,
         uncertain=config.uncertain,
         dropout=config.dropout,
-    )
+    ).to(encoder.backbone.device)
     place = {name: column for column, name in enumerate(names)}
     targets = np.array([place[truth] for truth in rows.truth], dtype=np.intp)
     curve = run(
@@ -136,6 +146,8 @@ def trained_head(
         dtype=encoder.backbone.dtype,
         seed=child_seed(seed, "training"),
     )
+    if curve.stop_reason != "epochs":  # half a run is no result
+        raise KeyboardInterrupt
     head.requires_grad_(False)
     facts = {
         "config": config.to_dict(),
@@ -150,13 +162,12 @@ def trained_head(
 
 def _run(settings: Settings, name: str, options: Options, seed: int) -> dict[str, Any]:
     rows, test = both(settings, name)
-    names = sorted(set(rows.truth))
-    head, facts = trained_head(settings, rows, names, options, seed)
-    found = outputs_of_states(opened(settings), head, states_of(settings, test), range(len(test)))
-    result = {**scored(found.logits, found.uncertainty, test, names), **facts, "rows": len(rows)}
-    if seed == 0 and np.ptp(found.uncertainty):
-        # Figure 5 rejects the answers of another model by these.
-        result["uncertainty"] = found.uncertainty.round(3).tolist()
+    head, facts = trained_head(settings, name, options, seed)
+    found = outputs_of_states(opened(settings), head, states_of(settings, name)[1], range(len(test)))
+    result = {**scored(found.logits, found.uncertainty, test, sorted(set(rows.truth))), **facts, "rows": len(rows)}
+    if options in [MAIN[variant] for variant in KEPT_DOUBTS]:
+        doubts = {"uncertainty": found.uncertainty, "entropy": entropy(found.logits, 1.0)}
+        result["doubts"] = {by: doubt.astype(np.float64).round(5).tolist() for by, doubt in doubts.items()}
     return result
 
 
@@ -194,14 +205,13 @@ def scored(
 def _probe(settings: Settings, name: str, probe: str) -> dict[str, Any]:
     """Logistic regression on the encoder's own vectors: as MTEB has it, or with its C chosen on the training rows."""
     rows, test = both(settings, name)
-    encoder = opened(settings)
     names = sorted(set(rows.truth))
-    vectors = encoder.encode(rows.texts)
+    vectors, test_vectors = _vectors(settings, name)
     started = time.perf_counter()
     head = linear_probe(tuned=probe == "probe-tuned")
     head.fit(vectors, rows.truth)
     seconds = time.perf_counter() - started
-    shares = head.predict_proba(encoder.encode(test.texts))
+    shares = head.predict_proba(test_vectors)
     known = [str(label) for label in head.classes_]
     logits = np.full((len(test), len(names)), -30.0, dtype=np.float32)
     logits[:, [names.index(label) for label in known]] = np.log(np.maximum(shares, 1e-13))
@@ -213,14 +223,22 @@ def _probe(settings: Settings, name: str, probe: str) -> dict[str, Any]:
     }
 
 
+@functools.lru_cache(maxsize=1)
+def _vectors(settings: Settings, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The encoder's own vectors of the rows to train on and of the scored ones; two probes need them."""
+    train, test = (opened(settings).encode(rows.texts) for rows in both(settings, name))
+    return train, test
+
+
 def _map(settings: Settings, name: str, options: Options) -> dict[str, Any]:
-    rows, test = both(settings, name)
-    shown = test.take(range(min(POINTS, len(test))))
-    head, facts = trained_head(settings, rows, sorted(set(rows.truth)), options, 0)
-    found = outputs_of_states(opened(settings), head, states_of(settings, shown), range(len(shown)))
+    test = both(settings, name)[1]
+    # The files are in the order of their labels.
+    drawn = sorted(random.Random(0).sample(range(len(test)), min(POINTS, len(test))))
+    head, facts = trained_head(settings, name, options, 0)
+    found = outputs_of_states(opened(settings), head, states_of(settings, name)[1], drawn)
     places = project(found.means, method="tsne", seed=0).round(3).tolist()
     points = [
         [*place, truth, round(float(std), 4)]
-        for place, truth, std in zip(places, shown.truth, found.uncertainty, strict=True)
+        for place, truth, std in zip(places, test.take(drawn).truth, found.uncertainty, strict=True)
     ]
     return {**facts, "points": points}

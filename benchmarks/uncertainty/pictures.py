@@ -20,7 +20,8 @@ WORDS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "le
 
 def grid_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: one option at a time; dashed: the default."""
-    found = {(run["variant"], run["set"]): 100 * run["accuracy"] for run in read_results(OUT, "grid")}
+    runs = [run for run in read_results(OUT, "grid") if run["encoder"] == ENCODERS[0]]
+    found = {(run["variant"], run["set"]): 100 * run["accuracy"] for run in runs}
     if not found:
         return ()
     with drawing("options") as new_figure:
@@ -45,7 +46,8 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
 
 def maps_figure(path: Path) -> tuple[Path, ...]:
     """Figure 4: test rows by t-SNE, each label its own shade and marker as far as they go; large: uncertain."""
-    found = {(run["set"], run["variant"]): run["points"] for run in read_results(OUT, "maps")}
+    runs = [run for run in read_results(OUT, "maps") if run["encoder"] == ENCODERS[0]]
+    found = {(run["set"], run["variant"]): run["points"] for run in runs}
     sets = [name for name in SHOWN if any(key[0] == name for key in found)]
     if not sets:
         return ()
@@ -55,7 +57,7 @@ def maps_figure(path: Path) -> tuple[Path, ...]:
             for column, variant in enumerate(SHOWN_VARIANTS):
                 axes = figure.add_subplot(len(sets), len(SHOWN_VARIANTS), row * len(SHOWN_VARIANTS) + column + 1)
                 _map(axes, found.get((name, variant), []))
-                axes.set_title(f"{SETS[name]}: {TITLES.get(variant, '[CLS] + both')}", fontsize=8)
+                axes.set_title(f"{SETS[name]}: {TITLES[variant]}", fontsize=8)
         return write_figure(figure, files_of(path))
 
 
@@ -65,7 +67,7 @@ def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]
     sets = [name for name in SETS if any(run["set"] == name for run in runs)]
     if not sets:
         return ()
-    shares = np.linspace(0, 1, CURVE_POINTS, endpoint=False)
+    shares = np.linspace(0, 1, CURVE_POINTS)[:-1]  # the last point would be the accuracy of one document
     with drawing("rejection curves") as new_figure:
         columns = min(4, len(sets))
         lines = -(-len(sets) // columns)
@@ -75,7 +77,7 @@ def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]
             own = [run for run in runs if run["set"] == name]
             for kind, (by, stroke) in enumerate((("uncertainty", "-"), ("entropy", (0, (6, 2))))):
                 means = [statistics.fmean(values) for values in zip(*(run["curve"][by] for run in own), strict=True)]
-                axes.plot(shares, means, color=FEW[kind], linestyle=stroke, linewidth=1.4, label=f"by {by}")
+                axes.plot(shares, means[:-1], color=FEW[kind], linestyle=stroke, linewidth=1.4, label=f"by {by}")
             axes.axhline(statistics.fmean(run["accuracy"] for run in own), color="#808080", linewidth=0.9)
             axes.set_title(SETS[name], fontsize=8)
             axes.tick_params(labelsize=7)

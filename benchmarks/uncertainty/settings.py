@@ -9,7 +9,7 @@ SEEDS = (0, 1, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How much of everything. The defaults fit two cores; `--full` takes all rows that are here and 512 tokens."""
+    """How much of everything: all rows that are here, texts cut where two cores can follow; `--full` cuts at 512."""
 
     data: Path
     out: Path
@@ -17,10 +17,10 @@ class Settings:
     """Folder of the token states that runs share."""
 
     encoder: str = "all-MiniLM-L6-v2"
-    rows: int | None = 4000
+    rows: int | None = None
     """Labelled rows to train on, one draw for all seeds, as many of each class as its share; None: all."""
 
-    test_rows: int | None = 2000
+    test_rows: int | None = None
     """Scored rows, one draw; None: all."""
 
     max_tokens: int | None = 128

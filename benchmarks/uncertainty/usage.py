@@ -39,6 +39,8 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
         encoder=opened(settings), cache=settings.states, cache_bytes=STATES_BYTES, validation=0.1, seed=seed
     )
     clf.fit(rows.texts, rows.truth)
+    if clf.fit_result_.curve.stop_reason != "epochs":  # half a run is no result
+        raise KeyboardInterrupt
     answers = clf._answers(test.texts)  # the encoder runs once for all that follows
     plain = clf._names(*answers)
     right = plain == np.array(test.truth, dtype=object)

@@ -79,6 +79,7 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     assert "| tiny-bert | TextCNN + both |" in parts.report.main()
 
     monkeypatch.setattr(parts.pictures, "OUT", out)
+    monkeypatch.setattr(parts.pictures, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.pictures, "GRID_SETS", ("toxic_conversations",))
     monkeypatch.setattr(parts.pictures, "SHOWN", ("toxic_conversations",))
     monkeypatch.setattr(parts.pictures.rejection_figure, "__defaults__", ("tiny-bert",))
