@@ -28,6 +28,7 @@ METHODS: Mapping[str, dict[str, Any]] = {
 }
 # Figure 2; 0 is PFT and 1 is REZE.
 WEIGHTS = (0.1, 0.5, 5.0, 10.0)
+FEW_WEIGHTS = (0.5, 5.0)
 SWEEP: Mapping[str, dict[str, Any]] = {f"reze-weight-{weight:g}": {"regularizer_weight": weight} for weight in WEIGHTS}
 SWEEP_SEED = SEEDS[0]
 
@@ -47,8 +48,9 @@ def encoder_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def sweep_methods(settings: Settings) -> tuple[str, ...]:
-    """Return the methods of figure 2 beside PFT and REZE."""
-    return tuple(SWEEP)[2:3] if settings.small else tuple(SWEEP)
+    """Return the methods of figure 2 beside PFT and REZE; all of them with the paper's mixes."""
+    weights = FEW_WEIGHTS[1:] if settings.small else WEIGHTS if settings.per_target else FEW_WEIGHTS
+    return tuple(f"reze-weight-{weight:g}" for weight in weights)
 
 
 def _piece(settings: Settings, mix: str, method: str, seed: int) -> Piece:
@@ -113,6 +115,8 @@ def make(settings: Settings, mix: str, method: str, seed: int) -> PrefinetuneRes
         folder=work,
         resume=work is not None and work.is_dir(),
     )
+    if not done.result.training.finished:  # half a run is no result
+        raise KeyboardInterrupt
     done.save(folder)
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)

@@ -5,7 +5,7 @@ Whitening and flow are fitted on the vectors of these pairs by the fine-tuned en
 (section 4.1.3). Vectors have unit length before a head sees them, also after a map.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -18,8 +18,9 @@ from sklearn.metrics import accuracy_score, f1_score
 from labelspace import Encoder
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
+from labelspace.errors import LabelSpaceError
 from labelspace.evaluate.metrics import NO_DIVISION
-from labelspace.geometry import fit_flow, fit_whitening
+from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune.loop import TrainingRun
 from labelspace.training.trainable import trainable_weights
@@ -29,29 +30,34 @@ from prefinetune.sets import TARGETS, Rows, search_of, sizes, targets, test_rows
 from prefinetune.settings import Settings
 
 Matrix = NDArray[np.floating]
+Map = Callable[[Matrix], Matrix]
 Scores = dict[str, dict[str, float]]
 
 UNTUNED = "untuned"
 """The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
 
-MAPS: Mapping[str, Callable[[Matrix, int], Callable[[Matrix], Matrix]]] = {
-    "none": lambda _, seed: lambda vectors: vectors,  # noqa: ARG005
-    "whitening": lambda fitted_on, seed: fit_whitening(fitted_on).apply,  # noqa: ARG005
-    "flow": lambda fitted_on, seed: fit_flow(fitted_on, seed=seed).apply,
-}
+MAPS = ("none", "whitening", "flow")
+FLOW_UPDATES = 160
+"""Of a flow at least, in batches of 256: the default of 20 passes would be 20 updates for a hundred texts."""
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every start on every target, whole rounds first."""
+    """Every start on every target, whole rounds first; flows for PFT alone, table 3 with the most rows, as there."""
     for seed in settings.seeds:
         for target, size in _rounds(settings):
             for start in (UNTUNED, "base", *METHODS):
-                yield _piece(settings, "main", target, start, size, seed, tuple(MAPS))
+                if start == "reze-mean" and size < max(sizes(settings, target)):
+                    continue
+                maps = tuple(one for one in MAPS if one != "flow" or start == "pft" or settings.per_target)
+                yield _piece(settings, "main", target, start, size, seed, maps)
 
 
 def sweep_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 2: the weights beside 0 (PFT) and 1 (REZE), one seed, no map."""
+    """Figure 2: the weights beside 0 (PFT) and 1 (REZE), one seed, no map, the fewest and the most rows."""
     for target, size in _rounds(settings):
+        there = sizes(settings, target)
+        if size not in (there[0], there[-1]) and not settings.per_target:
+            continue
         for start in sweep_methods(settings):
             yield _piece(settings, "sweep", target, start, size, SWEEP_SEED, ("none",))
 
@@ -131,16 +137,16 @@ def classified(
     """Fit a linear probe, its C chosen on the labelled rows, on their vectors, and score the test rows by it."""
     test = test_rows(settings, target)
     train_vectors, test_vectors = encoder.encode(rows.texts), encode(test.texts)
-    scores: Scores = {}
-    for name in maps:
-        apply = MAPS[name](train_vectors, seed)
+
+    def score(apply: Map) -> dict[str, float]:
         head = linear_probe(tuned=True).fit(unit(apply(train_vectors)), rows.positives)
         chosen = head.predict(unit(apply(test_vectors)))
         labels = sorted(set(test.positives))
         macro = f1_score(test.positives, chosen, labels=labels, average="macro", **NO_DIVISION)
         accuracy = accuracy_score(test.positives, chosen)
-        scores[name] = {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro)}
-    return {"scores": scores, "test_rows": len(test)}
+        return {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro)}
+
+    return {**mapped(maps, train_vectors, seed, score), "test_rows": len(test)}
 
 
 def searched(
@@ -156,12 +162,39 @@ def searched(
     search = search_of(settings, target)
     train_vectors = encoder.encode(list(dict.fromkeys([*rows.texts, *rows.positives])))
     queries, documents = encode(search.queries), encode(search.documents)
-    scores: Scores = {}
-    for name in maps:
-        apply = MAPS[name](train_vectors, seed)
+
+    def score(apply: Map) -> dict[str, float]:
         found = float(ndcg(unit(apply(queries)) @ unit(apply(documents)).T, search.relevant).mean())
-        scores[name] = {"score": found, "ndcg@10": found}
-    return {"scores": scores, "test_rows": len(search.queries), "documents": len(search.documents)}
+        return {"score": found, "ndcg@10": found}
+
+    found = mapped(maps, train_vectors, seed, score)
+    return {**found, "test_rows": len(search.queries), "documents": len(search.documents)}
+
+
+def mapped(
+    maps: Sequence[str], fitted_on: Matrix, seed: int, score: Callable[[Map], dict[str, float]]
+) -> dict[str, Any]:
+    """Score behind each map; one that cannot be fitted, or makes what is no number, is told and left out."""
+    scores: Scores = {}
+    told: dict[str, Any] = {}
+    for name in maps:
+        try:
+            if name == "flow":
+                flow = fitted_flow(fitted_on, seed)
+                told["flow_losses"] = [flow.losses[0], flow.losses[-1]]
+                apply: Map = flow.apply
+            else:
+                apply = fit_whitening(fitted_on).apply if name == "whitening" else np.asarray
+            scores[name] = score(apply)
+        except (LabelSpaceError, ValueError) as error:
+            told.setdefault("failed", {})[name] = f"{type(error).__name__}: {error}"
+    return {"scores": scores, **told}
+
+
+def fitted_flow(vectors: Matrix, seed: int) -> Flow:
+    """Fit a flow by `FLOW_UPDATES` updates or more."""
+    each = -(-len(vectors) // 256)
+    return fit_flow(vectors, epochs=max(20, -(-FLOW_UPDATES // each)), seed=seed)
 
 
 def unit(vectors: Matrix) -> Matrix:

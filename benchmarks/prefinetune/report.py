@@ -35,13 +35,10 @@ MAIN: Mapping[Method, tuple[str, str | None]] = {
 BESIDE: Mapping[Method, tuple[str, str | None]] = {
     ("untuned", "none"): ("untouched", None),
     ("untuned", "whitening"): ("untouched, whitening", None),
-    ("untuned", "flow"): ("untouched, flow", None),
 }
 MORE: Mapping[Method, tuple[str, str | None]] = {
     ("base", "whitening"): ("FT, whitening", None),
-    ("base", "flow"): ("FT, flow", None),
     ("reze", "whitening"): ("REZE, whitening", None),
-    ("reze", "flow"): ("REZE, flow", None),
     ("reze-mean", "none"): ("REZE by the mean", None),
 }
 SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean"}
@@ -134,6 +131,24 @@ def mean_median() -> str:
             rows.append([target.title, f"{size:,}", *map(over_seeds, both), better, *paper_cells])
     head = ["", "rows", "mean", "median", "seeds in which the median is better"]
     return markdown([*head, "paper, Qwen3: mean", "paper, Qwen3: median"], rows)
+
+
+def gains() -> str:
+    """Where it helps: REZE against FT and PFT with the same rows and seeds, and how often it is above."""
+    found = results("main")
+    rows = []
+    for name, target in TARGETS.items():
+        for size in SIZES:
+            ours = by_seed(found, name, ("reze", "none"), size)
+            cells = []
+            for start in ("base", "pft"):
+                theirs = by_seed(found, name, (start, "none"), size)
+                gaps = [ours[seed] - theirs[seed] for seed in sorted(set(ours) & set(theirs))]
+                above = sum(gap > 0 for gap in gaps)
+                cells.append(f"{spread(gaps, '{:+.4f}').replace('± +', '± ')}; {above} of {len(gaps)}" if gaps else "-")
+            if any(cell != "-" for cell in cells):
+                rows.append([target.title, f"{size:,}", *cells])
+    return markdown(["", "rows", "REZE above FT", "REZE above PFT"], rows)
 
 
 def weights() -> dict[float, list[Result]]:
@@ -245,7 +260,8 @@ def setup() -> str:
         if runs:
             seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
             hours = sum(run["seconds"] for run in runs) / 3600
-            rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours"])
+            each = f"{statistics.median(run['seconds'] for run in runs) / 60:.1f} minutes each"
+            rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours; {each} in the median"])
     return markdown([ENCODER, ""], rows, side="---|")
 
 
@@ -271,6 +287,7 @@ def over_seeds(values: Mapping[int, float], digits: int = 4) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "prefinetune-main": main,
     "prefinetune-detail": detail,
+    "prefinetune-gains": gains,
     "prefinetune-mean-median": mean_median,
     "prefinetune-sweep": sweep,
     "prefinetune-isotropy": isotropy,

@@ -37,6 +37,8 @@ TARGETS: Mapping[str, Target] = {
     "cosqa": Target("code", "retrieval", "CosQA"),
 }
 DOMAINS = ("finance", "code")
+# One mix for a domain can have no text of what is scored: with more targets it would have few sources left.
+SCORED = ("fomc", "financial_phrasebank", "tatqa", "stackoverflow_topics", "nl2bash")
 SMALL = ("fomc", "tatqa")
 
 # Sets with the same texts: where one is a target, the other is no source either. See the data's README.
@@ -78,7 +80,7 @@ class Search:
 
 def targets(settings: Settings, domain: str | None = None) -> tuple[str, ...]:
     """Return the names of the targets, of a domain alone or of all."""
-    names = SMALL if settings.small else TARGETS
+    names = SMALL if settings.small else TARGETS if settings.per_target else SCORED
     return tuple(name for name in names if domain in (None, TARGETS[name].domain))
 
 
@@ -112,7 +114,7 @@ def read_mix(settings: Settings, name: str) -> Mix:
     """
     domain, _, alone = name.partition("-without-")
     # Also those that a small run does not score.
-    left = (alone,) if alone else tuple(one for one, target in TARGETS.items() if target.domain == domain)
+    left = (alone,) if alone else tuple(one for one in SCORED if TARGETS[one].domain == domain)
     out = {*left, *(one for group in SHARED_TEXTS if set(group) & set(left) for one in group)}
     kept_out = {text for one in left for text in target_texts(folder_of(settings, one), TARGETS[one].task)}
     sources, dropped = [], {}
@@ -190,17 +192,25 @@ def test_rows(settings: Settings, name: str) -> Rows:
 
 
 def search_of(settings: Settings, name: str) -> Search:
-    """Return the queries of a retrieval target, one draw for all, and its whole corpus."""
+    """Return the queries of a retrieval target, one draw for all, and its whole corpus.
+
+    Documents that differ in case and white space alone are one: an answer's twin is no wrong answer.
+    """
     folder = folder_of(settings, name)
     queries, documents, answers = (_columns(folder, part) for part in ("queries", "corpus", "qrels"))
-    place = {key: number for number, key in enumerate(documents["doc_id"])}
+    number: dict[str, int] = {}
+    place = {
+        key: number.setdefault(plain(text), len(number))
+        for key, text in zip(documents["doc_id"], documents["text"], strict=True)
+    }
+    kept = {place[key]: text for key, text in zip(documents["doc_id"], documents["text"], strict=True)}
     relevant: dict[str, dict[int, float]] = {}
     for query, document, score in zip(answers["query_id"], answers["doc_id"], answers["score"], strict=True):
         relevant.setdefault(query, {})[place[document]] = float(score)
     chosen = _drawn(len(queries["query_id"]), settings.test_rows, name)
     return Search(
         tuple(queries["text"][row] for row in chosen),
-        tuple(documents["text"]),
+        tuple(kept[one] for one in range(len(number))),
         tuple(relevant[queries["query_id"][row]] for row in chosen),
     )
 

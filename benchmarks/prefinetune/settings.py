@@ -18,7 +18,7 @@ class Settings:
     """Folder of the pre-finetuned encoders; each is made again where it is missing."""
 
     encoder: str = "all-MiniLM-L6-v2"
-    per_source: int | None = 300
+    per_source: int | None = 500
     """At most so many pairs of each source, one draw for all methods and seeds; None: all."""
 
     test_rows: int | None = 1000
@@ -28,7 +28,8 @@ class Settings:
     """Texts are cut here, in training and when they are scored; None: where the encoder cuts them."""
 
     per_target: bool = False
-    """True: a mix for each target without that one, as in the paper; False: one for a domain without any target."""
+    """True: a mix for each of all targets without that one, as in the paper; False: one for a domain without any of
+    those that are scored then, see `sets.SCORED`."""
 
     small: bool = False
 
@@ -48,6 +49,6 @@ class Settings:
             "per_source": self.per_source,
             "test_rows": self.test_rows,
             "max_tokens": self.max_tokens,
-            "left out of the mix": "the target" if self.per_target else "all targets of the domain",
+            "left out of the mix": "the target" if self.per_target else "the scored targets of the domain",
         }
         return {"encoder": self.short, **more, "protocol": protocol}

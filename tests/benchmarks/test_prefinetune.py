@@ -141,7 +141,8 @@ def test_no_text_of_a_target_is_in_its_mix(modules, data, tmp_path, per_target):
 def test_one_mix_for_a_domain_leaves_all_its_targets_out_and_is_capped_once_for_all(modules, data, tmp_path):
     settings = made(modules, data, tmp_path)
     mix = modules.sets.read_mix(settings, "finance")
-    assert set(mix.left_out) == {*LABELS, "tatqa"}
+    assert set(mix.left_out) == {"fomc", "financial_phrasebank", "tatqa"}
+    assert "gold_headline" in mix.pairs.sources  # not scored in a run of this size
     assert set(mix.pairs.counts().values()) == {12}
     modules.sets.read_mix.cache_clear()
     assert mix == modules.sets.read_mix(settings, "finance")
@@ -234,8 +235,10 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     for found in files.values():
         assert found["provenance"]["commit"]
         assert found["protocol"]["per_source"] == 16
-    assert files["encoders"]["mix_pairs"]["drawn"] == dict.fromkeys(sorted(SOURCES), 16)
-    assert set(files["main"]["scores"]) == {"none", "whitening", "flow"}
+    assert files["encoders"]["mix_pairs"]["drawn"] == dict.fromkeys(sorted([*SOURCES, "gold_headline"]), 16)
+    maps = {file.stem: set(json.loads(file.read_text())["scores"]) for file in (out / "main").glob("*.json")}
+    assert maps["tiny-bert_fomc_pft_100_seed0"] == {"none", "whitening", "flow"}
+    assert maps["tiny-bert_fomc_reze_100_seed0"] == {"none", "whitening"}
     assert files["maps"]["drift"]["base"] == pytest.approx(0, abs=1e-6)
     assert files["maps"]["drift"]["pft"] > 1e-5
     assert files["maps"]["drift"]["reze"] > 1e-5
@@ -256,7 +259,7 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     monkeypatch.setattr(report, "ENCODER", "tiny-bert")
     tables = {block: make() for block, make in report.BLOCKS.items()}
     assert [block for block, table in tables.items() if table == report.NOT_YET] == []
-    for row in ("| tiny-bert | FT |", "| tiny-bert | PFT, whitening |", "| tiny-bert | untouched, flow |"):
+    for row in ("| tiny-bert | FT |", "| tiny-bert | PFT, whitening |", "| tiny-bert | untouched, whitening |"):
         assert row in tables["prefinetune-main"]
     assert "| paper: e5-base-v2 | REZE | 0.7723 | 0.8050 | 0.8220 | 0.5002 |" in tables["prefinetune-main"]
     assert "(0.4496)" in tables["prefinetune-detail"]
