@@ -252,13 +252,15 @@ def harness() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "results": lambda: results("all-MiniLM-L6-v2"),
+    "results": lambda: results("all-MiniLM-L6-v2", "base"),
+    "results-search": lambda: results("all-MiniLM-L6-v2"),
     "results-mpnet": lambda: results("all-mpnet-base-v2", "base"),
-    "anchors-table": lambda: anchors("all-MiniLM-L6-v2"),
+    "anchors-table": lambda: anchors("all-MiniLM-L6-v2", "base"),
     "anchors-mpnet": lambda: anchors("all-mpnet-base-v2", "base"),
     "paper": lambda: paper("all-MiniLM-L6-v2"),
     "search": lambda: search("all-MiniLM-L6-v2"),
-    "runs": lambda: runs("all-MiniLM-L6-v2"),
+    "runs": lambda: runs("all-MiniLM-L6-v2", "base"),
+    "runs-search": lambda: runs("all-MiniLM-L6-v2"),
     "runs-mpnet": lambda: runs("all-mpnet-base-v2", "base"),
     "rates": lambda: rates("all-MiniLM-L6-v2"),
     "results-mpnet-search": lambda: results("all-mpnet-base-v2"),

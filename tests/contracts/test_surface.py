@@ -211,7 +211,7 @@ FIELDS = {
     "TrainingConfig": {
         "objective": "both",
         "temperature": 0.07,
-        "learning_rate": "uniformity",
+        "learning_rate": "auto",
         "max_steps": 1000,
         "warmup": 0.5,
         "check_every": 10,

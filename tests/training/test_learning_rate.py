@@ -69,6 +69,24 @@ def test_without_a_pool_the_base_rate_of_the_encoder_is_taken(asked: str, encode
     assert rate.reason == {"uniformity": "no pool", "base": "base"}[asked]
 
 
+def test_auto_takes_a_published_rate_and_searches_where_there_is_none_or_the_space_is_another(
+    encoder: Encoder, space: LabelSpace, pool: Pool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("labelspace.training.description.choose_learning_rate", lambda *_, **__: (1e-4, ()))
+
+    def reason(documents: Pool | None = pool, search: SearchConfig | None = None) -> str:
+        return fit(encoder, space, documents, search or SearchConfig(), learning_rate="auto", max_steps=2).rate.reason
+
+    assert reason() == "uniformity"  # nothing is known of this encoder
+    encoder.spec = find_spec("Alibaba-NLP/gte-large-en-v1.5")
+    assert reason() == "base"
+    assert reason(None) == "base"
+    assert reason(search=SearchConfig(steps=3)) == "uniformity"  # asked for
+    encoder.pooling = "cls"
+    assert reason() == "uniformity"
+    assert reason(None) == "no pool"
+
+
 def test_base_is_the_base_rate_also_with_a_pool(encoder: Encoder, space: LabelSpace, pool: Pool):
     rate = fit(encoder, space, pool, learning_rate="base").rate
     assert (rate.learning_rate, rate.reason) == (FALLBACK_LEARNING_RATE, "base")

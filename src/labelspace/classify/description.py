@@ -27,8 +27,9 @@ class DescriptionClassifier(BiEncoderClassifier):
         temperature: divides the cosines, in training and in `predict_proba`.
         threshold: cosine, -1 to 1, below which `predict` answers None; None always names a label.
         objective: `"rows"`, `"columns"` or `"both"` (eq. 1-3).
-        learning_rate: a rate, `"uniformity"` (chosen on the documents given to `fit`; without any the encoder's
-            base rate) or `"base"`.
+        learning_rate: a rate; `"base"`, the one that the encoder's authors published, or 2e-5; `"uniformity"`, chosen
+            on the documents given to `fit`; or `"auto"`: the first where one is published, the encoder keeps its own
+            pooling and `search` is not set, else the second.
         search: candidates and sizes of that choice, a SearchConfig; None for its defaults.
         max_steps: most optimizer updates; one is a sweep over all descriptions x verbalizers.
         warmup: share of `max_steps` over which the rate rises.

@@ -131,7 +131,10 @@ def fit_command(
     offline: Offline = False,
     learning_rate: Annotated[
         str,
-        _training("uniformity: chosen on the pool; base: the encoder's own.", metavar="RATE|uniformity|base"),
+        _training(
+            "base: the encoder's published rate; uniformity: chosen on the pool; auto: the first that is to be had.",
+            metavar="RATE|auto|base|uniformity",
+        ),
     ] = str(TrainingConfig.learning_rate),
     max_steps: Annotated[int, _training("Most updates; one is a sweep over all descriptions.")] = (
         TrainingConfig.max_steps

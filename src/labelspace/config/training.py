@@ -58,8 +58,10 @@ class TrainingConfig(SavedConfig):
     temperature: float = 0.07
     """Divides the cosines (section 3)."""
 
-    learning_rate: float | str = "uniformity"
-    """A rate; `"uniformity"`: chosen on the pool, the encoder's base rate without one; `"base"`: always that."""
+    learning_rate: float | str = "auto"
+    """A rate; `"base"`: the encoder's published one; `"uniformity"`: chosen on the pool, and without one as `"base"`;
+    `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling and the search is the default
+    one, else as `"uniformity"`."""
 
     max_steps: int = 1000
     """Most optimizer updates; one update is one sweep over all descriptions x verbalizers."""
@@ -98,7 +100,7 @@ class TrainingConfig(SavedConfig):
         check_choice("objective", self.objective, OBJECTIVES)
         check_number("temperature", self.temperature, above=0)
         if isinstance(self.learning_rate, str):
-            check_choice("learning_rate", self.learning_rate, ("uniformity", "base"))
+            check_choice("learning_rate", self.learning_rate, ("auto", "uniformity", "base"))
         else:
             check_number("learning_rate", self.learning_rate, above=0, most=1)
         check_number("max_steps", self.max_steps, least=1, whole=True)

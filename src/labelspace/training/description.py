@@ -138,10 +138,12 @@ def _choose_rate(
 ) -> RateChoice:
     if not isinstance(config.learning_rate, str):
         return RateChoice(learning_rate=config.learning_rate, reason="given")
-    if config.learning_rate == "base" or measure is None:
-        base = encoder.spec.base_learning_rate if encoder.spec else None
-        reason = "base" if config.learning_rate == "base" else "no pool"
-        return RateChoice(learning_rate=base or FALLBACK_LEARNING_RATE, reason=reason)
+    published = encoder.spec.base_learning_rate if encoder.spec else None
+    # With another pooling the space is not the one that the rate was published for; who sets up a search wants one.
+    suits = published is not None and encoder.pooling is None and search == SearchConfig()
+    is_base = config.learning_rate == "base" or (config.learning_rate == "auto" and suits)
+    if is_base or measure is None:
+        return RateChoice(learning_rate=published or FALLBACK_LEARNING_RATE, reason="base" if is_base else "no pool")
     search_seed = child_seed(seed, "search")
     with progress_bar("choosing the learning rate", show=show_progress) as report:
         rate, trials = choose_learning_rate(
