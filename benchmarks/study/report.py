@@ -166,8 +166,9 @@ def rates(anchor: str = DEFAULT_ANCHOR) -> str:
         ]
         cells = [f"{result['macro_f1'][anchor]:.3f} ({result['learning_rate']:.0e})" for result in chosen]
         spreads, scores = [r["uniformity"]["train"] for r in own], [r["macro_f1"][anchor] for r in own]
-        rows.append([ENCODERS[encoder], TITLES[task], *cells, f"{float(np.corrcoef(spreads, scores)[0, 1]):+.2f}"])
-    head = ["uniformity, train pool", "uniformity, test pool", "base rate", "oracle", "Pearson's r"]
+        r = f"{float(np.corrcoef(spreads, scores)[0, 1]):+.2f}"
+        rows.append([ENCODERS[encoder], TITLES[task], str(len(own)), *cells, r])
+    head = ["rates", "uniformity, train pool", "uniformity, test pool", "base rate", "oracle", "Pearson's r"]
     return markdown(["", "", *head], rows)
 
 
