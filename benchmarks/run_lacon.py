@@ -12,7 +12,6 @@ Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), a
 """
 
 import argparse
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lacon.cost import speed_pieces
@@ -28,10 +27,11 @@ from lacon.experiments import (
 from lacon.protocol import PAPER, SMALL, Protocol, Settings, changed
 from lacon.setfit_curve import setfit_pieces
 from lacon.tsne import tsne_pieces
-from pieces import Piece, read_results, run_piece, run_pieces
-from tasks import DATA, ROOT
+from pieces import read_results
+from runner import Parts, chosen_parts, new_parser, run_parts
+from tasks import ROOT
 
-PARTS: dict[str, Callable[[Settings], Iterable[Piece]]] = {
+PARTS: Parts = {
     "main": main_pieces,
     "few": few_pieces,
     "imbalance": imbalance_pieces,
@@ -72,17 +72,12 @@ def refuse_another_protocol(out: Path, protocol: Protocol) -> None:
 
 def main() -> None:
     """Run what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = new_parser(__doc__, PARTS)
     parser.add_argument("--out", type=Path, help="default: benchmarks/results/lacon, lacon-full, build/lacon")
     parser.add_argument("--encoder", default=Settings.encoder)
-    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
-    parser.add_argument("--minutes", type=float, default=20, help="no piece begins later; 20")
     parser.add_argument("--repeats", type=int, help="seeds of every part; default: 1 to 5 by part, with --full 10")
     parser.add_argument("--full", action="store_true", help="the paper's rows, epochs, rates and repeats")
     parser.add_argument("--small", action="store_true", help="one set, one seed, few changes: to see that it works")
-    parser.add_argument("--figures", type=Path, help="draw the page's figures into this folder, and run nothing")
-    parser.add_argument("--piece", help="PART/NAME: this one alone, in this process")
     for name, kind in NUMBERS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default: {getattr(SMALL, name)}")
     options = parser.parse_args()
@@ -91,9 +86,6 @@ def main() -> None:
 
         print(*all_figures(options.figures), sep="\n")
         return
-    parts = {options.piece.partition("/")[0]} if options.piece else set(options.parts)
-    if not options.data.is_dir() and parts != {"speed"}:
-        raise SystemExit(f"no data in {options.data}; say where it is with --data")
     settings = Settings(
         data=options.data,
         out=options.out or _folder(options),
@@ -103,18 +95,10 @@ def main() -> None:
         small=options.small,
         repeats=options.repeats,
     )
-    if options.piece:
-        part = options.piece.partition("/")[0]
-        pieces = [*PARTS[part](settings)] if part in PARTS else []
-        wanted = [piece for piece in pieces if f"{piece.part}/{piece.name}" == options.piece]
-        if not wanted:
-            raise SystemExit(f"no piece {options.piece}; names are those of the files in {settings.out}")
-        run_piece(wanted[0], settings.out)
-        return
-    refuse_another_protocol(settings.out, settings.protocol)
-    pieces = [piece for part in options.parts for piece in PARTS[part](settings)]
-    left = run_pieces(pieces, settings.out, minutes=options.minutes, command=_same(options, settings))
-    print(f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there.")
+    if not options.piece:
+        refuse_another_protocol(settings.out, settings.protocol)
+    needs_data = chosen_parts(options) != ["speed"]
+    run_parts(options, PARTS, settings, command=_same(options, settings), needs_data=needs_data)
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -124,13 +108,13 @@ def _folder(options: argparse.Namespace) -> Path:
     return ROOT / "benchmarks" / "results" / ("lacon-full" if options.full else "lacon")
 
 
-def _same(options: argparse.Namespace, settings: Settings) -> list[str]:
+def _same(options: argparse.Namespace, settings: Settings) -> list[object]:
     """Words that start this script again with the same settings."""
-    words = [__file__, "--data", settings.data, "--out", settings.out, "--encoder", settings.encoder]
+    words: list[object] = [__file__, "--out", settings.out, "--encoder", settings.encoder]
     for name in ("repeats", *NUMBERS):
         if getattr(options, name) is not None:
             words += [f"--{name.replace('_', '-')}", getattr(options, name)]
-    return [str(word) for word in words] + ["--full"] * options.full + ["--small"] * options.small
+    return words + ["--full"] * options.full + ["--small"] * options.small
 
 
 if __name__ == "__main__":

@@ -11,19 +11,18 @@ part makes the encoders that it needs and that are not there any more.
 """
 
 import argparse
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from pieces import Piece, run_piece, run_pieces
 from prefinetune.descriptions import description_pieces
 from prefinetune.encoders import encoder_pieces
 from prefinetune.experiments import main_pieces, sweep_pieces
 from prefinetune.maps import map_pieces
 from prefinetune.settings import Settings
-from tasks import DATA, ROOT
+from runner import Parts, new_parser, run_parts
+from tasks import ROOT
 
-PARTS: dict[str, Callable[[Settings], Iterable[Piece]]] = {
+PARTS: Parts = {
     "encoders": encoder_pieces,
     "main": main_pieces,
     "descriptions": description_pieces,
@@ -41,25 +40,18 @@ def _results(options: argparse.Namespace) -> Path:
 
 def main() -> None:
     """Run what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = new_parser(__doc__, PARTS)
     parser.add_argument("--out", type=Path, help="default: benchmarks/results/prefinetune, or -full; build/ if --small")
     parser.add_argument("--encoders", type=Path, default=ROOT / "build" / "prefinetuned", help="folder for encoders")
     parser.add_argument("--encoder", default=Settings.encoder)
-    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
-    parser.add_argument("--minutes", type=float, default=20, help="no piece begins later; 20")
     parser.add_argument("--full", action="store_true", help="the paper's: all pairs and rows, a mix for each target")
     parser.add_argument("--small", action="store_true", help="two targets, one seed, few pairs: to see that it works")
-    parser.add_argument("--figures", type=Path, help="draw the figures into this folder, and run nothing")
-    parser.add_argument("--piece", help="PART/NAME: this one alone, in this process")
     options = parser.parse_args()
     if options.figures:
         from prefinetune.pictures import all_figures
 
         print(*all_figures(options.figures), sep="\n")
         return
-    if not options.data.is_dir():
-        raise SystemExit(f"no data in {options.data}; say where it is with --data")
     sizes: dict[str, Any] = {}
     if options.full:
         sizes = {"per_source": None, "test_rows": None, "max_tokens": None, "per_target": True}
@@ -73,15 +65,7 @@ def main() -> None:
         small=options.small,
         **sizes,
     )
-    pieces = [piece for part in options.parts for piece in PARTS[part](settings)]
-    if options.piece:
-        wanted = [piece for piece in pieces if f"{piece.part}/{piece.name}" == options.piece]
-        if not wanted:
-            raise SystemExit(f"no piece {options.piece}; names are those of the files in {settings.out}")
-        run_piece(wanted[0], settings.out)
-        return
-    left = run_pieces(pieces, settings.out, minutes=options.minutes, command=[])
-    print(f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there.")
+    run_parts(options, PARTS, settings, command=[__file__])  # no piece has a process of its own
 
 
 if __name__ == "__main__":
