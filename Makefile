@@ -72,7 +72,8 @@ bench: $(PEERS)  ## the numbers of docs/benchmarks.md; hours on two cores, resum
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --learning-rate base --seeds 0
 	$(QUALITY) --tasks banking77 --max-steps 40 --learning-rate base --seeds 0
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --strategy grid --seeds 0
-	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) banking77 --max-steps 40 --learning-rate base --seeds 0
+	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --learning-rate base --seeds 0
+	$(QUALITY) --encoder all-mpnet-base-v2 --tasks banking77 --max-steps 10 --learning-rate base --seeds 0
 	$(QUALITY) --tasks banking77_cards rottentomatoes --seeds 0
 	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --search-steps 20 --seeds 0
 	$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2@cls --protocol paper --dtype float32 --offline \

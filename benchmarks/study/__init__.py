@@ -7,7 +7,6 @@
     rates       every learning rate: uniformity on two pools, macro-F1
     rivals      SetFit and logistic regression with a few labelled texts; a learning curve
     report      tables of docs/study.md; pictures: its figures
-    page.md     the page itself, to be moved there when the first results are in (and into `PAGES` of tables.py)
 
 Run by `benchmarks/run_study.py`.
 """

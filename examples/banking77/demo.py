@@ -34,9 +34,8 @@ def main() -> None:
     labels, pool, test = here / "labels.yaml", here / "pool.parquet", here / "test.parquet"
     model = OUT / "model"
     labelspace("lint", labels)
-    # 40 steps at the encoder's base rate, to end in minutes on two cores: the search over learning rates takes twice
-    # as long again and does no better here (docs/benchmarks.md). The pool then watches that the space keeps its spread.
-    training = ["--learning-rate", "base", "--max-steps", "40"]
+    # 40 steps, to end in minutes on two cores. The pool watches that the space keeps its spread.
+    training = ["--max-steps", "40"]
     labelspace("fit", labels, "--pool", pool, "--out", model, *training, "--overwrite")
     labelspace("predict", model, test, OUT / "predictions.parquet", "--overwrite")
     labelspace("evaluate", model, test, "--json", "--confusion", OUT / "confusion.png", into=OUT / "evaluation.json")

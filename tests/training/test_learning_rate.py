@@ -82,7 +82,9 @@ def test_auto_takes_a_published_rate_and_searches_where_there_is_none_or_the_spa
     assert reason() == "base"
     assert reason(None) == "base"
     assert reason(search=SearchConfig(steps=3)) == "uniformity"  # asked for
-    encoder.pooling = "cls"
+    encoder.pooling = "cls"  # its own, by name
+    assert reason() == "base"
+    encoder.pooling = "mean"
     assert reason() == "uniformity"
     assert reason(None) == "no pool"
 

@@ -15,8 +15,8 @@ from labelspace.training import Callback, FitResult, train_on_descriptions
 class DescriptionClassifier(BiEncoderClassifier):
     """Trains the encoder so that verbalizers and descriptions of one label meet and others part.
 
-    No labelled document is used. Unlabelled ones, given to `fit`, choose the learning rate and watch that the
-    space does not collapse.
+    No labelled document is used. Unlabelled ones, given to `fit`, watch that the space does not collapse, and
+    choose the learning rate of an encoder that has no published one.
 
     Args:
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
@@ -29,7 +29,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         objective: `"rows"`, `"columns"` or `"both"` (eq. 1-3).
         learning_rate: a rate; `"base"`, the one that the encoder's authors published, or 2e-5; `"uniformity"`, chosen
             on the documents given to `fit`; or `"auto"`: the first where one is published, the encoder keeps its own
-            pooling and `search` is not set, else the second.
+            pooling and `search` has its default values, else the second.
         search: candidates and sizes of that choice, a SearchConfig; None for its defaults.
         max_steps: most optimizer updates; one is a sweep over all descriptions x verbalizers.
         warmup: share of `max_steps` over which the rate rises.

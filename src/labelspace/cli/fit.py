@@ -59,8 +59,8 @@ _LABELLED = "Labelled rows"
 _SEARCH = "Choice of the learning rate"
 _REASONS = {
     "given": "as given",
-    "base": "the encoder's own",
-    "no pool": "the encoder's own; --pool FILE chooses one on your documents",
+    "base": "the encoder's published one, or 2e-5",
+    "no pool": "the encoder's published one, or 2e-5; --pool FILE chooses one on your documents",
     "uniformity": "the pool is spread most uniformly after it",
 }
 _STOPS = {
@@ -132,7 +132,7 @@ def fit_command(
     learning_rate: Annotated[
         str,
         _training(
-            "base: the encoder's published rate; uniformity: chosen on the pool; auto: the first that is to be had.",
+            "base: the encoder's published rate, or 2e-5; uniformity: chosen on the pool; auto: either.",
             metavar="RATE|auto|base|uniformity",
         ),
     ] = str(TrainingConfig.learning_rate),
@@ -157,7 +157,7 @@ def fit_command(
     ),
     tensorboard: Annotated[Path | None, _training("Folder for TensorBoard's event files.")] = None,
     search_strategy: Annotated[
-        str, _search("Drop the worse half early, or run all to the end.", metavar=choices(SEARCHES))
+        str, _search("Run the best and the two below it to the end, or all.", metavar=choices(SEARCHES))
     ] = SearchConfig.strategy,
     search_rates: Annotated[str | None, _search("Candidates, with commas between; the paper's nine.")] = None,
     search_steps: Annotated[int, _search("Steps of a full trial.")] = SearchConfig.steps,

@@ -25,7 +25,7 @@ class SearchConfig(SavedConfig):
     """The candidates: {1, 3, 5} x {1e-4, 1e-5, 1e-6}, the paper's grid."""
 
     strategy: str = "halving"
-    """`"halving"`: all run a quarter of the steps, the best three all of them; `"grid"`: all run all of them."""
+    """`"halving"`: all run a quarter of the steps, the best and the two below it all; `"grid"`: all run all of them."""
 
     steps: int = 40
     """Steps of a full warm-up run. The paper says "short" and no more."""
@@ -59,7 +59,7 @@ class TrainingConfig(SavedConfig):
     """Divides the cosines (section 3)."""
 
     learning_rate: float | str = "auto"
-    """A rate; `"base"`: the encoder's published one; `"uniformity"`: chosen on the pool, and without one as `"base"`;
+    """A rate; `"base"`: the encoder's published one, or 2e-5; `"uniformity"`: chosen on the pool, without one as `"base"`;
     `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling and the search is the default
     one, else as `"uniformity"`."""
 

@@ -60,10 +60,10 @@ class EncoderSpec:
     """Commit on the hub that is asked for, None for the newest."""
 
     text_prompt: str = ""
-    """Goes before each text."""
+    """Goes before each document and each description."""
 
     label_prompt: str = ""
-    """Goes before each label sentence and each description."""
+    """Goes before each verbalizer."""
 
     passage_prompt: str = ""
     """What the authors put before documents in retrieval, kept for those who retrieve; not used by default."""

@@ -131,7 +131,7 @@ def test_the_figure_names_rates_the_chosen_one_and_pearsons_r(points, tmp_path, 
     words = " ".join(words_of(path))
     for word in ("macro-F1", "uniformity", "95 % interval", "1 without a finite loss left out"):
         assert word in words
-    assert named == ["1e-5 (chosen)", "1e-6", "5e-5", "1e-4"], "a point that is nowhere has no name"
+    assert named == ["1e-5 (most uniform)", "1e-6", "5e-5", "1e-4"], "a point that is nowhere has no name"
     finite = points[:4]
     across, up = [point.uniformity for point in finite], [point.score for point in finite]
     mean = [sum(values) / 4 for values in (across, up)]

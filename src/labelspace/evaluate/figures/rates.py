@@ -121,7 +121,7 @@ def rates_figure(
     """Draw macro-F1 over uniformity, a dot for each learning rate, with the least-squares line and Pearson's r.
 
     A line that falls to the right says that a lower uniformity goes with a better score, as the rule that chooses the
-    learning rate supposes. The band holds the mean with 95 % confidence; the chosen rate is a star.
+    learning rate supposes. The band holds the mean with 95 % confidence; the most uniform is a star.
 
     Args:
         points: of one model; or several panels by name; or by (encoder, data set), which gives a row for each encoder
@@ -181,7 +181,7 @@ def rates_figure(
             figure.supxlabel(across, fontsize=9)
             figure.supylabel("macro-F1", fontsize=9)
             bar = figure.colorbar(colours, ax=grid.ravel().tolist(), shrink=max(0.4, 1 / rows), aspect=25)
-            bar.set_label("learning rate (star: chosen)")
+            bar.set_label("learning rate (star: most uniform)")
             bar.set_ticks(rates)
             bar.ax.yaxis.set_minor_locator(NullLocator())
             bar.ax.yaxis.set_minor_formatter(NullFormatter())
@@ -193,7 +193,9 @@ def rates_figure(
             if grid[0, 0].get_legend_handles_labels()[0]:
                 figure.legend(loc="outside lower center", ncols=2)
             ordered = sorted(panel, key=lambda point: not point.chosen)
-            named = [f"{rate_words(point.learning_rate)}{' (chosen)' if point.chosen else ''}" for point in ordered]
+            named = [
+                f"{rate_words(point.learning_rate)}{' (most uniform)' if point.chosen else ''}" for point in ordered
+            ]
             places_of_points = np.array([(point.uniformity, point.score) for point in ordered])
             name_points(grid[0, 0], places_of_points, named)
         return write_figure(figure, files)

@@ -211,7 +211,7 @@ def train_before_labels(
         space: what the labels mean.
         config: `description_steps` and what both kinds of training share.
         seed: of everything random.
-        pool: unlabelled documents to choose the rate by; None: the encoder's base rate.
+        pool: unlabelled documents, to choose the rate by where none is published; None: the published one, or 2e-5.
         callbacks: told loss and rate at every step.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
     """
