@@ -59,7 +59,7 @@ class TrainingConfig(SavedConfig):
     """Divides the cosines (section 3)."""
 
     learning_rate: float | str = "auto"
-    """A rate; `"base"`: the encoder's published one, or 2e-5; `"uniformity"`: chosen on the pool, without one as `"base"`;
+    """A rate; `"base"`: the published one, or 2e-5; `"uniformity"`: chosen on the pool, without one as `"base"`;
     `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling and the search is the default
     one, else as `"uniformity"`."""
 

@@ -138,14 +138,10 @@ def _choose_rate(
 ) -> RateChoice:
     if not isinstance(config.learning_rate, str):
         return RateChoice(learning_rate=config.learning_rate, reason="given")
-    published = encoder.spec.base_learning_rate if encoder.spec else None
+    spec = encoder.spec
+    published = spec.base_learning_rate if spec else None
     # With another pooling the space is not the one that the rate was published for; who sets up a search wants one.
-    suits = (
-        encoder.spec is not None
-        and published is not None
-        and encoder.pooling in (None, encoder.spec.pooling)
-        and search == SearchConfig()
-    )
+    suits = spec and published and encoder.pooling in (None, spec.pooling) and search == SearchConfig()
     is_base = config.learning_rate == "base" or (config.learning_rate == "auto" and suits)
     if is_base or measure is None:
         return RateChoice(learning_rate=published or FALLBACK_LEARNING_RATE, reason="base" if is_base else "no pool")
