@@ -130,6 +130,7 @@ def test_samples_follow_section_3_1(lacon, data):
     assert len(lacon.sets.sample("dbpedia", dbpedia, None, 0)) == 96  # at most 1,000 a class
 
 
+@pytest.mark.slow
 def test_few_shot_rows_come_from_both_splits_and_half_of_them_are_held_out(lacon, data, tmp_path):
     assert len(lacon.sets.train_rows("bustm", data, few=True)) == 51
     options = settings(lacon, data, tmp_path, small=True, protocol=lacon.protocol.Protocol(few_epochs=1, test_rows=10))

@@ -84,6 +84,7 @@ def test_the_tables_of_the_docs_are_what_the_result_files_say():
     assert (done.stdout, done.returncode) == ("", 0)
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_page_are_drawn_from_the_results(spaces, tmp_path):
     from study.pictures import result_figures
 

@@ -62,6 +62,7 @@ def test_options_reach_the_model(run, label_file, documents, tiny_encoder_folder
     assert fit["pool_documents"] == 4
 
 
+@pytest.mark.slow
 def test_the_summary_says_what_happened_and_what_comes_next(run, label_file, tiny_encoder_folder, tmp_path, documents):
     out = tmp_path / "model"
     result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--pool", documents)
