@@ -13,7 +13,7 @@ from layout import markdown, spread
 from pieces import read_results
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
-from study.ablations import CHANGES
+from study.ablations import CHANGES, FEWER_UPDATES
 from study.rivals import PER_CLASS, RUNS
 from study.spaces import INTENTS, MISLEADING, TASKS
 
@@ -70,6 +70,7 @@ def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
 def before_and_after() -> str:
     """Table 1 of the paper: the encoders that were run here, and those of the paper."""
     rows = []
+    columns = [*((task, "default") for task in TASKS), (INTENTS, FEWER_UPDATES), (INTENTS, "default")]
     for encoder, words in ENCODERS.items():
         for when, anchor, what in (
             ("untrained", "verbalizer", "untrained, verbalizers"),
@@ -77,20 +78,24 @@ def before_and_after() -> str:
             ("macro_f1", "verbalizer", "trained, verbalizers"),
             ("macro_f1", "descriptions", "trained, mean of descriptions"),
         ):
-            own: dict[str, list[float]] = {task: [] for task in (*TASKS, INTENTS)}
+            own: dict[tuple[str, str], list[float]] = {column: [] for column in columns}
             for result in results("ablations", encoder):
-                if result["change"] == "default" and result["task"] in own:
-                    own[result["task"]].append(result[when][anchor])
+                if (column := (result["task"], result["change"])) in own:
+                    own[column].append(result[when][anchor])
             if any(own.values()):
-                means = [statistics.fmean(own[task]) for task in TASKS if own[task]]
+                cells = [spread(own[column]) for column in columns]
+                means = [statistics.fmean(own[column]) for column in columns[: len(TASKS)] if own[column]]
                 overall = f"{statistics.fmean(means):.3f}" if len(means) == len(TASKS) else "-"
-                rows.append([words, what, *(spread(own[task]) for task in TASKS), overall, spread(own[INTENTS])])
+                rows.append([words, what, *cells[: len(TASKS)], overall, *cells[len(TASKS) :]])
     with PAPER_TABLE.open(encoding="utf-8") as lines:
         for paper in csv.DictReader(lines):
             figures = [float(paper[task]) for task in TASKS]
             cells = [f"{figure:.2f}" for figure in figures]
-            rows.append([f"paper: {paper['model']}", paper["when"], *cells, f"{statistics.fmean(figures):.2f}", "-"])
-    return markdown(["", "", *(TITLES[task] for task in TASKS), "mean of the four", TITLES[INTENTS]], rows)
+            rows.append(
+                [f"paper: {paper['model']}", paper["when"], *cells, f"{statistics.fmean(figures):.2f}", "-", "-"]
+            )
+    intents = [f"{TITLES[INTENTS]}, {updates} updates" for updates in (20, 60)]
+    return markdown(["", "", *(TITLES[task] for task in TASKS), "mean of the four", *intents], rows)
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:
