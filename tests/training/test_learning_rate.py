@@ -91,7 +91,7 @@ def test_auto_takes_a_published_rate_and_searches_where_there_is_none_or_the_spa
 
 def test_base_is_the_base_rate_also_with_a_pool(encoder: Encoder, space: LabelSpace, pool: Pool):
     rate = fit(encoder, space, pool, learning_rate="base").rate
-    assert (rate.learning_rate, rate.reason) == (FALLBACK_LEARNING_RATE, "base")
+    assert (rate.learning_rate, rate.reason) == (FALLBACK_LEARNING_RATE, "fallback")
 
 
 def test_uniformity_picks_the_minimum_of_its_trials_and_records_them_all(

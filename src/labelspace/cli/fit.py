@@ -59,7 +59,8 @@ _LABELLED = "Labelled rows"
 _SEARCH = "Choice of the learning rate"
 _REASONS = {
     "given": "as given",
-    "base": "the encoder's published one, or 2e-5",
+    "base": "the encoder's published one",
+    "fallback": "none is published for this encoder",
     "no pool": "the encoder's published one, or 2e-5; --pool FILE chooses one on your documents",
     "uniformity": "the pool is spread most uniformly after it",
 }

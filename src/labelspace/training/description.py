@@ -144,7 +144,8 @@ def _choose_rate(
     suits = spec and published and encoder.pooling in (None, spec.pooling) and search == SearchConfig()
     is_base = config.learning_rate == "base" or (config.learning_rate == "auto" and suits)
     if is_base or measure is None:
-        return RateChoice(learning_rate=published or FALLBACK_LEARNING_RATE, reason="base" if is_base else "no pool")
+        known = "base" if published else "fallback"
+        return RateChoice(learning_rate=published or FALLBACK_LEARNING_RATE, reason=known if is_base else "no pool")
     search_seed = child_seed(seed, "search")
     with progress_bar("choosing the learning rate", show=show_progress) as report:
         rate, trials = choose_learning_rate(

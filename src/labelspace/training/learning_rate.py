@@ -53,7 +53,7 @@ class RateChoice:
     """The rate to train with."""
 
     reason: str
-    """`"given"`, `"base"`, `"no pool"` or `"uniformity"`."""
+    """`"given"`, `"base"` (published for the encoder), `"fallback"` (none is published), `"no pool"`, `"uniformity"`."""
 
     trials: tuple[Trial, ...] = ()
     """Every measurement of the search, in the order made."""
