@@ -242,6 +242,8 @@ def setup() -> str:
         told = runs[0]["mix_pairs"]
         drawn = "; ".join(f"{name} {count:,} of {told['there'][name]:,}" for name, count in told["drawn"].items())
         rows.append(["pairs drawn for " + mix, drawn])
+        used = sum(runs[0]["result"]["pairs"].values())
+        rows.append(["of them trained on, the others held aside", f"{used:,} of {sum(told['drawn'].values()):,}"])
         rows.append(["left out of " + mix, ", ".join(told["left_out"])])
         dropped = "; ".join(f"{name} {count}" for name, count in told["dropped"].items())
         rows.append(["pairs with a text of a target, dropped from " + mix, dropped or "none"])

@@ -106,6 +106,36 @@ def test_options_reach_the_training(run, command, tmp_path):
     assert read_eigenspace(tmp_path / "model").settings["centre"] == "mean"
 
 
+def test_scored_pairs_from_the_threshold_on_are_learnt_from(run, command, tmp_path):
+    rows = [f"question {n}\tthe answer {n}\t{n % 2}" for n in range(12)]
+    path = tmp_path / "duplicates.tsv"
+    path.write_text("\n".join(["anchor\tpositive\tis_duplicate", *rows]) + "\n")
+    given = ("--scored", path, "--threshold", 1, "--score-column", "is_duplicate", "--held-aside", 0)
+    result = run(*command, *given, "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["result"]["pairs"]["duplicates"] == 6
+
+
+@pytest.mark.parametrize("given", [("--threshold", 1), ("--scored", "x.tsv")])
+def test_scores_and_their_threshold_need_one_another(given, run, refused, command):
+    assert "--scored FILE and --threshold X need one another" in refused(run(*command, *given))
+
+
+@pytest.mark.parametrize("weight", [0, 1])
+def test_the_advice_after_an_early_ctrl_c_leads_on(weight, run, command, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    early = (*command, "--weight", weight)
+    with monkeypatch.context() as patched:
+        patched.setattr("labelspace.training.prefinetune.loop.TrainingRun.__init__", stopped)
+        said = run(*early)
+    assert said.exit_code == 130
+    assert "--resume" in said.stderr
+    assert run(*early, "--resume").exit_code == 0
+    assert (tmp_path / "model" / "modules.json").is_file()
+
+
 def test_weight_0_is_plain_prefinetuning(run, command, tmp_path):
     result = run(*command, "--weight", 0)
     assert result.exit_code == 0, result.output
@@ -121,13 +151,13 @@ def test_labelled_files_are_sources_too(run, command, label_file, documents, tmp
 
 
 def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_file, documents):
-    from labelspace.cli.prefinetune import _open
+    from labelspace.cli.prefinetune import _labelled
 
-    named = list(_open([], [str(documents)], None, "text", "label", 0)[0])
+    named = list(_labelled([str(documents)], None, "text", "label", 0)[0])
     assert {pair.positive for pair in named} == {"sports", "money"}
-    described = list(_open([], [str(documents)], label_file, "text", "label", 0)[0])
+    described = list(_labelled([str(documents)], label_file, "text", "label", 0)[0])
     assert all(len(pair.positive) > 20 for pair in described)
-    assert described != list(_open([], [str(documents)], label_file, "text", "label", 1)[0])
+    assert described != list(_labelled([str(documents)], label_file, "text", "label", 1)[0])
 
 
 def test_the_encoder_is_where_fit_begins(run, command, label_file, tmp_path):
@@ -173,7 +203,8 @@ def test_it_refuses_before_any_work(run, command, tmp_path, args, said):
 
 
 def test_nothing_to_learn_from_is_refused(run, refused, tmp_path):
-    assert "give --pairs FILE or --labelled FILE" in refused(run("prefinetune", "--out", tmp_path / "model"))
+    said = refused(run("prefinetune", "--out", tmp_path / "model"))
+    assert "give --pairs FILE, --labelled FILE or --scored FILE" in said
 
 
 def test_a_file_without_the_columns_is_refused_with_those_it_has(run, refused, documents, tmp_path):

@@ -5,7 +5,7 @@ import json
 import random
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from labelspace.corpus import (
     open_labelled_pairs,
     open_pairs,
     open_scored_pairs,
+    open_table,
 )
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning
 
@@ -79,6 +80,49 @@ def test_rows_may_name_their_source_and_task_type():
     source = open_pairs(table(rows))
     assert [(pair.source, pair.task_type) for pair in source] == [("one", "retrieval"), ("two", "")]
     assert source.name is None
+
+
+def test_a_list_of_positives_is_a_pair_with_each():
+    rows = [{"anchor": "who?", "positive": ["she", "her"]}, {"anchor": "when?", "positive": ["now"]}]
+    assert texts(open_pairs(table(rows), name="qa")) == [("who?", "she"), ("who?", "her"), ("when?", "now")]
+
+
+@pytest.mark.parametrize("nothing", [[], [""], None])
+def test_a_list_without_a_positive_is_refused(nothing: Any):
+    with pytest.raises(InputError, match="row 2"):
+        list(open_pairs(table([{"anchor": "a", "positive": ["A"]}, {"anchor": "b", "positive": nothing}]), name="qa"))
+
+
+@pytest.mark.parametrize("column", ["label", "score"])
+def test_a_column_that_may_mark_negatives_is_warned_of(column: str):
+    with pytest.warns(LabelSpaceWarning, match=rf"taken for a positive pair, whatever its column '{column}' says"):
+        source = open_pairs(table(rows_of(2, **{column: 0})), name="x")
+    assert len(list(source)) == 2
+
+
+def test_a_stream_is_read_as_often_as_asked_and_skips_nothing():
+    rows = rows_of(250)
+    datasets = pytest.importorskip("datasets")
+    stream = datasets.Dataset.from_list(rows).to_iterable_dataset(num_shards=3)
+    source = open_pairs(stream, name="hub")
+    assert texts(source) == texts(source) == texts(open_pairs(table(rows), name="memory"))
+    assert [b.num_rows for b in open_table(stream, text="anchor", batch_rows=100).batches(skip_rows=30)] == [
+        100,
+        100,
+        20,
+    ]
+
+
+def test_a_stream_whose_columns_change_is_refused():
+    datasets = pytest.importorskip("datasets")
+
+    def rows() -> Iterator[Row]:
+        yield from rows_of(150)
+        yield {"anchor": "question", "positive": 3}
+
+    stream = datasets.IterableDataset.from_generator(rows)
+    with pytest.raises(InputError, match="other columns than the first rows"):
+        list(open_pairs(stream, name="hub"))
 
 
 @pytest.mark.parametrize("make", ["pandas", "polars", "datasets"])

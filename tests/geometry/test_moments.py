@@ -2,6 +2,8 @@
 
 import gc
 import math
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -157,6 +159,37 @@ def test_a_million_vectors_pass_and_none_is_held():
     torch.testing.assert_close(moments.mean, base.double().mean(dim=0) + 124.5, rtol=1e-6, atol=1e-6)
     variances = moments.covariance().diagonal() - base.double().var(dim=0, correction=0)
     torch.testing.assert_close(variances, torch.full_like(variances, (250**2 - 1) / 12), rtol=1e-6, atol=0)
+
+
+PASS = """
+import resource
+import torch
+from labelspace.geometry import RelationMoments, fit_eigenspace
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+moments = RelationMoments(["a", "b", "c"])
+generator = torch.Generator().manual_seed(0)
+ids = torch.arange(1024) % 3
+moments.update(torch.randn(1024, 1536, generator=generator), ids)
+before = peak()
+for number in range(40):
+    moments.update(torch.randn(1024, 1536, generator=generator) + ids[:, None], ids)
+streamed = peak()
+print(moments.count, streamed - before, peak() - before if fit_eigenspace(moments).active else None)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts in kilobytes on Linux alone")
+def test_relations_of_768_dimensions_stream_through_and_are_fitted_in_little_memory():
+    """252 MB of relations pass; what is held are matrices of 1,536 x 1,536 in float64, 19 MB each."""
+    done = subprocess.run([sys.executable, "-c", PASS], capture_output=True, text=True, check=True, timeout=300)
+    count, streamed, fitted = (float(word) for word in done.stdout.split())
+    assert count == 41 * 1024
+    assert streamed < 60
+    assert fitted < 250
 
 
 def tensors_of(holder: object) -> list[Tensor]:

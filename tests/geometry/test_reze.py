@@ -431,6 +431,8 @@ SPOILT: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
         lambda t, m: t.update(eigenvectors=torch.eye(6)),
         r"eigenvectors of shape \(6, 6\) where \(8, 8\)",
     ),
+    "a value that is not finite": (lambda t, m: t["alpha"].fill_(math.nan), "not finite in alpha"),
+    "more active directions than there are": (lambda t, m: m.update(active="9"), "says 9 of 8"),
     "a source less": (lambda t, m: m.update(sources='["a", "b"]'), r"source_counts of shape \(5,\) where \(2,\)"),
 }
 

@@ -61,6 +61,12 @@ def prefinetune_command(
     labelled: Annotated[
         list[str] | None, typer.Option(help="File of labelled texts as pairs; may be given more than once.")
     ] = None,
+    scored: Annotated[
+        list[str] | None,
+        typer.Option(help="File of pairs with a score or 0/1, those from --threshold on; may be given more than once."),
+    ] = None,
+    threshold: Annotated[float | None, typer.Option(help="The least score of a positive pair.")] = None,
+    score_column: Annotated[str, typer.Option(help="Column of the scores.")] = "label",
     labels: Annotated[
         Path | None, typer.Option(help="Label file: a labelled text then goes with a description of its label.")
     ] = None,
@@ -68,6 +74,9 @@ def prefinetune_command(
     per_source: Annotated[
         int | None, typer.Option(help="At most so many pairs of each source, drawn by the seed; all.")
     ] = PrefinetuneConfig.per_source,
+    held_aside: Annotated[
+        float, typer.Option(help="Share of each source that measures the space and is not trained on; 0: none.")
+    ] = PrefinetuneConfig.held_aside,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUT.unfinished, same options.")] = False,
     overwrite: Overwrite = False,
@@ -124,13 +133,19 @@ def prefinetune_command(
         weight_decay=weight_decay,
         max_tokens=max_tokens,
         per_source=per_source,
+        held_aside=held_aside,
         dropout=not no_dropout,
         max_tokens_in_memory=max_tokens_in_memory,
     )
     encoding = EncodingConfig(dtype=dtype, device=device)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
     _check_out(out, work, resume=resume, overwrite=overwrite)
-    sources = _open(pairs or [], labelled or [], labels, text_column, label_column, seed)
+    _check_files(pairs, labelled, scored, labels, threshold)
+    sources = [
+        *_plain(pairs or []),
+        *_labelled(labelled or [], labels, text_column, label_column, seed),
+        *_scored(scored or [], threshold, score_column),
+    ]
     drawn = _draw(sources, config, seed, quiet=quiet)
     if resume:
         _check_resume(work)
@@ -148,6 +163,7 @@ def prefinetune_command(
     done = _train(opened, drawn, config, work, seed=seed, resume=resume, quiet=quiet)
     training = done.result.training
     if not training.kept_step:
+        work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
         tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {_again()}")
         return 130
     saved = done.save(out)
@@ -194,22 +210,44 @@ def _check_resume(work: Path) -> None:
         read_state(work / "checkpoint")
 
 
-def _open(
-    pairs: list[str], labelled: list[str], labels: Path | None, text_column: str, label_column: str, seed: int
-) -> "list[PairSource]":
-    if not pairs and not labelled:
-        raise ConfigError("there is nothing to learn from; give --pairs FILE or --labelled FILE, once or more.")
+def _check_files(
+    pairs: list[str] | None,
+    labelled: list[str] | None,
+    scored: list[str] | None,
+    labels: Path | None,
+    threshold: float | None,
+) -> None:
+    if not (pairs or labelled or scored):
+        raise ConfigError(
+            "there is nothing to learn from; give --pairs FILE, --labelled FILE or --scored FILE, once or more."
+        )
     if labels is not None and not labelled:
         raise ConfigError("--labels needs --labelled FILE.")
-    from labelspace.corpus import open_labelled_pairs, open_pairs
+    if bool(scored) != (threshold is not None):
+        raise ConfigError("--scored FILE and --threshold X need one another; give both, or neither.")
 
-    sources = [open_pairs(file) for file in pairs]
-    descriptions = None
-    if labels is not None:
-        space = LabelSpace.from_file(labels)
-        descriptions = {label.name: label.descriptions for label in space}
+
+def _plain(files: list[str]) -> "list[PairSource]":
+    from labelspace.corpus import open_pairs
+
+    return [open_pairs(file) for file in files]
+
+
+def _labelled(
+    files: list[str], labels: Path | None, text_column: str, label_column: str, seed: int
+) -> "list[PairSource]":
+    from labelspace.corpus import open_labelled_pairs
+
+    space = None if labels is None else LabelSpace.from_file(labels)
+    descriptions = None if space is None else {label.name: label.descriptions for label in space}
     options: Any = {"text": text_column, "label": label_column, "descriptions": descriptions, "seed": seed}
-    return [*sources, *(open_labelled_pairs(file, **options) for file in labelled)]
+    return [open_labelled_pairs(file, **options) for file in files]
+
+
+def _scored(files: list[str], threshold: float | None, column: str) -> "list[PairSource]":
+    from labelspace.corpus import open_scored_pairs
+
+    return [] if threshold is None else [open_scored_pairs(file, threshold=threshold, score=column) for file in files]
 
 
 def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":
@@ -234,6 +272,7 @@ def _train(
             warnings.filterwarnings("ignore", "REZE needs three sources", LabelSpaceWarning)
             return prefinetune(pairs, encoder, config, seed=seed, folder=work, resume=resume, verbose=not quiet)
     except KeyboardInterrupt:
+        work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
         tell(f"interrupted before training began; to go on from what is in {work}: {_again()}")
         raise typer.Exit(130) from None
 

@@ -42,9 +42,9 @@ class PrefinetuneConfig(SavedConfig):
     epochs: int = 1
     """Times that each pair is seen (appendix B)."""
 
-    warmup: float = 0.1
+    warmup: float = 0.0
     """Share of the updates over which the rate rises, before it falls along a cosine to 0. Appendix B names the cosine
-    and no warm-up; 0 leaves it out."""
+    alone. The first update of a rise has rate 0, which a run of few updates can ill afford."""
 
     weight_decay: float = 0.01
     """AdamW's; the paper is silent, this is the default of its optimizer."""
@@ -54,7 +54,11 @@ class PrefinetuneConfig(SavedConfig):
     B)."""
 
     per_source: int | None = None
-    """At most so many pairs of each source, drawn by the seed; None: all, as in the paper."""
+    """At most so many distinct pairs of each source, drawn by the seed; None: all of them."""
+
+    held_aside: float = 0.1
+    """Share of each source, 500 pairs in all at most, that is not trained on, to measure the space by; 0 trains on
+    all, as the paper does, and measures by the training pairs."""
 
     dropout: bool = True
     """The encoder's own dropout, as fine-tuning does; the paper is silent. Never in the reference."""
@@ -71,6 +75,7 @@ class PrefinetuneConfig(SavedConfig):
         check_number("temperature", self.temperature, above=0)
         check_number("learning_rate", self.learning_rate, above=0, most=1)
         check_number("warmup", self.warmup, least=0, most=0.99)
+        check_number("held_aside", self.held_aside, least=0, most=0.5)
         for name in ("batch_size", "epochs", "max_tokens_in_memory"):
             check_number(name, getattr(self, name), least=1, whole=True)
         for name, least in (("max_tokens", 4), ("per_source", 1)):

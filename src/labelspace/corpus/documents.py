@@ -43,7 +43,7 @@ _NOT_YET_TABLES = {
     "polars.LazyFrame": "call .collect() first",
     "datasets.DatasetDict": "choose a split first, for example X['train']",
     "datasets.IterableDataset": "pass an iterator over its texts, for example (row['text'] for row in X)",
-    "datasets.IterableDatasetDict": "choose a split first, then pass an iterator over its texts",
+    "datasets.IterableDatasetDict": "choose a split first, for example X['train']",
 }
 
 

@@ -5,8 +5,10 @@
     open_scored_pairs     a table with two texts and a score or 0/1       pair classification, STS
 
 As in the paper, only positives become pairs: a row without a label, or below the threshold, is left out, and a pair
-with an empty half is an error. How tables are read, and what becomes of overlong texts, is told in `readers`; what
-becomes of the pairs, in `pairs`.
+with an empty half is an error. A query with a list of positives becomes a pair with each. Of clustering the paper
+takes a set of texts as one anchor and does not say how large or how joined; here each text is an anchor, as in
+classification. How tables are read, and what becomes of overlong texts, is told in `readers`; what becomes of the
+pairs, in `pairs`.
 """
 
 import hashlib
@@ -90,16 +92,19 @@ def open_pairs(
     A column `source` names the source of each row, a column `task_type` its task type; both may be missing.
 
     Args:
-        source: a path or glob, a list of paths, or a table in memory, as `open_table` takes it.
+        source: a path or glob, a list of paths, a table in memory or a stream, as `open_table` takes it.
         name: of the source where no column `source` tells it; None: that of the file, without its extension.
         anchor: the column of the anchors: queries, questions, long texts.
-        positive: the column of the positives: passages, answers, summaries.
+        positive: the column of the positives: passages, answers, summaries; or of lists of them, a pair for each.
         task_type: where no column `task_type` tells it.
         batch_rows: rows read together; changes no result.
 
     Raises:
         ColumnError: a column that is not there; lists those that are.
         InputError: no such file, or one that cannot be read, or a source without a name.
+
+    Warns:
+        LabelSpaceWarning: a column beside the pairs says that some may be negatives.
 
     Example:
         >>> table = pa.table({"anchor": ["who?"], "positive": ["she"], "source": ["qa"]})
@@ -110,13 +115,22 @@ def open_pairs(
     named = "source" in table.columns
     own = None if named else _name(table, name)
     anchors, positives, names = (_Column(table, column) for column in (anchor, positive, "source"))
+    for column in ("label", "score"):
+        if column in table.columns and column not in (anchor, positive):
+            warnings.warn(
+                f"{table.place(0).rpartition(': row ')[0]}: every row is taken for a positive pair, whatever its "
+                f"column {column!r} says; where that marks negatives, use open_scored_pairs (--scored, --threshold).",
+                LabelSpaceWarning,
+                stacklevel=2,
+            )
 
     def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair]:
-        rows = zip(anchors.texts(batch, first), positives.texts(batch, first), strict=True)
+        rows = zip(anchors.texts(batch, first), positives.lists(batch, first), strict=True)
         sources = names.texts(batch, first) if named else [own or ""] * batch.num_rows
         types = batch.column("task_type").to_pylist() if "task_type" in table.columns else [task_type] * batch.num_rows
-        for (one, other), row_source, kind in zip(rows, sources, types, strict=True):
-            yield Pair(one, other, row_source, "" if is_missing(kind) else str(kind))
+        for (one, others), row_source, kind in zip(rows, sources, types, strict=True):
+            for other in others:
+                yield Pair(one, other, row_source, "" if is_missing(kind) else str(kind))
 
     return PairSource(table, name=own, read=read, nothing="it has {rows} rows; give it some")
 
@@ -264,18 +278,31 @@ class _Column:
     def texts(self, batch: pa.RecordBatch, first: int, rows: Sequence[int] | None = None) -> list[str]:
         """Return the texts of a batch that begins with row `first`, or those of some of its rows."""
         values = batch.column(self._name).to_pylist()
-        texts = []
-        for row in range(len(values)) if rows is None else rows:
-            (text,) = self._policy.clean([values[row]], first + row)
-            if not text or text.isspace():
-                where = self._table.place(first + row)
-                raise InputError(f"{where} has an empty {self._name}; fill it in or remove the row.")
-            texts.append(text)
+        texts = [self._text(values[row], first + row) for row in (range(len(values)) if rows is None else rows)]
+        self._warn()
+        return texts
+
+    def lists(self, batch: pa.RecordBatch, first: int) -> list[list[str]]:
+        """Return the texts of each row of a batch: those of a list, or the one that stands there."""
+        values = batch.column(self._name).to_pylist()
+        texts = [
+            [self._text(one, row) for one in (value or [None] if isinstance(value, list) else [value])]
+            for row, value in enumerate(values, first)
+        ]
+        self._warn()
+        return texts
+
+    def _text(self, value: object, row: int) -> str:
+        (text,) = self._policy.clean([value], row)
+        if not text or text.isspace():
+            raise InputError(f"{self._table.place(row)} has an empty {self._name}; fill it in or remove the row.")
+        return text
+
+    def _warn(self) -> None:
         for note in self._policy.notes().values():
             if not self._noted:
-                warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=4)
+                warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=5)
             self._noted = True
-        return texts
 
 
 def _name(table: DocumentTable, name: str | None) -> str:

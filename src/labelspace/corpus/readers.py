@@ -28,6 +28,7 @@ from labelspace.corpus.documents import (
     MemorySource,
     as_arrow_table,
     as_targets,
+    kind_of,
     missing_column,
     one_line,
     plain_schema,
@@ -45,6 +46,8 @@ from labelspace.corpus.files_to_rows import (
 )
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 
+STREAM = "datasets.IterableDataset"
+
 _END_BYTES = 64 * 1024  # of a file that go into its fingerprint, at either end
 _TEXT_TYPES = ("string", "large_string", "binary", "large_binary", "null", "dictionary<")
 
@@ -55,7 +58,7 @@ class DocumentTable:
 
     def __init__(
         self,
-        source: "MemorySource | _FileSource",
+        source: "MemorySource | _FileSource | _StreamSource",
         *,
         text: str,
         pair: str | None,
@@ -169,7 +172,8 @@ def open_table(
 
     Args:
         source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz) or .parquet files, a list of
-            paths, or a pandas, polars, Arrow or HF table in memory. Files of a glob are read in sorted order.
+            paths, a pandas, polars, Arrow or HF table in memory, or an HF dataset that streams. Files of a glob are
+            read in sorted order; a stream is read anew each time.
         text: name of the column that holds the documents.
         pair: name of the column with the second text of each, where documents are pairs of texts.
         id: name of the column that identifies them, if any.
@@ -188,8 +192,7 @@ def open_table(
     """
     check_number("batch_rows", batch_rows, least=1, whole=True)
     wanted = [name for name in (text, pair, id, label) if name is not None]
-    paths = _paths(source)
-    opened = MemorySource(as_arrow_table(source)) if paths is None else _FileSource(paths, wanted)
+    opened = _opened(source, wanted)
     for name in wanted:
         if name not in opened.schema.names:
             raise missing_column(opened.name, name, opened.schema.names)
@@ -198,6 +201,52 @@ def open_table(
         if kind is not None and not str(kind).startswith(_TEXT_TYPES):
             raise ColumnError(f"{opened.name}: column {name!r} holds {kind}, not texts; choose another column.")
     return DocumentTable(opened, text=text, pair=pair, id=id, label=label, batch_rows=batch_rows)
+
+
+def _opened(source: object, wanted: list[str]) -> "MemorySource | _FileSource | _StreamSource":
+    paths = _paths(source)
+    if paths is not None:
+        return _FileSource(paths, wanted)
+    return _StreamSource(source) if kind_of(source) == STREAM else MemorySource(as_arrow_table(source))
+
+
+@final
+class _StreamSource:
+    """The rows of a `datasets.IterableDataset`, asked for anew each time."""
+
+    name = "the stream"
+    rows, bytes_total = None, 0
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream.with_format("arrow")
+        first = next(iter(self._stream.iter(batch_size=100)), None)
+        if first is None:
+            raise InputError("the stream has no rows; give one that has some.")
+        self.schema = plain_schema(first.schema)
+
+    def bytes_read(self) -> int:
+        return 0
+
+    def pieces(self, skip: int, size: int) -> Iterator[pa.RecordBatch]:
+        row, tables = skip, iter((self._stream.skip(skip) if skip else self._stream).iter(batch_size=size))
+        while True:
+            try:
+                table = next(tables).cast(self.schema)
+            except StopIteration:
+                return
+            except (ValueError, pa.ArrowInvalid) as error:
+                raise InputError(
+                    f"{self.place(row)} or one soon after has other columns than the first rows ({one_line(error)}); "
+                    "give all rows the same ones."
+                ) from error
+            row += table.num_rows
+            yield from table.to_batches()
+
+    def place(self, row: int) -> str:
+        return f"{self.name}: row {row + 1}"
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"files": None, "rows": None, "columns": self.schema.names}
 
 
 @final

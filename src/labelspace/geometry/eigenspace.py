@@ -121,6 +121,10 @@ class Eigenspace:
                     f"the stored eigenspace has {name} of shape {tuple(tensors[name].shape)} where {wanted} is needed "
                     f"({source} sources, width {dim}); copy it again, or fit it anew."
                 )
+        odd = [name for name in _TENSORS if not tensors[name].isfinite().all()]
+        if odd or not 0 < plain["active"] <= dim:
+            what = f"has values that are not finite in {', '.join(odd)}" if odd else f"says {plain['active']} of {dim}"
+            raise ModelFolderError(f"the stored eigenspace {what}; copy it again, or fit it anew.")
         if width is not None and width != dim:
             raise other_width(width, dim)
         plain.update((name, tensors[name]) for name in _TENSORS)

@@ -27,7 +27,8 @@ Two things in eq. 6 are decided here, because the paper does not:
     Sign   The printed denominator is |mu| + eps. The direction of an eigenvector is arbitrary, and turning it round
            changes the sign of mu and of the numerator, but not of that denominator: alpha would become 2 - alpha, and a
            source below the median would be pushed away from it. So the denominator takes the sign of mu here. For
-           mu > 0 this is eq. 6 as printed, and alpha * mu is always the share eta of the way to the edge of the band.
+           mu > 0 this is eq. 6 as printed, and before the clip alpha * mu is the share eta of the way to the edge of
+           the band.
     Clip   alpha lies in [1 - eta, 1]. Above 1 a source would be blown up ("divergence"): that is where the origin, and
            not the source, lies off the median, and the source is left as it is. Below 0 its relations would change
            sides ("unintended reversal"); already below 1 - eta a mean near the origin, whose band ends on the other

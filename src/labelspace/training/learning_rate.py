@@ -53,7 +53,8 @@ class RateChoice:
     """The rate to train with."""
 
     reason: str
-    """`"given"`, `"base"` (published for the encoder), `"fallback"` (none is published), `"no pool"`, `"uniformity"`."""
+    """`"given"`, `"base"` (published for the encoder), `"fallback"` (none is published), `"no pool"` or
+    `"uniformity"`."""
 
     trials: tuple[Trial, ...] = ()
     """Every measurement of the search, in the order made."""

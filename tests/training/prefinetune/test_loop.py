@@ -138,7 +138,7 @@ def test_weight_0_is_plain_infonce_to_the_bit(base, targets):
     with trainable_weights(plain.backbone) as weights, plain.backbone.training_mode(dropout=True):
         optimizer = torch.optim.AdamW([weight for _, weight in weights], weight_decay=0.01, fused=True)
         for step, rows in enumerate(mixed_batches(pairs, 8, seed=3, epoch=0)):
-            optimizer.param_groups[0]["lr"] = 1e-3 * cosine_factor(step, 5, 0.1)
+            optimizer.param_groups[0]["lr"] = 1e-3 * cosine_factor(step, 5, 0.0)
             optimizer.zero_grad()
             tokens = plain.tokenize([pairs.anchors[row] for row in rows] + [pairs.positives[row] for row in rows])
             order = sorted(range(len(tokens)), key=lambda place: -len(tokens[place]))
@@ -196,7 +196,7 @@ def test_the_toy_is_learnt_and_the_curve_says_so(base, targets):
     assert went.total_steps == went.kept_step == 20
     assert went.finished
     for look in went.looks:
-        assert look.learning_rate == pytest.approx(1e-3 * cosine_factor(look.step - 1, 20, 0.1))
+        assert look.learning_rate == pytest.approx(1e-3 * cosine_factor(look.step - 1, 20, 0.0))
         assert look.loss == pytest.approx(look.main + look.regularizer, rel=1e-5)
 
 
@@ -252,6 +252,12 @@ def test_ctrl_c_before_the_first_look_gives_the_weights_back(base, targets):
     encoder, went = trained(base, targets, callbacks=[Interrupt(1)])
     assert (went.stop_reason, went.kept_step, went.looks) == ("interrupted", 0, ())
     assert same_bits(encoder, base)
+
+
+def test_a_run_of_one_update_moves_the_encoder(base, targets):
+    encoder, went = trained(base, targets, replace(SHORT, epochs=1, batch_size=36))
+    assert (went.total_steps, went.looks[0].learning_rate) == (1, SHORT.learning_rate)
+    assert not same_bits(encoder, base)
 
 
 def test_a_loss_that_is_not_finite_stops_it(base, targets):

@@ -91,6 +91,12 @@ def test_pairs_held_aside_are_neither_trained_on_nor_in_the_eigenspace(base, don
     assert done.eigenspace.source_counts.tolist() == [36, 36, 36]
 
 
+def test_with_nothing_held_aside_all_pairs_are_trained_on_and_measured(base):
+    pairs = toy_pairs(40)
+    result = prefinetune(pairs, base, replace(SHORT, held_aside=0.0)).result
+    assert (result.measured_on, result.measured_pairs, sum(result.pairs.values())) == ("training pairs", 120, 120)
+
+
 def test_too_few_pairs_are_measured_where_they_are_trained(base, pairs):
     result = prefinetune(pairs, base, SHORT).result
     assert (result.measured_on, result.measured_pairs) == ("training pairs", 36)

@@ -1,5 +1,6 @@
 """Which pairs a run takes, what it refuses before any work, and what it holds aside."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -104,8 +105,8 @@ def test_enough_pairs_stay_wherever_there_were_enough():
     from labelspace.geometry import reze
 
     assert FEWEST_PAIRS == reze.FEWEST_PAIRS
-    for count in range(FEWEST_PAIRS, 30):
-        assert len(hold_aside(toy_pairs(count, sources=("news",)), seed=0)[0]) >= FEWEST_PAIRS
+    for share, count in itertools.product((0.1, 0.5), range(FEWEST_PAIRS, 30)):
+        assert len(hold_aside(toy_pairs(count, sources=("news",)), seed=0, share=share)[0]) >= FEWEST_PAIRS
 
 
 def test_drawing_and_checking_load_no_torch():

@@ -90,13 +90,14 @@ def prefinetune(
 ) -> Prefinetuned:
     """Move an encoder into a domain by anchor-positive pairs of several sources, without breaking its geometry.
 
-    Offline, the relations of all pairs go once through the encoder as it is, and along the directions that only tell
+    Offline, the relations of the pairs go once through the encoder as it is, and along the directions that only tell
     the sources apart they are pulled together. Online, the encoder learns the pairs, and is pulled towards these
     relations (REZE). With `regularizer_weight=0` the first phase is left out, and it is plain contrastive
     pre-finetuning.
 
     Anchors and positives alike are encoded as texts, with the encoder's prompt for texts. A tenth of the pairs of each
-    source, 500 in all at most, is held aside to measure the space before and after.
+    source, 500 in all at most, is held aside to measure the space before and after (`held_aside`). All texts are held
+    in memory; of their vectors, no more than a window.
 
     Args:
         pairs: `labelspace.corpus.Pairs`, sources of pairs (`open_pairs` and its kin), or files with the columns anchor
@@ -105,8 +106,8 @@ def prefinetune(
         config: losses and schedule; None: the paper's.
         seed: of the pairs drawn, the pairs held aside, the order and the dropout masks. The same seed, the same bits
             on the same machine.
-        folder: where the reference relations are kept, for other runs too, and where 20 checkpoints are written on
-            the way; None: nothing is left on disk.
+        folder: where the reference relations are kept, for other runs too, and where about 20 checkpoints are written
+            on the way; None: nothing is left on disk.
         resume: True goes on from the checkpoint in `folder`, if the run came that far, to the same bits as a run that
             was never interrupted.
         callbacks: told `loss`, `main`, `regularizer` and `learning_rate` at every step.
@@ -207,7 +208,7 @@ def _run(
     callbacks: Sequence[Callback],
     verbose: bool,
 ) -> Prefinetuned:
-    train, measured, told = _split(pairs, seed)
+    train, measured, told = _split(pairs, config.held_aside, seed)
     yardstick, described = Yardstick(measured, seed=seed), encoder.describe()
     run = {
         "config": config.to_dict(),
@@ -254,9 +255,9 @@ def _run(
     return Prefinetuned(encoder, result, eigenspace)
 
 
-def _split(pairs: Pairs, seed: int) -> tuple[Pairs, Pairs, str]:
+def _split(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs, str]:
     """Pairs to train on, pairs to measure by, and which these are."""
-    rows, aside = hold_aside(pairs, seed=seed)
+    rows, aside = hold_aside(pairs, seed=seed, share=share)
     train, measured = pairs.take(rows), pairs.take(aside)
     if len(measured) >= FEWEST_MEASURED:
         return train, measured, "pairs held aside"

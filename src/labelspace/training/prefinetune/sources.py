@@ -13,9 +13,8 @@ from labelspace.seeds import child_seed
 # As in labelspace.geometry.reze, which brings torch; a test compares them.
 FEWEST_PAIRS = 5
 
-# For the report before and after: a tenth of each source, enough to measure by and few enough not to be missed.
-HELD_ASIDE = 0.1
 MOST_HELD_ASIDE = 500
+"""Pairs that are held aside at most: enough to measure by."""
 
 PairsLike = Pairs | PairSource | str | Path | Iterable[PairSource | str | Path]
 """Pairs that are drawn already, a source of pairs, a file of them, or several sources and files."""
@@ -91,16 +90,16 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
     return hopeless
 
 
-def hold_aside(pairs: Pairs, *, seed: int) -> tuple[list[int], list[int]]:
+def hold_aside(pairs: Pairs, *, seed: int, share: float = PrefinetuneConfig.held_aside) -> tuple[list[int], list[int]]:
     """Choose pairs that are measured and never trained on.
 
     Args:
         pairs: all that were drawn.
         seed: of the draw.
+        share: of each source, 0 to 1; rounded down, and never so many that REZE lacks pairs of it.
 
     Returns:
-        Rows to train on, and rows held aside: of every source the same share, and as many at most; none of a source
-        with fewer than ten. Both ascending.
+        Rows to train on, and rows held aside: of every source the same share, and as many at most. Both ascending.
 
     Example:
         >>> rows = [f"text {number}" for number in range(25)]
@@ -119,5 +118,5 @@ def hold_aside(pairs: Pairs, *, seed: int) -> tuple[list[int], list[int]]:
     aside: set[int] = set()
     for name, own in zip(pairs.sources, rows, strict=True):
         draw = random.Random(child_seed(seed, "held aside", name))
-        aside.update(draw.sample(own, min(int(HELD_ASIDE * len(own)), most)))
+        aside.update(draw.sample(own, min(int(share * len(own)), most, max(0, len(own) - FEWEST_PAIRS))))
     return [row for row in range(len(pairs)) if row not in aside], sorted(aside)
