@@ -67,10 +67,13 @@ def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
     return markdown(["", *(TITLES[task] for task in TASKS)], rows)
 
 
+COLUMNS = [*((task, "default") for task in TASKS), (INTENTS, FEWER_UPDATES), (INTENTS, "default")]
+"""Task and change of the columns of Table 1; all 77 intents with few updates and with as many as elsewhere."""
+
+
 def before_and_after() -> str:
     """Table 1 of the paper: the encoders that were run here, and those of the paper."""
     rows = []
-    columns = [*((task, "default") for task in TASKS), (INTENTS, FEWER_UPDATES), (INTENTS, "default")]
     for encoder, words in ENCODERS.items():
         for when, anchor, what in (
             ("untrained", "verbalizer", "untrained, verbalizers"),
@@ -78,42 +81,53 @@ def before_and_after() -> str:
             ("macro_f1", "verbalizer", "trained, verbalizers"),
             ("macro_f1", "descriptions", "trained, mean of descriptions"),
         ):
-            own: dict[tuple[str, str], list[float]] = {column: [] for column in columns}
-            for result in results("ablations", encoder):
-                if (column := (result["task"], result["change"])) in own:
-                    own[column].append(result[when][anchor])
+            own = _by_column(encoder, COLUMNS, lambda result, when=when, anchor=anchor: result[when][anchor])
             if any(own.values()):
-                cells = [spread(own[column]) for column in columns]
-                means = [statistics.fmean(own[column]) for column in columns[: len(TASKS)] if own[column]]
+                cells = [spread(own[column]) for column in COLUMNS]
+                means = [statistics.fmean(own[column]) for column in COLUMNS[: len(TASKS)] if own[column]]
                 overall = f"{statistics.fmean(means):.3f}" if len(means) == len(TASKS) else "-"
                 rows.append([words, what, *cells[: len(TASKS)], overall, *cells[len(TASKS) :]])
     with PAPER_TABLE.open(encoding="utf-8") as lines:
         for paper in csv.DictReader(lines):
             figures = [float(paper[task]) for task in TASKS]
             cells = [f"{figure:.2f}" for figure in figures]
-            rows.append(
-                [f"paper: {paper['model']}", paper["when"], *cells, f"{statistics.fmean(figures):.2f}", "-", "-"]
-            )
-    intents = [f"{TITLES[INTENTS]}, {updates} updates" for updates in (20, 60)]
-    return markdown(["", "", *(TITLES[task] for task in TASKS), "mean of the four", *intents], rows)
+            mean = f"{statistics.fmean(figures):.2f}"
+            rows.append([f"paper: {paper['model']}", paper["when"], *cells, mean, "-", "-"])
+    titles = [_title(*column) for column in COLUMNS]
+    return markdown(["", "", *titles[: len(TASKS)], "mean of the four", *titles[len(TASKS) :]], rows)
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:
     """What training adds to the untrained mean of the same descriptions, and in how many draws it adds anything."""
+    columns = [*COLUMNS, (MISLEADING, "default")]
     rows = []
     for encoder, words in ENCODERS.items():
-        cells = []
-        for task in (*TASKS, INTENTS, MISLEADING):
-            own = [
-                result["macro_f1"][anchor] - result["untrained"][anchor]
-                for result in results("ablations", encoder)
-                if result["change"] == "default" and result["task"] == task
-            ]
-            more = sum(gain > 0 for gain in own)
-            cells.append(f"{spread(own, '{:+.3f}').replace('± +', '± ')}; {more} of {len(own)}" if own else "-")
-        if any(cell != "-" for cell in cells):
+        found = _by_column(encoder, columns, lambda result: result["macro_f1"][anchor] - result["untrained"][anchor])
+        cells = [
+            f"{spread(own, '{:+.3f}').replace('± +', '± ')}; {sum(gain > 0 for gain in own)} of {len(own)}"
+            if own
+            else "-"
+            for own in found.values()
+        ]
+        if any(found.values()):
             rows.append([words, *cells])
-    return markdown(["", *(TITLES[task] for task in (*TASKS, INTENTS, MISLEADING))], rows)
+    return markdown(["", *(_title(*column) for column in columns)], rows)
+
+
+def _by_column(
+    encoder: str, columns: Sequence[tuple[str, str]], value: Callable[[Result], float]
+) -> dict[tuple[str, str], list[float]]:
+    own: dict[tuple[str, str], list[float]] = {column: [] for column in columns}
+    for result in results("ablations", encoder):
+        if (column := (result["task"], result["change"])) in own:
+            own[column].append(value(result))
+    return own
+
+
+def _title(task: str, change: str) -> str:
+    if task != INTENTS:
+        return TITLES[task]
+    return f"{TITLES[task]}, {20 if change == FEWER_UPDATES else 60} updates"
 
 
 def seeds_of(part: str) -> str:
