@@ -32,6 +32,8 @@ LABELS = 8
 # Descriptions joined into one text: some 27 tokens with one, 130 with five.
 JOINED = {"short": 1, "long": 5}
 METHODS_TIMED = ("ce", "lacon-vanilla", "lacon-fusion")
+# A step of few labelled rows as `fit` makes it by default: as many descriptions beside them as a batch has texts.
+WITH_PRIOR = "lacon-few"
 CLASSES = (1000, 3000, 10_000)
 DIM = 384
 
@@ -75,24 +77,30 @@ def batch_of(length: str) -> tuple[list[str], np.ndarray]:
 class Stepper:
     """One method with an encoder and a head of its own; `step` is what training does for one batch."""
 
-    def __init__(self, encoder: Encoder, options: Options, texts: list[str], targets: np.ndarray) -> None:
+    def __init__(
+        self, encoder: Encoder, options: Options, texts: list[str], targets: np.ndarray, *, prior: float = 0.0
+    ) -> None:
         self.encoder = encoder
-        self.config = LaConConfig(batch_size=BATCH, description_weight=0.0, init="random", **options)
+        self.prior = prior
+        self.config = LaConConfig(batch_size=BATCH, **options)
         classifies = self.config.objective != "lacon"
         words = self.config.head != "vanilla"
         dim = encoder.backbone.hidden_size if words else encoder.dimension
         self.heads = 1 if classifies else choose_heads(self.config.heads, dim)
-        projection = self.config.projection is not False  # label embeddings start at random
+        # With descriptions label embeddings are placed, and there is no projection.
+        projection = self.config.projection is not False and not prior
         shape = HeadShape(head=self.config.head, classifies=classifies, projection=projection, labels=LABELS, dim=dim)
         self.head = LaConHead(shape, generator=torch.Generator().manual_seed(0)).to(encoder.backbone.device)
         self.batch = Labelled(tokenize(encoder, texts), targets)
+        self.descriptions = self.batch if prior else None  # the texts are descriptions already, so they stand for both
         self.number = 0
 
     def step(self, optimizer: torch.optim.Optimizer) -> float:
         """Make one update and return its seconds."""
         started = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        update(self.encoder, self.head, self.batch, None, self.config, self.heads, 0.0, seed=0, step=self.number)
+        batch, some, config = self.batch, self.descriptions, self.config
+        update(self.encoder, self.head, batch, some, config, self.heads, self.prior, seed=0, step=self.number)
         optimizer.step()
         if self.encoder.backbone.device.type == "cuda":
             torch.cuda.synchronize()
@@ -113,6 +121,7 @@ def _steps(settings: Settings, length: str) -> dict[str, Any]:
     texts, targets = batch_of(length)
     encoder = Encoder(settings.encoder)
     steppers = {method: Stepper(encoder.copy(), METHODS[method].options, texts, targets) for method in METHODS_TIMED}
+    steppers[WITH_PRIOR] = Stepper(encoder.copy(), {}, texts, targets, prior=0.5)
     turns, steps = (2, 1) if settings.small else (12, 3)
     for stepper in steppers.values():
         stepper.run(2)  # warm-up
@@ -122,7 +131,7 @@ def _steps(settings: Settings, length: str) -> dict[str, Any]:
             seconds[method].append(statistics.median(stepper.run(steps)))
     ratios = {
         method: [own / plain for own, plain in zip(seconds[method], seconds["ce"], strict=True)]
-        for method in METHODS_TIMED[1:]
+        for method in (*METHODS_TIMED[1:], WITH_PRIOR)
     }
     return {
         "batch": BATCH,

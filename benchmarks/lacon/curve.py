@@ -6,6 +6,7 @@ contain its one.
 
 import functools
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,9 @@ from study.rivals import few
 from tasks import SOURCES, Task, load_rows, load_task
 
 from labelspace import LaConClassifier, load
+from labelspace.training.lacon import Agreement
+from labelspace.training.lacon.prior import label_vectors, measure_agreement
+from labelspace.training.rows import tokenize
 from lacon.methods import macro_f1, opened
 from lacon.protocol import Settings
 
@@ -83,9 +87,9 @@ def first(settings: Settings, task: Task, count: int, seed: int) -> Labelled:
 def described(settings: Settings, name: str) -> LaConClassifier:
     """Train on the descriptions alone, at the encoder's base rate; kept, because every run with labels begins there.
 
-    Nothing in it is random, so every run with labels would come to the same weights first. One thing differs from a
-    plain `fit`: that asks the untrained encoder whether labels contradict the descriptions, and here it is asked
-    after; `_some_labels` makes sure that nothing hung on it.
+    Nothing in it is random, so every run with labels would come to the same weights first: this encoder has a published
+    rate, so the texts that `fit` is given choose none. One thing differs from a plain `fit`: that asks the untrained
+    encoder whether rows contradict descriptions, and here the trained one is asked; `_some_labels` asks the other too.
     """
     steps = settings.protocol.description_steps
     folder = settings.out / "described" / f"{settings.short}_{name}_{steps}_{(COMMIT or 'none')[:10]}"
@@ -117,16 +121,21 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
     """LaCon as it comes, every option at its default; the steps on descriptions have been made before."""
     task = task_of(settings, name)
     texts, truth = first(settings, task, count, seed)
-    encoder = described(settings, name).encoder_
-    clf = LaConClassifier(task.labels, encoder=encoder, description_steps=0, seed=seed).fit(texts, truth)
+    asked = agreement(settings, task, texts, truth, seed)
+    if asked.contradicted:  # what is left of the descriptions is then trained on anew
+        clf = LaConClassifier(task.labels, encoder=settings.encoder, seed=seed).fit(texts, truth)
+    else:
+        encoder = described(settings, name).encoder_
+        clf = LaConClassifier(task.labels, encoder=encoder, description_steps=0, seed=seed).fit(texts, truth)
     result = clf.fit_result_
     assert result.curve is not None
     assert result.prior is not None
-    if result.prior.reason == "contradicted":
-        raise RuntimeError(f"{name}, {count} labels a class contradict the descriptions; fit it whole.")
+    again = result.prior.agreement
+    if not asked.contradicted and (again is None or again.contradicted):
+        raise RuntimeError(f"{name}, {count} labels a class contradict the trained encoder's descriptions: {again}")
     return {
         "macro_f1": macro_f1(task.truth, clf.predict(task.texts)),
-        "prior": result.prior.to_dict(),
+        "prior": result.prior.to_dict() | {"agreement": asdict(asked)},
         "init": result.init,
         "labelled": result.labelled,
         "held_out": result.held_out,
@@ -137,6 +146,14 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
         "test_rows": len(task.texts),
         "training": clf.training_config().to_dict(),
     }
+
+
+def agreement(settings: Settings, task: Task, texts: list[str], truth: list[str], seed: int) -> Agreement:
+    """Ask the untrained encoder whether rows contradict descriptions, as a plain `fit` of all rows does."""
+    encoder, space = opened(settings.encoder, None), task.labels
+    targets = np.array([space.index(name) for name in truth], dtype=np.intp)
+    anchors = label_vectors(encoder, space, words=False)
+    return measure_agreement(encoder, anchors, tokenize(encoder, texts), targets, space.names, words=False, seed=seed)
 
 
 def _logistic(settings: Settings, name: str, counts: tuple[int, ...]) -> dict[str, Any]:

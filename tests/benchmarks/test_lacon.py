@@ -213,7 +213,8 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_pa
         assert result["provenance"]["data"].startswith("shared/data/"), path
         assert result["protocol"]["epochs"] == 1, path
     prior = json.loads(next(out.rglob("*lacon_n02*")).read_text())["prior"]
-    assert (prior["weight"], prior["reason"]) == (0.8, "rows per label")
+    assert (prior["weight"], prior["reason"]) == (pytest.approx(0.8), "rows per label")
+    assert prior["agreement"]["contradicted"] is None, "two rows a class cannot tell"
 
     lost = next(iter(files))
     lost.unlink()
@@ -240,7 +241,7 @@ def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon,
     run(lacon, tmp_path / "no data", tmp_path, monkeypatch, "--parts", "speed")
     assert "all pieces are there" in capfd.readouterr().out
     step = json.loads(next(tmp_path.rglob("*step_short*")).read_text())
-    assert set(step["ratio"]) == {"lacon-vanilla", "lacon-fusion"}
+    assert set(step["ratio"]) == {"lacon-vanilla", "lacon-fusion", "lacon-few"}
     assert all(ratio > 0 for ratio in step["ratio"].values())
     loss = json.loads(next(tmp_path.rglob("*loss_01000*")).read_text())
     assert 0 < loss["peak_memory_mib"] < 2048

@@ -24,8 +24,10 @@ from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
 from labelspace.classify import predict_file
 from labelspace.classify.labelled_input import as_texts_or_pairs
 from labelspace.classify.stream import model_fingerprint
+from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError
+from labelspace.training.lacon import fit as lacon_fit
 
 Maker = Callable[..., Any]
 
@@ -52,7 +54,14 @@ KINDS = {
     "leam": {"objective": "cross-entropy", "head": "leam"},
     "lsan": {"objective": "cross-entropy", "head": "lsan"},
 }
+# A choice of the rate for descriptions that takes a moment: the tiny encoder has no published one.
+SHORT = SearchConfig(rates=(1e-3, 1e-4), steps=2)
 each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True)
+def short_search(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lacon_fit, "SearchConfig", lambda: SHORT)
 
 
 @pytest.fixture
@@ -226,10 +235,16 @@ def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
     assert (clf.decision_function(TEXTS) == alone.decision_function(TEXTS)).all()
 
 
-def test_a_label_without_a_row_is_known_all_the_same(make: Maker):
-    clf = make().fit(TEXTS[:8], Y[:8])
+def test_a_label_without_a_row_keeps_the_recall_that_its_descriptions_give_it(make: Maker):
+    """Sixty rows of each of two labels, none of the third, at rates that learn them."""
+    labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}
+    training = {"labels": labels, "max_steps": None, "epochs": 4, "description_steps": 20}
+    alone = make(**training).fit()
+    clf = make(**training).fit(TEXTS[:8] * 15, Y[:8] * 15)
     assert list(clf.classes_) == ["money", "sports", "world"]
-    assert clf.predict_proba(TEXTS).min() > 0
+    assert clf.fit_result_.prior.by_label == (pytest.approx(8 / 68), pytest.approx(8 / 68), 1.0)
+    assert (clf.predict(TEXTS[8:]) == "world").mean() >= (alone.predict(TEXTS[8:]) == "world").mean() - 0.25
+    assert clf.score(TEXTS[:8], Y[:8]) == 1.0
 
 
 def test_the_fewer_the_rows_the_more_the_descriptions_weigh(make: Maker):
@@ -244,35 +259,47 @@ def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
     """Each label's description is the text of the other's rows, so every nearest description is wrong."""
     one, other = TEXTS[0], TEXTS[8]
     texts, y = [one] * 4 + [other] * 4, ["sports"] * 4 + ["world"] * 4
-    fit = make(labels={"sports": [other], "world": [one]}).fit(texts, y).fit_result_
-    assert (fit.prior.weight, fit.prior.reason, fit.init) == (0, "contradicted", "random")
-    assert fit.prior.agreement.macro_f1 < fit.prior.agreement.chance
+    still = {"learning_rate": 1e-9, "head_learning_rate": 1e-9, "max_steps": 1}
+    clf = make(labels={"sports": [other], "world": [one]}, **still).fit(texts, y)
+    fit = clf.fit_result_
+    assert (fit.prior.weight, fit.prior.reason, fit.init, fit.descriptions) == (0, "contradicted", "rows", None)
+    assert fit.prior.agreement.contradicted == ("sports", "world")
+    assert clf.score(texts, y) == 1.0, "labels start at their rows, so they are told apart before any training"
     right = make(labels={"sports": [one], "world": [other]}).fit(texts, y).fit_result_
-    assert (right.prior.reason, right.init) == ("rows per label", "descriptions")
+    assert (right.prior.reason, right.init, right.prior.agreement.contradicted) == (
+        "rows per label",
+        "descriptions",
+        (),
+    )
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("labels", [["money", "sports", "world"], LabelSpace.from_names(["money", "sports", "world"])])
+def test_names_alone_say_nothing(labels: Any, make: Maker):
+    fit = make(labels=labels).fit(TEXTS, Y).fit_result_
+    assert (fit.prior.reason, fit.prior.weight, fit.prior.rate, fit.init) == ("no meaning", 0, 1, "random")
+    assert fit.descriptions is None
+
+
 @pytest.mark.parametrize("given", [(None, None), (TEXTS, None), (TEXTS, [None] * 12)], ids=["nothing", "X", "empty y"])
 def test_without_a_labelled_row_it_is_trained_as_the_description_classifier(
     given: tuple[Any, Any], make: Maker, space: LabelSpace, encoders: dict[str, Encoder]
 ):
-    from labelspace.training import learning_rate
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning_rate, "KEPT", 1)  # a shorter search
-        clf = make(description_steps=4).fit(*given)
-        peer = DescriptionClassifier(space, encoders["float32"], max_steps=4).fit(given[0])
-    assert (clf.decision_function(TEXTS) == peer.decision_function(TEXTS)).all()
+    clf = make(description_steps=4).fit(*given)
+    peer = DescriptionClassifier(space, encoders["float32"], max_steps=4, search=SHORT).fit(given[0])
+    assert (clf.encoder_.encode(TEXTS) == peer.encoder_.encode(TEXTS)).all()
+    assert clf.decision_function(TEXTS) == pytest.approx(peer.decision_function(TEXTS), abs=1e-6)
     assert clf.head_ is None
     assert clf.fit_result_.curve is None
     assert clf.fit_result_.descriptions.curve.losses == peer.fit_result_.curve.losses
 
 
 def test_labelled_rows_go_on_from_where_descriptions_alone_end(make: Maker):
-    """At a rate that moves nothing, the encoder is that of training without a row."""
+    """At a rate that moves nothing, the encoder is that of training without a label on the same texts."""
     still = {"learning_rate": 1e-12, "head_learning_rate": 1e-12, "max_steps": 1, "description_steps": 4}
-    alone = make(**still).fit()
-    clf = make(**still).fit(TEXTS[::4], Y[::4])
+    alone = make(**still).fit(TEXTS)
+    clf = make(**still).fit(TEXTS, [name if row % 4 == 0 else None for row, name in enumerate(Y)])
+    assert clf.fit_result_.descriptions.rate == alone.fit_result_.descriptions.rate
+    assert alone.fit_result_.descriptions.rate.reason == "uniformity"
     assert clf.encoder_.encode(TEXTS) == pytest.approx(alone.encoder_.encode(TEXTS), abs=1e-6)
     assert clf.fit_result_.descriptions.curve.losses == alone.fit_result_.descriptions.curve.losses
     again = make(**still | {"description_steps": 0}, encoder=alone.encoder_).fit(TEXTS[::4], Y[::4])
@@ -329,6 +356,17 @@ def test_pairs_come_as_tuples_as_an_array_and_as_tables_of_two_columns():
         assert as_texts_or_pairs(X) == expected
     assert as_texts_or_pairs(pd.DataFrame({"text": firsts, "id": [1, 2, 3]})) == list(firsts)
     assert as_texts_or_pairs(pd.Series(firsts)) == list(firsts)
+    named = pd.DataFrame({"id": [1, 2, 3], "text": firsts, "text_pair": seconds})
+    assert as_texts_or_pairs(named) == as_texts_or_pairs(named[["text", "text_pair"]]) == expected
+
+
+def test_a_table_of_pairs_needs_no_label(make: Maker):
+    firsts, seconds = zip(*PAIRS, strict=True)
+    table = pd.DataFrame({"one": firsts, "two": seconds})
+    for X in (table, pl.DataFrame(table).to_arrow()):
+        clf = make().fit(X)
+        assert clf.pairs_
+        assert clf.predict(PAIRS).shape == clf.predict(table).shape == (12,)
 
 
 @each_kind
@@ -391,7 +429,8 @@ def test_documents_and_labels_that_do_not_fit_are_one_line(X: Any, y: Any, messa
     ("y", "message"),
     [
         (["sports"] * 12, "y must name two labels at least, as text, where labels is None. Got 1"),
-        (list(range(12)), "Got 0 instead"),
+        (list(range(12)), r"y\[0\] is the number 0, and labels is None.* pass names in y"),
+        (np.array([1.0, np.nan] * 6), r"y\[0\] is the number .*1\.0.* pass names in y"),
         ([None] * 12, "Got 0 instead"),
         (None, "no row has a label and no label has a description"),
     ],

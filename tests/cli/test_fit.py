@@ -232,6 +232,15 @@ def test_ctrl_c_before_the_first_look_leaves_nothing(
 # ---- labelled rows
 
 
+@pytest.fixture(autouse=True)
+def short_search(monkeypatch):
+    """The tiny encoder has no published rate, so labelled rows choose one for the descriptions: of two, not of nine."""
+    from labelspace.config import SearchConfig
+    from labelspace.training.lacon import fit
+
+    monkeypatch.setattr(fit, "SearchConfig", lambda: SearchConfig(rates=(1e-4, 1e-5), steps=2))
+
+
 def fit_labelled(run, label_file, tiny_encoder_folder, documents, out, *more):
     given = ("--labelled", documents, "--max-steps", 2, "--dtype", "float32", "--epochs", 2)
     return run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *given, *more)

@@ -16,18 +16,21 @@ from labelspace.labels import LabelSpace
 from labelspace.losses import symmetric_infonce
 from labelspace.training.features import Features, answers, backpropagate, plain_vectors
 from labelspace.training.lacon import HeadShape, LaConHead, train_on_labels
-from labelspace.training.lacon.loop import Look
+from labelspace.training.lacon.loop import Look, _turns
 from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
 from labelspace.training.lacon.prior import (
     Agreement,
     choose_prior,
+    compare,
     label_vectors,
     macro_f1,
     measure_agreement,
-    prior_weight,
+    place_labels,
+    prior_weights,
 )
 from labelspace.training.rows import balanced, cut, cycle, split, tokenize
 from labelspace.training.schedule import rate_factor
+from labelspace.training.sweep import sweep_texts
 
 TEXTS = [
     "the team won the match",
@@ -202,40 +205,150 @@ def test_heads_that_do_not_divide_the_width_are_refused(encoder: Encoder, space:
 
 
 def test_the_weight_of_descriptions_falls_with_the_rows_and_ends():
-    weights = [prior_weight(rows) for rows in (0, 1, 8, 100, 152, 153, 10_000)]
+    weights = prior_weights(np.array([0, 1, 8, 100, 152, 153, 10_000])).tolist()
     assert weights == sorted(weights, reverse=True)
     assert (weights[0], weights[2]) == (1.0, 0.5)
     assert weights[4] == pytest.approx(0.05)
     assert weights[-2:] == [0, 0]
 
 
+def agreement(*contradicted: str) -> Agreement:
+    return Agreement(rows=8, by_descriptions=0.5, by_rows=0.6, contradicted=contradicted)
+
+
+def test_each_label_has_a_weight_of_its_own_and_the_mean_slows_training():
+    """400 rows of one label do not silence the descriptions of another that has a single row."""
+    prior = choose_prior(LaConConfig(), agreement(), np.array([400, 1]), "ab")
+    assert prior.by_label == (0, pytest.approx(8 / 9))
+    assert (prior.weight, prior.rate) == (pytest.approx(4 / 9), pytest.approx(5 / 9))
+    assert (prior.reason, prior.rows_per_label) == ("rows per label", 200.5)
+    assert choose_prior(LaConConfig(), agreement(), np.array([1000, 153]), "ab").reason == "many rows"
+
+
 def test_a_contradiction_takes_the_descriptions_out_and_a_given_weight_stands():
-    against = Agreement(macro_f1=0.0, chance=0.25, spread=0.1)
-    beside = Agreement(macro_f1=0.2, chance=0.25, spread=0.1)
-    assert (against.contradicted, beside.contradicted) == (True, False)
-    auto, given = LaConConfig(), LaConConfig(description_weight=0.3)
-    assert (choose_prior(auto, against, 4).weight, choose_prior(auto, against, 4).reason) == (0, "contradicted")
-    assert choose_prior(auto, beside, 8).weight == 0.5
-    assert choose_prior(auto, beside, 1000).reason == "many rows"
-    assert (choose_prior(given, against, 4).weight, choose_prior(given, against, 4).reason) == (0.3, "given")
-    assert (choose_prior(given, None, 4).weight, choose_prior(given, None, 4).reason) == (0, "no meaning")
+    auto, given, counts = LaConConfig(), LaConConfig(description_weight=0.3), np.array([8, 8])
+    whole = choose_prior(auto, agreement("a", "b"), counts, "ab")
+    assert (whole.weight, whole.reason, whole.rate) == (0, "contradicted", 1)
+    half = choose_prior(auto, agreement("a"), counts, "ab")
+    assert (half.by_label, half.reason) == ((0, 0.5), "rows per label")
+    unknown = Agreement(rows=0, by_descriptions=None, by_rows=None, contradicted=None)
+    assert choose_prior(auto, unknown, counts, "ab").by_label == (0.5, 0.5)
+    stands = choose_prior(given, agreement("a", "b"), counts, "ab")
+    assert (stands.by_label, stands.reason, stands.rate) == ((0.3, 0.3), "given", 1)
+    none = choose_prior(given, None, counts, "ab")
+    assert (none.weight, none.reason) == (0, "no meaning")
 
 
-def test_one_answer_for_all_is_no_contradiction():
-    assert not Agreement(macro_f1=1 / 6, chance=1 / 6 + 1e-16, spread=1e-17).contradicted
+def test_descriptions_are_drawn_in_proportion_to_their_weight():
+    turns = _turns(np.array([0.5, 1.0, 0.25]), seed=0)
+    drawn = np.bincount([next(turns) for _ in range(3500)])
+    assert drawn == pytest.approx([1000, 2000, 500], rel=0.1)
+    plain, equal = cycle(5, seed=1), _turns(np.full(5, 0.3), seed=0)
+    assert sorted(next(equal) for _ in range(5)) == sorted(next(plain) for _ in range(5)), "equal weights: all in turn"
 
 
-def test_agreement_is_high_where_the_anchors_are_right_and_contradicts_where_they_are_swapped(encoder: Encoder):
+def test_label_vectors_are_means_of_the_descriptions_one_label_after_another(encoder: Encoder, space: LabelSpace):
+    texts, targets = sweep_texts(space)
+    vectors = encoder.encode(texts)
+    for label, found in enumerate(label_vectors(encoder, space, words=False)):
+        own = [vectors[row] for row in range(len(texts)) if targets[row] == label]
+        mean = sum(own) / len(own)
+        assert found == pytest.approx(mean / np.linalg.norm(mean), abs=1e-5)
+
+
+def gaussians(
+    seed: int, labels: int, rows: int, *, noise: float, wrong: float = 0.8
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Descriptions, rows and targets around the same centres, rows and descriptions in a style of their own."""
+    draw, dim = np.random.default_rng(seed), 64
+    centres, styles = draw.normal(size=(labels, dim)), draw.normal(size=(2, dim))
+    targets = np.repeat(np.arange(labels), rows)
+    anchors = centres + styles[0] + wrong * draw.normal(size=(labels, dim))
+    vectors = centres[targets] + styles[1] + noise * draw.normal(size=(len(targets), dim))
+    anchors, vectors = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (anchors, vectors))
+    return anchors, vectors, targets
+
+
+@pytest.mark.parametrize("labels", [2, 6])
+@pytest.mark.parametrize("rows", [4, 16, 64])
+@pytest.mark.parametrize("noise", [1.0, 3.0])
+def test_sound_descriptions_are_never_contradicted(labels: int, rows: int, noise: float):
+    """Also where many rows know more than they do, and where few know much less."""
+    names = [str(label) for label in range(labels)]
+    found = [compare(*gaussians(seed, labels, rows, noise=noise, wrong=1.5), names) for seed in range(20)]
+    assert {each.contradicted for each in found} == {()}
+    if (labels, rows) == (6, 64):
+        assert sum(each.by_rows > each.by_descriptions for each in found) >= 15, "the rows are the better ones"
+
+
+@pytest.mark.parametrize("labels", [2, 6])
+@pytest.mark.parametrize("rows", [4, 16, 64])
+def test_descriptions_of_other_labels_are_contradicted_from_four_rows_a_label_on(labels: int, rows: int):
+    names = tuple(str(label) for label in range(labels))
+    for seed in range(10):
+        anchors, vectors, targets = gaussians(seed, labels, rows, noise=1.0)
+        assert compare(np.roll(anchors, 1, axis=0), vectors, targets, names).contradicted == names
+
+
+def test_with_three_rows_a_label_nothing_can_be_told():
+    anchors, vectors, targets = gaussians(0, 4, 3, noise=1.0)
+    found = compare(np.roll(anchors, 1, axis=0), vectors, targets, "abcd")
+    assert (found.rows, found.by_rows, found.contradicted) == (0, None, None)
+
+
+def test_labels_are_contradicted_one_by_one_where_the_others_are_sound():
+    for seed in range(10):
+        anchors, vectors, targets = gaussians(seed, 6, 64, noise=1.5)
+        assert compare(anchors[[1, 0, 3, 2, 4, 5]], vectors, targets, "abcdef").contradicted == tuple("abcd")
+
+
+def test_descriptions_that_say_nothing_are_not_contradicted_by_rows_that_say_nothing():
+    draw = np.random.default_rng(0)
+    for _ in range(20):
+        anchors, vectors = draw.normal(size=(2, 64)), draw.normal(size=(40, 64))
+        assert compare(anchors, vectors, np.repeat([0, 1], 20), "ab").contradicted == ()
+
+
+def test_the_encoder_is_asked_for_rows_of_every_label(encoder: Encoder):
     rows = tokenize(encoder, TEXTS)
     vectors = answers(encoder, rows, plain_vectors, words=False, width=32)
-    anchors = np.stack([vectors[:6].mean(axis=0), vectors[6:].mean(axis=0)])
-    anchors -= anchors.mean(axis=0)
-    right = (vectors @ anchors.T).argmax(axis=1)
-    measured = [
-        measure_agreement(encoder, anchors, rows, targets, words=False, seed=0) for targets in (right, 1 - right)
-    ]
-    assert [each.macro_f1 for each in measured] == [1.0, 0.0]
-    assert [each.contradicted for each in measured] == [False, True]
+    halves = np.repeat([0, 1], 6)
+    right = (vectors - vectors.mean(axis=0)) @ (vectors[:6].mean(axis=0) - vectors[6:].mean(axis=0)) < 0
+    assert min(np.bincount(right.astype(np.intp))) >= 4
+    anchors = np.stack([vectors[~right].mean(axis=0), vectors[right].mean(axis=0)])
+    for own, expected in ((right, ()), (~right, ("a", "b"))):
+        found = measure_agreement(encoder, anchors, rows, own.astype(np.intp), "ab", words=False, seed=0)
+        assert (found.rows, found.contradicted) == (12, expected)
+    assert measure_agreement(encoder, anchors, rows, halves, "ab", words=False, seed=0).rows == 12
+
+
+def test_a_label_with_fewer_rows_loses_no_texts_to_the_others():
+    """Label 0 has no row; it keeps three quarters of the texts that its descriptions would give it."""
+    kept = described = halfway = 0
+    for seed in range(10):
+        anchors, vectors, targets = gaussians(seed, 5, 80, noise=2.5)
+        known = (np.arange(len(targets)) % 80 < 40) & (targets > 0)
+        places = place_labels(anchors, vectors[known], targets[known])
+        own = vectors[(targets == 0)]
+        sums = 8 * anchors
+        np.add.at(sums, targets[known], vectors[known])
+        plain = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        tables = (own @ places.T, own @ anchors.T, own @ plain.T)
+        kept, described, halfway = (
+            count + (table.argmax(axis=1) == 0).sum()
+            for count, table in zip((kept, described, halfway), tables, strict=True)
+        )
+    assert kept >= 0.75 * described > halfway
+
+
+def test_contradicted_labels_start_at_the_means_of_their_rows():
+    anchors, vectors, targets = gaussians(0, 3, 10, noise=1.0)
+    known = targets < 2
+    places = place_labels(anchors, vectors[known], targets[known], contradicted=[0, 1, 2])
+    for label in (0, 1):
+        mean = vectors[targets == label].mean(axis=0)
+        assert places[label] == pytest.approx(mean / np.linalg.norm(mean))
+    assert np.isfinite(places).all(), "the last has no row, and starts by its descriptions"
 
 
 def test_macro_f1_is_scikit_learns():
@@ -262,6 +375,12 @@ def test_a_description_counts_as_a_text_does_times_its_share(objective: str, hea
     both = Objective(head, config, heads, targets=targets, description_targets=of_descriptions, prior=0.2)
     prior = prior_loss(head.table(features[6:], config.temperature), of_descriptions)
     assert torch.allclose(both(features), 0.8 * rows(features[:6]) + 0.2 * terms * prior)
+
+
+def test_in_a_batch_of_one_label_a_description_counts_as_the_heads_alone():
+    """Eq. 5 has no term there, so a description must not stand beside any."""
+    alone = Objective(head_of(), LaConConfig(), 4, torch.zeros(6, dtype=torch.long), torch.tensor([0]), prior=0.2)
+    assert alone.terms_of_a_text == 4
 
 
 # ---- the schedule
@@ -327,14 +446,16 @@ def test_training_leaves_the_global_generators_alone(encoder: Encoder, space: La
     assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
 
 
-def test_rows_are_held_out_from_twenty_a_label_on(encoder: Encoder, space: LabelSpace):
-    many = np.tile(np.arange(12), 7)[:80]
+def test_rows_are_held_out_by_themselves_from_a_hundred_held_out_rows_on(encoder: Encoder, space: LabelSpace):
+    many = np.tile(np.arange(12), 200)[:2000]
     config = LaConConfig(**{**FAST, "max_steps": 1})
-    for count, held_out in ((79, 0), (80, 4)):
+    for count, held_out in ((80, 0), (1999, 0), (2000, 100)):
         rows = many[:count]
         documents = [TEXTS[row] for row in rows]
         _, fit = train_on_labels(encoder, space, documents, TARGETS[rows], config, meaningful=True, seed=0)
         assert (fit.labelled, fit.held_out, len(fit.curve.looks)) == (count, held_out, 2 if held_out else 0)
+    _, fit = train(encoder, space, validation=0.34, max_steps=1)
+    assert fit.held_out == 4, "a share that is asked for is held out of twelve rows too"
 
 
 def test_a_label_with_one_row_is_refused_only_where_rows_are_to_be_held_out(encoder: Encoder, space: LabelSpace):
@@ -349,16 +470,22 @@ def test_a_label_with_one_row_is_refused_only_where_rows_are_to_be_held_out(enco
 
 
 def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Encoder, space: LabelSpace):
-    """At this rate every epoch makes it worse, so what it began with stays."""
-    before = weights_of(encoder)
-    _, fit = train(encoder, space, validation=0.34, patience=2, epochs=30, learning_rate=0.3, head_learning_rate=1.0)
+    """At this rate later epochs make it worse; what stays are the weights that stood at the best look."""
+    at_look: dict[int, dict[str, Tensor]] = {}
+
+    def remember(step: int, values: dict[str, float]) -> None:
+        if "held_out_loss" in values:
+            at_look[step] = weights_of(encoder)
+
+    options = {"patience": 2, "epochs": 30, "learning_rate": 0.3, "head_learning_rate": 1.0}
+    _, fit = train(encoder, space, validation=0.34, callbacks=(remember,), **options)
     curve = fit.curve
     assert curve.stop_reason == "patience"
     best = max(curve.looks, key=lambda look: (look.macro_f1, -look.loss))
     assert curve.best_step == best.step
     assert curve.looks[-1].step - curve.best_step >= 2 * 2
-    if best.step == 0:
-        assert all(torch.equal(before[name], values) for name, values in weights_of(encoder).items())
+    assert all(torch.equal(at_look[best.step][name], values) for name, values in weights_of(encoder).items())
+    assert any((at_look[best.step][name] != values).any() for name, values in at_look[curve.steps].items())
 
 
 def test_a_look_is_better_by_macro_f1_and_among_equals_by_loss():
@@ -393,6 +520,6 @@ def test_a_fit_can_be_written_as_json(encoder: Encoder, space: LabelSpace):
 
     _, fit = train(encoder, space, max_steps=1, validation=0.34)
     values = json.loads(json.dumps(fit.to_dict()))
-    assert values["prior"]["agreement"].keys() == {"macro_f1", "chance", "spread"}
+    assert values["prior"]["agreement"].keys() == {"rows", "by_descriptions", "by_rows", "contradicted"}
     assert values["curve"]["looks"][0]["step"] == 0
     assert values["device"] == "cpu"

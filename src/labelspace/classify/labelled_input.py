@@ -1,5 +1,6 @@
 """What `fit` is given where labels teach, made into documents and targets: texts or pairs, labels known or not."""
 
+import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.corpus import as_documents, as_targets
-from labelspace.corpus.documents import DocumentPolicy, document_values, is_table
+from labelspace.corpus.documents import UNLABELLED, DocumentPolicy, document_values, is_missing, is_table
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
 from labelspace.training.rows import Document
@@ -24,10 +25,13 @@ class Supervision:
     """The labels."""
 
     meaningful: bool
-    """False where they were found in y, and so are names without a meaning."""
+    """False where no label has a description: they are names, and what they mean is not said."""
 
     documents: list[Document]
     """Labelled texts, or pairs of them."""
+
+    everything: list[Document]
+    """The same, and those without a label between them."""
 
     targets: NDArray[np.intp]
     """[text], the column of each one's label."""
@@ -53,8 +57,8 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
         raise InputError("y names labels, and X is None. Pass the documents they belong to.")
     documents = as_texts_or_pairs(X)
     y = list(document_values(y, text=None, what="y"))
-    given = space
     if space is None:
+        _check_names(y)
         names = sorted({value for value in y if isinstance(value, str)} - {"", "-1"})
         if len(names) < 2:
             raise InputError(
@@ -74,8 +78,9 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
         )
     return Supervision(
         space,
-        meaningful=given is not None,
+        meaningful=any(space.descriptions),
         documents=[documents[row] for row in rows],
+        everything=documents,
         targets=targets[rows],
         unlabelled=len(documents) - len(rows),
     )
@@ -85,8 +90,8 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
     """Return documents, or pairs where `X` has two texts in a row.
 
     Args:
-        X: whatever `as_documents` takes; or a list of 2-tuples, an array or a table of two columns (none of them
-            called "text").
+        X: whatever `as_documents` takes; or a list of 2-tuples, an array of two columns, or a table that has the
+            columns "text" and "text_pair", or two columns of which none is called "text".
         what: the caller's name for it.
 
     Raises:
@@ -100,8 +105,8 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
         labelspace.errors.InputError: X[0][1] is missing (None); leave such rows out, or give them a text.
     """
     if is_table(X):
-        columns = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
-        if len(columns) != 2 or "text" in columns:
+        columns = _pair_columns(X)
+        if not columns:
             return list(as_documents(X, what=what))
         X = list(zip(*(as_documents_of(X, name) for name in columns), strict=True))
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 2:
@@ -124,13 +129,37 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
     return [(first, second) for first, second in halves]
 
 
+def _pair_columns(table: Any) -> list[str]:
+    """Return the two columns of a table that hold the halves of pairs; none where it holds plain texts.
+
+    Beside "text" a second column may be anything, an id or a label, unless it has the name that Hugging Face gives to
+    the other half.
+    """
+    columns = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
+    if {"text", "text_pair"} <= set(columns):
+        return ["text", "text_pair"]
+    return columns if len(columns) == 2 and "text" not in columns else []
+
+
 def as_documents_of(X: Any, name: str) -> Sequence[object]:
     """Return the values of one column of a table, not yet checked."""
     return list(document_values(X, text=name, what="X"))
 
 
 def is_pairs(X: Any) -> bool:
-    """Whether a sequence starts with a pair of texts rather than with a text."""
+    """Whether a table holds pairs of texts, or a sequence starts with one."""
+    if is_table(X):
+        return bool(_pair_columns(X))
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.shape[1] == 2
     return isinstance(X, (list, tuple)) and bool(X) and isinstance(X[0], (tuple, list))
+
+
+def _check_names(y: Sequence[object]) -> None:
+    """Raise InputError where y numbers the labels, and nothing says what they are called."""
+    for row, value in enumerate(y):
+        if isinstance(value, numbers.Real) and value != UNLABELLED and not is_missing(value):
+            raise InputError(
+                f"y[{row}] is the number {value!r}, and labels is None, so that nothing says what the labels are "
+                "called; pass names in y, for example [names[number] for number in y]."
+            )

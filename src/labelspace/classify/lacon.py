@@ -50,8 +50,8 @@ class LaConClassifier(BiEncoderClassifier):
         instance_weight: of the part that asks each text for its label; of cross-entropy in a baseline.
         label_weight: of the part that asks each label for its texts; of the contrastive part of a baseline.
         init: where label embeddings start, `"descriptions"` (and the rows there are) or `"random"`.
-        description_weight: share of the descriptions in the loss, 0 to 1; `"auto"`: 8 / (8 + labelled rows per
-            label), which also lowers the rates; 0 where that is below 0.05 or where the rows contradict them.
+        description_weight: share of the descriptions in the loss, 0 to 1; `"auto"`: 8 / (8 + labelled rows) of each
+            label for its own, 0 where that is below 0.05 or the rows contradict them; the mean also lowers the rates.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
             for an encoder that was trained on them already.
         learning_rate: highest rate of the encoder.
@@ -62,9 +62,9 @@ class LaConClassifier(BiEncoderClassifier):
         warmup: share of the updates over which the rates rise, before they fall to 0.
         weight_decay: AdamW's.
         validation: share of the labelled rows held out to stop early, by macro-F1 and then by loss; `"auto"`: 0.05
-            with 20 rows per label or more, else none.
+            from 2,000 rows on, with 20 per label, else none.
         patience: epochs without improvement after which training stops.
-        class_weight: `"balanced"` draws every label equally often.
+        class_weight: `"balanced"` draws every label equally often; no row's loss is multiplied.
         dropout: the encoder's own dropout in training.
         max_tokens_in_memory: a larger batch is cut into chunks; the gradient is the same.
         threshold: -1 to 1, below which `predict` answers None: of the cosine, with a cross-entropy objective of the
@@ -176,7 +176,8 @@ class LaConClassifier(BiEncoderClassifier):
         Args:
             X: documents, or pairs of texts as 2-tuples or two columns. Without a labelled row it is what
                 `DescriptionClassifier.fit` takes.
-            y: label names; rows without a label carry None, NaN, -1 or "". They are left out, unless all are.
+            y: label names; rows without a label carry None, NaN, -1 or "". They say which learning rate suits the
+                descriptions, and are left out of the rest, unless all are.
 
         Returns:
             The classifier.
@@ -205,6 +206,7 @@ class LaConClassifier(BiEncoderClassifier):
             meaningful=given.meaningful,
             seed=self.seed,
             unlabelled=given.unlabelled,
+            pool=self._pool(given.everything),
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
@@ -298,15 +300,12 @@ class LaConClassifier(BiEncoderClassifier):
                 "no row has a label and no label has a description, so there is nothing to learn from; give one or "
                 "the other."
             )
-        pairs = is_pairs(X)
-        documents = as_texts_or_pairs(X) if pairs or y is not None else X
+        # What is neither may be a stream or a file, of which no more is held than is used.
+        documents = as_texts_or_pairs(X) if is_pairs(X) or y is not None else X
+        pairs = is_pairs(documents)
         if not config.description_steps:
             raise ConfigError("description_steps must be 1 or more where no row has a label. Got 0 instead.")
-        pool: Pool | None = None
-        if isinstance(documents, Pool):
-            pool = documents
-        elif documents is not None and not pairs:  # how pairs are spread says nothing of a rate for descriptions
-            pool = sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
+        pool = self._pool(documents)
         encoder = self._own_encoder()
         result = train_before_labels(
             encoder,
@@ -333,6 +332,12 @@ class LaConClassifier(BiEncoderClassifier):
         self._finish(encoder, space)
         self._set_head(None)
         return self
+
+    def _pool(self, documents: Any) -> Pool | None:
+        """Documents to choose the rate for descriptions by, as in `DescriptionClassifier`; pairs say nothing of it."""
+        if documents is None or isinstance(documents, Pool):
+            return documents
+        return None if is_pairs(documents) else sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
 
     def _set_head(self, head: LaConHead | None) -> None:
         """Take a head whose labels are those of the label space, in their order."""

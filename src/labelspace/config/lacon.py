@@ -49,13 +49,14 @@ class LaConConfig(SavedConfig):
     init: str = "descriptions"
     """Where the label embeddings start: `"descriptions"`, at the mean of the label's descriptions and its rows, the
     descriptions counting as 8 rows, with the projection, if there is one, as the identity; or `"random"`, as in section
-    2.1. Labels that are known from y alone, or that the rows contradict, start at random in any case."""
+    2.1. A label whose descriptions the rows contradict starts at its rows alone; where no label has a description, all
+    start at random."""
 
     description_weight: float | str = "auto"
     """Share of the prior in the loss, 0 to 1: the contrastive loss of the labels' descriptions, as if they were texts,
-    counted as often as a text counts in the objective. `"auto"`: 8 / (8 + labelled rows per label), and 0 where that
-    is below 0.05 or the rows contradict the descriptions; both learning rates are then lowered by the same share. Not
-    in the paper; 0 takes it out."""
+    counted as often as a text counts in the objective. `"auto"`: of each label 8 / (8 + its labelled rows), and 0 where
+    that is below 0.05 or the rows contradict its descriptions, which are drawn in proportion; the mean over labels is
+    the share, and both learning rates are lowered by it. Not in the paper; 0 takes it out."""
 
     description_steps: int = 60
     """Updates of description-only training before the labelled rows come, where the prior has a weight, and instead of
@@ -85,13 +86,16 @@ class LaConConfig(SavedConfig):
 
     validation: float | str = "auto"
     """Share of the labelled rows that is held out to stop early. `"auto"`: 0.05 (section 3.1), and none where there
-    are fewer than 20 rows per label; 0: none, all epochs are run."""
+    are fewer than 20 rows per label or 2,000 in all, because fewer than 100 held-out rows cannot tell epochs apart; 0:
+    none, all epochs are run."""
 
     patience: int = 3
     """Epochs without improvement on the held-out rows after which training stops; the paper is silent."""
 
     class_weight: str | None = None
-    """`"balanced"`: every label is drawn equally often; None: as often as it has rows."""
+    """`"balanced"`: every label is drawn equally often, and a row of a rare one several times an epoch; None: as often
+    as it has rows. It decides which rows are drawn, and multiplies no loss: in eq. 5 a text is a term of one label and
+    a negative of all others, so a weight of its own would not say what it does in cross-entropy."""
 
     dropout: bool = True
     """The encoder's own dropout in training, as fine-tuning does."""

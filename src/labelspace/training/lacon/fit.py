@@ -25,9 +25,12 @@ from labelspace.training.lacon.prior import Prior, choose_prior, label_vectors, 
 from labelspace.training.rows import Document, Targets, split, tokenize
 from labelspace.training.sweep import sweep_texts
 
-# `validation="auto"`: the paper's share, where there are as many rows of each label as in its few-shot experiments.
+# `validation="auto"`: the paper's share, where there are as many rows of each label as in its few-shot experiments,
+# and a hundred rows are held out. Of fewer, macro-F1 is known to five points at best, which is more than epochs differ
+# by, so that luck would choose the epoch and training would lose the rows.
 AUTO_SHARE = 0.05
 AUTO_ROWS = 20
+AUTO_HELD_OUT = 100
 
 
 @final
@@ -42,7 +45,8 @@ class LaConFit:
     """The weight of the descriptions, and why; None where no row was labelled."""
 
     init: str | None
-    """Where label embeddings started, `"descriptions"` or `"random"`; None where no row was labelled."""
+    """Where label embeddings started: `"descriptions"` (and rows), `"rows"` where these contradict all descriptions,
+    or `"random"`; None where no row was labelled."""
 
     heads: int | None
     """Slices of eq. 4; None where it was not used."""
@@ -80,6 +84,7 @@ def train_on_labels(
     meaningful: bool,
     seed: int,
     unlabelled: int = 0,
+    pool: Pool | None = None,
     callbacks: Sequence[Callback] = (),
     show_progress: bool = False,
 ) -> tuple[LaConHead, LaConFit]:
@@ -91,9 +96,10 @@ def train_on_labels(
         documents: texts or pairs of texts, each of which has a label.
         targets: [text], the column of each one's label.
         config: objective, head, schedule.
-        meaningful: False where the labels are names found in y, and say nothing.
+        meaningful: False where no label has a description, so that the labels say nothing.
         seed: of everything random.
         unlabelled: how many more rows there were, for the record.
+        pool: all documents there are, with a label or without, for training on the descriptions; None: none.
         callbacks: told losses and rates at every step.
         show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
@@ -123,19 +129,22 @@ def train_on_labels(
     agreement = anchors = None
     if meaningful:
         anchors = label_vectors(encoder, space, words=words)
-        agreement = measure_agreement(encoder, anchors, train.rows, train.targets, words=words, seed=seed)
-    prior = choose_prior(config, agreement, len(train) / len(space))
+        agreement = measure_agreement(encoder, anchors, train.rows, train.targets, space.names, words=words, seed=seed)
+    counts = np.bincount(train.targets, minlength=len(space))
+    prior = choose_prior(config, agreement, counts, space.names)
+    contradicted = set(agreement.contradicted or ()) if agreement is not None else set()
 
     on_descriptions = None
-    if prior.weight and config.description_steps:
+    believed = space if prior.reason == "given" else _without(space, contradicted)
+    if prior.weight and config.description_steps and believed is not None:
         on_descriptions = train_before_labels(
-            encoder, space, config, seed=seed, callbacks=callbacks, show_progress=show_progress
+            encoder, believed, config, seed=seed, pool=pool, callbacks=callbacks, show_progress=show_progress
         )
         if on_descriptions.curve.stop_reason == "interrupted":
             raise KeyboardInterrupt  # no labelled row was seen yet, so there is nothing that this fit is asked for
         anchors = label_vectors(encoder, space, words=words)
 
-    placed = config.init == "descriptions" and agreement is not None and not agreement.contradicted
+    placed = config.init == "descriptions" and anchors is not None
     projection = not placed if isinstance(config.projection, str) else config.projection
     shape = HeadShape(
         head=config.head,
@@ -147,12 +156,15 @@ def train_on_labels(
     head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
     if placed and anchors is not None:
         vectors = answers(encoder, train.rows, plain_vectors, words=words, width=dim)
-        head.start_from(torch.from_numpy(place_labels(anchors, vectors, train.targets)), config.temperature)
+        columns = [column for column, name in enumerate(space.names) if name in contradicted]
+        places = place_labels(anchors, vectors, train.targets, columns)
+        head.start_from(torch.from_numpy(places), config.temperature)
     head.to(encoder.backbone.device)
 
     descriptions = None
     if prior.weight:
-        texts, columns = sweep_texts(space)
+        described = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
+        texts, columns = zip(*described, strict=True)
         descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
     with progress_bar("training", show=show_progress) as report:
         curve = run(
@@ -167,7 +179,7 @@ def train_on_labels(
                 head_learning_rate=config.head_learning_rate * prior.rate,
             ),
             heads=heads or 1,
-            prior=prior.weight,
+            prior=np.array(prior.by_label),
             seed=child_seed(seed, "training"),
             callbacks=callbacks,
             report=report,
@@ -183,7 +195,7 @@ def train_on_labels(
     return head, LaConFit(
         curve=curve,
         prior=prior,
-        init="descriptions" if placed else "random",
+        init=("rows" if len(contradicted) == len(space) else "descriptions") if placed else "random",
         heads=heads,
         labelled=len(everything),
         unlabelled=unlabelled,
@@ -232,10 +244,19 @@ def train_before_labels(
     )
 
 
+def _without(space: LabelSpace, names: set[str]) -> LabelSpace | None:
+    """Return the space without these labels, or None where what is left has no two labels or no description."""
+    kept = [label for label in space.labels if label.name not in names]
+    if len(kept) < 2 or not any(label.descriptions for label in kept):
+        return None
+    return LabelSpace(kept, name=space.name, template=space.template) if names else space
+
+
 def _share(config: LaConConfig, targets: Targets, space: LabelSpace) -> float:
     """Share of the rows to hold out."""
     if isinstance(config.validation, str):
-        return AUTO_SHARE if len(targets) >= AUTO_ROWS * len(space) else 0.0
+        enough = max(AUTO_ROWS * len(space), AUTO_HELD_OUT / AUTO_SHARE)
+        return AUTO_SHARE if len(targets) >= enough else 0.0
     if config.validation:
         counts = np.bincount(targets, minlength=len(space))
         if 1 in counts:

@@ -1,6 +1,7 @@
 """The loop: batches of like length, AdamW at two rates, up and down again, and an early end on held-out rows."""
 
 import math
+import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from labelspace.config import LaConConfig
@@ -107,7 +109,7 @@ def run(
     config: LaConConfig,
     *,
     heads: int,
-    prior: float,
+    prior: NDArray[np.float64],
     seed: int,
     callbacks: Sequence[Callback] = (),
     report: Progress = silent,
@@ -124,7 +126,7 @@ def run(
         descriptions: the texts of the prior, or None.
         config: objective, schedule, stopping rule.
         heads: of eq. 4.
-        prior: weight of the descriptions.
+        prior: [label], weight of each label's descriptions; their mean is the share of the descriptions in the loss.
         seed: of order, draws and dropout masks.
         callbacks: told losses and rates at every step, and every look.
         report: told the steps done.
@@ -138,7 +140,8 @@ def run(
     losses: list[float] = []
     looks: list[Look] = []
     stop_reason = "epochs" if total < (config.max_steps or math.inf) else "max_steps"
-    turns = cycle(len(descriptions), seed=child_seed(seed, "descriptions")) if descriptions else iter(())
+    turns = _turns(prior[descriptions.targets], seed) if descriptions else iter(())
+    share = float(prior.mean())
     started = time.perf_counter()
     with trainable_weights(backbone) as of_encoder:
         weights = [*of_encoder, *((f"head.{name}", values) for name, values in head.named_parameters())]
@@ -156,7 +159,7 @@ def run(
                             group["lr"] = group["highest"] * factor
                         optimizer.zero_grad(set_to_none=True)
                         texts, some = train.take(batch), _next_of(descriptions, turns, config.batch_size)
-                        loss, parts = update(encoder, head, texts, some, config, heads, prior, seed=seed, step=step)
+                        loss, parts = update(encoder, head, texts, some, config, heads, share, seed=seed, step=step)
                         optimizer.step()
                         losses.append(loss)
                         rate = config.learning_rate * factor
@@ -276,6 +279,15 @@ def update(
             f"example {rate / 10:.0e}, a lower head_learning_rate, or an encoder with dtype='float32'."
         )
     return loss, objective.parts
+
+
+def _turns(weights: NDArray[np.float64], seed: int) -> Iterator[int]:
+    """Yield descriptions without end, each as often as it weighs: those of the greatest weight in every turn."""
+    draw = random.Random(child_seed(seed, "turns"))
+    chances = weights / weights.max()
+    for place in cycle(len(weights), seed=child_seed(seed, "descriptions")):
+        if draw.random() < chances[place]:
+            yield place
 
 
 def _next_of(descriptions: Labelled | None, turns: Iterator[int], most: int) -> Labelled | None:

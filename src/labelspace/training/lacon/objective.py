@@ -60,11 +60,12 @@ class Objective:
         """How many logarithms a text brings into the loss, so that a description can count as much as a text does.
 
         With LaCon: one for each head, and in eq. 5, a sum over the texts of each label that is divided by the number
-        of labels, as many as a label has texts in the batch.
+        of labels, as many as a label has texts in the batch; none where all texts are of one label.
         """
         if self.head.shape.classifies:
             return self.config.instance_weight
-        texts_of_a_label = len(self.targets) / len(self.targets.unique())
+        labels = len(self.targets.unique())
+        texts_of_a_label = len(self.targets) / labels if labels > 1 else 0
         return self.config.instance_weight * self.heads + self.config.label_weight * texts_of_a_label
 
     @property

@@ -1,10 +1,12 @@
-"""How far to trust the descriptions beside labelled rows.
+"""How far to trust the descriptions beside labelled rows, label by label.
 
-With no labelled row they are all there is; with hundreds of each label they have little left to say; and where the
+With no labelled row they are all there is; with hundreds of a label they have little left to say of it; and where the
 rows contradict them, it is the rows that are right.
 """
 
+import math
 import random
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -19,34 +21,35 @@ from labelspace.training.features import answers, plain_vectors
 from labelspace.training.rows import Rows, Targets, tokenize
 from labelspace.training.sweep import sweep_texts
 
-# Labelled rows per label that weigh as much as the descriptions.
+# Labelled rows of a label that weigh as much as its descriptions.
 HALF = 8
 # A prior that weighs less than this is not worth the time of its texts.
 LEAST = 0.05
-# Rows that agreement is measured on, and how often their labels are shuffled for what chance would give.
+# Rows that agreement is measured on: about so many in all, but never fewer than eight of a label.
 ROWS = 1000
-SHUFFLES = 100
+# Labels with fewer rows are not judged: of two rows each, the mean of the others is one text.
+TELLING = 4
+# Chance that rows which say no more than the descriptions are taken to say so.
+DOUBT = 0.01
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """How well the untrained descriptions name the labels of the labelled rows."""
+    """Whether the labelled rows contradict the untrained descriptions."""
 
-    macro_f1: float
-    """Of the nearest description vector."""
+    rows: int
+    """Rows that it was judged by: those of labels with four or more."""
 
-    chance: float
-    """Mean of the same with the labels shuffled."""
+    by_descriptions: float | None
+    """Mean recall of these labels by the nearest description vector; None where nothing could be judged."""
 
-    spread: float
-    """Standard deviation of that."""
+    by_rows: float | None
+    """The same by the nearest mean of the other rows: cross-validated, each row left out in turn."""
 
-    @property
-    def contradicted(self) -> bool:
-        """True where agreement is below chance by more than luck: by two standard deviations of the shuffles."""
-        # Where every answer is the same label all shuffles agree, but for the last bits of their mean.
-        return self.macro_f1 < self.chance - max(2 * self.spread, 1e-9)
+    contradicted: tuple[str, ...] | None
+    """Names of the labels whose descriptions are contradicted, all of them where they are as a whole; None: there are
+    too few rows to tell."""
 
 
 @final
@@ -55,10 +58,13 @@ class Prior:
     """The weight of the descriptions in training, and why."""
 
     weight: float
-    """Share of their loss, 0 to 1; 0: they are left out."""
+    """Share of their loss, 0 to 1, the mean of `by_label`; 0: they are left out."""
+
+    by_label: tuple[float, ...]
+    """[label], the weight of each label's own descriptions: they are drawn in proportion to it."""
 
     reason: str
-    """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (labels known from y alone)."""
+    """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (no label has a description)."""
 
     rate: float
     """Share of the learning rates that is used. AdamW's steps are as long however little the rows weigh in the loss, so
@@ -75,15 +81,15 @@ class Prior:
         return asdict(self)
 
 
-def prior_weight(rows_per_label: float) -> float:
-    """Return 8 / (8 + rows per label), and 0 where that is too small to matter.
+def prior_weights(counts: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return 8 / (8 + rows) of each label, [label], and 0 where that is too small to matter.
 
     Example:
-        >>> [round(prior_weight(rows), 2) for rows in (0, 8, 24, 1000)]
-        [1.0, 0.5, 0.25, 0]
+        >>> prior_weights(np.array([0, 8, 24, 1000])).tolist()
+        [1.0, 0.5, 0.25, 0.0]
     """
-    weight = HALF / (HALF + rows_per_label)
-    return weight if weight >= LEAST else 0
+    weights = HALF / (HALF + counts)
+    return np.where(weights >= LEAST, weights, 0.0)
 
 
 def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.ndarray:
@@ -97,77 +103,175 @@ def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.nda
     texts, targets = sweep_texts(space)
     width = encoder.backbone.hidden_size if words else encoder.dimension
     vectors = answers(encoder, tokenize(encoder, texts), plain_vectors, words=words, width=width)
-    means = np.stack([vectors[np.array(targets) == label].mean(axis=0) for label in range(len(space))])
-    return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    return _unit(_sums(vectors, np.array(targets, dtype=np.intp), len(space))).astype(np.float32)
 
 
-def place_labels(anchors: NDArray[np.float32], vectors: NDArray[np.float32], targets: Targets) -> NDArray[np.float32]:
+def place_labels(
+    anchors: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    targets: Targets,
+    contradicted: Sequence[int] = (),
+) -> NDArray[np.float32]:
     """Return where label embeddings start: between their descriptions and their rows, the descriptions counting as 8.
+
+    A mean of rows attracts every text, a description does not: rows have a style in common, and their mean is shorter
+    than one of them, so that unit length draws it out. A label with fewer rows than the others would lose its texts to
+    them. It is filled up with the mean that its descriptions let expect, by a line through the labels that have rows
+    (one slope, least squares); where all labels have as many rows nothing is added.
 
     Args:
         anchors: [label dim], unit vectors of the descriptions.
         vectors: [text dim], unit vectors of the labelled rows.
-        targets: [text], the label of each row; a label without one stays at its descriptions.
+        targets: [text], the label of each row.
+        contradicted: labels that start at the mean of their rows alone, or without a row at the descriptions as well.
 
     Returns:
         [label dim], unit length.
 
     Example:
-        >>> anchors, rows = np.eye(2), np.array([[0.0, 1.0]] * 8)
-        >>> place_labels(anchors, rows, np.zeros(8, dtype=np.intp)).round(2).tolist()
-        [[0.71, 0.71], [0.0, 1.0]]
+        >>> anchors, rows = np.eye(2), np.array([[0.0, 1.0]] * 8 + [[1.0, 0.0]] * 8)
+        >>> place_labels(anchors, rows, np.repeat([0, 1], 8)).round(2).tolist()
+        [[0.71, 0.71], [0.71, 0.71]]
+        >>> place_labels(anchors, rows, np.repeat([0, 1], 8), contradicted=[0, 1]).round(2).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
     """
-    sums = HALF * anchors
-    np.add.at(sums, targets, vectors)
-    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    counts = np.bincount(targets, minlength=len(anchors))
+    seen = counts > 0
+    trusted = np.ones(len(anchors), dtype=bool)
+    trusted[list(contradicted)] = False
+    trusted |= ~seen
+    sums = _sums(vectors, targets, len(anchors))
+    means = sums[seen] / counts[seen, None]
+    rise, run = means - means.mean(axis=0), anchors[seen] - anchors[seen].mean(axis=0)
+    slope = np.clip((rise * run).sum() / max((run * run).sum(), 1e-12), 0, 1)
+    expected = means.mean(axis=0) + slope * (anchors - anchors[seen].mean(axis=0))
+    missing = np.where(trusted, counts.max() - counts, 0)
+    described = np.where(trusted, HALF, 0)
+    return _unit(described[:, None] * anchors + sums + missing[:, None] * expected).astype(anchors.dtype)
 
 
 def measure_agreement(
-    encoder: Encoder, anchors: np.ndarray, rows: Rows, targets: Targets, *, words: bool, seed: int
+    encoder: Encoder,
+    anchors: np.ndarray,
+    rows: Rows,
+    targets: Targets,
+    names: Sequence[str],
+    *,
+    words: bool,
+    seed: int,
 ) -> Agreement:
-    """Compare the labels of rows with the nearest anchor, and that with shuffled labels.
-
-    Nothing is fitted, so no fold has to be kept apart: all rows count, and shuffling says what chance is.
+    """Ask the encoder, as it stands, whether labelled rows contradict the descriptions; see `compare`.
 
     Args:
         encoder: untrained.
         anchors: [label dim], from `label_vectors`.
-        rows: the labelled rows; at most 1,000 of them are drawn.
+        rows: the labelled rows; some 1,000 of them are drawn, as many of each label.
         targets: [text], the label of each.
+        names: of the labels.
         words: as in `label_vectors`.
-        seed: of the draw and the shuffles.
+        seed: of the draw.
     """
     draw = random.Random(child_seed(seed, "agreement"))
-    chosen = sorted(draw.sample(range(len(rows)), min(ROWS, len(rows))))
+    most = max(2 * TELLING, ROWS // len(names))
+    chosen: list[int] = []
+    for label in np.unique(targets):
+        own = np.flatnonzero(targets == label).tolist()
+        chosen += draw.sample(own, min(most, len(own)))
+    chosen.sort()
     vectors = answers(encoder, rows.take(chosen), plain_vectors, words=words, width=anchors.shape[1])
-    found, own = (vectors @ anchors.T).argmax(axis=1), targets[chosen]
-    shuffled = []
-    for _ in range(SHUFFLES):
-        order = list(range(len(own)))
-        draw.shuffle(order)
-        shuffled.append(macro_f1(own[order], found))
-    return Agreement(macro_f1=macro_f1(own, found), chance=float(np.mean(shuffled)), spread=float(np.std(shuffled)))
+    return compare(anchors, vectors, targets[chosen], names)
 
 
-def choose_prior(config: LaConConfig, agreement: Agreement | None, rows_per_label: float) -> Prior:
-    """Decide the weight of the descriptions.
+def compare(
+    anchors: NDArray[np.floating], vectors: NDArray[np.floating], targets: Targets, names: Sequence[str]
+) -> Agreement:
+    """Compare what descriptions say of labelled rows with what the other rows say of them.
+
+    Two classifiers name the label of every row: the nearest description, and the nearest mean of the other rows.
+    With many rows the second is better even where descriptions are sound, so that alone says nothing. Contradicted
+    are descriptions by which rows are recalled no more often than by chance, although the rows among themselves are
+    told apart: of the rows that one of the two gets right and the other wrong, significantly many go to the rows
+    (McNemar's test, exact and one-sided). It is asked of all labels together, where a few rows of each are enough, and
+    of each label by its own rows, at a chance of error divided by the number of labels.
+
+    Cosines with a description are taken less their mean over the labels: one that lies near to everything, or far
+    from it, is not wrong for that.
+
+    Args:
+        anchors: [label dim], unit vectors of the descriptions.
+        vectors: [text dim], unit vectors of the rows.
+        targets: [text], the label of each row.
+        names: [label]; labels with fewer than four rows are neither judged nor answers.
+
+    Example:
+        >>> anchors, targets = np.eye(3), np.repeat([0, 1, 2], 4)
+        >>> compare(anchors, anchors[targets], targets, ["a", "b", "c"]).contradicted
+        ()
+        >>> compare(anchors[[1, 2, 0]], anchors[targets], targets, ["a", "b", "c"]).contradicted
+        ('a', 'b', 'c')
+        >>> compare(anchors, anchors[targets[::2]], targets[::2], ["a", "b", "c"]).contradicted is None
+        True
+    """
+    judged = np.flatnonzero(np.bincount(targets, minlength=len(anchors)) >= TELLING)
+    if len(judged) < 2:
+        return Agreement(rows=0, by_descriptions=None, by_rows=None, contradicted=None)
+    kept = np.isin(targets, judged)
+    texts, own = vectors[kept].astype(np.float64), np.searchsorted(judged, targets[kept])
+    everyone, counts = np.arange(len(own)), np.bincount(own)
+
+    described = texts @ anchors[judged].astype(np.float64).T
+    described -= (_sums(described, own, len(judged)) / counts[:, None]).mean(axis=0)
+    sums = _sums(texts, own, len(judged))
+    among_rows = texts @ _unit(sums).T
+    among_rows[everyone, own] = (texts * _unit(sums[own] - texts)).sum(axis=1)  # a row is no witness for itself
+
+    right = np.stack([table.argmax(axis=1) == own for table in (described, among_rows)])
+    recall = np.stack([np.bincount(own, weights=each) / counts for each in right])  # [way label]
+    chance = 1 / len(judged)
+    better, worse = right[1] & ~right[0], right[0] & ~right[1]
+    against: tuple[str, ...] = ()
+    if recall[0].mean() <= chance and _by_luck(better.sum(), worse.sum()) < DOUBT:
+        against = tuple(names)
+    else:
+        gained, lost = np.bincount(own, weights=better), np.bincount(own, weights=worse)
+        against = tuple(
+            names[label]
+            for place, label in enumerate(judged.tolist())
+            if recall[0, place] <= chance and _by_luck(gained[place], lost[place]) < DOUBT / len(judged)
+        )
+    by_descriptions, by_rows = recall.mean(axis=1).tolist()
+    return Agreement(rows=len(own), by_descriptions=by_descriptions, by_rows=by_rows, contradicted=against)
+
+
+def choose_prior(config: LaConConfig, agreement: Agreement | None, counts: Targets, names: Sequence[str]) -> Prior:
+    """Decide the weight of each label's descriptions.
 
     Args:
         config: `description_weight`, a number or `"auto"`.
         agreement: of descriptions and rows; None where the labels say nothing.
-        rows_per_label: labelled rows per label, in the mean.
+        counts: [label], its labelled rows.
+        names: [label].
     """
+    weights = np.zeros(len(counts))
     if agreement is None:
-        weight, reason = 0.0, "no meaning"
+        reason = "no meaning"
     elif not isinstance(config.description_weight, str):
-        weight, reason = float(config.description_weight), "given"
-    elif agreement.contradicted:
-        weight, reason = 0.0, "contradicted"
+        weights += float(config.description_weight)
+        reason = "given"
     else:
-        weight = float(prior_weight(rows_per_label))
-        reason = "rows per label" if weight else "many rows"
-    rate = 1 - weight if reason == "rows per label" else 1.0
-    return Prior(weight=weight, reason=reason, rate=rate, rows_per_label=rows_per_label, agreement=agreement)
+        against = set(agreement.contradicted or ())
+        weights = np.where([name in against for name in names], 0.0, prior_weights(counts))
+        reason = "rows per label" if weights.any() else "contradicted" if against else "many rows"
+    # The mean over labels, not the least: with a label that has no row yet the others would otherwise learn nothing.
+    weight = float(weights.mean())
+    return Prior(
+        weight=weight,
+        by_label=tuple(weights.tolist()),
+        reason=reason,
+        rate=1 - weight if reason == "rows per label" else 1.0,
+        rows_per_label=float(np.mean(counts)),
+        agreement=agreement,
+    )
 
 
 def macro_f1(targets: Targets, predicted: Targets) -> float:
@@ -182,3 +286,20 @@ def macro_f1(targets: Targets, predicted: Targets) -> float:
         hits = np.sum((targets == label) & (predicted == label))
         scores.append(2 * hits / (np.sum(targets == label) + np.sum(predicted == label)))
     return float(np.mean(scores))
+
+
+def _sums(values: NDArray[np.floating], targets: Targets, labels: int) -> NDArray[np.float64]:
+    """Add up the rows of each label, [label ...]."""
+    sums = np.zeros((labels, values.shape[1]))
+    np.add.at(sums, targets, values)
+    return sums
+
+
+def _unit(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def _by_luck(gained: float, lost: float) -> float:
+    """Return the chance that a fair coin gives so many heads, or more, in all these throws."""
+    heads, throws = int(gained), int(gained + lost)
+    return sum(math.comb(throws, count) for count in range(heads, throws + 1)) / 2**throws
