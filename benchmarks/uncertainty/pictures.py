@@ -33,7 +33,9 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
                 scores = [found[f"{option}-{value:g}", name] for value in there]
                 axes.plot(there, scores, color=FEW[place], marker=MARKERS[place], markersize=4, label=SETS[name])
             axes.axvline(getattr(UncertaintyConfig, option), color="#888888", linestyle="--", linewidth=0.9)
-            if option != "contrastive_weight":
+            if option == "kl_weight":
+                axes.set_xscale("symlog", linthresh=min(value for value in values if value))  # it may be 0
+            elif option == "learning_rate":
                 axes.set_xscale("log")
             axes.set_xlabel(WORDS[option])
             axes.set_ylabel("accuracy, %" if column == 1 else "")

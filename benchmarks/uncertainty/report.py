@@ -25,8 +25,10 @@ TITLES = {
     "textcnn-lcl": "TextCNN + LCL",
     "textcnn-ucl": "TextCNN + UCL",
     "textcnn-both": "TextCNN + both",
-    "textcnn-simcse": "TextCNN + SimCSE",
-    "textcnn-supcon": "TextCNN + SupCon",
+    "textcnn-simcse": "TextCNN + SimCSE, temperature 2",
+    "textcnn-simcse-0.05": "TextCNN + SimCSE, temperature 0.05",
+    "textcnn-supcon": "TextCNN + SupCon, temperature 2",
+    "textcnn-supcon-0.1": "TextCNN + SupCon, temperature 0.1",
     "mean-base": "mean",
     "mean-both": "mean + both",
     "mlp-base": "MLP of the same size",
@@ -81,7 +83,7 @@ def parts() -> str:
 def extractors() -> str:
     """Tables 4 and 8: other ways to read token states, and other contrastive parts."""
     order: tuple[str, ...] = ("mean-base", "mlp-base", "attention-base", "cls-base", "textcnn-base")
-    order += ("textcnn-simcse", "textcnn-supcon", "textcnn-lcl")
+    order += ("textcnn-simcse", "textcnn-simcse-0.05", "textcnn-supcon", "textcnn-supcon-0.1", "textcnn-lcl")
     main_part = ("textcnn-base", "textcnn-lcl")
     rows = _rows(ENCODERS[0], order, lambda one: "main" if one in main_part else "ablations", theirs=True)
     return markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])
@@ -245,7 +247,8 @@ def _rows(
         cells = [spread(found.get(name, []), "{:.1f}") for name in SETS]
         means = _means({name: statistics.fmean(values) for name, values in found.items()})
         row = [encoder, TITLES[variant], *cells, *means]
-        rows.append([*row[:-1], f"{statistics.fmean(paper.QWEN3[variant].values()):.2f}"] if theirs else row)
+        of_paper = paper.QWEN3.get(variant)
+        rows.append([*row[:-1], f"{statistics.fmean(of_paper.values()):.2f}" if of_paper else "-"] if theirs else row)
     return rows
 
 

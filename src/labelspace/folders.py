@@ -20,11 +20,12 @@ PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy",
 
 
 @contextmanager
-def staged(folder: Path) -> Iterator[Path]:
+def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield an empty folder that takes the place of `folder` when the block ends without an error.
 
     Args:
         folder: what is to be written; what is there stays until the new one is whole and on the disk.
+        private: True keeps everybody but the owner out; else it is as the umask says.
 
     Raises:
         OutputError: it cannot be written; what was there before is unchanged.
@@ -37,7 +38,7 @@ def staged(folder: Path) -> Iterator[Path]:
     except OSError as error:
         raise OutputError(f"{folder.parent} cannot be written to ({error.strerror}); give another place.") from error
     try:
-        mask = _umask()
+        mask = 0o077 if private else _umask()
         scratch.chmod(0o777 & ~mask)  # mkdtemp's 0700 would keep a colleague out
         yield scratch
         for path in scratch.rglob("*"):

@@ -91,6 +91,7 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     ]
 
 
+@pytest.mark.filterwarnings("ignore:fit held out 2 rows")
 def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
     options = settings(parts, data, tmp_path)
     (piece, *_) = parts.run.PARTS["usage"](options)
@@ -116,6 +117,21 @@ def test_every_variant_is_a_configuration(parts):
     for options in everything.values():
         UncertaintyConfig(**options)
     assert set(everything) >= set(parts.paper.QWEN3)
+    assert set(parts.variants.ABLATIONS) <= {*parts.report.TITLES} | {
+        f"{extractor}-{part}" for extractor in parts.report.PARTED for part in parts.variants.PARTS
+    }
+    for name, options in parts.variants.CONTRASTIVE.items():
+        assert options["contrastive_temperature"] == 2.0, f"{name}: fixed in section 5.3"
+
+
+def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
+    from labelspace.config import UncertaintyConfig
+
+    for option, values in parts.variants.GRID.items():
+        assert getattr(UncertaintyConfig, option) in values
+        assert list(values) == sorted(values)
+    assert {0.6, 0.7, 0.9} <= set(parts.variants.GRID["contrastive_weight"])
+    assert min(parts.variants.GRID["kl_weight"][1:]) < 1e-3 / 768, "the mean over coordinates, if that was meant"
 
 
 def test_the_papers_figures_are_those_of_its_tables(parts):

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from classify.doubt import FEW, FEW_Y, NAMES, uncertainty
 from labelspace import LabelSpace, UncertaintyClassifier
+from labelspace.classify import uncertainty as module
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.heads import GaussianHead
@@ -79,6 +80,9 @@ def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier
         ({"cache": 3}, "cache must be a folder, 'auto' or None. Got 3 instead"),
         ({"cache": True}, "cache must be a folder, 'auto' or None. Got True instead"),
         ({"cache_bytes": -1}, "cache_bytes must be a whole number at least 0. Got -1"),
+        ({"seed": "x"}, "seed must be a whole number. Got 'x' instead"),
+        ({"seed": None}, "seed must be a whole number. Got None instead"),
+        ({"seed": 1.9}, "seed must be a whole number. Got 1.9 instead"),
         ({"labels": 3}, "labels must be a LabelSpace"),
         ({"encoder": 3}, "encoder must be a name"),
     ],
@@ -86,7 +90,10 @@ def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier
 def test_a_parameter_that_makes_no_sense_is_found_before_any_work(
     options: dict[str, Any], message: str, make: Maker, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(GaussianHead, "forward", lambda *_, **__: pytest.fail("work began"))
+    for owner, work in ((GaussianHead, "forward"), (Encoder, "tokenize"), (Encoder, "__init__")):
+        monkeypatch.setattr(owner, work, lambda *_, **__: pytest.fail("work began"))
+    if "encoder" not in options:
+        monkeypatch.setattr(module, "as_encoder", lambda *_: pytest.fail("the encoder was opened"))
     clf = make().set_params(**options)
     with pytest.raises(ConfigError, match=message) as error:
         clf.fit(FEW, FEW_Y)

@@ -19,6 +19,8 @@ from labelspace.encoders import Encoder
 from labelspace.errors import InputError, LabelFileError, ModelFolderError
 from labelspace.heads import GaussianHead
 
+pytestmark = pytest.mark.filterwarnings("ignore:fit held out 9 rows")
+
 Maker = Callable[..., Any]
 
 

@@ -11,6 +11,7 @@ from labelspace import UncertaintyClassifier, load
 from tiny_rows import tiny_rows
 
 TEXTS, NAMES = tiny_rows(40, seed=3, doubtful=0.3)
+pytestmark = pytest.mark.filterwarnings("ignore:fit held out 9 rows")
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def test_the_limit_is_set_on_the_record_in_the_model(run, doubting, source, tmp_
     silent = found.count(None)
     assert 0 < silent < 40
     assert f"({silent} without a label)" in result.stdout
+    assert ("warning: fit held out 9 rows, on which a coverage" in result.stderr) == (option == "--coverage")
     assert load(doubting).limit_ is None, "the saved model stays as it is"
 
 

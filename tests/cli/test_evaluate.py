@@ -76,6 +76,13 @@ def test_the_rejection_curve_of_a_model_with_an_uncertainty_of_its_own(run, docu
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert [row["by"] for row in told["rejection"]][:2] == ["the model's uncertainty", "1 - highest probability"]
+    assert [band["level"] for band in told["difficulty"]] == ["easy", "semi-hard", "hard"]
+    assert sum(band["documents"] for band in told["difficulty"]) == told["metrics"]["documents"]
+    plain = run("evaluate", tmp_path / "model", documents, *options[:3]).stdout
+    assert plain.splitlines()[-4:-2] == [
+        "errors by the model's uncertainty",
+        next(line for line in plain.splitlines() if line.startswith("easy       below 0.8")),
+    ]
 
 
 @pytest.mark.slow

@@ -21,12 +21,14 @@ def fit_head(run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, mon
 
 
 def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_path):
-    result = fit_head("--learning-rate", "1e-3", "--batch-size", 9, "--weight-decay", 0.1, "--seed", 3)
+    more = ("--weight-decay", 0.1, "--seed", 3, "--validation", 0.1)
+    result = fit_head("--learning-rate", "1e-3", "--batch-size", 9, *more)
     assert result.exit_code == 0, result.output
     said = {name: value.strip() for name, value in (line.split("  ", 1) for line in result.stdout.splitlines())}
     assert list(said) == ["labelled", "steps", "loss", "held out", "temperature", "saved"]
     assert (said["labelled"], said["steps"]) == ("90, 9 of them held out", "18 in 2 epochs")
     assert said["held out"].startswith("accuracy ")
+    assert said["held out"].endswith("; on 9 rows, those that the temperature was fitted on")
     assert "training: 18 of 18" in result.stderr
     model = load(tmp_path / "model")
     given = model.get_params()
@@ -55,7 +57,7 @@ def test_what_is_not_given_is_as_in_python(fit_head, tmp_path):
 
 
 def test_the_json_of_a_head_holds_curve_and_calibration(fit_head, tmp_path):
-    result = fit_head("--json", "--quiet")
+    result = fit_head("--json", "--quiet", "--validation", 0.1)
     assert result.stderr == ""
     told = json.loads(result.stdout)
     assert (told["method"], told["model"]) == ("uncertainty", str(tmp_path / "model"))
@@ -63,12 +65,12 @@ def test_the_json_of_a_head_holds_curve_and_calibration(fit_head, tmp_path):
     assert len(told["fit"]["curve"]["losses"]) == 4
 
 
-def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head, documents, label_file, tmp_path):
-    result = fit_head(rows=documents, labels=label_file)
+def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head):
+    result = fit_head()
     assert result.exit_code == 0, result.output
     said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
     assert list(said) == ["labelled", "steps", "loss", "saved"]
-    assert said["labelled"].strip() == "6"
+    assert said["labelled"].strip() == "90"
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ FIELDS = {
         "extractor": "textcnn",
         "uncertain": True,
         "contrastive": "label-wise",
-        "contrastive_weight": 0.6,
+        "contrastive_weight": 0.9,
         "kl_weight": 1e-3,
         "contrastive_temperature": 2.0,
         "dropout": 0.5,

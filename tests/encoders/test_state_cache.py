@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 
 from labelspace.encoders import Encoder
 from labelspace.encoders import state_cache as module
@@ -141,6 +142,85 @@ def test_the_least_recently_used_entry_makes_room(plain: Encoder, tmp_path: Path
     assert cache.bytes() <= cache.most_bytes
 
 
+def three_lots(encoder: Encoder) -> tuple[list[list[list[int]]], int]:
+    """Tokens of three lots of texts that take about the same, and the bytes of the largest."""
+    lots = [encoder.tokenize([f"{word} {text}" for text in TEXTS]) for word in ("news", "team", "bank")]
+    return lots, max(sum(map(len, ids)) for ids in lots) * 32 * 2
+
+
+def kept(cache: StateCache, encoder: Encoder, lots: list[list[list[int]]]) -> list[bool]:
+    return [(cache.folder / state_key(encoder, ids) / INDEX).exists() for ids in lots]
+
+
+def test_a_damaged_entry_that_is_made_again_takes_no_neighbour_with_it(plain: Encoder, tmp_path: Path):
+    lots, size = three_lots(plain)
+    cache = StateCache(tmp_path, most_bytes=2 * size)
+    for ids in lots[:2]:
+        cache.open(plain, ids)
+    (tmp_path / state_key(plain, lots[1]) / INDEX).unlink()
+    cache.open(plain, lots[1])
+    assert kept(cache, plain, lots) == [True, True, False]
+
+
+def test_a_lower_bound_holds_from_the_next_opening_on(plain: Encoder, tmp_path: Path, counted: list[int]):
+    lots, size = three_lots(plain)
+    for ids in lots:
+        StateCache(tmp_path).open(plain, ids)
+    lower = StateCache(tmp_path, most_bytes=size)
+    lower.open(plain, lots[1])
+    assert kept(lower, plain, lots) == [False, True, False]
+    assert len(counted) == 3, "it was there"
+
+
+def test_room_that_somebody_has_taken_is_left_to_them_and_nothing_is_removed_in_vain(plain: Encoder, tmp_path: Path):
+    lots, size = three_lots(plain)
+    cache = StateCache(tmp_path, most_bytes=3 * size)
+    cache.open(plain, lots[0])
+    note = tmp_path / f".other.{5 * size // 2}.room"
+    note.touch()
+    with FileLock(tmp_path / "other.lock"), pytest.warns(LabelSpaceWarning, match="no room can be made beside what is"):
+        assert isinstance(cache.open(plain, lots[1]), FreshStates)
+    assert kept(cache, plain, lots) == [True, False, False]
+    assert note.exists()
+    cache.open(plain, lots[1])  # now nobody holds the lock: who took the room was killed
+    assert kept(cache, plain, lots) == [True, True, False]
+    assert not note.exists()
+
+
+def test_an_entry_that_somebody_opens_is_not_removed(plain: Encoder, tmp_path: Path):
+    lots, size = three_lots(plain)
+    cache = StateCache(tmp_path, most_bytes=2 * size)
+    for ids in lots[:2]:
+        cache.open(plain, ids)
+    with FileLock(tmp_path / f"{state_key(plain, lots[0])}.lock"):
+        assert cache.clear() > 0
+        assert kept(cache, plain, lots) == [True, False, False]
+        cache.open(plain, lots[1])
+        cache.open(plain, lots[2])
+    assert kept(cache, plain, lots) == [True, False, True]
+
+
+def test_clear_leaves_neither_entries_nor_their_locks(plain: Encoder, tmp_path: Path):
+    cache = StateCache(str(tmp_path))
+    cache.open(plain, plain.tokenize(TEXTS))
+    assert cache.clear() > 0
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert cache.clear() == StateCache(tmp_path / "nowhere").clear() == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other rights")
+def test_nobody_but_the_owner_can_read_an_entry(plain: Encoder, tmp_path: Path):
+    before = os.umask(0)
+    try:
+        cache = StateCache(tmp_path)
+        cache.open(plain, plain.tokenize(TEXTS))
+    finally:
+        os.umask(before)
+    entry = entry_of(cache)
+    assert entry.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in entry.iterdir()} == {0o600}
+
+
 def test_an_open_entry_outlives_its_removal(plain: Encoder, tmp_path: Path):
     cache, ids = StateCache(tmp_path), plain.tokenize(TEXTS)
     stored = cache.open(plain, ids)
@@ -206,13 +286,23 @@ def slow(*given):
     yield from real(*given)
 state_cache.encoded_states = slow
 encoder = Encoder(sys.argv[1], dtype="float32", device="cpu")
-states = state_cache.StateCache(Path(sys.argv[2])).open(encoder, encoder.tokenize(["the team won", "a bank"]))
+texts = ["the team won", "a bank", *sys.argv[4:5]]
+cache = state_cache.StateCache(Path(sys.argv[2]), *map(int, sys.argv[5:]))
+states = cache.open(encoder, encoder.tokenize(texts))
 print(type(states).__name__, int(states.take([0, 1])[1].sum()), flush=True)
 """
 
 
-def worker(encoder: Path, folder: Path, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WORKER, str(encoder), str(folder), str(seconds)]
+# Waits for a file, however long the others take.
+PATIENT = WORKER.replace(
+    "time.sleep(float(sys.argv[3]))", "\n    while not Path(sys.argv[3]).exists():\n        time.sleep(0.05)"
+)
+
+
+def worker(encoder: Path, folder: Path, wait: Any, *more: Any) -> subprocess.Popen[str]:
+    """Start a process that opens two texts, and one more if given, in a cache of so many bytes if given."""
+    code = PATIENT if isinstance(wait, Path) else WORKER
+    command = [sys.executable, "-c", code, *map(str, (encoder, folder, wait, *more))]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -222,6 +312,23 @@ def test_two_processes_make_an_entry_once(tiny_encoder_folder: Path, tmp_path: P
     told = [process.communicate(timeout=120)[0] for process in both]
     assert "".join(told).count("encoding") == 1
     assert all("StoredStates" in text for text in told)
+
+
+@pytest.mark.slow
+def test_two_processes_with_different_texts_keep_the_bound_together(tiny_encoder_folder: Path, tmp_path: Path):
+    """Each takes more than half of it, and both look for room at the same time."""
+    plain = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
+    size = sum(map(len, plain.tokenize(["the team won", "a bank", "rain"]))) * 32 * 2
+    folder, go, bound = tmp_path / "states", tmp_path / "go", 2 * size - 1
+    both = [worker(tiny_encoder_folder, folder, go, text, bound) for text in ("rain", "snow")]
+    for process in both:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "encoding\n"
+    go.touch()
+    told = [process.communicate(timeout=600)[0] for process in both]
+    assert sorted("StoredStates" in text for text in told) == [False, True]
+    assert 0 < StateCache(folder).bytes() <= bound
+    assert not list(folder.glob(".*.room"))
 
 
 @pytest.mark.slow

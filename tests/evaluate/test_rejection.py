@@ -22,7 +22,7 @@ from labelspace.evaluate import (
     rejection_curve,
     softmax_entropy,
 )
-from labelspace.evaluate.rejection import ENTROPY, LEAST_CONFIDENCE, OWN, rejection_rows
+from labelspace.evaluate.rejection import ENTROPY, LEAST_CONFIDENCE, OWN, bands_text, rejection_rows
 from labelspace.evaluate.tables import rejection_text
 
 rows = st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30)
@@ -253,6 +253,28 @@ def test_the_uncertainty_classifier_is_asked_once_for_both(gaussian, texts, name
     right = gaussian.predict(texts) == np.array(names)
     assert list(curves) == [OWN, LEAST_CONFIDENCE, ENTROPY]
     assert curves[OWN].accuracy == pytest.approx(rejection_curve(gaussian.predict_uncertainty(texts), right).accuracy)
+
+
+def test_bands_are_those_of_the_models_uncertainty_over_all_that_was_collected():
+    kept = Rejections()
+    assert kept.bands() is None
+    unsure, right = [0.5, 0.9, 1.5, 0.7, 1.0], [True, False, False, True, True]
+    for rows in (slice(0, 2), slice(2, 5)):
+        kept.add(right[rows], [[0.9, 0.1]] * len(right[rows]), unsure[rows])
+    assert kept.bands() == difficulty(unsure, right)
+    assert kept.bands(easy=0.6, hard=0.8) == difficulty(unsure, right, easy=0.6, hard=0.8)
+    without = Rejections()
+    without.add(right, [[0.9, 0.1]] * 5)
+    assert without.bands() is None, "the bounds are for the mean of sigma"
+
+
+def test_bands_are_told_a_line_each_and_an_empty_one_has_no_rate():
+    lines = bands_text(difficulty([0.5] * 1000 + [2.0], [True] * 999 + [False] * 2)).splitlines()
+    assert lines[1:] == [
+        "easy       below 0.8   1 of 1,000 wrong (0.1 %)",
+        "semi-hard  0.8 to 1    0 of 0 wrong",
+        "hard       1 or above  1 of 1 wrong (100.0 %)",
+    ]
 
 
 @pytest.mark.parametrize("by", ["uncertainty", "entropy"])

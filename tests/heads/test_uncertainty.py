@@ -358,10 +358,14 @@ def test_texts_of_any_size_have_a_std_within_the_bounds_of_the_module(name: str)
 
 
 def test_dropout_sets_its_share_to_zero_keeps_the_expectation_and_scales_the_rest():
-    head = make("cls", dropout=0.3, uncertain=False)
+    """With filters of three words that pass one coordinate each, and a mean that reads those alone."""
+    head = make("textcnn", dropout=0.3, uncertain=False)
+    assert isinstance(head.extractor, TextCNN)
     with torch.no_grad():
-        head.mean.weight.copy_(torch.eye(DIM))
-        head.mean.bias.zero_()
+        for values in head.parameters():
+            values.zero_()
+        head.extractor.filters[0].weight[:, :DIM].copy_(torch.eye(DIM))
+        head.mean.weight[:, :DIM].copy_(torch.eye(DIM))
     texts = 20_000
     states = torch.arange(1.0, DIM + 1).expand(texts, 1, DIM)
     mask = torch.ones(texts, 1, dtype=torch.bool)
@@ -377,9 +381,8 @@ def test_dropout_sets_its_share_to_zero_keeps_the_expectation_and_scales_the_res
     assert both == pytest.approx(0.3**2, abs=4 * math.sqrt(0.09 * 0.91 / texts))  # coordinates fall one by one
 
 
-@each_extractor
-def test_dropout_is_there_only_with_noise_and_the_noise_decides_it(name: str):
-    head = make(name).train()
+def test_dropout_is_there_only_with_noise_and_the_noise_decides_it():
+    head = make("textcnn").train()
     states, mask = batch(torch.float32)
     plain = head(states, mask)
     assert all(torch.equal(a, b) for a, b in zip(plain, head.eval()(states, mask), strict=True))
@@ -392,7 +395,7 @@ def test_dropout_is_there_only_with_noise_and_the_noise_decides_it(name: str):
 
 def test_mean_and_std_are_read_from_the_same_features():
     """One dropout for both branches: where they have the same weights, they give the same."""
-    head = make("mean")
+    head = make("textcnn")
     assert head.log_variance is not None
     head.log_variance.load_state_dict(head.mean.state_dict())
     states, mask = batch(torch.float32)
@@ -400,8 +403,18 @@ def test_mean_and_std_are_read_from_the_same_features():
     torch.testing.assert_close(2 * std.log(), mean, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", sorted({*EXTRACTORS} - {"textcnn"}))
+def test_the_extractors_of_the_ablation_have_no_dropout(name: str):
+    """Section 5.3 gives it to TextCNN alone."""
+    head, noise = make(name, dropout=0.5), seeded(1)
+    states, mask = batch(torch.float32)
+    before = noise.get_state()
+    assert torch.equal(head(states, mask, noise=noise)[0], head(states, mask)[0])
+    assert torch.equal(noise.get_state(), before)
+
+
 def test_no_dropout_draws_nothing():
-    head, noise = make("mean", dropout=0), seeded(1)
+    head, noise = make("textcnn", dropout=0), seeded(1)
     states, mask = batch(torch.float32)
     before = noise.get_state()
     assert torch.equal(head(states, mask, noise=noise)[0], head(states, mask)[0])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from sklearn.metrics import roc_auc_score
 
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.training.abstention import RISK_STARTS, RISK_STEPS, coverage_limit, least_answers, risk_limit
@@ -46,6 +47,25 @@ def test_a_share_that_is_a_whole_number_answers_no_more_than_that(coverage, answ
 def test_all_of_equal_uncertainty_are_answered():
     assert coverage_limit([0.5] * 10, 0.1) == 0.5
     assert (np.array([0.1, 0.4, 0.4, 0.4, 0.9]) <= coverage_limit([0.1, 0.4, 0.4, 0.4, 0.9], 0.4)).sum() == 4
+
+
+def test_of_others_drawn_alike_at_least_that_share_is_answered_on_average():
+    """Uncertainties are uniform, so a limit is the share that it answers; up to four standard errors of the mean."""
+    generator = np.random.default_rng(0)
+    for documents, coverage in ((4, 0.5), (10, 0.9), (20, 0.9), (60, 0.55)):
+        draws = generator.random((1000, documents))
+        answered, naive = (
+            np.array([coverage_limit(row, coverage, to_come=to_come) for row in draws]) for to_come in (True, False)
+        )
+        place = math.ceil(coverage * (documents + 1) - 1e-9)
+        assert answered.mean() == pytest.approx(place / (documents + 1), abs=4 * answered.std() / math.sqrt(1000))
+        assert place / (documents + 1) >= coverage > naive.mean()
+
+
+def test_a_share_of_others_that_no_limit_promises_is_as_near_as_can_be():
+    assert coverage_limit([0.1, 0.2, 0.3], 0.9, to_come=True) == 0.3
+    assert coverage_limit([0.1, 0.2, 0.3], 0.75, to_come=True) == 0.3
+    assert coverage_limit([0.1, 0.2, 0.3], 0.5, to_come=True) == 0.2
 
 
 # ---- risk
@@ -141,6 +161,21 @@ def test_the_true_risk_is_above_the_target_in_no_more_runs_than_promised(case):
         assert naive > 2 * SLACK, "the runs would show it"
 
 
+def test_the_better_of_two_measures_breaks_no_more_promises_than_one_if_both_share_the_chance():
+    """Neither says anything, and every limit is a mistake; who looks for the better one finds the lucky one."""
+    one = better = sharing = 0
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        measures = generator.random((2, 400))
+        wrong = generator.random(400) < 0.1 * 1.001
+        chosen = max(measures, key=lambda measure: roc_auc_score(wrong, measure))
+        one += risk_limit(measures[0], wrong, 0.1, confidence=0.5) is not None
+        better += risk_limit(chosen, wrong, 0.1, confidence=0.5) is not None
+        sharing += risk_limit(chosen, wrong, 0.1, confidence=0.5, measures=2) is not None
+    assert sharing <= one < better
+    assert sharing <= binom.ppf(0.999, 200, 0.5)
+
+
 def test_with_many_documents_it_comes_near_the_best_limit():
     chance, _ = power(0.3)
     generator = np.random.default_rng(0)
@@ -224,6 +259,8 @@ def test_documents_that_do_not_fit_are_refused():
         coverage_limit([], 0.5)
     with pytest.raises(InputError, match=r"uncertainty\[1\] must be a finite number. Got nan"):
         risk_limit([0.1, math.nan], [True, False], 0.1)
+    with pytest.raises(ConfigError, match="measures must be a whole number at least 1"):
+        risk_limit([0.1, 0.2], [True, False], 0.1, measures=0)
     with pytest.raises(ShapeError, match="one number for each document"):
         coverage_limit([[0.1], [0.2]], 0.5)
     with pytest.raises(ShapeError, match="wrong must hold one value for each of 2 documents"):

@@ -1,5 +1,6 @@
 """Answering only where it is sure: the doubt of each document, and limits above which the answer is None."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,12 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 from labelspace.checks import check_choice, check_number
 from labelspace.classify.base import Answers, BiEncoderClassifier
 from labelspace.corpus import as_targets
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.heads import GaussianHead
 from labelspace.training.abstention import coverage_limit, risk_limit
 from labelspace.training.uncertainty import HeldOut, Limit, entropy
 
 RANKINGS = ("auto", "uncertainty", "entropy")
+
+FEW_ROWS = 30
+"""Of fewer the share that a limit answers of others is known to no better than five points or more, one standard error
+at a share of 0.9."""
 
 
 class AbstainingClassifier(BiEncoderClassifier):
@@ -55,12 +60,16 @@ class AbstainingClassifier(BiEncoderClassifier):
 
         Args:
             coverage: share to answer, above 0; 1 answers all.
-            X: documents like those to come; None: the rows that `fit` held out. No label is needed.
+            X: documents, of which this share is answered; None: the rows that `fit` held out, and of documents like
+                them it is on average this share or more. No label is needed.
             by: what doubt is measured by: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one
                 that finds the wrong answers of the held-out rows better, `"entropy"` where none was wrong.
 
         Returns:
             The classifier, with `limit_` set.
+
+        Warns:
+            LabelSpaceWarning: fewer than 30 rows were held out, and X is None.
 
         Raises:
             ConfigError: an argument is out of its range.
@@ -73,7 +82,14 @@ class AbstainingClassifier(BiEncoderClassifier):
             self.limit_ = None
             return self
         doubt = self._held_out_doubt(by) if X is None else self._doubt(self._answers(self._documents(X)), by)
-        self.limit_ = Limit(by, coverage_limit(doubt, coverage))
+        if X is None and len(doubt) < FEW_ROWS:
+            warnings.warn(
+                f"fit held out {len(doubt)} rows, on which a coverage of {coverage:g} stands badly: the share answered "
+                f"of others may be far from it. Pass {FEW_ROWS} documents or more, or hold out more rows.",
+                LabelSpaceWarning,
+                stacklevel=2,
+            )
+        self.limit_ = Limit(by, coverage_limit(doubt, coverage, to_come=X is None))
         return self
 
     def set_risk(
@@ -82,7 +98,10 @@ class AbstainingClassifier(BiEncoderClassifier):
         """Make `predict` answer as often as it can while at most this share of its answers is wrong.
 
         The promise holds with the given confidence, for documents drawn as those it is made on: see
-        `training.abstention.risk_limit`.
+        `training.abstention.risk_limit`. On the held-out rows `by="auto"` has chosen between two measures by those
+        very rows, so both share the chance of a broken promise, which asks for more rows; name the measure, or pass
+        other rows, and they need not. The temperature of the entropy is fitted on the held-out rows too; of that one
+        number the promise takes no account.
 
         Args:
             risk: share of wrong answers among those given, between 0 and 1.
@@ -100,6 +119,8 @@ class AbstainingClassifier(BiEncoderClassifier):
                 uncertain a model.
         """
         check_is_fitted(self)
+        # The two that auto compares, unless there is but one.
+        measures = 2 if by == "auto" and X is None and self.head_.log_variance is not None else 1
         by = self._ranking(by)
         if X is None and y is not None:
             raise InputError("y holds labels, and X is None. Pass the documents they belong to, or leave y out too.")
@@ -113,7 +134,7 @@ class AbstainingClassifier(BiEncoderClassifier):
             rows = np.flatnonzero(targets >= 0)
             answers = self._answers([documents[int(row)] for row in rows])
             doubt, wrong = self._doubt(answers, by), self._winners(answers.scores) != targets[rows]
-        limit = risk_limit(doubt, wrong, risk, confidence=confidence)
+        limit = risk_limit(doubt, wrong, risk, confidence=confidence, measures=measures)
         if limit is None:
             raise InputError(
                 f"a risk of {risk:g} cannot be promised with confidence {confidence:g}: of {len(wrong)} rows "

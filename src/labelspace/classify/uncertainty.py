@@ -53,14 +53,14 @@ class UncertaintyClassifier(AbstainingClassifier):
         contrastive_weight: of the contrastive part, 0 to 1; the rest is cross-entropy's.
         kl_weight: of the part that pulls each Gaussian towards the standard normal one.
         contrastive_temperature: divides the cosines of the contrastive part.
-        dropout: share of the features set to zero in training.
+        dropout: share of TextCNN's features set to zero in training.
         learning_rate: highest rate.
         batch_size: texts of one update.
         epochs: times that each text is seen; `"auto"`: 3, and more for less than some ten thousand texts.
         warmup: share of the updates over which the rate rises, before it falls to 0.
         weight_decay: AdamW's.
-        validation: share of the labelled rows held out for temperature and limits; `"auto"`: 0.1 with 20 rows per
-            label or more, else none.
+        validation: share of the labelled rows held out for temperature and limits; equal texts stay together.
+            `"auto"`: 0.1 with 20 rows per label and 200 in all or more, else none.
         threshold: 0 to 1, probability below which `predict` answers None; None always names a label.
         cache: folder for token states; `"auto"`: `token-states` in labelspace's cache folder; None: nothing is
             written, and every epoch encodes the texts again. They tell much of the texts: None for what must not lie
@@ -170,7 +170,9 @@ class UncertaintyClassifier(AbstainingClassifier):
         config = self.training_config()
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=0, most=1)
+        check_number("seed", self.seed, whole=True)
         check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
+        cache = self._state_cache()
         space = None if self.labels is None else as_label_space(self.labels)
         given = supervise(space, X, y)
         if given is None:
@@ -190,7 +192,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             of_labels[given.targets],
             len(columns),
             config,
-            cache=self._state_cache(),
+            cache=cache,
             seed=self.seed,
             unlabelled=given.unlabelled,
             callbacks=self.callbacks,

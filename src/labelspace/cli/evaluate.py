@@ -3,6 +3,7 @@
 import heapq
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +77,8 @@ def evaluate_command(
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
 
     --rejection-curve rejects by the model's own uncertainty, if it has one, and by its probabilities, without regard to
-    --threshold; it holds two or three numbers of each document.
+    --threshold; it holds two or three numbers of each document. Of a model with an uncertainty it also tells how many
+    documents are easy, semi-hard and hard by the paper's bounds, and how many of each are wrong.
 
     --encoder, --anchor and --dtype go with a label file; a saved model brings its own.
     """
@@ -98,7 +100,7 @@ def evaluate_command(
 
         opened = ZeroShotClassifier(space, untrained, anchor=anchor, threshold=threshold).fit()
     from labelspace.evaluate import Rejections, confusion_figure, evaluate_table, rejection_figure
-    from labelspace.evaluate.rejection import rejection_rows
+    from labelspace.evaluate.rejection import bands_text, rejection_rows
     from labelspace.evaluate.tables import rejection_text
 
     kept = None if rejection_curve is None else Rejections()
@@ -114,17 +116,20 @@ def evaluate_command(
     )
     if confusion is not None:
         confusion_figure(evaluation, confusion)
-    rows = []
+    rows, bands = [], None
     if kept is not None and rejection_curve is not None:
-        curves = kept.curves()
+        curves, bands = kept.curves(), kept.bands()
         rows = rejection_rows(curves)
         rejection_figure(curves, rejection_curve)
     if as_json:
-        print_json(evaluation.to_dict() | ({"rejection": rows} if rows else {}))
+        more = {"rejection": rows} if rows else {}
+        print_json(evaluation.to_dict() | more | ({"difficulty": [asdict(band) for band in bands]} if bands else {}))
     else:
         print(evaluation.to_text())
         if rows:
             print(f"\n{rejection_text(rows)}")
+        if bands:
+            print(f"\n{bands_text(bands)}")
 
 
 def figures_command(

@@ -188,6 +188,7 @@ def _told_of_uncertainty(result: "UncertaintyFit") -> list[tuple[str, str]]:
     ]
     if calibration is not None:
         errors = f"calibration error {calibration.ece_before:.3f} -> {calibration.ece_after:.3f}"
-        pairs.append(("held out", f"accuracy {result.held_out_accuracy:.3f}, {errors}"))
+        rows = f"on {calibration.documents} rows, those that the temperature was fitted on"
+        pairs.append(("held out", f"accuracy {result.held_out_accuracy:.3f}, {errors}; {rows}"))
         pairs.append(("temperature", f"{calibration.temperature:.3f}"))
     return pairs

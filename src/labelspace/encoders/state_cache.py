@@ -3,16 +3,22 @@
     <folder>/<key>/states.bf16     the states of all tokens, text after text, [token dim], nothing else
     <folder>/<key>/index.json      sizes and the sha256 of states.bf16
     <folder>/<key>.lock            held while an entry is made, opened or removed
+    <folder>/.<key>.<bytes>.room   room kept free for an entry that is being made
+    <folder>/.lock                 held while entries are counted and removed, room is taken, and locks are
 
 The key is a hash of the encoder's weights, its precision and every token id, so another revision, prompt, cut or text
 is another entry, and a file that is not what it was written as is made again. Two processes that want the same entry
-make it once. The least recently used entries go when there is no room.
+make it once; two that want different ones take room one after the other, so that together they keep the bound. The
+least recently used entries go when that makes enough room, and none goes where it would not.
+
+Nobody but their owner can read entries: they tell much of the texts.
 """
 
 import contextlib
 import hashlib
 import json
 import shutil
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -42,6 +48,9 @@ STATES = "states.bf16"
 # Of a configuration: where it lies and who wrote it.
 IRRELEVANT = ("_name_or_path", "transformers_version")
 INDEX = "index.json"
+LOCK, ROOM = ".lock", ".room"
+WAIT = 0.05
+"""Seconds between two looks at a lock that somebody else holds."""
 
 Batch = tuple[Float[Tensor, "text token dim"], Bool[Tensor, "text token"]]
 TokenIds = Sequence[Sequence[int]]
@@ -129,9 +138,9 @@ class StateCache:
         (torch.Size([2, 4, 32]), [4, 4])
     """
 
-    def __init__(self, folder: Path, most_bytes: int = DEFAULT_BYTES) -> None:
+    def __init__(self, folder: str | Path, most_bytes: int = DEFAULT_BYTES) -> None:
         check_number("most_bytes", most_bytes, least=0, whole=True)
-        self.folder, self.most_bytes = folder, most_bytes
+        self.folder, self.most_bytes = Path(folder), most_bytes
 
     def open(self, encoder: Encoder, token_ids: TokenIds, report: Progress = silent) -> TokenStates:
         """Return the states of texts, computed first where they are not here yet.
@@ -154,11 +163,20 @@ class StateCache:
         entry = self.folder / state_key(encoder, token_ids)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(_lock_of(entry)):
-                if not _is_sound(entry, size):
-                    self._make_room(size, entry)
-                    _write(entry, encoder, token_ids, lengths, report)
-                (entry / INDEX).touch()  # the time of the last use
+            with self._held(entry):
+                if _is_sound(entry, size):
+                    (entry / INDEX).touch()  # the time of the last use
+                    with self._counting():
+                        self._make_room(size, entry)  # the bound may be lower than when it was written
+                else:
+                    room = self._take_room(size, entry)
+                    if room is None:
+                        _say_fresh(f"of {size / 1e9:.1f} GB no room can be made beside what is in use or on the disk")
+                        return FreshStates(encoder, token_ids)
+                    try:
+                        _write(entry, encoder, token_ids, lengths, report)
+                    finally:
+                        _unlink(room)
                 return StoredStates(entry / STATES, lengths, dim)
         except (OSError, OutputError) as error:
             _say_fresh(f"they cannot be written ({error})")
@@ -169,28 +187,94 @@ class StateCache:
         return sum(_size(entry) for entry in self._entries())
 
     def clear(self) -> int:
-        """Remove every entry that nobody is making or opening right now, and return how many bytes that freed."""
-        return sum(self._remove(entry) for entry in self._entries())
+        """Remove every entry that nobody is making or opening right now, and return how many bytes that freed.
 
-    def _make_room(self, size: int, keep: Path) -> None:
-        clear_away_killed(self.folder)
-        taken = self.bytes()
-        for entry in sorted(self._entries(), key=_last_used):
-            free = shutil.disk_usage(self.folder).free
-            if taken + size <= self.most_bytes and size < free:
-                break
-            if entry != keep:
-                taken -= self._remove(entry)
-
-    def _remove(self, entry: Path) -> int:
-        # Whoever has mapped the file keeps what it maps; whoever is about to, holds the lock.
-        try:
-            with FileLock(_lock_of(entry), timeout=0):
-                size = _size(entry)
-                shutil.rmtree(entry, ignore_errors=True)
-                return size
-        except Timeout:
+        Their locks go with them. What somebody has opened stays readable to them.
+        """
+        if not self.folder.is_dir():
             return 0
+        freed = 0
+        with self._counting():
+            clear_away_killed(self.folder)
+            self._promised()
+            locks = [path.with_suffix("") for path in self.folder.glob(f"*{LOCK}") if path.name != LOCK]
+            for entry in {*self._entries(), *locks}:
+                with contextlib.suppress(Timeout), FileLock(_lock_of(entry), timeout=0):
+                    freed += _size(entry)
+                    _discard(entry)
+        return freed
+
+    @contextlib.contextmanager
+    def _held(self, entry: Path) -> Iterator[None]:
+        """Hold the lock of an entry; whoever has it, is waited for."""
+        lock = FileLock(_lock_of(entry))
+        while not lock.is_locked:
+            # Nobody is between the opening of a lock's file and its locking while another removes it.
+            with self._counting(), contextlib.suppress(Timeout):
+                lock.acquire(timeout=0)
+            if not lock.is_locked:
+                time.sleep(WAIT)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _counting(self) -> FileLock:
+        return FileLock(self.folder / LOCK)
+
+    def _take_room(self, size: int, entry: Path) -> Path | None:
+        """Make room for an entry that nobody can open, and keep it under a note; None where there is none to make."""
+        with self._counting():
+            # What is damaged is of no use, and would count beside what takes its place.
+            shutil.rmtree(entry, ignore_errors=True)
+            clear_away_killed(self.folder)
+            if not self._make_room(size, entry, free=size + 1):
+                return None
+            room = self.folder / f".{entry.name}.{size}{ROOM}"
+            room.touch()
+            return room
+
+    def _make_room(self, size: int, entry: Path, *, free: int = 0) -> bool:
+        """Remove other entries until one of this size fits in; none where removing all of them would not do.
+
+        Args:
+            size: bytes of the entry.
+            entry: the caller's own, whose lock it holds.
+            free: bytes that the disk must have left.
+        """
+        promised = self._promised(entry.name)
+        # Counted after what is promised: an entry that is finished meanwhile is in both, and never in neither.
+        others = {path: _size(path) for path in self._entries() if path != entry and path.name not in promised}
+        excess = sum(others.values()) + sum(promised.values()) + size - self.most_bytes
+        excess = max(excess, free - shutil.disk_usage(self.folder).free)
+        with contextlib.ExitStack() as locked:
+            going: list[Path] = []
+            for path in sorted(others, key=_last_used):
+                if excess <= 0:
+                    break
+                # Whoever has mapped the file keeps what it maps; whoever is about to, holds the lock.
+                with contextlib.suppress(Timeout):
+                    locked.enter_context(FileLock(_lock_of(path), timeout=0))
+                    going.append(path)
+                    excess -= others[path]
+            if excess > 0:
+                return False
+            for path in going:
+                _discard(path)
+        return True
+
+    def _promised(self, own: str = "") -> dict[str, int]:
+        """Return the bytes of entries that others are making, by key; notes that were left behind go away."""
+        promised: dict[str, int] = {}
+        for note in self.folder.glob(f".*{ROOM}"):
+            key, _, size = note.name.removesuffix(ROOM).removeprefix(".").partition(".")
+            try:
+                # Who makes an entry holds its lock to the end, so a note without a lock is nobody's.
+                with contextlib.nullcontext() if key == own else FileLock(_lock_of(self.folder / key), timeout=0):
+                    _unlink(note)
+            except Timeout:
+                promised[key] = int(size)
+        return promised
 
     def _entries(self) -> list[Path]:
         return [path for path in self.folder.glob("*") if path.is_dir() and not path.name.startswith(".")]
@@ -234,7 +318,7 @@ def encoded_states(
 def _write(entry: Path, encoder: Encoder, token_ids: TokenIds, lengths: NDArray[np.int64], report: Progress) -> None:
     row_bytes = encoder.backbone.hidden_size * BYTES
     starts = np.cumsum(lengths) - lengths
-    with staged(entry) as scratch:
+    with staged(entry, private=True) as scratch:
         with (scratch / STATES).open("wb") as file:
             # Written, not mapped: on a full disk writing raises an error, and a map kills the process.
             file.truncate(int(lengths.sum()) * row_bytes)
@@ -268,7 +352,19 @@ def _sha256(path: Path) -> str:
 
 
 def _lock_of(entry: Path) -> Path:
-    return entry.with_name(entry.name + ".lock")
+    return entry.with_name(entry.name + LOCK)
+
+
+def _discard(entry: Path) -> None:
+    """Remove an entry and its lock, which the caller holds."""
+    shutil.rmtree(entry, ignore_errors=True)
+    _unlink(_lock_of(entry))
+
+
+def _unlink(path: Path) -> None:
+    # Windows does not remove what is open.
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _size(entry: Path) -> int:

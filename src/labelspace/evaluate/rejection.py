@@ -27,6 +27,9 @@ COVERAGES = (0.9, 0.8, 0.5)
 
 LEVELS = ("easy", "semi-hard", "hard")
 
+EASY, HARD = 0.8, 1.0
+"""The paper's bounds of the mean of sigma (section 5.8)."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +149,22 @@ class Rejections:
         right = np.concatenate(self._right)
         return {name: rejection_curve(np.concatenate(parts), right) for name, parts in self._unsure.items()}
 
+    def bands(
+        self, *, easy: float = EASY, hard: float = HARD
+    ) -> tuple[DifficultyBand, DifficultyBand, DifficultyBand] | None:
+        """Return where the errors lie by the model's own uncertainty, see `difficulty`; None where it has none.
+
+        Args:
+            easy: the first uncertainty that is not easy any more.
+            hard: the first that is hard, above `easy`.
+
+        Raises:
+            ConfigError: bounds that are no numbers, or in the wrong order.
+        """
+        if OWN not in self._unsure:
+            return None
+        return difficulty(np.concatenate(self._unsure[OWN]), np.concatenate(self._right), easy=easy, hard=hard)
+
 
 def rejection_curve(uncertainty: ArrayLike, right: ArrayLike) -> RejectionCurve:
     r"""Return the accuracy of what is left as the least sure documents are rejected, and the area under it.
@@ -227,7 +246,7 @@ def softmax_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
 
 
 def difficulty(
-    uncertainty: ArrayLike, right: ArrayLike, *, easy: float = 0.8, hard: float = 1.0
+    uncertainty: ArrayLike, right: ArrayLike, *, easy: float = EASY, hard: float = HARD
 ) -> tuple[DifficultyBand, DifficultyBand, DifficultyBand]:
     """Return where the errors lie: among easy, semi-hard or hard documents.
 
@@ -275,6 +294,27 @@ def difficulty(
         )
 
     return of(0), of(1), of(2)
+
+
+def bands_text(bands: Sequence[DifficultyBand]) -> str:
+    """Return what `Rejections.bands` tells with the paper's bounds, a line for each band.
+
+    Args:
+        bands: the three of `difficulty`.
+
+    Example:
+        >>> print(bands_text(difficulty([0.5, 0.7, 0.9, 1.2], [True, True, False, False])))
+        errors by the model's uncertainty
+        easy       below 0.8   0 of 2 wrong (0.0 %)
+        semi-hard  0.8 to 1    1 of 1 wrong (100.0 %)
+        hard       1 or above  1 of 1 wrong (100.0 %)
+    """
+    places = (f"below {EASY:g}", f"{EASY:g} to {HARD:g}", f"{HARD:g} or above")
+    lines = ["errors by the model's uncertainty"]
+    for band, place in zip(bands, places, strict=True):
+        rate = "" if band.error_rate is None else f" ({100 * band.error_rate:.1f} %)"
+        lines.append(f"{band.level:9}  {place:10}  {band.errors:,} of {band.documents:,} wrong{rate}")
+    return "\n".join(lines)
 
 
 def rejection_rows(

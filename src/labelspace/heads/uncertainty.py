@@ -1,7 +1,7 @@
 r"""The Gaussian head on token states, and the ways to read them (uncertainty-aware contrastive, section 4, eq. 1-2).
 
-    states -> extractor -> features -> dropout -+-> mean                     -> logits
-                                                +-> log variance -> std
+    states -> extractor -> features -+-> mean                     -> logits
+                                     +-> log variance -> std
 
 Axes        here      paper      meaning
             text      -          texts in the batch
@@ -19,6 +19,8 @@ std         exp of half the log variance, so it is above zero; the branch gives 
             text can bring an infinite one.
 Words       `states` are the rows of the encoder's last layer, `mask` is true (or 1) where there is a token. What stands
             at padding is never looked at, so no score depends on what a text shares its batch with.
+Dropout     On the features of `TextCNN` alone, where section 5.3 has it. Section 5.5 does not say more of the other
+            extractors, of the MLP neither, and on a pooled state it would drop what the encoder says itself.
 Seeds       First values and dropout come from the generator given and from no other; it lies on the CPU.
 Precision   Convolutions run in the type of the states (bfloat16 halves their time), everything after them in float32
             or wider.
@@ -243,7 +245,7 @@ class GaussianHead(nn.Module):
         generator: of the first values, on the CPU.
         extractor: `"textcnn"`, or one of the ablation: `"cls"`, `"eos"`, `"mean"`, `"mlp"`, `"attention"`.
         uncertain: False leaves the branch of std out; z is then the mean.
-        dropout: share of the features that training sets to zero.
+        dropout: share of the features that training sets to zero, for `"textcnn"`; the others have none.
 
     Raises:
         ConfigError: an argument is out of its range, or the generator is not on the CPU.
@@ -274,7 +276,7 @@ class GaussianHead(nn.Module):
         check_choice("extractor", extractor, EXTRACTORS)
         check_number("dropout", dropout, least=0, most=0.99)
         check_generator(generator)
-        self.dim, self.dropout = dim, dropout
+        self.dim, self.dropout = dim, dropout if extractor == "textcnn" else 0.0
         self.extractor = _extractor(extractor, dim, generator)
         width = self.extractor.width
         self.mean = linear(width, dim, generator)

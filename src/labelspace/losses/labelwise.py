@@ -102,7 +102,8 @@ def gaussian_kl(mean: Embeddings, std: Embeddings) -> Scalar:
             \tfrac{1}{2} \bigl( \mu_{id}^2 + \sigma_{id}^2 - 1 - \log \sigma_{id}^2 \bigr)
 
     Paper: eq. 5, in closed form. It is a sum over coordinates, as a divergence of independent coordinates is, and a
-    mean over the batch, as the other parts are; so the weight 1e-3 of section 5.6 is for a sum.
+    mean over the batch, as the other parts are; so the weight 1e-3 of section 5.6 is taken to be for a sum. The paper
+    does not say: were it for a mean over the d coordinates, as some code has it, it would be 1e-3 / d here.
 
     Args:
         mean: [text dim].

@@ -33,8 +33,16 @@ def least_answers(coverage: float, documents: int) -> int:
     return max(1, math.ceil(coverage * documents - 1e-9))
 
 
-def coverage_limit(uncertainty: ArrayLike, coverage: float) -> float:
-    """Return the largest uncertainty to answer so that at least this share of these documents is answered.
+def coverage_limit(uncertainty: ArrayLike, coverage: float, *, to_come: bool = False) -> float:
+    r"""Return the largest uncertainty to answer so that at least this share is answered, of these or of others.
+
+    Of these n documents k are needed, the coverage times n rounded up. For others drawn alike it is
+
+    .. math::
+        k = \min\bigl(n, \lceil \mathrm{coverage} \, (n + 1) \rceil\bigr)
+
+    since another document is as likely to fall into any of the n + 1 gaps between these, and so is answered with a
+    chance of k / (n + 1). More than n / (n + 1) no limit promises.
 
     Of equal uncertainties all are answered, since nothing tells them apart: with many ties more are answered than were
     asked for, and where all are equal, all.
@@ -42,6 +50,7 @@ def coverage_limit(uncertainty: ArrayLike, coverage: float) -> float:
     Args:
         uncertainty: [text] the larger, the more in doubt.
         coverage: share to answer, above 0, at most 1.
+        to_come: True: of documents drawn alike, on average; False: of these.
 
     Returns:
         One of the uncertainties: answer what is at most that.
@@ -54,21 +63,29 @@ def coverage_limit(uncertainty: ArrayLike, coverage: float) -> float:
     Example:
         >>> coverage_limit([0.3, 0.1, 0.9, 0.2, 0.7], 0.6)
         0.3
+        >>> coverage_limit([0.3, 0.1, 0.9, 0.2, 0.7], 0.6, to_come=True)
+        0.7
+
+    Reference:
+        Vovk et al., 2005, "Algorithmic learning in a random world": the order statistic of split-conformal prediction.
     """
     check_number("coverage", coverage, above=0, most=1)
     unsure = one_number_each("uncertainty", uncertainty)
-    place = least_answers(coverage, len(unsure)) - 1
+    place = min(len(unsure), least_answers(coverage, len(unsure) + to_come)) - 1
     return float(np.partition(unsure, place)[place])
 
 
-def risk_limit(uncertainty: ArrayLike, wrong: ArrayLike, risk: float, *, confidence: float = 0.95) -> float | None:
+def risk_limit(
+    uncertainty: ArrayLike, wrong: ArrayLike, risk: float, *, confidence: float = 0.95, measures: int = 1
+) -> float | None:
     r"""Return the largest uncertainty to answer for which the error among the answered is at most `risk`, surely.
 
     Sure means: of the times that this is done, on other documents drawn alike, the limit may break its promise in one
     minus `confidence`. Numbers of answers k are tried, the surest documents first, and k passes if
 
     .. math::
-        P\bigl( \mathrm{Binomial}(k, \mathrm{risk}) \le \mathrm{errors}(k) \bigr) \le (1 - \mathrm{confidence}) / 5
+        P\bigl( \mathrm{Binomial}(k, \mathrm{risk}) \le \mathrm{errors}(k) \bigr)
+          \le \frac{1 - \mathrm{confidence}}{5 \cdot \mathrm{measures}}
 
     which is to say that the upper Clopper-Pearson bound of the error is at most `risk`. There are five sequences: they
     start at a fifth of the documents, at two fifths, ..., at all, go up by hundredths, and end at the first k that
@@ -79,19 +96,24 @@ def risk_limit(uncertainty: ArrayLike, wrong: ArrayLike, risk: float, *, confide
     Exact where uncertainties differ and no document is less often wrong than a surer one. Elsewhere nearly so: the
     uncertainties tried are those of the documents themselves, not fixed before. Of equal ones all are answered.
 
-    With fewer documents than log((1 - confidence) / 5) / log(1 - risk), 90 for a risk of 5 %, nothing can be promised.
+    Where the uncertainty is the one of several measures that does best on these very documents, all of them share the
+    chance (Bonferroni): each would have kept its promise, so the chosen one does.
+
+    With fewer documents than log((1 - confidence) / 5 / measures) / log(1 - risk), nothing can be promised: for a risk
+    of 5 % with less than 90, or 104 for the better of two measures.
 
     Args:
         uncertainty: [text] the larger, the more in doubt; documents like those to come, that training has not seen.
         wrong: [text] True where the answer is wrong.
         risk: largest share of wrong answers among those given, between 0 and 1.
         confidence: between 0 and 1.
+        measures: how many the uncertainty was chosen from by these documents; 1: it was not.
 
     Returns:
         One of the uncertainties: answer what is at most that. None where no number of answers passes.
 
     Raises:
-        ConfigError: `risk` or `confidence` is out of range.
+        ConfigError: `risk`, `confidence` or `measures` is out of range.
         ShapeError: not one number and one answer per document.
         InputError: no document, or a number that is not finite.
 
@@ -112,11 +134,12 @@ def risk_limit(uncertainty: ArrayLike, wrong: ArrayLike, risk: float, *, confide
     """
     _check_within("risk", risk)
     _check_within("confidence", confidence)
+    check_number("measures", measures, least=1, whole=True)
     unsure = one_number_each("uncertainty", uncertainty)
     errors = as_flags("wrong", wrong, len(unsure))
     order = np.argsort(unsure, kind="stable")
     unsure, errors = unsure[order], errors[order].cumsum()
-    documents, chance = len(unsure), (1 - confidence) / RISK_STARTS
+    documents, chance = len(unsure), (1 - confidence) / (RISK_STARTS * measures)
     step = max(1, documents // RISK_STEPS)
     limits: list[float] = []
     for start in range(1, RISK_STARTS + 1):

@@ -23,9 +23,10 @@ from labelspace.training.rows import Targets, split
 from labelspace.training.uncertainty.loop import UncertaintyCurve, run
 from labelspace.training.uncertainty.outputs import outputs_of_states
 
-# `validation="auto"`.
+# `validation="auto"`. A tenth of so many rows is 20: from fewer a temperature may be far off, see docs/LOG.md.
 AUTO_SHARE = 0.1
-AUTO_ROWS = 20
+AUTO_ROWS_PER_LABEL = 20
+AUTO_ROWS = 200
 
 
 @final
@@ -138,7 +139,7 @@ def train_gaussian_head(
         KeyboardInterrupt: it came before the first epoch was over, so nothing was learnt.
     """
     share = _share(config, targets, labels)
-    rows, held_out = split(targets, share, seed=seed) if share else (list(range(len(targets))), [])
+    rows, held_out = _split(token_ids, targets, share, seed=seed) if share else (list(range(len(targets))), [])
     backbone = encoder.backbone
     if cache is None:
         states = FreshStates(encoder, token_ids)
@@ -211,5 +212,21 @@ def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np
 def _share(config: UncertaintyConfig, targets: Targets, labels: int) -> float:
     """Share of the rows to hold out."""
     if isinstance(config.validation, str):
-        return AUTO_SHARE if len(targets) >= AUTO_ROWS * labels else 0.0
+        return AUTO_SHARE if len(targets) >= max(AUTO_ROWS, AUTO_ROWS_PER_LABEL * labels) else 0.0
     return float(config.validation)
+
+
+def _split(
+    token_ids: Sequence[Sequence[int]], targets: Targets, share: float, *, seed: int
+) -> tuple[list[int], list[int]]:
+    """Hold rows out as `rows.split` does, equal texts together: what was trained on says nothing of other texts."""
+    first: dict[bytes, int] = {}
+    keys = (np.asarray(ids, dtype=np.int32).tobytes() for ids in token_ids)
+    text = np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
+    different = np.unique(text)
+    _, places = split(targets[different], share, seed=seed)
+    held_out = np.isin(text, different[places])
+    # A label may have no text of its own, only texts that come first under another one: it is trained on.
+    lost = ~np.isin(targets, targets[~held_out])
+    held_out &= ~np.isin(text, text[lost])
+    return np.flatnonzero(~held_out).tolist(), np.flatnonzero(held_out).tolist()

@@ -1,4 +1,8 @@
-"""What a trained head says of texts, without gradients and in constant memory."""
+"""What a trained head says of texts, without gradients.
+
+Token states, which are large, are held a batch at a time; logits, uncertainty and mean of every text are returned, and
+so held, for all.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
