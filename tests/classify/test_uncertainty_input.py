@@ -125,9 +125,19 @@ def test_documents_and_labels_that_cannot_be_used_are_one_line(X: Any, y: Any, m
     assert not hasattr(clf, "classes_")
 
 
-@pytest.mark.parametrize(("y", "got"), [(["sports"] * 12, 1), (list(range(12)), 0), ([None] * 12, 0)])
-def test_labels_that_cannot_be_found_in_y_are_one_line(y: Any, got: int, make: Maker):
-    with pytest.raises(InputError, match=f"y must name two labels at least, as text, .* Got {got} instead"):
+TWO_LABELS = "y must name two labels at least, as text, .* Got {} instead"
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["sports"] * 12, TWO_LABELS.format(1)),
+        ([None] * 12, TWO_LABELS.format(0)),
+        (list(range(12)), r"y\[0\] is the number 0, and labels is None, .*; pass names in y"),
+    ],
+)
+def test_labels_that_cannot_be_found_in_y_are_one_line(y: Any, message: str, make: Maker):
+    with pytest.raises(InputError, match=message):
         make().fit(FEW, y)
 
 
