@@ -112,8 +112,8 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 STUDY := $(BIN)/python benchmarks/run_study.py --minutes 600
 bench-study: $(PEERS)  ## the results of docs/study.md; a night on two cores
 	$(STUDY)
-	$(STUDY) --pooling cls --parts ablations rates --changes default
-	$(STUDY) --encoder all-mpnet-base-v2 --parts ablations rates --changes default
+	$(STUDY) --pooling cls --parts ablations rates --changes default updates-20
+	$(STUDY) --encoder all-mpnet-base-v2 --parts ablations rates --changes default updates-20
 	$(BIN)/python benchmarks/run_study.py --figures docs/figures --model-figures
 	$(BIN)/python benchmarks/tables.py
 

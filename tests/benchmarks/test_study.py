@@ -56,6 +56,18 @@ def test_one_description_in_five_is_another_labels_and_none_is_lost(spaces, seed
     assert sorted(texts) == sorted(text for label in SPACE.labels for text in label.descriptions)
 
 
+def test_all_intents_have_sixty_updates_with_the_quick_encoder_alone(spaces, tmp_path):
+    from study.ablations import ablation_pieces
+    from study.settings import Settings
+
+    def changes(encoder: str) -> set[str]:
+        pieces = ablation_pieces(Settings(data=tmp_path, out=tmp_path, encoder=encoder))
+        return {piece.facts["change"] for piece in pieces if piece.facts["task"] == spaces.INTENTS}
+
+    assert changes("all-MiniLM-L6-v2") == {"default", "updates-20"}
+    assert changes("all-mpnet-base-v2") == {"updates-20"}
+
+
 def test_halves_break_off_and_bare_names_are_verbalizers(spaces):
     assert spaces.halved(SPACE, 0).labels[0].descriptions[0] == "sports number"
     assert spaces.bare(SPACE).verbalizers == ("sports", "money", "music")

@@ -23,7 +23,6 @@ from labelspace.training.lacon.prior import (
     choose_prior,
     compare,
     label_vectors,
-    macro_f1,
     measure_agreement,
     place_labels,
     prior_weights,
@@ -349,13 +348,6 @@ def test_contradicted_labels_start_at_the_means_of_their_rows():
         mean = vectors[targets == label].mean(axis=0)
         assert places[label] == pytest.approx(mean / np.linalg.norm(mean))
     assert np.isfinite(places).all(), "the last has no row, and starts by its descriptions"
-
-
-def test_macro_f1_is_scikit_learns():
-    from sklearn.metrics import f1_score
-
-    targets, found = np.array([0, 0, 1, 2, 2, 1, 0]), np.array([0, 1, 1, 2, 0, 1, 0])
-    assert macro_f1(targets, found) == pytest.approx(f1_score(targets, found, average="macro"))
 
 
 def test_the_prior_of_a_description_of_each_label_is_symmetric_infonce():

@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.metrics import f1_score
 from torch import Tensor, nn
 
 from labelspace.config import LaConConfig
@@ -22,7 +23,6 @@ from labelspace.training.callbacks import Callback
 from labelspace.training.features import answers, backpropagate
 from labelspace.training.lacon.head import LaConHead
 from labelspace.training.lacon.objective import Objective, needs_two_views
-from labelspace.training.lacon.prior import macro_f1
 from labelspace.training.rows import Rows, Targets, balanced, cut, cycle
 from labelspace.training.schedule import rate_factor
 from labelspace.training.sweep import CHUNK_TOKENS
@@ -318,7 +318,8 @@ def _look(
     own = table[np.arange(len(table)), held_out.targets]
     peak = table.max(axis=1)
     losses = peak + np.log(np.exp(table - peak[:, None]).sum(axis=1)) - own
-    look = Look(step=step, macro_f1=macro_f1(held_out.targets, table.argmax(axis=1)), loss=float(losses.mean()))
+    score = float(f1_score(held_out.targets, table.argmax(axis=1), average="macro"))
+    look = Look(step=step, macro_f1=score, loss=float(losses.mean()))
     looks.append(look)
     for callback in callbacks:
         callback(step, {"held_out_macro_f1": look.macro_f1, "held_out_loss": look.loss})

@@ -4,7 +4,6 @@ With no labelled row they are all there is; with hundreds of a label they have l
 rows contradict them, it is the rows that are right.
 """
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from labelspace.config import LaConConfig
 from labelspace.encoders import Encoder
@@ -274,20 +274,6 @@ def choose_prior(config: LaConConfig, agreement: Agreement | None, counts: Targe
     )
 
 
-def macro_f1(targets: Targets, predicted: Targets) -> float:
-    """Return the mean F1 of the labels that occur among the targets or the predictions.
-
-    Example:
-        >>> round(macro_f1(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])), 4)
-        0.7333
-    """
-    scores = []
-    for label in np.union1d(targets, predicted):
-        hits = np.sum((targets == label) & (predicted == label))
-        scores.append(2 * hits / (np.sum(targets == label) + np.sum(predicted == label)))
-    return float(np.mean(scores))
-
-
 def _sums(values: NDArray[np.floating], targets: Targets, labels: int) -> NDArray[np.float64]:
     """Add up the rows of each label, [label ...]."""
     sums = np.zeros((labels, values.shape[1]))
@@ -301,5 +287,4 @@ def _unit(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
 
 def _by_luck(gained: float, lost: float) -> float:
     """Return the chance that a fair coin gives so many heads, or more, in all these throws."""
-    heads, throws = int(gained), int(gained + lost)
-    return sum(math.comb(throws, count) for count in range(heads, throws + 1)) / 2**throws
+    return float(binom.sf(gained - 1, gained + lost, 0.5))

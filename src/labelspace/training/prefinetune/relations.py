@@ -6,8 +6,7 @@
 
 The key is a hash of the encoder's weights, its precision, its prompt and all token ids, so another encoder, cut or pair
 is another entry. A kill loses the window under way; one that is not what it was written as is made again, with all
-after it. They are kept in float32, whatever the encoder computes in: dispersions of a millionth decide what is shrunk,
-and what bfloat16 leaves of them is a mean over many pairs, while rounding each pair once more is not.
+after it. They are kept in float32 whatever the encoder computes in: dispersions of a millionth decide what is shrunk.
 """
 
 import hashlib
