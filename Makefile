@@ -48,12 +48,15 @@ types: $(READY)  ## pyright
 layers: $(READY) ## import-linter: imports run up the drawing in docs/architecture.md
 	$(BIN)/lint-imports --no-cache
 
-# One thread a process: tiny models gain nothing from more, and the test processes share the cores.
+# One thread a process: tiny models gain nothing from more, and the test processes share the cores. Bytecode is kept,
+# whatever the shell says: every test process would compile all tests again.
+TESTS := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+
 fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" tests src --doctest-modules
+	$(TESTS) -m "not slow" tests src --doctest-modules
 
 slow: $(READY)   ## tests on the real encoder and real data, processes killed on purpose, seconds of work
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m slow tests
+	$(TESTS) -m slow tests
 
 docs: $(READY)   ## build the docs strictly
 	$(BIN)/mkdocs build --strict --quiet

@@ -1,12 +1,25 @@
 """Fixtures that every folder of tests shares. No test asks a hub: the tiny encoders are made here from code."""
 
+import gc
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what collection makes, objects by the hundred thousand that stay, out of every later search for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +41,16 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
         return built[kind]
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def own_code_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A tiny encoder whose model class lies beside it as code, and runs; do not write into it."""
+    from tiny_models import build_own_code
+
+    with pytest.MonkeyPatch.context() as patch:
+        # What transformers copies of that code stays out of the user's cache, and off the path.
+        modules = tmp_path_factory.mktemp("modules")
+        patch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(modules))
+        patch.setattr(sys, "path", list(sys.path))
+        yield build_own_code(tmp_path_factory.mktemp("own") / "own-code")

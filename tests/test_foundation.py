@@ -3,13 +3,15 @@
 import inspect
 import json
 import sys
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labelspace import errors
-from labelspace.checks import check_keys, check_number, did_you_mean, import_optional
+from labelspace.checks import as_seed, check_keys, check_number, did_you_mean, import_optional, plain
 from labelspace.errors import ConfigError, LabelSpaceError, MissingDependencyError, ShapeError
 from labelspace.seeds import child_seed
 
@@ -56,6 +58,32 @@ def test_bounds_are_kept_to_the_end(bounds: dict[str, float], good: list[float],
     for value in bad:
         with pytest.raises(ConfigError, match=f"Got {value!r} instead"):
             check_number("n", value, **bounds)  # type: ignore[arg-type]
+
+
+def test_scalars_of_numpy_are_numbers_and_fractions_and_truth_values_are_none():
+    for value in (np.float16(0.5), np.float32(0.5), np.float64(0.5), np.int64(1), np.uint8(1)):
+        check_number("n", value, least=0, most=1)
+    check_number("n", np.int64(3), least=1, whole=True)
+    for value in (np.bool_(True), True, Fraction(1, 2), np.float32("nan"), np.float32(1.5), np.array([0.5]), "0.5"):
+        with pytest.raises(ConfigError, match="n must be a number at least 0 and at most 1"):
+            check_number("n", value, least=0, most=1)
+    with pytest.raises(ConfigError, match="n must be a whole number"):
+        check_number("n", np.float32(1), whole=True)
+
+
+def test_a_seed_is_a_whole_number_from_0_on_and_comes_back_plain():
+    assert type(as_seed(np.int64(7))) is int
+    for value in (None, "0", 1.0, -1, True):
+        with pytest.raises(ConfigError, match=f"seed must be a whole number at least 0. Got {value!r} instead"):
+            as_seed(value)
+
+
+def test_scalars_of_numpy_become_plain_wherever_they_stand():
+    values = {"a": np.float32(0.5), "b": [np.int64(1), (np.bool_(True), None)], "c": "x", "d": np.arange(2)}
+    found = plain(values)
+    assert found["d"] is values.pop("d")
+    assert json.dumps({name: found[name] for name in values}) == '{"a": 0.5, "b": [1, [true, null]], "c": "x"}'
+    assert found["b"][1] == (True, None)
 
 
 def test_known_keys_pass():

@@ -343,6 +343,32 @@ def _build_remote(folder: Path) -> Path:
     return folder
 
 
+OWN_CODE = '''"""Code that an encoder brings along, and that does what it should."""
+
+from transformers import BertConfig, BertModel
+
+
+class OwnConfig(BertConfig):
+    model_type = "own_bert"
+
+
+class OwnModel(BertModel):
+    config_class = OwnConfig
+'''
+
+
+def build_own_code(folder: Path) -> Path:
+    """Write a BERT CLS folder whose classes are in a Python file beside it, and return the folder."""
+    build_tiny("bert-cls", folder)
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config |= {"model_type": "own_bert", "architectures": ["OwnModel"]}
+    config["auto_map"] = {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}
+    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (folder / "own.py").write_text(OWN_CODE, encoding="utf-8")
+    return folder
+
+
 if __name__ == "__main__":
     shutil.rmtree(COMMITTED, ignore_errors=True)
     build_tiny("bert-mean", COMMITTED)

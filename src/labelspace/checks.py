@@ -6,7 +6,8 @@ Tensors are looked at through `ndim` and `shape` only, so that this file stays b
 import difflib
 import importlib
 import math
-from collections.abc import Iterable
+import numbers
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -55,7 +56,7 @@ def check_number(
 
     Args:
         name: what the caller knows the value as.
-        value: the value; booleans are not numbers here.
+        value: the value, also a scalar of numpy; booleans are not numbers here.
         above: exclusive lower bound.
         least: inclusive lower bound.
         most: inclusive upper bound.
@@ -70,7 +71,9 @@ def check_number(
     if most is not None:
         bounds.append(f"at most {most:g}")
     wanted = " ".join([kind, " and ".join(bounds)]).strip()
-    is_number = isinstance(value, int) or (isinstance(value, float) and not whole)
+    # Floats of any library, but no fractions, with which arrays cannot be computed.
+    is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)
+    is_number = isinstance(value, numbers.Integral) or (is_float and not whole)
     fits = (
         is_number
         and not isinstance(value, bool)
@@ -81,6 +84,30 @@ def check_number(
     )
     if not fits:
         raise ConfigError(f"{name} must be {wanted}. Got {value!r} instead.")
+
+
+def as_seed(seed: object) -> int:
+    """Return a seed as a plain number; ConfigError unless it is a whole number, 0 or more."""
+    check_number("seed", seed, least=0, whole=True)
+    return int(seed)  # pyright: ignore[reportArgumentType]
+
+
+def plain(value: Any) -> Any:
+    """Return scalars of numpy, also those in lists and dictionaries, as Python's own, and all else as it is.
+
+    JSON holds no others, and a float32 among Python's floats would make float32 of the results.
+
+    Example:
+        >>> import numpy as np
+        >>> plain({"threshold": np.float32(0.5), "anchor": "both", "heads": [np.int64(2)]})
+        {'threshold': 0.5, 'anchor': 'both', 'heads': [2]}
+    """
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain(inner) for inner in value)
+    is_scalar = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
+    return value.item() if is_scalar else value
 
 
 def check_scores_and_targets(scores: HasShape, targets: HasShape) -> None:

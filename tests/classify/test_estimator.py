@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import get_scorer, log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -152,7 +153,7 @@ def test_fit_returns_self_and_learns_names_that_end_in_an_underscore(method: str
     before = set(vars(clf))
     assert clf.fit() is clf
     learnt = set(vars(clf)) - before
-    assert learnt == {"encoder_", "label_space_", "label_vectors_", "classes_"} | (
+    assert learnt == {"encoder_", "started_from_", "label_space_", "label_vectors_", "classes_"} | (
         {"fit_result_"} if method == "description" else set()
     )
 
@@ -339,6 +340,34 @@ def test_the_columns_of_every_answer_follow_the_sorted_classes(make: Maker):
     assert np.abs(clf.predict_proba(TEXTS) - powers / powers.sum(axis=1, keepdims=True)).max() < 1e-9
 
 
+@each_method
+def test_two_labels_have_one_decision_and_scorers_that_read_it_work(method: str, make: Maker):
+    clf = make(method, labels=["sports", "money"]).fit()
+    names, scores = clf.predict(TEXTS, return_scores=True)
+    decision = clf.decision_function(TEXTS)
+    assert (decision == scores[:, 1] - scores[:, 0]).all()
+    assert [clf.classes_[int(value > 0)] for value in decision] == list(names)
+    y = ["sports", "money"] * 3
+    expected = roc_auc_score([name == "sports" for name in y], scores[:, 1] - scores[:, 0])
+    assert get_scorer("roc_auc")(clf, TEXTS, y) == expected
+    by_scikit = CalibratedClassifierCV(make(method, labels=["sports", "money"]), cv=2).fit(np.array(TEXTS), y)
+    assert by_scikit.predict_proba(TEXTS).shape == (6, 2)
+
+
+def test_a_score_leaves_out_documents_without_a_label(make: Maker):
+    clf = make("zero-shot").fit()
+    names = list(clf.predict(TEXTS))
+    wrong = "money" if names[1] != "money" else "world"
+    assert clf.score(TEXTS, [names[0], wrong, None, float("nan"), "", -1]) == 0.5
+    assert clf.score(TEXTS, [names[0], wrong, *[None] * 4], sample_weight=[3, 1, 9, 9, 9, 9]) == 0.75
+    clf.set_params(threshold=1.0)
+    assert clf.score(TEXTS, names) == 0.0, "no answer is never the right one"
+    with pytest.raises(InputError, match="y names no label"):
+        clf.score(TEXTS, [None] * 6)
+    with pytest.raises(InputError, match=r"one label for each of the 6 documents\. Got 2"):
+        clf.score(TEXTS, names[:2])
+
+
 # ---- y
 
 
@@ -387,6 +416,8 @@ def test_labels_in_y_teach_nothing(make: Maker):
         ({"search": {"steps": 3}}, "search must be a SearchConfig or None. Got dict"),
         ({"lora_rank": 4, "freeze_layers": 1}, "lora_rank and freeze_layers exclude each other"),
         ({"dropout": "yes"}, "dropout must be one of"),
+        ({"seed": None}, "seed must be a whole number at least 0. Got None instead"),
+        ({"seed": -1}, "seed must be a whole number at least 0. Got -1 instead"),
         ({"labels": 3}, "labels must be a LabelSpace"),
         ({"encoder": 3}, "encoder must be a name, a folder, an Encoder or a dictionary of its arguments. Got int"),
     ],

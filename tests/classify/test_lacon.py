@@ -26,7 +26,8 @@ from labelspace.classify.labelled_input import as_texts_or_pairs
 from labelspace.classify.stream import model_fingerprint
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError
+from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning, ModelFolderError
+from labelspace.evaluate import evaluate
 from labelspace.training.lacon import fit as lacon_fit
 
 Maker = Callable[..., Any]
@@ -213,6 +214,7 @@ def test_a_pipeline_a_grid_search_and_cross_validation_work(make: Maker):
         ({"objective": "ce"}, "objective must be one of"),
         ({"threshold": 2}, "threshold must be a number at least -1 and at most 1"),
         ({"heads": 5}, "heads must divide the width of the encoder, 32"),
+        ({"seed": None}, "seed must be a whole number at least 0. Got None instead"),
         ({"labels": 3}, "labels must be a LabelSpace"),
         ({"encoder": 3}, "encoder must be a name"),
     ],
@@ -340,7 +342,7 @@ def test_rows_held_out_stop_training_early(make: Maker):
 # ---- pairs
 
 
-def test_pairs_come_as_tuples_as_an_array_and_as_tables_of_two_columns():
+def test_pairs_come_as_tuples_as_an_array_and_as_tables_whose_columns_say_so():
     expected = PAIRS[:3]
     firsts, seconds = zip(*expected, strict=True)
     for X in (
@@ -349,9 +351,9 @@ def test_pairs_come_as_tuples_as_an_array_and_as_tables_of_two_columns():
         iter(expected),
         np.array(expected),
         np.array(expected, dtype=object),
-        pd.DataFrame({"one": firsts, "two": seconds}),
-        pl.DataFrame({"one": firsts, "two": seconds}),
-        pl.DataFrame({"one": firsts, "two": seconds}).to_arrow(),
+        pd.DataFrame({"text": firsts, "text_pair": seconds}),
+        pl.DataFrame({"text": firsts, "text_pair": seconds}),
+        pl.DataFrame({"text": firsts, "text_pair": seconds}).to_arrow(),
     ):
         assert as_texts_or_pairs(X) == expected
     assert as_texts_or_pairs(pd.DataFrame({"text": firsts, "id": [1, 2, 3]})) == list(firsts)
@@ -360,9 +362,17 @@ def test_pairs_come_as_tuples_as_an_array_and_as_tables_of_two_columns():
     assert as_texts_or_pairs(named) == as_texts_or_pairs(named[["text", "text_pair"]]) == expected
 
 
+def test_a_text_and_its_label_in_one_table_are_no_pair(make: Maker):
+    table = pd.DataFrame({"review": TEXTS, "label": Y})
+    for X in (table, pl.DataFrame(table), pl.DataFrame(table).to_arrow()):
+        with pytest.raises(ColumnError, match=r"pass the column of texts, for example X\['review'\]"):
+            make().fit(X, Y)
+    assert as_texts_or_pairs(table[["review"]]) == as_texts_or_pairs(table.assign(label=0)) == list(TEXTS)
+
+
 def test_a_table_of_pairs_needs_no_label(make: Maker):
     firsts, seconds = zip(*PAIRS, strict=True)
-    table = pd.DataFrame({"one": firsts, "two": seconds})
+    table = pd.DataFrame({"text": firsts, "text_pair": seconds})
     for X in (table, pl.DataFrame(table).to_arrow()):
         clf = make().fit(X)
         assert clf.pairs_
@@ -403,6 +413,16 @@ def test_a_pair_that_lacks_a_half_is_named(X: Any, message: str):
 def test_an_empty_half_is_kept_with_one_warning():
     with pytest.warns(LabelSpaceWarning, match=r"empty or white space \(first: X\[0\]\[1\]\)"):
         assert as_texts_or_pairs([("a", ""), ("b", " ")]) == [("a", ""), ("b", " ")]
+
+
+def test_white_space_around_names_in_y_does_not_count(make: Maker):
+    plain, padded = make(labels=None).fit(TEXTS, Y), [f" {name} " for name in Y]
+    clf = make(labels=None).fit(TEXTS, padded)
+    assert clf.label_space_.names == plain.label_space_.names == ("money", "sports", "world")
+    assert (clf.decision_function(TEXTS) == plain.decision_function(TEXTS)).all()
+    assert clf.score(TEXTS, padded) == plain.score(TEXTS, Y)
+    found, expected = evaluate(clf, TEXTS, padded, baselines=False), evaluate(plain, TEXTS, Y, baselines=False)
+    assert found.metrics == expected.metrics
 
 
 # ---- bad input
@@ -498,6 +518,12 @@ def test_an_explanation_says_label_score_and_nearest_descriptions(fitted: Maker)
         clf.explain(TEXTS)
 
 
+def test_an_explanation_quotes_descriptions_only_where_the_model_looks_at_them(fitted: Maker):
+    assert fitted().explain(TEXTS[0]).top[0].nearest
+    assert not fitted(init="random").explain(TEXTS[0]).top[0].nearest
+    assert not fitted(objective="cross-entropy").explain(TEXTS[0]).top[0].nearest
+
+
 def test_a_file_is_predicted_row_by_row(fitted: Maker, tmp_path: Path):
     clf = fitted()
     pd.DataFrame({"text": TEXTS}).to_csv(tmp_path / "in.csv", index=False)
@@ -531,6 +557,18 @@ def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker,
     assert np.abs(found - clf.decision_function(TEXTS)).max() < 1e-6
     from_y = load(make(labels=None).fit(TEXTS, Y).save(tmp_path / "from y"))
     assert from_y.labels is None
+
+
+def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitted: Maker, tmp_path: Path):
+    options = {"seed": np.int64(3), "epochs": np.int32(2), "dropout": np.bool_(False), "threshold": np.float32(0.4)}
+    for objective in ("lacon", "cross-entropy"):
+        clf = fitted(objective=objective, **options)
+        own = fitted(objective=objective, **{name: value.item() for name, value in options.items()})
+        again = load(clf.save(tmp_path / objective))
+        for other in (own, again):
+            assert (other.predict_proba(TEXTS) == clf.predict_proba(TEXTS)).all()
+            assert list(other.predict(TEXTS)) == list(clf.predict(TEXTS))
+    assert not load(load(tmp_path / "lacon").fit(None, None).save(tmp_path / "no row")).get_params()["dropout"]
 
 
 def test_models_of_pairs_of_descriptions_and_edited_ones_come_back(make: Maker, fitted: Maker, tmp_path: Path):

@@ -148,3 +148,11 @@ def test_a_model_that_measures_none_is_refused(encoders: dict[str, Encoder], tmp
     plain = ZeroShotClassifier(["sports", "money"], encoders["float32"]).fit()
     with pytest.raises(ConfigError, match="Got a ZeroShotClassifier"):
         most_uncertain_file(plain, tmp_path / "in.parquet", tmp_path / "out.parquet", 3)
+
+
+def test_a_missing_text_is_named_before_anything_is_encoded(clf: UncertaintyClassifier, tmp_path: Path, monkeypatch):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"text": "a match"}\n{"text": null}\n', encoding="utf-8")
+    monkeypatch.setattr(Encoder, "tokenize", None)
+    with pytest.raises(InputError, match=r"in\.jsonl: row 2 is missing"):
+        most_uncertain_file(clf, path, tmp_path / "out.jsonl", 1)

@@ -56,7 +56,7 @@ far_apart = st.lists(st.floats(-1, 1), min_size=3, max_size=3)
     st.sampled_from([1e-4, 0.07, 1.0, 100.0]),
     st.permutations(["a", "b", "c"]),
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_agree_on_any_cosines_also_where_they_differ_by_one_step_or_not_at_all(
     make: Maker, rows: list[list[float]], temperature: float, names: list[str]
 ):

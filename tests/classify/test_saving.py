@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +13,24 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
+from sklearn.base import clone
 
 import labelspace
 from classify.conftest import METHODS, TEXTS, columns_of
-from labelspace import DescriptionClassifier, LabelSpace, folders, load
+from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier, folders, load
 from labelspace.classify import saving
+from labelspace.classify.stream import model_fingerprint
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
-from labelspace.errors import LabelFileError, LabelSpaceError, ModelFolderError, OutputError, TrainingError
+from labelspace.errors import (
+    ConfigError,
+    LabelFileError,
+    LabelSpaceError,
+    ModelFolderError,
+    OutputError,
+    RemoteCodeError,
+    TrainingError,
+)
 from labelspace.training import learning_rate
 from labelspace.training.loop import run
 
@@ -75,6 +86,21 @@ def test_prompts_pooling_and_token_limit_come_back(fitted: Maker, tiny_encoder_f
     assert again.encoder_.describe() | {"source": ""} == encoder.describe() | {"source": ""}
 
 
+@each_method
+def test_an_encoders_own_default_prompt_goes_with_the_model(
+    method: str, fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path
+):
+    prompted = shutil.copytree(tiny_encoder_folder, tmp_path / "prompted")
+    path = prompted / "config_sentence_transformers.json"
+    own = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | own), encoding="utf-8")
+    clf = fitted(method).set_params(encoder={"name": prompted, "dtype": "float32"}).fit()
+    again = load(clf.save(tmp_path / "model"))
+    assert again.encoder_.prompts == clf.encoder_.prompts == {"text": "query: ", "label": "query: "}
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    assert again.fit().encoder_.prompts == clf.encoder_.prompts
+
+
 def test_every_parameter_comes_back(fitted: Maker, tmp_path: Path):
     search = SearchConfig(rates=(1e-4, 1e-3), steps=2)
     clf = fitted(search=search, anchor="verbalizer", warmup=0.25, seed=7, freeze_layers=1)
@@ -83,6 +109,50 @@ def test_every_parameter_comes_back(fitted: Maker, tmp_path: Path):
     for name in before.keys() - {"encoder", "labels"}:
         assert after[name] == before[name], name
     assert after["labels"] == clf.label_space_
+
+
+@each_method
+def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(method: str, fitted: Maker, tmp_path: Path):
+    clf = fitted(method)
+    scores = clf.decision_function(TEXTS).max(axis=1)
+    for threshold in (np.quantile(scores, 0.5), np.float64(scores[0]), np.sort(scores)[3]):
+        clf.set_params(threshold=threshold, temperature=np.float32(0.07))
+        assert clone(clf).threshold is threshold
+        again = load(clf.save(tmp_path / "model"))
+        assert (again.threshold, type(again.threshold)) == (float(threshold), float)
+        assert list(again.predict(TEXTS)) == list(clf.predict(TEXTS))
+        assert None in again.predict(TEXTS)
+        assert (again.predict_proba(TEXTS) == clf.predict_proba(TEXTS)).all()
+        assert model_fingerprint(again) == model_fingerprint(clf)
+
+
+def test_a_fit_with_scalars_of_numpy_is_the_fit_with_pythons_own(make: Maker, tmp_path: Path):
+    grid = {"seed": np.int64(3), "max_steps": np.int32(4), "learning_rate": np.float32(1e-3), "warmup": np.float16(0.5)}
+    clf, own = make(**grid).fit(TEXTS), make(**{name: value.item() for name, value in grid.items()}).fit(TEXTS)
+    assert (clf.decision_function(TEXTS) == own.decision_function(TEXTS)).all()
+    assert clf.fit_result_.curve.losses == own.fit_result_.curve.losses
+    assert load(clf.save(tmp_path / "model")).get_params()["seed"] == 3
+
+
+def test_a_threshold_decides_in_float32_before_saving_as_after(fitted: Maker, monkeypatch: pytest.MonkeyPatch):
+    clf, cut = fitted("zero-shot"), np.float32(0.7)
+    monkeypatch.setattr(type(clf), "scores", lambda *_: np.full((1, 3), cut))
+    assert float(cut) < 0.7, "rounded down, so that in float64 the score is below"
+    for threshold in (0.7, np.float64(0.7), cut):
+        assert clf.set_params(threshold=threshold).predict(["a text"])[0] is not None
+
+
+def test_a_model_fitted_from_a_trained_encoder_does_not_begin_again_from_the_untrained_one(
+    fitted: Maker, space: LabelSpace, tmp_path: Path
+):
+    trained = fitted("description").encoder_
+    clf = ZeroShotClassifier(space, encoder=trained).fit()
+    again = load(clf.save(tmp_path / "model"))
+    assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+    with pytest.raises(ConfigError, match="fitted from an Encoder that had been trained before"):
+        again.fit()
+    twice = load(again.save(tmp_path / "again"))
+    assert twice.encoder_.name == again.encoder_.name == f"{trained.name}, trained"
 
 
 def test_a_loaded_model_can_be_edited_and_fitted_again(fitted: Maker, tmp_path: Path):
@@ -169,6 +239,47 @@ def test_an_edited_model_is_saved_as_edited(fitted: Maker, tmp_path: Path):
     again = load(clf.save(tmp_path / "model"))
     assert list(again.classes_) == ["Sport", "money"]
     assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+
+
+# ---- where it runs, and what of its own
+
+
+def on_device(folder: Path, device: str) -> Path:
+    """Make of a saved model one that was fitted on another machine."""
+    header = header_of(folder)
+    header["encoding"]["device"] = device
+    (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
+    return folder
+
+
+def test_a_model_of_a_device_that_is_not_here_opens_on_one_that_is(saved: Path):
+    expected = load(saved).decision_function(TEXTS)
+    for device in (None, "auto"):
+        again = load(on_device(saved, "cuda:99"), device=device)
+        assert (again.decision_function(TEXTS) == expected).all()
+        assert again.encoder_.config.device == again.encoder["device"] == "auto"
+    assert (again.fit().decision_function(TEXTS) == expected).all()
+    with pytest.raises(ConfigError, match="device 'cuda:99' is not to be had on this machine; use 'auto' or 'cpu'"):
+        load(saved, device="cuda:99")
+
+
+def test_the_device_that_a_model_was_saved_with_is_kept_where_it_is_here(saved: Path):
+    assert load(saved).encoder_.config.device == "cpu"
+    assert load(saved, device="auto").encoder_.config.device == "auto"
+    assert load(on_device(saved, "auto"), device="cpu").encoder_.config.device == "cpu"
+
+
+def test_a_model_whose_encoder_brings_code_opens_only_where_that_is_allowed(own_code_folder: Path, tmp_path: Path):
+    trusted = {"name": str(own_code_folder), "trust_remote_code": True, "dtype": "float32", "device": "cpu"}
+    clf = DescriptionClassifier(["sports", "money"], trusted, max_steps=2, learning_rate=1e-3).fit()
+    assert type(clf.encoder_.backbone.transformer.model).__name__ == "OwnModel"
+    folder = clf.save(tmp_path / "model")
+    with pytest.raises(RemoteCodeError, match=r"own\.OwnModel.* allow it with trust_remote_code=True"):
+        load(folder)
+    again = load(folder, trust_remote_code=True)
+    assert (again.scores(TEXTS, again.label_space_) == clf.scores(TEXTS, clf.label_space_)).all()
+    again.fit()  # from the first encoder, whose code is allowed as well
+    assert (again.scores(TEXTS, again.label_space_) == clf.scores(TEXTS, clf.label_space_)).all()
 
 
 # ---- what is in the folder

@@ -2,10 +2,13 @@
 
 import csv
 import io
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +16,7 @@ import pytest
 from classify.conftest import TEXTS
 from labelspace.classify import predict_file
 from labelspace.classify.stream import model_fingerprint
+from labelspace.corpus import DocumentTable
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, InputError
 
@@ -23,6 +27,23 @@ ROWS = 23
 def table() -> pa.Table:
     texts = [f"{TEXTS[number % 6]} {number}" for number in range(ROWS)]
     return pa.table({"id": list(range(ROWS)), "text": texts, "note": [f"n{number % 3}" for number in range(ROWS)]})
+
+
+def interrupt_after_two_chunks(monkeypatch: pytest.MonkeyPatch, clf: Any, *arguments: Any, **options: Any) -> None:
+    """Begin `predict_file`, and end it by Ctrl-C in the third chunk."""
+    score, calls = type(clf).scores, 0
+
+    def interrupted(self: Any, *texts: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return score(self, *texts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(clf), "scores", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            predict_file(clf, *arguments, **options)
 
 
 @pytest.fixture
@@ -113,18 +134,7 @@ def test_parts_of_another_run_are_not_gone_on_with(
 ):
     clf = fitted("description")
     target, options = tmp_path / "out.parquet", {"chunk_rows": 5}
-    score = type(clf).scores
-
-    def interrupted(self: Any, *arguments: Any) -> Any:
-        if getattr(self, "calls", 0) == 2:
-            raise KeyboardInterrupt
-        self.calls = getattr(self, "calls", 0) + 1
-        return score(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(clf), "scores", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            predict_file(clf, source, target, **options)
+    interrupt_after_two_chunks(monkeypatch, clf, source, target, **options)
     if change == "threshold":
         clf.threshold = 0.1
     elif change == "anchor":
@@ -141,6 +151,71 @@ def test_parts_of_another_run_are_not_gone_on_with(
         predict_file(clf, source, target, resume=True, **options)
     done = predict_file(clf, source, target, overwrite=True, **options)
     assert done.resumed_at == 0
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "memory"])
+@pytest.mark.parametrize("column", ["text", "pair"])
+def test_a_text_missing_late_is_found_before_anything_is_written(
+    column: str, suffix: str, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clf = fitted("zero-shot")
+    monkeypatch.setattr(type(clf), "_check_kind", lambda *_, **__: None)
+    monkeypatch.setattr(Encoder, "encode", lambda *_, **__: pytest.fail("work began"))
+    rows = [{"id": row, "text": "a", "pair": "b"} for row in range(ROWS)]
+    rows[19][column] = None
+    source: Any = tmp_path / f"in.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), source, row_group_size=4)
+    elif suffix == "jsonl":
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        source = pa.Table.from_pylist(rows)
+    before, folder = sorted(tmp_path.iterdir()), tmp_path / "out.csv"
+    for options in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(InputError, match=rf"row 20, column '{column}', is missing \(None\)"):
+            predict_file(clf, source, folder, pair="pair", chunk_rows=5, **options)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_finished_chunks_outlive_an_input_that_was_spoilt_and_mended(
+    source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clf, target, good = fitted("zero-shot"), tmp_path / "out.parquet", source.read_bytes()
+    times = source.stat().st_atime_ns, source.stat().st_mtime_ns
+    interrupt_after_two_chunks(monkeypatch, clf, source, target, chunk_rows=5)
+    texts = [*table()["text"].to_pylist()[:-1], None]
+    pq.write_table(table().set_column(1, "text", pa.array(texts, pa.string())), source)
+    for options in ({"resume": True}, {"overwrite": True}):
+        with pytest.raises(InputError, match=f"row {ROWS} is missing"):
+            predict_file(clf, source, target, chunk_rows=5, **options)
+    source.write_bytes(good)
+    os.utime(source, ns=times)
+    assert predict_file(clf, source, target, chunk_rows=5, resume=True).resumed_at == 10
+
+
+def test_whether_the_output_can_be_written_is_asked_before_the_input_is_read(
+    source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clf, target = fitted("zero-shot"), tmp_path / "out.csv"
+    predict_file(clf, source, target)
+    monkeypatch.setattr(DocumentTable, "check_documents", lambda *_: pytest.fail("the input was read"))
+    with pytest.raises(InputError, match="exists already"):
+        predict_file(clf, source, target)
+    assert predict_file(clf, source, target, resume=True).abstained == 0, "it is complete"
+
+
+def test_a_stream_is_read_but_once(fitted: Maker, tmp_path: Path):
+    datasets = pytest.importorskip("datasets")
+    read = []
+
+    def rows() -> Any:
+        for row in table().to_pylist():
+            read.append(row["id"])
+            yield row
+
+    stream = datasets.IterableDataset.from_generator(rows)
+    assert predict_file(fitted("zero-shot"), stream, tmp_path / "out.csv", chunk_rows=5).rows == ROWS
+    assert read.count(ROWS - 1) == 2, "once for its columns, all 23 of them, and once for its documents"
 
 
 def test_a_finished_file_is_not_written_twice(source: Path, fitted: Maker, tmp_path: Path):
@@ -173,6 +248,16 @@ def test_the_encoder_sees_one_chunk_at_a_time(
     monkeypatch.setattr(type(clf), "scores", lambda self, t, s: sizes.append(len(t)) or score(self, t, s))
     predict_file(clf, source, tmp_path / "out.csv", chunk_rows=5)
     assert sizes == [5, 5, 5, 5, 3]
+
+
+def test_scalars_of_numpy_predict_a_file_and_go_on_as_pythons_own(source: Path, fitted: Maker, tmp_path: Path):
+    clf = fitted("zero-shot")
+    clf.set_params(threshold=np.float32(0.5), temperature=np.float64(0.5))
+    done = predict_file(clf, source, tmp_path / "out.parquet", chunk_rows=np.int64(5))  # type: ignore[arg-type]
+    clf.set_params(threshold=0.5, temperature=0.5)
+    predict_file(clf, source, tmp_path / "own.parquet", chunk_rows=5)
+    assert done.rows == ROWS
+    assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "own.parquet").read_bytes()
 
 
 def test_the_fingerprint_of_a_model_is_that_of_its_reload_and_of_no_other(fitted: Maker, tmp_path: Path):

@@ -17,9 +17,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 from classify.doubt import FEW, FEW_Y, NAMES, NEW, NEW_Y, SEEN, SEEN_Y, uncertainty
 from labelspace import LabelSpace, UncertaintyClassifier
+from labelspace.classify.uncertainty import NO_LOGIT
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.training.uncertainty import outputs_of_texts
 
 Maker = Callable[..., UncertaintyClassifier]
@@ -186,10 +187,44 @@ def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
     assert (clf.decision_function(FEW) == alone.decision_function(FEW)).all()
 
 
-def test_a_label_without_a_row_is_known_all_the_same(make: Maker):
-    clf = make(labels=[*NAMES, "film"]).fit(FEW, FEW_Y)
-    assert list(clf.classes_) == ["film", *NAMES]
-    assert clf.predict_proba(FEW).min() > 0
+def test_a_label_without_a_row_is_told_of_gets_nothing_and_changes_nothing_else(make: Maker):
+    options = {"validation": 0.3, "threshold": 0.4}
+    without = make(**options).fit(FEW, FEW_Y)
+    message = (
+        r"^2 of 5 labels have no labelled row, .* never the answer: 'zoo', 'film'; label some rows of each, or leave .*"
+    )
+    with pytest.warns(LabelSpaceWarning, match=message) as warned:
+        clf = make(labels=["zoo", *NAMES, "film"], **options).fit(FEW, FEW_Y)
+    assert [(warning.filename, "\n" in str(warning.message)) for warning in warned] == [(__file__, False)]
+    assert list(clf.classes_) == ["film", *NAMES, "zoo"]
+    proba, scores = clf.predict_proba(NEW), clf.decision_function(NEW)
+    assert (proba[:, [0, 4]] == 0).all()
+    assert (scores[:, [0, 4]] == NO_LOGIT).all()
+    assert (scores[:, 1:4] == without.decision_function(NEW)).all()
+    assert (proba[:, 1:4] == without.predict_proba(NEW)).all()
+    assert list(clf.predict(NEW)) == list(without.predict(NEW))
+    assert clf.temperature_ == without.temperature_ != 1
+    assert (clf.held_out_.entropy == without.held_out_.entropy).all()
+    for by in ("entropy", "uncertainty"):
+        assert list(clf.most_uncertain(NEW, by=by)) == list(without.most_uncertain(NEW, by=by))
+    assert clf.explain(NEW[0], top=1) == without.explain(NEW[0], top=1)
+    assert (clf.scores(NEW, LabelSpace.from_names(["film", "money"])) == scores[:, [0, 1]]).all()
+
+
+def test_a_label_without_a_row_can_be_removed_and_the_record_of_the_held_out_rows_stays(make: Maker):
+    with pytest.warns(LabelSpaceWarning, match=r"^1 of 4 labels have no labelled row"):
+        clf = make(labels=[*NAMES, "film"], validation=0.3).fit(FEW, FEW_Y)
+    clf.rename_label("film", "cinema")
+    assert (clf.predict_proba(NEW)[:, 0] == 0).all()
+    before = clf.decision_function(NEW)[:, 1:]
+    clf.remove_label("cinema")
+    assert (clf.decision_function(NEW) == before).all()
+    assert len(clf.held_out_.wrong)
+
+
+def test_a_handful_of_labels_without_a_row_are_named_and_the_others_counted(make: Maker):
+    with pytest.warns(LabelSpaceWarning, match="answer: 'a', 'b', 'c', 'd', 'e' and 2 more; label some rows"):
+        make(labels=[*NAMES, *"abcdefg"]).fit(FEW, FEW_Y)
 
 
 # ---- scikit-learn

@@ -16,7 +16,7 @@ from classify.doubt import FEW, FEW_Y, NAMES, NEW, SEEN, SEEN_Y, uncertainty
 from labelspace import LabelSpace, UncertaintyClassifier, load
 from labelspace.classify.stream import model_fingerprint
 from labelspace.encoders import Encoder
-from labelspace.errors import InputError, LabelFileError, ModelFolderError
+from labelspace.errors import InputError, LabelFileError, LabelSpaceWarning, ModelFolderError
 from labelspace.heads import GaussianHead
 
 pytestmark = pytest.mark.filterwarnings("ignore:fit held out 9 rows")
@@ -67,6 +67,19 @@ def test_a_loaded_model_gives_the_same_bits(dtype: str, options: dict[str, Any],
     assert model_fingerprint(again) == model_fingerprint(clf)
 
 
+def test_a_label_without_a_row_comes_back_without_a_probability(fitted: Maker, tmp_path: Path):
+    with pytest.warns(LabelSpaceWarning, match="have no labelled row"):
+        clf = fitted(labels=["film", *NAMES], validation=0.2)
+    again = load(clf.save(tmp_path / "model"))
+    assert again.logit_columns_ == clf.logit_columns_
+    assert again.logit_columns_["film"] is None
+    for ask in ("decision_function", "predict_proba", "predict"):
+        assert (getattr(again, ask)(NEW) == getattr(clf, ask)(NEW)).all(), ask
+    assert (again.predict_proba(NEW)[:, 0] == 0).all()
+    assert (again.held_out_.entropy == clf.held_out_.entropy).all()
+    assert len(again.held_out_.entropy)
+
+
 def test_limit_temperature_and_the_record_of_held_out_rows_come_back(clf: UncertaintyClassifier, folder: Path):
     again = load(folder)
     assert again.limit_ == clf.limit_ is not None
@@ -96,6 +109,47 @@ def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker,
     assert list(from_y.fit(FEW, ["a", "b"] * 6).classes_) == ["a", "b"]
 
 
+@pytest.mark.parametrize("options", [{"uncertain": False}, {"extractor": "attention"}], ids=str)
+def test_parameters_set_for_another_fit_do_not_change_the_head_that_is_saved(
+    options: dict[str, Any], fitted: Maker, tmp_path: Path
+):
+    clf = fitted(**options)
+    expected = clf.decision_function(NEW)
+    clf.set_params(extractor="mean", uncertain=True, dropout=7)
+    again = load(clf.save(tmp_path / "model"))
+    assert (again.decision_function(NEW) == expected).all()
+    assert (again.extractor, again.uncertain, again.dropout) == ("mean", True, 7)
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert f"| extractor | {options.get('extractor', 'textcnn')} |" in card
+    again = load(again.save(tmp_path / "model"))
+    assert (again.set_params(dropout=0.5).fit(FEW, FEW_Y).head_.options["extractor"]) == "mean"
+
+
+def test_a_folder_from_before_heads_were_described_still_opens(fitted: Maker, tmp_path: Path):
+    clf = fitted(extractor="attention", uncertain=False)
+    folder = clf.save(tmp_path / "model")
+    header = header_of(folder)
+    assert header["uncertainty"].pop("head") == {"extractor": "attention", "uncertain": False, "dropout": 0.0}
+    (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
+    assert (load(folder).decision_function(NEW) == clf.decision_function(NEW)).all()
+
+
+def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitted: Maker, tmp_path: Path):
+    options = {
+        "seed": np.int64(3),
+        "uncertain": np.bool_(True),
+        "dropout": np.float32(0.4),
+        "kl_weight": np.float16(0.5),
+    }
+    clf = fitted(**options, threshold=np.float32(0.4)).set_coverage(np.float32(0.75), FEW, by="entropy")
+    own = fitted(**{name: value.item() for name, value in options.items()})
+    again = load(clf.save(tmp_path / "model"))
+    for other in (own, again):
+        assert (other.predict_proba(NEW) == clf.predict_proba(NEW)).all()
+    assert list(again.predict(NEW)) == list(clf.predict(NEW))
+    assert model_fingerprint(again) == model_fingerprint(clf)
+
+
 @pytest.mark.parametrize(("cache", "after"), [(None, None), ("auto", "auto"), ("states", "auto")])
 def test_that_nothing_be_written_is_remembered_and_where_is_not(
     cache: str | None, after: str | None, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -106,12 +160,12 @@ def test_that_nothing_be_written_is_remembered_and_where_is_not(
 
 
 def test_an_edited_model_comes_back(clf: UncertaintyClassifier, tmp_path: Path):
-    before = clf.decision_function(NEW)
+    before = clf.predict(NEW, return_scores=True)[1]
     clf.rename_label("sports", "Sport")
     clf.remove_label("money")
     again = load(clf.save(tmp_path / "model"))
     assert list(again.classes_) == ["Sport", "world"]
-    assert (again.decision_function(NEW) == before[:, [1, 2]]).all()
+    assert (again.predict(NEW, return_scores=True)[1] == before[:, [1, 2]]).all()
     assert again.label_space_ == clf.label_space_ == again.labels
     assert again.fit(FEW, ["Sport", "world"] * 6).label_space_.names == ("Sport", "world")
 
@@ -149,15 +203,15 @@ def test_the_card_says_what_was_held_out_and_when_there_is_no_answer(
 
 
 def test_a_label_is_renamed_and_removed_but_none_is_added(clf: UncertaintyClassifier):
-    before, doubt = clf.decision_function(NEW), clf.predict_uncertainty(NEW)
+    before, doubt = clf.predict(NEW, return_scores=True)[1], clf.predict_uncertainty(NEW)
     with pytest.raises(InputError, match="the model has no logit for 'film'; label rows of it and call fit"):
         clf.add_label({"name": "film"})
     assert not clf.rename_label("sports", " Sport ").retrain
     assert list(clf.classes_) == ["Sport", "money", "world"]
-    assert (clf.decision_function(NEW) == before[:, [1, 0, 2]]).all()
+    assert (clf.predict(NEW, return_scores=True)[1] == before[:, [1, 0, 2]]).all()
     assert set(clf.predict(NEW)) == {"Sport", "money", "world"}
     clf.remove_label("money")
-    assert (clf.decision_function(NEW) == before[:, [1, 2]]).all()
+    assert (clf.predict(NEW, return_scores=True)[1] == before[:, [1, 2]]).all()
     assert (clf.predict_uncertainty(NEW) == doubt).all()
     assert clf.predict_proba(NEW).sum(axis=1) == pytest.approx(1)
     assert clf.scores(NEW, clf.label_space_).shape == (120, 2)
@@ -168,11 +222,11 @@ def test_a_label_is_renamed_and_removed_but_none_is_added(clf: UncertaintyClassi
 
 
 def test_a_renamed_label_can_take_the_name_of_one_that_is_gone(clf: UncertaintyClassifier):
-    before = clf.decision_function(NEW)
+    before = clf.predict(NEW, return_scores=True)[1]
     clf.remove_label("world")
     clf.rename_label("money", "world")
     assert list(clf.classes_) == ["sports", "world"]
-    assert (clf.decision_function(NEW) == before[:, [1, 0]]).all()
+    assert (clf.predict(NEW, return_scores=True)[1] == before[:, [1, 0]]).all()
 
 
 def test_what_was_said_of_the_held_out_rows_holds_for_all_labels_only(clf: UncertaintyClassifier):
@@ -205,20 +259,20 @@ def test_a_label_added_by_hand_is_refused(folder: Path):
 
 
 def test_a_label_taken_out_or_moved_by_hand_is_gone_or_moved(clf: UncertaintyClassifier, folder: Path):
-    scores = clf.decision_function(NEW)
+    scores = clf.predict(NEW, return_scores=True)[1]
     edit(folder, "  - name: money\n", "")
     again = load(folder)
     assert list(again.classes_) == ["sports", "world"]
-    assert (again.decision_function(NEW) == scores[:, [1, 2]]).all()
+    assert (again.predict(NEW, return_scores=True)[1] == scores[:, [1, 2]]).all()
     with pytest.raises(InputError, match="a label was removed since"):
         again.set_coverage(0.5)
     again.rename_label("sports", "money")  # the name of the one that is gone
-    assert (again.decision_function(NEW) == scores[:, [1, 2]]).all()
+    assert (again.predict(NEW, return_scores=True)[1] == scores[:, [1, 2]]).all()
     edit(folder, "labels:\n", "labels:\n  - name: world\n  - name: money\n")
     edit(folder, "  - name: sports\n  - name: world\n", "  - name: sports\n")
     again = load(folder)
     assert again.label_space_.names == ("world", "money", "sports")
-    assert (again.decision_function(NEW) == scores).all()
+    assert (again.predict(NEW, return_scores=True)[1] == scores).all()
 
 
 # ---- folders that are not whole, or not as they were
@@ -262,6 +316,13 @@ def saying(**values: Any) -> Callable[[Path, dict[str, Any]], None]:
     return spoil
 
 
+def head(**options: Any) -> Callable[[Path, dict[str, Any]], None]:
+    def spoil(folder: Path, header: dict[str, Any]) -> None:
+        header["uncertainty"]["head"] |= options
+
+    return spoil
+
+
 def columns(**places: int) -> Callable[[Path, dict[str, Any]], None]:
     return saying(logit_columns=places)
 
@@ -288,9 +349,11 @@ BAD: dict[str, tuple[Any, str]] = {
     "a limit of nothing known": (saying(limit={"by": "luck", "value": 1.0}), "limit must be one of"),
     "a limit without a value": (saying(limit={"by": "entropy"}), "damaged"),
     "a limit that is no number": (saying(limit={"by": "entropy", "value": "much"}), "damaged"),
-    "another extractor": (lambda f, h: h["parameters"].update(extractor="lstm"), "extractor must be one of"),
-    "an extractor of another size": (lambda f, h: h["parameters"].update(extractor="mean"), "damaged|should have"),
-    "a head that has no std": (lambda f, h: h["parameters"].update(uncertain=False), "log_variance"),
+    "another extractor": (head(extractor="lstm"), "extractor must be one of"),
+    "an extractor of another size": (head(extractor="mean"), "damaged|should have"),
+    "a head that has no std": (head(uncertain=False), "log_variance"),
+    "a head with something else": (head(kernels=[3]), "damaged"),
+    "a head of another kind": (saying(head=3), "damaged"),
 }
 
 
@@ -326,7 +389,8 @@ def test_labels_given_as_a_space_come_back_with_their_texts(fitted: Maker, tmp_p
     space = LabelSpace.from_dict({name: [f"News of {name}."] for name in NAMES})
     again = load(fitted(labels=space).save(tmp_path / "model"))
     assert again.label_space_ == again.labels == space
-    assert again.explain(FEW[0]).top[0].nearest[0][0].startswith("News of")
+    assert again.label_vectors_["money"].descriptions.shape[0] == 1
+    assert not again.explain(FEW[0]).top[0].nearest, "the answer does not come from descriptions"
 
 
 def test_a_second_save_is_the_first(clf: UncertaintyClassifier, folder: Path, tmp_path: Path):

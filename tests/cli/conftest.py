@@ -123,17 +123,27 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
+def fit_by_command(folder: Path, encoder: Path, *options: object) -> Path:
+    """Write a label file into a folder, and a model fitted by the command line beside it."""
+    (folder / "labels.yaml").write_text(LABELS, encoding="utf-8")
+    fit = ("fit", folder / "labels.yaml", "--encoder", encoder, "--out", folder / "model", "--dtype", "float32")
+    result = call(*fit, *options)
+    assert result.exit_code == 0, result.output
+    return folder / "model"
+
+
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_folder: Path) -> Path:
     """A model that was fitted by the command line; do not write into it."""
     folder = tmp_path_factory.mktemp("cli")
-    (folder / "labels.yaml").write_text(LABELS, encoding="utf-8")
-    result = call(
-        *("fit", folder / "labels.yaml", "--encoder", tiny_encoder_folder, "--out", folder / "model"),
-        *("--max-steps", 4, "--learning-rate", "1e-4", "--dtype", "float32"),
-    )
-    assert result.exit_code == 0, result.output
-    return folder / "model"
+    return fit_by_command(folder, tiny_encoder_folder, "--max-steps", 4, "--learning-rate", "1e-4")
+
+
+@pytest.fixture(scope="session")
+def own_code_model(tmp_path_factory: pytest.TempPathFactory, own_code_folder: Path) -> Path:
+    """A model whose encoder brings code; do not write into it."""
+    folder = tmp_path_factory.mktemp("own-code")
+    return fit_by_command(folder, own_code_folder, "--method", "zero-shot", "--trust-remote-code")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """predict and explain."""
 
 import json
+import shutil
 import subprocess
 
 import pyarrow.parquet as pq
@@ -136,6 +137,47 @@ def test_a_full_disk_is_1_and_an_interrupt_says_what_is_safe(run, saved, documen
     result = run("predict", saved, documents, tmp_path / "out.csv")
     assert result.exit_code == 130
     assert "--resume" in result.stderr
+
+
+def test_a_text_missing_late_leaves_nothing_behind(run, refused, saved, tmp_path):
+    rows = [{"text": "the team won"}] * 3000 + [{"text": None}]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = refused(run("predict", saved, tmp_path / "in.jsonl", tmp_path / "out.csv", "--quiet"))
+    assert "in.jsonl: row 3001 is missing" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+COMMANDS = [
+    ["predict", "MODEL", "DOCUMENTS"],
+    ["explain", "MODEL", "a text"],
+    ["evaluate", "MODEL", "DOCUMENTS"],
+    ["figures", "MODEL", "DOCUMENTS", "--out", "OUT", "--only", "similarity"],
+]
+
+
+def _command(words, **places):
+    return [places.get(word, word) for word in words]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_a_model_of_another_machine_opens_on_the_best_device_here(run, refused, saved, documents, tmp_path, words):
+    folder = shutil.copytree(saved, tmp_path / "model")
+    header = json.loads((folder / "labelspace.json").read_text())
+    assert header["encoding"]["device"] == "auto"
+    header["encoding"]["device"] = "cuda:99"
+    (folder / "labelspace.json").write_text(json.dumps(header))
+    command = _command(words, MODEL=folder, DOCUMENTS=documents, OUT=tmp_path / "figures")
+    for given in ([], ["--device", "auto"], ["--device", "cpu"]):
+        assert run(*command, *given).exit_code == 0
+    assert "use 'auto' or 'cpu'" in refused(run(*command, "--device", "cuda:99"))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_a_model_whose_encoder_brings_code_needs_a_word(run, refused, own_code_model, documents, tmp_path, words):
+    command = _command(words, MODEL=own_code_model, DOCUMENTS=documents, OUT=tmp_path / "figures")
+    assert "allow it with trust_remote_code=True or --trust-remote-code" in refused(run(*command))
+    result = run(*command, "--trust-remote-code")
+    assert result.exit_code == 0, result.output
 
 
 def test_explain(run, saved):

@@ -1,5 +1,6 @@
 """Markdown pages as blocks of code that can be run: what the docs tests and the guards on them share."""
 
+import functools
 import re
 import shlex
 import textwrap
@@ -142,10 +143,8 @@ def command_problem(words: tuple[str, ...]) -> str:
         return ""
     import typer
 
-    from labelspace.cli.app import app
-
     usage_error: Any = typer.BadParameter.__bases__[0]  # its home has moved between versions of typer
-    group: Any = typer.main.get_command(app)
+    group = application()
     if len(words) == 1 or words[1].startswith("-"):
         return "" if set(words[1:]) <= {"--help", "-h", "--version"} else f"no such option {words[1]!r}"
     name, rest = words[1], [word for word in words[2:] if word not in ("--help", "-h")]
@@ -160,14 +159,19 @@ def command_problem(words: tuple[str, ...]) -> str:
     return ""
 
 
-def options_of(command: str) -> set[str]:
-    """The long options that a command of the application takes, `--help` left out."""
+@functools.cache
+def application() -> Any:
+    """The command line, made once: it takes as long as a page takes to read."""
     import typer
 
     from labelspace.cli.app import app
 
-    group: Any = typer.main.get_command(app)
-    found = group.commands[command]
+    return typer.main.get_command(app)
+
+
+def options_of(command: str) -> set[str]:
+    """The long options that a command of the application takes, `--help` left out."""
+    found = application().commands[command]
     # A command of commands has one section for all.
     parts = [found, *getattr(found, "commands", {}).values()]
     given = {option for part in parts for each in part.params for option in (*each.opts, *each.secondary_opts)}

@@ -5,6 +5,7 @@ import inspect
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from contracts.source import undocumented_fields
@@ -62,6 +63,25 @@ def test_a_number_that_counts_is_never_a_truth_value(config, field):
         return
     with pytest.raises(ConfigError, match=field):
         config(**{field: True})
+
+
+def numpy_of(value):
+    """The same in scalars of numpy, as a grid or a quantile gives them."""
+    if isinstance(value, tuple):
+        return tuple(numpy_of(inner) for inner in value)
+    kinds = {bool: np.bool_, int: np.int64, float: np.float32}
+    return kinds.get(type(value), lambda same: same)(value)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=id_of)
+def test_scalars_of_numpy_are_kept_as_pythons_own(config):
+    defaults = {name: value for name, value in vars(config()).items() if value is not None}
+    kept = config(**{name: numpy_of(value) for name, value in defaults.items()})
+    for name, value in defaults.items():
+        assert type(getattr(kept, name)) is type(value), name
+        if not isinstance(value, str):
+            assert getattr(kept, name) == pytest.approx(value, rel=1e-6), name
+    assert config.from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_missing_column_is_answered_with_the_columns_there_are(make):
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_two_columns_of_strings_are_not_guessed_at(make):
-    with pytest.raises(ColumnError, match=r"say which column holds the text .*a, b"):
+    with pytest.raises(ColumnError, match=r"pass the column of texts, for example X\['a'\]\. Its columns: a, b"):
         as_documents(make({"a": ["x"], "b": ["y"]}))
 
 
@@ -230,6 +230,10 @@ def test_labels_become_column_numbers_and_nothing_becomes_minus_one(y):
     targets = as_targets(y, NAMES, n_documents=4)
     assert targets == [1, -1, 0, -1]
     assert {type(target) for target in targets} == {int}
+
+
+def test_white_space_around_a_label_does_not_count():
+    assert as_targets([" sports", "world\n", "  ", " -1 "], NAMES, n_documents=4) == [1, 0, -1, -1]
 
 
 def test_a_label_called_minus_one_is_a_label():

@@ -102,6 +102,12 @@ def test_tables_and_columns_in_memory_are_taken_too(kind):
     assert "500" in pool.source
 
 
+def test_the_only_column_of_strings_is_the_text_as_in_predict():
+    table = pa.table({"id": range(len(TEXTS)), "review": TEXTS})
+    for source in (table, table.to_pandas()[["review"]]):
+        assert sample_pool(source, size=20, seed=1).texts == sample_pool(TEXTS, size=20, seed=1).texts
+
+
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, None])
 def test_the_size_must_be_a_positive_whole_number(size):
     with pytest.raises(ConfigError, match="size must be a whole number at least 1"):
@@ -114,7 +120,7 @@ def test_the_size_must_be_a_positive_whole_number(size):
         (["a", None], InputError, r"source\[1\] is missing"),
         (7, InputError, "source must be documents"),
         (Path("nowhere.csv"), InputError, "no such file"),
-        (pa.table({"body": ["a"]}), ColumnError, "no column 'text'"),
+        (pa.table({"body": ["a"], "title": ["b"]}), ColumnError, "without a column 'text'"),
         (pa.table({"text": ["a", None]}), InputError, "row 2 is missing"),
     ],
 )

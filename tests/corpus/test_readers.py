@@ -306,6 +306,48 @@ def test_a_row_without_text_is_named_by_file_and_row(tmp_path):
         table.texts(batches[-1])
 
 
+@pytest.mark.parametrize(
+    "late",
+    [pa.array(["a"] * 9 + [None]), pa.array([b"a"] * 9 + [b"\xff"]), pa.array(["a"] * 9 + [None]).dictionary_encode()],
+)
+def test_a_look_at_all_texts_names_the_first_that_is_none(tmp_path, late):
+    for name, texts in (("a", late.slice(0, 9)), ("b", late)):
+        pq.write_table(
+            pa.table({"text": texts, "n": range(len(texts))}), tmp_path / f"{name}.parquet", row_group_size=3
+        )
+    open_table(tmp_path / "a.parquet", batch_rows=4).check_documents()
+    table = open_table(tmp_path / "*.parquet", batch_rows=4)
+    with pytest.raises(InputError, match=r"b\.parquet: row 10 is "):
+        table.check_documents()
+    assert sum(batch.num_rows for batch in table.batches()) == 19, "and then all is read from the beginning"
+
+
+def test_a_look_at_all_texts_keeps_empty_ones_and_says_nothing(tmp_path, recwarn):
+    path = tmp_path / "in.csv"
+    path.write_text("id,text\n1,a\n2,\n3,b,c\n")
+    with pytest.raises(InputError, match=r"in\.csv: cannot be read"):
+        open_table(path).check_documents()
+    path.write_text("id,text\n1,a\n2,\n3,b\n")
+    open_table(path).check_documents()
+    assert not recwarn.list
+
+
+def test_of_parquet_a_look_at_all_texts_reads_no_other_column(tmp_path, monkeypatch):
+    path, asked = tmp_path / "in.parquet", []
+    pq.write_table(pa.table({"big": ["x" * 100] * 5, "text": list("abcde"), "pair": list("fghij")}), path)
+    batches = pq.ParquetFile.iter_batches
+
+    def iter_batches(self, *args, columns, **options):
+        asked.append(columns)
+        return batches(self, *args, columns=columns, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
+    open_table(path).check_documents()
+    open_table(path, pair="pair").check_documents()
+    open_table(path, pair="text").check_documents()
+    assert asked == [["text"], ["text", "pair"], ["text"]]
+
+
 def test_rows_keep_their_numbers_after_a_skip(tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": [*"abcdefg", None]}), path, row_group_size=2)

@@ -1,6 +1,8 @@
 """`Encoder` gives sentence-transformers' vectors, in the order of input, in bounded memory, on every architecture."""
 
+import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, EncoderError, InputError
+from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning
 from tiny_models import BUILDERS, MAX_TOKENS, WIDTH
 
 TEXTS = [
@@ -34,7 +36,8 @@ Opener = Callable[..., Encoder]
 @pytest.fixture
 def open_tiny(tiny_folder: Callable[[str], Path]) -> Opener:
     def opened(kind: str = "bert-mean", **options: object) -> Encoder:
-        return Encoder(tiny_folder(kind), **{"dtype": "float32", "device": "cpu", **options})  # type: ignore[arg-type]
+        plain = {"dtype": "float32", "device": "cpu", "text_prompt": "", "label_prompt": ""}
+        return Encoder(tiny_folder(kind), **{**plain, **options})  # type: ignore[arg-type]
 
     return opened
 
@@ -101,6 +104,100 @@ def test_bfloat16_stays_within_two_hundredths_of_a_cosine(kind: str, open_tiny: 
 def test_every_vector_has_length_one(kind: str, dtype: str, open_tiny: Opener):
     lengths = np.linalg.norm(open_tiny(kind, dtype=dtype).encode(TEXTS), axis=1)
     assert np.abs(lengths - 1).max() < 1e-5
+
+
+# ---- whose prompts
+
+
+@pytest.fixture
+def with_prompts(tiny_encoder_folder: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Make a tiny encoder whose folder holds prompts, in a folder of any name."""
+
+    def made(prompts: dict[str, str], default: str | None = None, name: str = "prompted") -> Path:
+        folder = shutil.copytree(tiny_encoder_folder, tmp_path / name)
+        path = folder / "config_sentence_transformers.json"
+        config = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(config | {"prompts": prompts, "default_prompt_name": default}), encoding="utf-8")
+        return folder
+
+    return made
+
+
+PROMPTS = {"query": "query: ", "document": "passage: "}
+
+
+def test_an_encoder_that_nobody_registered_has_its_own_default_prompt(with_prompts: Callable[..., Path]):
+    folder = with_prompts(PROMPTS, "document")
+    encoder = Encoder(folder, dtype="float32", device="cpu")
+    assert encoder.prompts == {"text": "passage: ", "label": "passage: "}
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    for role in ("text", "label"):
+        assert np.abs(encoder.encode(TEXTS, role=role) - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"text_prompt": ""}, {"text": "", "label": "query: "}),
+        ({"label_prompt": "topic: "}, {"text": "query: ", "label": "topic: "}),
+    ],
+)
+def test_a_default_prompt_is_overruled_for_each_role_alone(
+    options: dict[str, str], expected: dict[str, str], with_prompts: Callable[..., Path]
+):
+    assert Encoder(with_prompts(PROMPTS, "query"), **options).prompts == expected  # type: ignore[arg-type]
+
+
+def test_the_registry_is_asked_before_an_encoders_own_default(with_prompts: Callable[..., Path]):
+    e5 = with_prompts(PROMPTS, "document", name="multilingual-e5-base")
+    assert Encoder(e5).prompts == {"text": "query: ", "label": "query: "}
+    assert Encoder(with_prompts(PROMPTS, "document", name="all-MiniLM-L6-v2")).prompts == {"text": "", "label": ""}
+
+
+def test_prompts_without_a_default_are_named_in_one_warning(with_prompts: Callable[..., Path]):
+    folder = with_prompts({**PROMPTS, "nothing": ""})
+    with pytest.warns(LabelSpaceWarning) as caught:
+        encoder = Encoder(folder)
+    assert [str(warning.message) for warning in caught] == [
+        f"{folder} has prompts ('query', 'document') but no default one, so none is used; pass text_prompt= and "
+        'label_prompt=, or "" for none.'
+    ]
+    assert caught[0].filename == __file__
+    assert encoder.prompts == {"text": "", "label": ""}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "default", "options"),
+    [
+        ({}, None, {}),
+        ({"query": "", "document": ""}, None, {}),
+        ({"query": "query: ", "document": ""}, "document", {}),
+        (PROMPTS, None, {"text_prompt": ""}),
+    ],
+)
+def test_nothing_is_said_where_no_prompt_is_missed(
+    prompts: dict[str, str], default: str | None, options: dict[str, str], with_prompts: Callable[..., Path]
+):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder = Encoder(with_prompts(prompts, default), **options)  # type: ignore[arg-type]
+    assert encoder.prompts == {"text": "", "label": ""}
+
+
+@pytest.mark.parametrize(
+    ("default", "options"), [("query", {}), ("query", {"text_prompt": ""}), (None, {"text_prompt": ""})]
+)
+def test_saved_prompts_come_before_the_default_and_nothing_is_said(
+    default: str | None, options: dict[str, str], with_prompts: Callable[..., Path], tmp_path: Path
+):
+    encoder = Encoder(with_prompts(PROMPTS, default), dtype="float32", device="cpu", **options)  # type: ignore[arg-type]
+    encoder.copy().save(tmp_path / "saved")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = Encoder(tmp_path / "saved", dtype="float32", device="cpu")
+    assert again.prompts == encoder.prompts
+    for role in ("text", "label"):
+        assert (again.encode(TEXTS, role=role) == encoder.encode(TEXTS, role=role)).all()
 
 
 # ---- order and batches
@@ -226,10 +323,35 @@ def test_max_tokens_cuts_a_text_off(open_tiny: Opener):
     assert not (open_tiny().encode([long]) == open_tiny().encode([same_start])).all()
 
 
+def test_limits_that_are_scalars_of_numpy_are_saved(open_tiny: Opener, tmp_path: Path):
+    encoder = open_tiny(max_tokens=np.int64(8), token_budget=np.int32(64))
+    encoder.save(tmp_path / "saved")
+    assert Encoder(tmp_path / "saved").max_tokens == 8
+    assert encoder.config.to_dict() == open_tiny(max_tokens=8, token_budget=64).config.to_dict()
+
+
 def test_tokens_are_counted_before_anything_is_cut_off(open_tiny: Opener):
     encoder = open_tiny(max_tokens=8, text_prompt="news: ")
     assert encoder.count_tokens(["team " * 500]) == [500 + 2 + 2]
     assert open_tiny().max_tokens == MAX_TOKENS
+
+
+def test_positions_that_are_kept_for_padding_are_no_tokens(
+    open_tiny: Opener, tiny_folder: Callable[[str], Path], tmp_path: Path
+):
+    with pytest.raises(EncoderError, match=rf"more than the encoder can read \({MAX_TOKENS}\)"):
+        open_tiny("mpnet-mean", max_tokens=MAX_TOKENS + 1)
+    folder = shutil.copytree(tiny_folder("mpnet-mean"), tmp_path / "without a limit")
+    for name in ("tokenizer_config.json", "sentence_bert_config.json"):
+        if (path := folder / name).exists():
+            facts = json.loads(path.read_text(encoding="utf-8"))
+            path.write_text(
+                json.dumps({k: v for k, v in facts.items() if k not in ("model_max_length", "max_seq_length")}),
+                encoding="utf-8",
+            )
+    endless = Encoder(folder, dtype="float32", device="cpu")
+    assert endless.max_tokens == MAX_TOKENS
+    assert np.isfinite(endless.encode(["team " * 500])).all()
 
 
 @pytest.mark.parametrize(

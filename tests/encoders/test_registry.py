@@ -27,7 +27,10 @@ TABLE_4 = {
     "Qwen3-Embedding-0.6B": ("last", 1024),
 }
 
-WITH_PROMPTS = {"e5-base-v2", "e5-large-v2", "embeddinggemma-300m", "Qwen3-Embedding-0.6B"}
+MULTILINGUAL_E5 = {"multilingual-e5-small": 384, "multilingual-e5-base": 768, "multilingual-e5-large": 1024}
+
+SYMMETRIC = {"e5-base-v2", "e5-large-v2", *MULTILINGUAL_E5, "embeddinggemma-300m"}
+WITH_PROMPTS = {*SYMMETRIC, "Qwen3-Embedding-0.6B"}
 
 every_encoder = pytest.mark.parametrize("spec", KNOWN_ENCODERS, ids=lambda spec: spec.short_name)
 
@@ -80,10 +83,18 @@ def test_only_gte_v1_5_brings_its_own_code(spec: EncoderSpec):
 
 
 def test_symmetric_prompts_are_the_same_on_both_sides():
-    for name in ("e5-base-v2", "e5-large-v2", "embeddinggemma-300m"):
+    for name in SYMMETRIC:
         spec = find_spec(name)
         assert spec is not None
         assert spec.text_prompt == spec.label_prompt
+
+
+@pytest.mark.parametrize(("short_name", "dimension"), MULTILINGUAL_E5.items())
+def test_the_multilingual_e5_are_known_by_hub_name_with_the_prompt_of_symmetric_tasks(short_name: str, dimension: int):
+    spec = find_spec(f"intfloat/{short_name}")
+    assert spec is not None
+    assert spec.text_prompt == spec.label_prompt == "query: "
+    assert (spec.pooling, spec.dimension, spec.max_tokens, spec.licence) == ("mean", dimension, 512, "mit")
 
 
 def test_qwen_has_an_instruction_before_texts_and_nothing_before_labels():

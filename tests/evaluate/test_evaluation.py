@@ -177,6 +177,14 @@ def test_an_unknown_label_in_a_file_is_named_by_row_before_anything_is_encoded(u
         evaluate_table(untrained, path)
 
 
+def test_a_missing_text_in_a_file_is_named_by_row_before_anything_is_encoded(untrained, tmp_path, monkeypatch):
+    path = tmp_path / "news.jsonl"
+    path.write_text('{"text": "a match", "label": "sports"}\n{"text": null, "label": "sports"}\n')
+    monkeypatch.setattr(Encoder, "tokenize", None)
+    with pytest.raises(InputError, match=r"news\.jsonl: row 2 is missing"):
+        evaluate_table(untrained, path)
+
+
 def test_a_file_without_the_column_or_without_a_label_is_refused(untrained, tmp_path):
     path = tmp_path / "news.csv"
     path.write_text("text,label\na match,\na vote,\n")

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -403,6 +404,12 @@ def test_targets_come_in_the_type_of_the_relations_and_without_a_gradient():
 
 
 # ---- stored
+
+
+def test_settings_that_are_scalars_of_numpy_are_stored_as_pythons_own():
+    moments = moments_of(*relations(), module=reze)
+    space = fit_eigenspace(moments, gamma=np.float32(0.5), eta=np.float64(0.5))
+    assert space.to_tensors()[1] == fit_eigenspace(moments, gamma=0.5, eta=0.5).to_tensors()[1]
 
 
 def test_an_eigenspace_survives_safetensors_to_the_bit(tmp_path):

@@ -60,6 +60,12 @@ def test_short_forms_and_a_byte_order_mark_are_read(read, text: str):
     assert read("labels.yaml", text) == LabelSpace.from_names(["a", "b"])
 
 
+@pytest.mark.parametrize("text", ["labels:\n  a: x\n  b:\n", "a: x\nb:\n", '{"a": "x", "b": []}'])
+def test_one_text_may_stand_in_place_of_a_list_of_one(read, text: str):
+    expected = LabelSpace([Label("a", descriptions=["x"]), Label("b")])
+    assert read("labels.json" if text[0] == "{" else "labels.yaml", text) == expected
+
+
 def test_name_and_template_can_be_replaced(read):
     space = read("labels.yaml", NEWS, name="mine", template="On {label}.")
     assert (space.name, space.verbalizers[0]) == ("mine", "On sport and games.")
@@ -102,6 +108,7 @@ YAML_ERRORS = {
         "labels:\n  a:\n    - x\n    - ' '\n  b:\n",
         ":4: label 'a': description 2 is empty",
     ),
+    "an empty text in place of a list": ("labels:\n  b:\n  a: ''\n", ":3: label 'a': description 1 is empty"),
     "one bare description": (
         "labels:\n  - name: a\n    descriptions: text\n  - b\n",
         ":3: label 'a': descriptions must be a list. Got the text 'text'; make it a list of one.",

@@ -114,7 +114,11 @@ def test_a_space_refuses_what_makes_no_classifier(make, message: str):
             "labels[1] ('b'): description 2 is empty; write one or remove it.",
         ),
         ({"labels": {"a": ["x", ""], "b": []}}, "labels['a']: description 2 is empty"),
-        ({"labels": {"a": "text", "b": []}}, "labels['a']: descriptions must be a list. Got the text 'text'"),
+        ({"lables": ["a", "b"], "nam": "news"}, "unknown key 'lables'. Did you mean 'labels'?"),
+        ({"tempate": "On {label}.", "labls": ["a", "b"]}, "unknown key 'tempate'. Did you mean 'template'?"),
+        ({"name": "news", "sports": "text"}, "unknown key 'sports'. Known: name, template, labels."),
+        ({"labels": {"a": " ", "b": []}}, "labels['a']: description 1 is empty"),
+        ({"labels": {"a": 3, "b": []}}, "labels['a']: descriptions must be a list. Got 3, a number"),
         ({"labels": {"a": {"name": "c"}, "b": []}}, "labels['a']: the name is written twice"),
         ({"labels": {False: [], "b": []}}, "labels[False]: the name must be text. Got False, a truth value"),
     ],
@@ -126,6 +130,11 @@ def test_plain_data_is_refused_with_its_place(data, message: str):
     assert "\n" not in str(caught.value)
 
 
+def test_texts_beside_lists_are_no_labels_but_keys_that_are_wrong():
+    with pytest.raises(LabelFileError, match="unknown key 'classes'"):
+        LabelSpace.from_dict({"classes": ["sports", "business"], "title": "News"})
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -133,12 +142,21 @@ def test_plain_data_is_refused_with_its_place(data, message: str):
         {"labels": [{"name": "a", "descriptions": ("x",)}, "b"]},
         {"labels": {"a": ["x"], "b": None}},
         {"labels": {"a": {"descriptions": ["x"]}, "b": {}}},
+        {"labels": {"a": "x", "b": None}},
         {"a": ["x"], "b": []},
+        {"a": "x", "b": []},
+        {"a": "x", "b": None},
         [{"name": "a", "descriptions": ["x"]}, "b"],
     ],
 )
 def test_every_short_form_means_the_same(data):
     assert LabelSpace.from_dict(data) == LabelSpace([Label("a", descriptions=["x"]), Label("b")])
+
+
+def test_names_may_stand_with_one_text_each():
+    space = LabelSpace.from_dict({"games": "Results of matches.", "tables": "What stands in a room."})
+    assert space.names == ("games", "tables")
+    assert space.descriptions == (("Results of matches.",), ("What stands in a room.",))
 
 
 def test_a_label_may_be_called_like_a_key():

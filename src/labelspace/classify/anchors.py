@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.encoders import Encoder
+from labelspace.encoders.encoder import WINDOW
 from labelspace.labels import Label, LabelSpace
 
 Matrix = NDArray[np.float32]
@@ -69,9 +70,18 @@ def cosines(texts: Matrix, anchors: Matrix) -> Matrix:
 
     The product is taken in float64 and rounded once, to multiples of 2**-24: how a processor blocks a matrix
     product depends on its width, and in float32 that would show. The grid keeps cosines near 0 from differing by so
-    little that their softmax could not tell.
+    little that their softmax could not tell. Only a window of texts is held in float64.
     """
-    return (np.rint(texts.astype(np.float64) @ anchors.astype(np.float64).T * GRID) / GRID).astype(np.float32)
+    found = np.empty((len(texts), len(anchors)), dtype=np.float32)
+    wide = anchors.astype(np.float64).T
+    for start in range(0, len(texts), WINDOW):
+        product = texts[start : start + WINDOW].astype(np.float64) @ wide
+        # In place: with ten thousand labels the product is larger than the texts.
+        product *= GRID
+        np.rint(product, out=product)
+        product /= GRID
+        found[start : start + WINDOW] = product
+    return found
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """What every bi-encoder classifier does once it has an encoder and a label space."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -18,9 +18,15 @@ from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.explanation import Explanation, explain_scores
 from labelspace.config import ANCHORS
 from labelspace.corpus import as_documents, as_targets
+from labelspace.corpus.documents import document_values, is_unlabelled
 from labelspace.encoders import Encoder
+from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
+
+# Of the encoder that `fit` began with, where it had been trained before: a second one after `load` then fails, and does
+# not begin elsewhere.
+TRAINED = ", trained"
 
 
 class Answers(NamedTuple):
@@ -46,6 +52,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     threshold: float | None
 
     encoder_: Encoder
+    started_from_: str
     label_space_: LabelSpace
     label_vectors_: dict[str, LabelVectors]
     classes_: NDArray[np.object_]
@@ -61,7 +68,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
 
         Args:
             X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset.
-            return_scores: True returns the scores of `decision_function` as well.
+            return_scores: True returns every label's score as well, in the order of `classes_`.
 
         Returns:
             [text] names, or the pair (names, scores [text label]).
@@ -75,16 +82,18 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         return {}
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the cosine of each document with each label, [text label], also where there are two labels.
+        """Return the cosine of each document with each label, [text label], or of two labels the difference, [text].
 
-        Columns follow `classes_`, which is sorted as scikit-learn's scorers expect, not the order of the label file.
+        As scikit-learn has it: columns follow `classes_`, which is sorted, not the order of the label file, and of two
+        labels it is the second's less the first's. `predict(X, return_scores=True)` has both.
         """
-        return self._scores_of(X)[:, self._class_columns()]
+        scores = self._scores_of(X)[:, self._class_columns()]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the softmax of the cosines over the temperature, [text label]; its argmax is `predict`'s.
 
-        Columns follow `classes_`, as in `decision_function`.
+        Columns follow `classes_`.
 
         These are shares among the labels given: they say which label, not whether any. For "none of these" use
         the threshold, which looks at the cosine itself.
@@ -92,16 +101,34 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         return self._probabilities(self._scores_of(X))[:, self._class_columns()]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, as scikit-learn's classifiers do; no answer is never the right one.
+        """Return the accuracy of the labelled documents, as scikit-learn's classifiers do.
 
         Args:
             X: documents.
-            y: label names.
+            y: label names; documents without one (None, NaN, -1 or "") are left out.
             sample_weight: of each document.
+
+        Raises:
+            InputError: y has another length than X, or names no label at all.
         """
-        # "" is no label's name, and unlike None it can be sorted among names.
-        names = ["" if name is None else name for name in self.predict(X)]
-        return float(accuracy_score(y, names, sample_weight=sample_weight))
+        names, truth = self.predict(X), list(document_values(y, text=None, what="y"))
+        truth = [name.strip() if isinstance(name, str) else name for name in truth]  # as label spaces strip theirs
+        if len(truth) != len(names):
+            raise InputError(f"y must hold one label for each of the {len(names)} documents. Got {len(truth)} instead.")
+        known = set(self.classes_)
+        rows = [row for row, name in enumerate(truth) if not is_unlabelled(name) or name in known]
+        if not rows:
+            raise InputError("y names no label, so there is nothing to score; pass label names.")
+        # No answer is never the right one. "" is no label's name, and unlike None it can be sorted among names.
+        answers = ["" if names[row] is None else names[row] for row in rows]
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        if weights is not None and weights.shape != (len(names),):
+            raise InputError(
+                f"sample_weight must hold one weight for each of the {len(names)} documents. Got the shape "
+                f"{weights.shape} instead."
+            )
+        weights = None if weights is None else weights[rows]
+        return float(accuracy_score([truth[row] for row in rows], answers, sample_weight=weights))
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
@@ -109,7 +136,11 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         check_choice("anchor", self.anchor, ANCHORS)
         known = space == self.label_space_
         vectors = self.label_vectors_ if known else encode_labels(self.encoder_, space)
-        return cosines(self.encoder_.encode(texts), anchor_matrix(vectors, space, self.anchor))
+        anchors = anchor_matrix(vectors, space, self.anchor)
+        found = np.empty((len(texts), len(anchors)), dtype=np.float32)
+        for rows, window in in_windows(texts):
+            found[rows] = cosines(self.encoder_.encode(window), anchors)
+        return found
 
     def explain(self, text: str, *, top: int = 3, nearest: int = 2) -> Explanation:
         """Say why a text gets its label.
@@ -117,7 +148,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Args:
             text: one text.
             top: how many labels to name.
-            nearest: how many descriptions to quote of the winner and of the runner-up, by the encoder's vectors.
+            nearest: how many descriptions to quote of the winner and of the runner-up, by the encoder's vectors; none
+                where the model does not look at descriptions.
 
         Returns:
             Scores, margin and nearest descriptions; print it, or take it apart.
@@ -127,11 +159,12 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
         check_number("top", top, least=1, whole=True)
         check_number("nearest", nearest, least=0, whole=True)
-        answers = self._answers(self._documents([text]))
+        documents = self._documents([text])
+        answers = self._answers(documents)
         scores = answers.scores
         return explain_scores(
             text,
-            self.encoder_.encode([text])[0],
+            self.encoder_.encode(documents)[0],
             scores=scores[0],
             probabilities=self._probabilities(scores)[0],
             answer=self._names(*answers)[0],
@@ -140,7 +173,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             threshold=self.threshold,
             too_uncertain=bool(self._too_uncertain(answers)[0]),
             top=top,
-            nearest=nearest,
+            nearest=nearest if self._looks_at_descriptions() else 0,
         )
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
@@ -212,12 +245,19 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         """All that there is to know of checked documents, from one run of the encoder."""
         return Answers(self.scores(texts, self.label_space_), None)
 
+    def _looks_at_descriptions(self) -> bool:
+        """Whether what a label's descriptions say is a reason for the answer."""
+        return True
+
     def _too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
         """For which documents the answer is None because of their uncertainty, [text]."""
         return np.zeros(len(answers.scores), dtype=bool)
 
     def _finish(self, encoder: Encoder, space: LabelSpace) -> Self:
-        self.encoder_ = encoder
+        given = self.encoder
+        self.encoder_, self.started_from_ = encoder, encoder.name
+        if isinstance(given, Encoder) and given.backbone.trained and not given.name.endswith(TRAINED):
+            self.started_from_ = given.name + TRAINED
         self.label_vectors_ = encode_labels(encoder, space)
         self._set_labels(space, keep_parameter=True)
         return self
@@ -246,7 +286,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         # An object array, because None is an answer too.
         names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
         if self.threshold is not None and len(scores):
-            names[scores.max(axis=1) < self.threshold] = None
+            names[scores.max(axis=1) < float(self.threshold)] = None  # as after loading: in float32
         return names
 
     def _probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -270,6 +310,16 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.target_tags.required = False
         return tags
+
+
+def in_windows(texts: Sequence[str]) -> Iterator[tuple[slice, Sequence[str]]]:
+    """Yield documents as many at a time as the encoder sorts together, and which they are.
+
+    Tokens, vectors and means of all of them would take many times the memory of the scores.
+    """
+    for start in range(0, len(texts), WINDOW):
+        rows = slice(start, start + WINDOW)
+        yield rows, texts[rows]
 
 
 def check_targets(X: Any, y: Any, space: LabelSpace) -> None:
@@ -312,6 +362,12 @@ def as_encoder(encoder: Any) -> Encoder:
     """Return an Encoder, opened by name, folder or a dictionary of its arguments where it is none yet."""
     if isinstance(encoder, Encoder):
         return encoder
+    name = encoder.get("name") if isinstance(encoder, Mapping) else encoder
+    if isinstance(name, str) and name.endswith(TRAINED):
+        raise ConfigError(
+            f"the model was fitted from an Encoder that had been trained before ({name!r}), and no name leads to that; "
+            "set encoder to the folder of one, for example of this model."
+        )
     if isinstance(encoder, (str, Path)):
         return Encoder(encoder)
     if isinstance(encoder, Mapping):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Self, final
 
+from labelspace.checks import as_seed
 from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
 from labelspace.config import DEFAULT_ANCHOR, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
@@ -139,12 +140,12 @@ class DescriptionClassifier(BiEncoderClassifier):
             TrainingError: the loss is not finite.
         """
         space = self._check_parameters()
-        config = self.training_config()
+        config, seed = self.training_config(), as_seed(self.seed)
         if self.search is not None and not isinstance(self.search, SearchConfig):
             raise ConfigError(f"search must be a SearchConfig or None. Got {type(self.search).__name__} instead.")
         search = self.search or SearchConfig()
         check_targets(X, y, space)
-        pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=self.seed)
+        pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed)
         given = as_encoder(self.encoder)
         encoder = given.copy() if given is self.encoder else given
         self.fit_result_ = train_on_descriptions(
@@ -153,7 +154,7 @@ class DescriptionClassifier(BiEncoderClassifier):
             config,
             search,
             pool=pool,
-            seed=self.seed,
+            seed=seed,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )

@@ -18,13 +18,14 @@ class LabelScore:
     """Its name."""
 
     score: float
-    """Cosine of text and label, -1 to 1."""
+    """Cosine of text and label, -1 to 1; of a model with a softmax classifier the label's logit."""
 
     probability: float
     """Softmax of the scores over the temperature."""
 
     nearest: tuple[tuple[str, float], ...]
-    """Its descriptions nearest to the text, with their cosines; only for the winner and the runner-up."""
+    """Its descriptions nearest to the text, with their cosines; only for the winner and the runner-up, and none where
+    the model does not look at descriptions."""
 
 
 @final

@@ -162,7 +162,7 @@ def _uncertainty_facts(header: dict[str, Any]) -> dict[str, Any]:
     curve = fit["curve"]
     facts = {
         "encoder": f"{header['encoder']['name']} ({header['encoder']['dtype']})",
-        "extractor": parameters["extractor"],
+        "extractor": header["uncertainty"]["head"]["extractor"],
         "weights": f"contrastive {parameters['contrastive_weight']}, KL {parameters['kl_weight']:g}",
         "temperature": f"{header['uncertainty']['temperature']:.4g}",
         "threshold": parameters["threshold"],

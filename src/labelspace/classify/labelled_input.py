@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from labelspace.corpus import as_documents, as_targets
 from labelspace.corpus.documents import UNLABELLED, DocumentPolicy, document_values, is_missing, is_table
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
 from labelspace.training.rows import Document
+
+PAIR_COLUMNS = ("text", "text_pair")
 
 
 @final
@@ -59,7 +61,7 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
     y = list(document_values(y, text=None, what="y"))
     if space is None:
         _check_names(y)
-        names = sorted({value for value in y if isinstance(value, str)} - {"", "-1"})
+        names = sorted({value.strip() for value in y if isinstance(value, str)} - {"", "-1"})
         if len(names) < 2:
             raise InputError(
                 f"y must name two labels at least, as text, where labels is None. Got {len(names)} instead; pass "
@@ -91,7 +93,7 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
 
     Args:
         X: whatever `as_documents` takes; or a list of 2-tuples, an array of two columns, or a table that has the
-            columns "text" and "text_pair", or two columns of which none is called "text".
+            columns "text" and "text_pair".
         what: the caller's name for it.
 
     Raises:
@@ -107,7 +109,10 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
     if is_table(X):
         columns = _pair_columns(X)
         if not columns:
-            return list(as_documents(X, what=what))
+            try:
+                return list(as_documents(X, what=what))
+            except ColumnError as error:
+                raise ColumnError(f"{error} The halves of pairs are called 'text' and 'text_pair'.") from error
         X = list(zip(*(as_documents_of(X, name) for name in columns), strict=True))
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 2:
         X = [tuple(row) for row in X.tolist()]
@@ -132,13 +137,10 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
 def _pair_columns(table: Any) -> list[str]:
     """Return the two columns of a table that hold the halves of pairs; none where it holds plain texts.
 
-    Beside "text" a second column may be anything, an id or a label, unless it has the name that Hugging Face gives to
-    the other half.
+    By name alone, the ones that Hugging Face gives them: two columns of any other name may be a text and its label.
     """
     columns = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
-    if {"text", "text_pair"} <= set(columns):
-        return ["text", "text_pair"]
-    return columns if len(columns) == 2 and "text" not in columns else []
+    return list(PAIR_COLUMNS) if set(PAIR_COLUMNS) <= set(columns) else []
 
 
 def as_documents_of(X: Any, name: str) -> Sequence[object]:

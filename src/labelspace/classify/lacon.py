@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn import functional as F
 
-from labelspace.checks import check_number
+from labelspace.checks import as_seed, check_number
 from labelspace.classify.anchors import cosines, encode_label
-from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space
+from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space, in_windows
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
 from labelspace.config import LaConConfig, SearchConfig
@@ -22,7 +22,7 @@ from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
 from labelspace.training.features import Features, answers, plain_vectors
 from labelspace.training.lacon import LaConFit, LaConHead, train_before_labels, train_on_labels
-from labelspace.training.rows import Document, Rows, tokenize
+from labelspace.training.rows import Document, tokenize
 
 Matrix = NDArray[np.float32]
 
@@ -189,13 +189,13 @@ class LaConClassifier(BiEncoderClassifier):
             InputError: documents and labels do not fit, or there is nothing to learn from.
             TrainingError: the loss is not finite.
         """
-        config = self.training_config()
+        config, seed = self.training_config(), as_seed(self.seed)
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=-1, most=1)
         space = None if self.labels is None else as_label_space(self.labels)
         given = supervise(space, X, y)
         if given is None:
-            return self._fit_on_descriptions(X, y, space, config)
+            return self._fit_on_descriptions(X, y, space, config, seed)
         encoder = self._own_encoder()
         head, result = train_on_labels(
             encoder,
@@ -204,7 +204,7 @@ class LaConClassifier(BiEncoderClassifier):
             given.targets,
             config,
             meaningful=given.meaningful,
-            seed=self.seed,
+            seed=seed,
             unlabelled=given.unlabelled,
             pool=self._pool(given.everything),
             callbacks=self.callbacks,
@@ -226,10 +226,16 @@ class LaConClassifier(BiEncoderClassifier):
             InputError: a label without a logit, after training by cross-entropy.
         """
         check_is_fitted(self)
-        rows = tokenize(self.encoder_, cast(Sequence[Document], texts))
-        if self._classifies:
-            return self._logits(rows, space)
-        return cosines(self._vectors(rows), self._embeddings(space))
+        columns = self._logit_columns(space) if self._classifies else []
+        labels = None if self._classifies else self._embeddings(space)
+        found = np.empty((len(texts), len(space)), dtype=np.float32)
+        for places, window in in_windows(texts):
+            documents = cast(Sequence[Document], window)
+            if labels is None:
+                found[places] = self._logits(documents)[:, columns]
+            else:
+                found[places] = cosines(self._vectors(documents), labels)
+        return found
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Add a label to a fitted model without training; the other labels' scores stay as they are.
@@ -290,11 +296,14 @@ class LaConClassifier(BiEncoderClassifier):
     def _classifies(self) -> bool:
         return self.head_ is not None and self.head_.shape.classifies
 
+    def _looks_at_descriptions(self) -> bool:
+        return not self._classifies and self.fit_result_.to_dict()["init"] != "random"
+
     def _own_encoder(self) -> Encoder:
         given = as_encoder(self.encoder)
         return given.copy() if given is self.encoder else given
 
-    def _fit_on_descriptions(self, X: Any, y: Any, space: LabelSpace | None, config: LaConConfig) -> Self:
+    def _fit_on_descriptions(self, X: Any, y: Any, space: LabelSpace | None, config: LaConConfig, seed: int) -> Self:
         if space is None or not any(space.descriptions):
             raise InputError(
                 "no row has a label and no label has a description, so there is nothing to learn from; give one or "
@@ -312,7 +321,7 @@ class LaConClassifier(BiEncoderClassifier):
             space,
             config,
             pool=pool,
-            seed=self.seed,
+            seed=seed,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
@@ -326,7 +335,7 @@ class LaConClassifier(BiEncoderClassifier):
             unlabelled=len(documents) if isinstance(documents, list) else 0,
             held_out=0,
             device=str(encoder.backbone.device),
-            seed=self.seed,
+            seed=seed,
             descriptions=result,
         )
         self._finish(encoder, space)
@@ -358,21 +367,26 @@ class LaConClassifier(BiEncoderClassifier):
             self._check_kind(pairs=is_pairs(documents))
         return cast(Sequence[str], documents)
 
-    def _logits(self, rows: Rows, space: LabelSpace) -> Matrix:
-        head = self.head_
-        assert head is not None
+    def _logit_columns(self, space: LabelSpace) -> list[int]:
         for name in space.names:
             if name not in self.logit_columns_:
                 raise InputError(
                     f"a model trained by cross-entropy has no logit for {name!r}; it knows "
                     f"{', '.join(self.logit_columns_)}. Fit it with that label, or use objective='lacon'."
                 )
-        found = answers(self.encoder_, rows, head.logits, words=head.shape.words, width=head.shape.labels)
-        return found[:, [self.logit_columns_[name] for name in space.names]]
+        return [self.logit_columns_[name] for name in space.names]
 
-    def _vectors(self, rows: Rows) -> Matrix:
+    def _logits(self, documents: Sequence[Document]) -> Matrix:
+        """Logits of texts, [text label], in the order of the head."""
+        head = self.head_
+        assert head is not None
+        rows = tokenize(self.encoder_, documents)
+        return answers(self.encoder_, rows, head.logits, words=head.shape.words, width=head.shape.labels)
+
+    def _vectors(self, documents: Sequence[Document]) -> Matrix:
         """Unit vectors of texts, [text dim], that label embeddings are compared with."""
         head = self.head_
+        rows = tokenize(self.encoder_, documents)
         if head is None:
             return answers(self.encoder_, rows, plain_vectors, words=False, width=self.encoder_.dimension)
 
@@ -396,7 +410,7 @@ class LaConClassifier(BiEncoderClassifier):
         """Where a label stands that training never saw."""
         if self.head_ is None:
             return encode_label(self.encoder_, label, verbalizer).anchor(self.anchor)
-        vectors = self._vectors(tokenize(self.encoder_, label.descriptions or (verbalizer,)))
+        vectors = self._vectors(label.descriptions or (verbalizer,))
         mean = vectors.mean(axis=0, dtype=np.float64)
         return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
 

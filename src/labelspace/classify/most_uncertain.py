@@ -103,8 +103,11 @@ def most_uncertain_file(
     table = open_table(source, text=text, batch_rows=CHUNK_ROWS)
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
     schema = _output_schema(table.schema, model, "predicted_", all_scores)
+    out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
+    out.check_place()
+    table.check_documents()
     with (
-        ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite) as writer,
+        out as writer,
         progress_bar("predicting", show=show_progress) as report,
     ):
         done = 0

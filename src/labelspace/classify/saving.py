@@ -25,9 +25,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from labelspace import __version__
-from labelspace.checks import did_you_mean
+from labelspace.checks import did_you_mean, plain
 from labelspace.classify.anchors import LabelVectors, encode_labels
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.base import TRAINED, BiEncoderClassifier
 from labelspace.classify.description import DescriptionClassifier
 from labelspace.classify.labelled_card import lacon_card, uncertainty_card
 from labelspace.classify.lacon import LaConClassifier
@@ -38,6 +38,7 @@ from labelspace.classify.uncertainty_saving import read_gaussian, write_gaussian
 from labelspace.classify.zero_shot import ZeroShotClassifier
 from labelspace.config import EncodingConfig, SearchConfig
 from labelspace.encoders import Encoder
+from labelspace.encoders.precision import choose_device
 from labelspace.errors import ConfigError, ModelFolderError, OutputError
 from labelspace.folders import check_files, fingerprints, refuse_pickles, staged
 from labelspace.labels import LabelSpace
@@ -67,19 +68,24 @@ def save(model: BiEncoderClassifier, folder: Path) -> Path:
     return folder
 
 
-def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifier:
+def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bool = False) -> BiEncoderClassifier:
     """Open a model that `save` wrote.
 
     Args:
         folder: the model's folder.
-        device: a torch device in place of the best one here.
+        device: a torch device, or `"auto"` for the best one here; None: the one that it was saved with, or the best
+            one where this machine has no such device.
+        trust_remote_code: True lets code run that the model's encoder brings; never without.
 
     Returns:
         The fitted classifier. On the machine that saved it, its scores are the same to the bit. `fit` begins
-        again with the encoder it was first fitted from; to go on from this one, pass the folder as `encoder`.
+        again with the encoder it was first fitted from, and cannot where that was an Encoder trained before; to go
+        on from this one, pass the folder as `encoder`.
 
     Raises:
         ModelFolderError: the folder is no model, truncated, of a newer format, or holds a pickle.
+        RemoteCodeError: the encoder brings code and `trust_remote_code` is False.
+        ConfigError: the device asked for is not on this machine.
 
     Example:
         >>> import tempfile, labelspace
@@ -98,17 +104,20 @@ def load(folder: str | Path, *, device: str | None = None) -> BiEncoderClassifie
     except (KeyError, TypeError, ConfigError) as error:
         raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
     try:
-        encoding |= {"device": device} if device else {}
-        encoder = Encoder(folder, **encoding, offline=True)
+        encoding["device"] = device or _still_here(encoding["device"])
+        encoder = Encoder(folder, **encoding, trust_remote_code=trust_remote_code, offline=True)
         encoder.name, encoder.pooling = header["encoder"]["name"], header["encoder"]["pooling"]
+        encoder.backbone.trained = cls in (DescriptionClassifier, LaConClassifier) or encoder.name.endswith(TRAINED)
         # A second fit forgets the first: it begins with the encoder as it was before training.
         prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
         untrained = {"name": encoder.name, "pooling": encoder.pooling, **prompts, **encoding}
+        if trust_remote_code:
+            untrained["trust_remote_code"] = trust_remote_code
         parameters: dict[str, Any] = {**header["parameters"], "encoder": untrained}
         if "search" in header:
             parameters["search"] = search
         model: Any = cls(space, **parameters)
-        model.encoder_ = encoder
+        model.encoder_, model.started_from_ = encoder, encoder.name
         model.label_vectors_ = _read_vectors(folder, encoder, space)
     except (KeyError, TypeError, SafetensorError) as error:
         raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
@@ -138,7 +147,7 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
     model.encoder_.save(folder)
     model.label_space_.to_file(folder / LABELS)
     _write_vectors(model, folder)
-    parameters = {key: value for key, value in model.get_params(deep=False).items() if key not in NOT_SAVED}
+    parameters = {key: plain(value) for key, value in model.get_params(deep=False).items() if key not in NOT_SAVED}
     trained = isinstance(model, (DescriptionClassifier, LaConClassifier, UncertaintyClassifier))
     fit = model.fit_result_.to_dict() if trained else None
     header: dict[str, Any] = {
@@ -147,7 +156,7 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
         "labelspace": __version__,
         "versions": {package: metadata.version(package) for package in PACKAGES},
         "parameters": parameters,
-        "encoder": model.encoder_.describe(),
+        "encoder": {**model.encoder_.describe(), "name": model.started_from_},
         "encoding": model.encoder_.config.to_dict(),
         "fit": fit,
     }
@@ -163,6 +172,15 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
     header["files"] = {name: facts for name, facts in fingerprints(folder).items() if name != LABELS}
     text = json.dumps(_finite(header), indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "labelspace.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _still_here(device: str) -> str:
+    """Where a model was trained is no part of it: a device that this machine lacks gives way to the best it has."""
+    try:
+        choose_device(device)
+    except ConfigError:
+        return "auto"
+    return device
 
 
 def _finite(value: Any) -> Any:

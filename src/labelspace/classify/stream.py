@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
+from labelspace.checks import plain
 from labelspace.classify.base import Answers, BiEncoderClassifier
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
 from labelspace.errors import InputError
@@ -75,7 +76,8 @@ def predict_file(
 
     Raises:
         ColumnError: no such column.
-        InputError: unreadable input, an output that is there already, another run's parts.
+        InputError: unreadable input or a row without a text, before anything is written; an output that is there
+            already, another run's parts.
         OutputError: the output cannot be written; finished rows are safe.
     """
     check_is_fitted(model)
@@ -85,13 +87,15 @@ def predict_file(
     fingerprint = {
         "input": table.fingerprint(),
         "model": model_fingerprint(model),
-        "options": {"all_scores": all_scores, "prefix": prefix, "chunk_rows": chunk_rows},
+        "options": {"all_scores": all_scores, "prefix": prefix, "chunk_rows": table.batch_rows},
     }
     abstained = 0
-    with (
-        ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite) as writer,
-        progress_bar("predicting", show=show_progress) as report,
-    ):
+    out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite)
+    out.check_place()
+    if not out.already_done:
+        # A file mended half-way is another input, from which the finished chunks cannot go on.
+        table.check_documents()
+    with out as writer, progress_bar("predicting", show=show_progress) as report:
         resumed_at = writer.rows_done
         if writer.already_done:
             return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=0)
@@ -116,8 +120,8 @@ def model_fingerprint(model: BiEncoderClassifier) -> str:
     facts = {
         "space": model.label_space_.to_dict(),
         "anchor": model.anchor,
-        "temperature": model.temperature,
-        "threshold": model.threshold,
+        "temperature": plain(model.temperature),
+        "threshold": plain(model.threshold),
         "encoder": {key: value for key, value in model.encoder_.describe().items() if key not in ("name", "source")},
     }
     digest.update(json.dumps(facts, sort_keys=True).encode())

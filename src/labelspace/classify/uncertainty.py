@@ -1,6 +1,7 @@
 """`UncertaintyClassifier`: a small head on a frozen encoder that knows when it does not know."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, cast, final
 
@@ -9,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_number
+from labelspace.checks import as_seed, check_number
 from labelspace.classify.abstaining import AbstainingClassifier
-from labelspace.classify.base import Answers, _label_from, as_encoder, as_label_space
+from labelspace.classify.base import Answers, _label_from, as_encoder, as_label_space, in_windows
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
 from labelspace.config import UncertaintyConfig
@@ -19,7 +20,7 @@ from labelspace.corpus import as_documents
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.encoders.packaged import user_cache
 from labelspace.encoders.state_cache import DEFAULT_BYTES, StateCache
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels import Label
 from labelspace.training import Callback
 from labelspace.training.uncertainty import (
@@ -31,6 +32,12 @@ from labelspace.training.uncertainty import (
 )
 
 Matrix = NDArray[np.float32]
+
+NO_LOGIT = -1e6
+"""The score of a label that no row taught: its probability is 0 at any temperature, and an entropy stays a number."""
+
+NAMED = 5
+"""Such labels that the warning names."""
 
 
 @final
@@ -93,7 +100,7 @@ class UncertaintyClassifier(AbstainingClassifier):
     temperature = 1.0
 
     fit_result_: UncertaintyFit
-    logit_columns_: dict[str, int]
+    logit_columns_: dict[str, int | None]
 
     def __init__(
         self,
@@ -160,6 +167,9 @@ class UncertaintyClassifier(AbstainingClassifier):
         Returns:
             The classifier.
 
+        Warns:
+            LabelSpaceWarning: a label has no row, and so is never the answer.
+
         Raises:
             ConfigError: a parameter makes no sense.
             LabelFileError: the labels cannot be used.
@@ -167,10 +177,9 @@ class UncertaintyClassifier(AbstainingClassifier):
             InputError: documents and labels do not fit, or no row has a label.
             TrainingError: the loss is not finite.
         """
-        config = self.training_config()
+        config, seed = self.training_config(), as_seed(self.seed)
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=0, most=1)
-        check_number("seed", self.seed, whole=True)
         check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
         cache = self._state_cache()
         space = None if self.labels is None else as_label_space(self.labels)
@@ -182,9 +191,12 @@ class UncertaintyClassifier(AbstainingClassifier):
             )
         if is_pairs(given.documents):
             raise InputError("UncertaintyClassifier takes single texts. Got pairs; use LaConClassifier for them.")
+        names = given.space.names
+        taught = {names[target] for target in np.unique(given.targets)}
+        _warn_of_labels_without_a_row([name for name in names if name not in taught], len(names))
         # Columns of the head by name, so that the order of the label file decides nothing.
-        columns = {name: column for column, name in enumerate(sorted(given.space.names))}
-        of_labels = np.array([columns[name] for name in given.space.names])
+        columns = {name: column for column, name in enumerate(sorted(taught))}
+        of_labels = np.array([columns.get(name, -1) for name in names])
         encoder = as_encoder(self.encoder)
         head, held_out, result = train_gaussian_head(
             encoder,
@@ -193,7 +205,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             len(columns),
             config,
             cache=cache,
-            seed=self.seed,
+            seed=seed,
             unlabelled=given.unlabelled,
             callbacks=self.callbacks,
             show_progress=self.verbose,
@@ -203,7 +215,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         self.held_out_ = held_out
         self.temperature_ = result.calibration.temperature if result.calibration else 1.0
         self.limit_ = None
-        self.logit_columns_ = columns
+        self.logit_columns_ = {name: columns.get(name) for name in sorted(names)}
         return self._finish(encoder, given.space)
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
@@ -212,20 +224,30 @@ class UncertaintyClassifier(AbstainingClassifier):
         It is the paper's measure. How well it finds wrong answers depends on data and encoder;
         `labelspace evaluate --rejection-curve` tells, beside the entropy of the probabilities.
         """
-        return self._outputs(self._documents(X)).uncertainty
+        documents = self._documents(X)
+        found = np.empty(len(documents), dtype=np.float32)
+        for rows, outputs in self._outputs(documents):
+            found[rows] = outputs.uncertainty
+        return found
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the mean of each document's Gaussian, [text dim]: the embedding that was learnt for these labels."""
-        return self._outputs(self._documents(X)).means
+        documents = self._documents(X)
+        found = np.empty((len(documents), self.head_.dim), dtype=np.float32)
+        for rows, outputs in self._outputs(documents):
+            found[rows] = outputs.means
+        return found
 
     def scores(self, texts: Sequence[str], space: Any) -> Matrix:
         """Return logits, [text label]; see `classify.scorer.Scorer`.
 
+        A label of the fitted space that no row taught gets `NO_LOGIT`.
+
         Raises:
-            InputError: a label that the model was not trained on.
+            InputError: a label that the model was not fitted with.
         """
         check_is_fitted(self)
-        return self._outputs(texts).logits[:, self._logit_columns(space)]
+        return self._judge(texts, space).scores
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Refuse: a label that no row carries has no logit.
@@ -270,7 +292,8 @@ class UncertaintyClassifier(AbstainingClassifier):
     def _forget_logits(self) -> None:
         """Drop the logits of labels that are gone, and with them what was said of the held-out rows."""
         known = {name: column for name, column in self.logit_columns_.items() if name in self.label_space_}
-        if len(known) < len(self.logit_columns_):
+        # A label that no row taught was never among those that the held-out rows were judged by.
+        if any(column is not None for name, column in self.logit_columns_.items() if name not in known):
             self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
         self.logit_columns_ = known
 
@@ -288,14 +311,30 @@ class UncertaintyClassifier(AbstainingClassifier):
         self._check_kind(pairs=is_pairs(documents))
         return list(as_documents(documents))
 
-    def _outputs(self, texts: Sequence[str]) -> Outputs:
-        return outputs_of_texts(self.encoder_, self.head_, self.encoder_.tokenize(list(texts)))
+    def _outputs(self, texts: Sequence[str]) -> Iterator[tuple[slice, Outputs]]:
+        """What the head says of some texts at a time, and which they are."""
+        for rows, window in in_windows(texts):
+            yield rows, outputs_of_texts(self.encoder_, self.head_, self.encoder_.tokenize(list(window)))
 
     def _answers(self, texts: Sequence[str]) -> Answers:
-        found = self._outputs(texts)
-        return Answers(found.logits[:, self._logit_columns(self.label_space_)], found.uncertainty)
+        return self._judge(texts, self.label_space_)
 
-    def _logit_columns(self, space: Any) -> list[int]:
+    def _judge(self, texts: Sequence[str], space: Any) -> Answers:
+        """Scores among the labels of a space, and the uncertainty."""
+        columns = dict(enumerate(self._logit_columns(space)))
+        taught = {place: column for place, column in columns.items() if column is not None}
+        scores = np.full((len(texts), len(columns)), NO_LOGIT, dtype=np.float32)
+        uncertainty = np.empty(len(texts), dtype=np.float32)
+        for rows, outputs in self._outputs(texts):
+            scores[rows, list(taught)] = outputs.logits[:, list(taught.values())]
+            uncertainty[rows] = outputs.uncertainty
+        return Answers(scores, uncertainty)
+
+    def _looks_at_descriptions(self) -> bool:
+        return False
+
+    def _logit_columns(self, space: Any) -> list[int | None]:
+        """The head's column of each label, None where no row taught it."""
         for name in space.names:
             if name not in self.logit_columns_:
                 raise InputError(
@@ -320,3 +359,16 @@ class UncertaintyClassifier(AbstainingClassifier):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True  # it learns from nothing else
         return tags
+
+
+def _warn_of_labels_without_a_row(names: Sequence[str], labels: int) -> None:
+    if not names:
+        return
+    named = ", ".join(repr(name) for name in names[:NAMED])
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    warnings.warn(
+        f"{len(names)} of {labels} labels have no labelled row, so they get no probability and are never the answer: "
+        f"{named}{more}; label some rows of each, or leave them out of the labels.",
+        LabelSpaceWarning,
+        stacklevel=3,
+    )

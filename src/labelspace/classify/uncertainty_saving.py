@@ -25,6 +25,8 @@ def write_gaussian(model: UncertaintyClassifier, folder: Path) -> dict[str, Any]
     return {
         "dim": model.head_.dim,
         "labels": model.head_.classifier.out_features,
+        # Its own, because the parameters may have been set for another fit since.
+        "head": model.head_.options,
         "logit_columns": model.logit_columns_,
         "temperature": model.temperature_,
         "limit": asdict(model.limit_) if model.limit_ else None,
@@ -70,26 +72,23 @@ def read_gaussian(model: UncertaintyClassifier, folder: Path, header: dict[str, 
     model._forget_logits()
 
 
-def _columns(given: dict[str, Any], labels: int) -> dict[str, int]:
-    columns = {name: int(column) for name, column in given.items()}
-    if len(set(columns.values())) < len(columns) or not set(columns.values()) <= set(range(labels)):
+def _columns(given: dict[str, Any], labels: int) -> dict[str, int | None]:
+    # None is a label that no row taught.
+    columns = {name: None if column is None else int(column) for name, column in given.items()}
+    taught = [column for column in columns.values() if column is not None]
+    if len(set(taught)) < len(taught) or not set(taught) <= set(range(labels)):
         raise ShapeError(f"logit_columns must be different numbers below {labels}, and are {list(columns.values())}")
     return columns
 
 
 def _head(model: UncertaintyClassifier, facts: dict[str, Any], tensors: dict[str, np.ndarray]) -> GaussianHead:
-    head = GaussianHead(
-        int(facts["dim"]),
-        int(facts["labels"]),
-        generator=torch.Generator(),
-        extractor=model.extractor,
-        uncertain=model.uncertain,
-        dropout=model.dropout,
-    )
+    # Older folders have no "head"; there the parameters are those of the fit.
+    options = facts.get("head", {name: getattr(model, name) for name in ("extractor", "uncertain", "dropout")})
+    head = GaussianHead(int(facts["dim"]), int(facts["labels"]), generator=torch.Generator(), **options)
     own = {f"head.{name}" for name, _ in head.named_parameters()}
     foreign = sorted(name for name in tensors if name.startswith("head.") and name not in own)
     if foreign:
-        raise ShapeError(f"{foreign[0]} is of another head than the parameters tell of")
+        raise ShapeError(f"{foreign[0]} is of another head than labelspace.json tells of")
     with torch.no_grad():
         for name, values in head.named_parameters():
             saved = torch.from_numpy(tensors[f"head.{name}"])

@@ -44,7 +44,7 @@ def encoders_command(as_json: AsJson = False) -> None:
             spec.pooling,
             str(spec.max_tokens or "-"),
             spec.licence,
-            f"{rate:.0e}" if rate else "-",
+            f"{rate:.0e}".replace("e-0", "e-") if rate else "-",
             "own" if spec.remote_code else "-",
             places[spec.name] or ("login" if spec.gated else "-"),
         )

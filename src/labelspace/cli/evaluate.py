@@ -91,7 +91,7 @@ def evaluate_command(
     _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
-        opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
+        opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
     else:
         given = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
         space = LabelSpace.from_file(model)
@@ -158,6 +158,7 @@ def figures_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the sample, the map and the runs of rates.")] = 0,
     device: Device = EncodingConfig.device,
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw what the model makes of documents and labels: .png and .svg files in one folder.
@@ -180,7 +181,7 @@ def figures_command(
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
     if method == "umap" and "map" in names:
         import_optional("umap", package="umap-learn", extra="plot", purpose="--method umap")
-    opened = open_model(model, device=device, quiet=quiet)
+    opened = open_model(model, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
     from labelspace import evaluate as draw
     from labelspace.evaluate.figures.retraining import retrainable
 

@@ -91,12 +91,19 @@ def open_encoder(
         return Encoder(name, offline=offline or None, **options)
 
 
-def open_model(folder: Path, *, threshold: float | None = None, device: str = "auto", quiet: bool = False) -> Any:
+def open_model(
+    folder: Path,
+    *,
+    threshold: float | None = None,
+    device: str = "auto",
+    trust_remote_code: bool = False,
+    quiet: bool = False,
+) -> Any:
     """Open a saved model, with another threshold if one is given."""
     if threshold is not None:
         check_number("threshold", threshold, least=-1, most=1)
     with busy(f"opening {folder}", quiet=quiet):
         from labelspace.classify import load
 
-        model = load(folder, device=None if device == "auto" else device)
+        model = load(folder, device=device, trust_remote_code=trust_remote_code)
     return model if threshold is None else model.set_params(threshold=threshold)

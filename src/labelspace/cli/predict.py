@@ -10,7 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from labelspace.checks import check_number
-from labelspace.cli.options import AsJson, Device, Overwrite, PairColumn, Quiet, TextColumn, Threshold, open_model
+from labelspace.cli.options import (
+    AsJson,
+    Device,
+    Overwrite,
+    PairColumn,
+    Quiet,
+    TextColumn,
+    Threshold,
+    TrustRemoteCode,
+    open_model,
+)
 from labelspace.cli.printing import hush, note, print_json, tell
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
@@ -52,6 +62,7 @@ def predict_command(
         int | None, _doubt("The most uncertain documents alone, these first: what to label next.", "N")
     ] = None,
     device: Device = EncodingConfig.device,
+    trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -81,8 +92,10 @@ def predict_command(
 
         # Refuses what it can before torch.
         table = open_table(source, text=text_column, pair=pair_column, batch_rows=LINES_AT_ONCE)
+        if target == STDIN:  # else it is asked once the place of the output is known to be free
+            table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
-    opened = open_model(model, threshold=threshold, device=device, quiet=quiet)
+    opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
     opened._check_kind(pairs=pair_column is not None)
     _set_limit(opened, coverage, risk)
     if most_uncertain is not None:
@@ -123,12 +136,14 @@ def explain_command(
     top: Annotated[int, typer.Option(help="How many labels to name.")] = 3,
     nearest: Annotated[int, typer.Option(help="How many descriptions to quote of the first two.")] = 2,
     threshold: Threshold = None,
+    device: Device = EncodingConfig.device,
+    trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Say why a text gets its label: scores, margin, and the descriptions it lies nearest to."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
-    opened = open_model(model, threshold=threshold)
+    opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code)
     explanations = [opened.explain(text, top=top, nearest=nearest) for text in texts]
     if as_json:
         print_json([explanation.to_dict() for explanation in explanations])

@@ -56,7 +56,7 @@ def _reze(help: str, *names: str, **more: Any) -> Any:
 def prefinetune_command(
     out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints lie beside it, in OUT.unfinished.")],
     pairs: Annotated[
-        list[str] | None, typer.Option(help="File with the columns anchor and positive; may be given more than once.")
+        list[str] | None, typer.Option(help="File of anchors and their positives; may be given more than once.")
     ] = None,
     labelled: Annotated[
         list[str] | None, typer.Option(help="File of labelled texts as pairs; may be given more than once.")
@@ -66,6 +66,10 @@ def prefinetune_command(
         typer.Option(help="File of pairs with a score or 0/1, those from --threshold on; may be given more than once."),
     ] = None,
     threshold: Annotated[float | None, typer.Option(help="The least score of a positive pair.")] = None,
+    anchor_column: Annotated[
+        str, typer.Option(help="Column of the anchors, or of first texts with a score.")
+    ] = "anchor",
+    positive_column: Annotated[str, typer.Option(help="Column of the positives, or of second texts.")] = "positive",
     score_column: Annotated[str, typer.Option(help="Column of the scores.")] = "label",
     labels: Annotated[
         Path | None, typer.Option(help="Label file: a labelled text then goes with a description of its label.")
@@ -142,9 +146,9 @@ def prefinetune_command(
     _check_out(out, work, resume=resume, overwrite=overwrite)
     _check_files(pairs, labelled, scored, labels, threshold)
     sources = [
-        *_plain(pairs or []),
+        *_plain(pairs or [], anchor_column, positive_column),
         *_labelled(labelled or [], labels, text_column, label_column, seed),
-        *_scored(scored or [], threshold, score_column),
+        *_scored(scored or [], threshold, anchor_column, positive_column, score_column),
     ]
     drawn = _draw(sources, config, seed, quiet=quiet)
     if resume:
@@ -227,10 +231,10 @@ def _check_files(
         raise ConfigError("--scored FILE and --threshold X need one another; give both, or neither.")
 
 
-def _plain(files: list[str]) -> "list[PairSource]":
+def _plain(files: list[str], anchor: str, positive: str) -> "list[PairSource]":
     from labelspace.corpus import open_pairs
 
-    return [open_pairs(file) for file in files]
+    return [open_pairs(file, anchor=anchor, positive=positive) for file in files]
 
 
 def _labelled(
@@ -244,10 +248,14 @@ def _labelled(
     return [open_labelled_pairs(file, **options) for file in files]
 
 
-def _scored(files: list[str], threshold: float | None, column: str) -> "list[PairSource]":
+def _scored(files: list[str], threshold: float | None, anchor: str, positive: str, score: str) -> "list[PairSource]":
     from labelspace.corpus import open_scored_pairs
 
-    return [] if threshold is None else [open_scored_pairs(file, threshold=threshold, score=column) for file in files]
+    if threshold is None:
+        return []
+    return [
+        open_scored_pairs(file, threshold=threshold, anchor=anchor, positive=positive, score=score) for file in files
+    ]
 
 
 def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":

@@ -28,6 +28,7 @@ class EncodingConfig(SavedConfig):
     """Tokens of a text that are read; None: as many as the encoder was made for."""
 
     def __post_init__(self) -> None:
+        self._keep_plain()
         check_choice("dtype", self.dtype, DTYPES)
         check_number("token_budget", self.token_budget, least=1, whole=True)
         if self.max_tokens is not None:

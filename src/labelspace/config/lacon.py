@@ -104,6 +104,7 @@ class LaConConfig(SavedConfig):
     """Tokens whose activations may be held at once; a larger batch is cut into chunks with the same gradient."""
 
     def __post_init__(self) -> None:
+        self._keep_plain()
         check_choice("objective", self.objective, LACON_OBJECTIVES)
         check_choice("head", self.head, LACON_HEADS)
         check_choice("projection", self.projection, (False, True, "auto"))

@@ -67,6 +67,7 @@ class PrefinetuneConfig(SavedConfig):
     """Tokens whose activations may be held at once; a larger batch is cut into chunks with the same gradient."""
 
     def __post_init__(self) -> None:
+        self._keep_plain()
         for name in ("regularizer_weight", "gamma", "weight_decay"):
             check_number(name, getattr(self, name), least=0)
         check_number("rho", self.rho, above=0, most=1)

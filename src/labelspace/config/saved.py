@@ -3,11 +3,16 @@
 from dataclasses import asdict, fields
 from typing import Any, Self
 
-from labelspace.checks import check_keys
+from labelspace.checks import check_keys, plain
 
 
 class SavedConfig:
     """Dictionary in, dictionary out, for the dataclasses of this folder."""
+
+    def _keep_plain(self) -> None:
+        """Take scalars of numpy as Python's own, before anything is checked, computed or saved with them."""
+        for field in fields(self):  # pyright: ignore[reportArgumentType]
+            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, ready for JSON."""

@@ -37,6 +37,7 @@ class SearchConfig(SavedConfig):
     """Pairs (i, j), i != j, in the uniformity estimate (section 4)."""
 
     def __post_init__(self) -> None:
+        self._keep_plain()
         if not isinstance(self.rates, tuple) or not self.rates:
             raise ConfigError(f"rates must be a tuple of one learning rate or more. Got {self.rates!r} instead.")
         for rate in self.rates:
@@ -97,6 +98,7 @@ class TrainingConfig(SavedConfig):
     """Tokens whose activations may be held at once; a larger sweep is cut into chunks with the same gradient."""
 
     def __post_init__(self) -> None:
+        self._keep_plain()
         check_choice("objective", self.objective, OBJECTIVES)
         check_number("temperature", self.temperature, above=0)
         if isinstance(self.learning_rate, str):

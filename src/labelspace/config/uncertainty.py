@@ -62,6 +62,7 @@ class UncertaintyConfig(SavedConfig):
     0.1, and none where there are fewer than 20 rows per label or 200 in all; 0: none."""
 
     def __post_init__(self) -> None:
+        self._keep_plain()
         check_choice("extractor", self.extractor, EXTRACTORS)
         check_choice("uncertain", self.uncertain, (False, True))
         check_choice("contrastive", self.contrastive, CONTRASTIVES)

@@ -158,9 +158,10 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
     """Return the column number of each document's label, -1 where there is none.
 
     Args:
-        y: one label name for each document, in any of the collections that `as_documents` takes. Unlabelled
-            are -1, None, NaN and NA; also "-1" (what numpy makes of -1 among strings) and "" (what a CSV
-            file has for nothing), unless a label is called that.
+        y: one label name for each document, in any of the collections that `as_documents` takes; white space
+            around a name does not count, as label spaces strip theirs. Unlabelled are -1, None, NaN and NA; also
+            "-1" (what numpy makes of -1 among strings) and "" (what a CSV file has for nothing), unless a label is
+            called that.
         names: the label names, in the order of the columns.
         n_documents: how many documents there are.
         what: the caller's name for `y`, used in messages.
@@ -173,14 +174,11 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
         [1, -1, 0]
     """
     columns = {name: column for column, name in enumerate(names)}
-    nothing = {"", "-1"} - columns.keys()
     targets = []
     for position, value in enumerate(document_values(y, text=None, what=what)):
-        if isinstance(value, str):
-            column = UNLABELLED if value in nothing else columns.get(value)
-        else:
-            is_minus_one = isinstance(value, numbers.Real) and not isinstance(value, bool) and value == UNLABELLED
-            column = UNLABELLED if is_minus_one or is_missing(value) else None
+        column = columns.get(value.strip()) if isinstance(value, str) else None
+        if column is None and is_unlabelled(value):
+            column = UNLABELLED
         if column is None:
             raise _unknown_label(f"{what}[{position}]", value, names)
         targets.append(column)
@@ -268,9 +266,10 @@ class MemorySource:
     def bytes_read(self) -> int:
         return self.bytes_total * self._done // max(1, self.rows)
 
-    def pieces(self, skip: int, size: int) -> Iterator[pa.RecordBatch]:
+    def pieces(self, skip: int, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         self._done = min(skip, self.rows)
-        for batch in self._table.slice(self._done).to_batches(max_chunksize=size):
+        table = self._table if columns is None else self._table.select(columns)
+        for batch in table.slice(self._done).to_batches(max_chunksize=size):
             self._done += batch.num_rows
             yield batch
 
@@ -313,6 +312,19 @@ def is_missing(value: object) -> bool:
     return False
 
 
+def is_unlabelled(value: object) -> bool:
+    """Whether a value among labels stands for none: -1, None, NaN, NA, "-1" or "".
+
+    Example:
+        >>> [is_unlabelled(value) for value in (None, -1, "", "sports")]
+        [True, True, True, False]
+    """
+    if isinstance(value, str):
+        return value.strip() in ("", "-1")
+    minus_one = isinstance(value, numbers.Real) and not isinstance(value, bool) and value == UNLABELLED
+    return minus_one or is_missing(value)
+
+
 def missing_column(where: str, name: str, columns: Sequence[str]) -> ColumnError:
     """Return the error for a column that is not there."""
     listed = ", ".join(columns) or "none"
@@ -330,26 +342,39 @@ def one_line(message: object, limit: int = 300) -> str:
     return (line if len(line) <= limit else line[:limit] + "...").rstrip(".")
 
 
-def _table_column(X: object, text: str | None, what: str) -> Iterable[object]:
+def text_column(X: object, text: str | None, what: str) -> str:
+    """Return the name of a table's column of texts: the one asked for, "text", or the only column of strings.
+
+    Raises:
+        ColumnError: it is not there, or there are several.
+    """
     any_x = _untyped(X)
     frame = kind_of(X).endswith(".DataFrame")  # pandas, polars: no need for Arrow, which refuses mixed columns
-    table = None if frame else as_arrow_table(X, what)
-    names = [str(name) for name in any_x.columns] if table is None else table.column_names
+    names = [str(name) for name in (any_x.columns if frame else any_x.column_names)]
     if text is None and "text" not in names:
-        dtypes = [any_x[name].dtype for name in any_x.columns] if table is None else table.schema.types
+        dtypes = [any_x[name].dtype for name in any_x.columns] if frame else as_arrow_table(X, what).schema.types
         strings = [name for name, dtype in zip(names, dtypes, strict=True) if str(dtype).lower() in _STRING_DTYPES]
         if len(strings) != 1:
             listed = ", ".join(names) or "none"
-            raise ColumnError(f"{what} is a table; say which column holds the text (text=...). Its columns: {listed}.")
-        text = strings[0]
+            raise ColumnError(
+                f"{what} is a table without a column 'text'; pass the column of texts, for example "
+                f"{what}[{(strings or names or ['text'])[0]!r}]. Its columns: {listed}."
+            )
+        return strings[0]
     text = text or "text"
     if names.count(text) != 1:
         if text in names:
             raise ColumnError(f"{what} has two columns named {text!r}; rename one of them.")
         raise missing_column(what, text, names)
-    if table is not None:
-        return table.column(text).to_pylist()
-    return any_x[any_x.columns[names.index(text)]].to_list()
+    return text
+
+
+def _table_column(X: object, text: str | None, what: str) -> Iterable[object]:
+    text = text_column(X, text, what)
+    if not kind_of(X).endswith(".DataFrame"):
+        return as_arrow_table(X, what).column(text).to_pylist()
+    frame = _untyped(X)
+    return frame[frame.columns[[str(name) for name in frame.columns].index(text)]].to_list()
 
 
 def _array_values(X: np.ndarray, what: str) -> list[object]:

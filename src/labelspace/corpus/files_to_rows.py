@@ -160,7 +160,8 @@ def parquet_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iter
         while skipped < len(groups) and first + groups[skipped] <= ahead:
             first, skipped = first + groups[skipped], skipped + 1
         yield Piece(first, _no_rows(schema), file_bytes * first // max(1, sum(groups)))
-        for rows in file.iter_batches(size, row_groups=list(range(skipped, len(groups)))):
+        wanted = list(range(skipped, len(groups)))
+        for rows in file.iter_batches(size, row_groups=wanted, columns=schema.names):
             columns = [_cast(rows.column(field.name), field.type) for field in schema]
             rows_behind = first + rows.num_rows
             yield Piece(first, pa.record_batch(columns, schema=schema), file_bytes * rows_behind // sum(groups))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import final
 
 from labelspace.checks import check_number
-from labelspace.corpus.documents import DocumentPolicy, document_values, is_table, kind_of
+from labelspace.corpus.documents import DocumentPolicy, document_values, is_table, kind_of, text_column
 from labelspace.corpus.readers import open_table
 from labelspace.errors import LabelSpaceWarning
 from labelspace.seeds import child_seed
@@ -49,7 +49,8 @@ def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> 
             An iterator is read once, and never held whole.
         size: the most documents the pool may have.
         seed: the seed of the run; the same documents and seed give the same pool.
-        text: the column that holds the documents, where `source` is a table or a file.
+        text: the column that holds the documents, where `source` is a table or a file; a table that has only one column
+            of strings needs none of that name.
 
     Raises:
         ConfigError: `size` is no positive whole number.
@@ -85,6 +86,8 @@ def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> 
 
 def _chunks(source: object, text: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
     """Return the cleaned documents in small lists, and what to call their source once they are counted."""
+    if is_table(source):
+        text = text_column(source, None if text == "text" else text, "source")
     if _names_files(source) or is_table(source):
         table = open_table(source, text=text, batch_rows=_CHUNK)
         values = (batch.column(text).to_pylist() for batch in table.batches())

@@ -16,6 +16,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -72,7 +73,7 @@ class DocumentTable:
         self.rows: int | None = source.rows  # None where only reading would tell: CSV, JSONL
         self.bytes_total: int = source.bytes_total
         self._source = source
-        self._policy = DocumentPolicy(source.place)
+        self._policies = {column: DocumentPolicy(partial(self._place_in, column)) for column in self._columns}
         self._noted: set[str] = set()
         # Where the batches handed out last begin. Weak, so that a batch dies with its user.
         self._begins: deque[tuple[weakref.ref[pa.RecordBatch], int]] = deque(maxlen=64)
@@ -115,12 +116,39 @@ class DocumentTable:
 
     def _clean(self, batch: pa.RecordBatch, column: str) -> list[str]:
         first = next((row for known, row in self._begins if known() is batch), 0)
-        documents = self._policy.clean(batch.column(column).to_pylist(), first)
-        for kind, note in self._policy.notes().items():
+        policy = self._policies[column]
+        documents = policy.clean(batch.column(column).to_pylist(), first)
+        for kind, note in policy.notes().items():
             if kind not in self._noted:
                 warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=2)
                 self._noted.add(kind)
         return documents
+
+    @property
+    def _columns(self) -> list[str]:
+        """Those that hold texts."""
+        return [self.text] if self.pair in (None, self.text) else [self.text, self.pair]
+
+    def _place_in(self, column: str, row: int) -> str:
+        # Of a pair either half may be what is wrong.
+        return self.place(row) if self.pair is None else f"{self.place(row)}, column {column!r},"
+
+    def check_documents(self) -> None:
+        """Look at the texts of every row, and of Parquet and CSV at nothing else; a stream is not read for that.
+
+        Raises:
+            InputError: a row without a text, or a damaged file; the message names file and row.
+        """
+        if isinstance(self._source, _StreamSource):  # it may be long on its way, or never end
+            return
+        row = 0
+        for piece in self._source.pieces(0, self.batch_rows, self._columns):
+            for name in self._columns:
+                values = piece.column(name)
+                # Texts without a null are documents; bytes have to be decoded to know.
+                if values.null_count or not str(values.type).endswith("string"):
+                    DocumentPolicy(partial(self._place_in, name)).clean(values.to_pylist(), row)
+            row += piece.num_rows
 
     def check_labels(self, names: Sequence[str]) -> tuple[int, int]:
         """Look at the label of every row, and return how many rows there are and how many have one.
@@ -200,7 +228,7 @@ def open_table(
         kind = None if name is None else opened.schema.field(name).type
         if kind is not None and not str(kind).startswith(_TEXT_TYPES):
             raise ColumnError(f"{opened.name}: column {name!r} holds {kind}, not texts; choose another column.")
-    return DocumentTable(opened, text=text, pair=pair, id=id, label=label, batch_rows=batch_rows)
+    return DocumentTable(opened, text=text, pair=pair, id=id, label=label, batch_rows=int(batch_rows))
 
 
 def _opened(source: object, wanted: list[str]) -> "MemorySource | _FileSource | _StreamSource":
@@ -270,7 +298,10 @@ class _FileSource:
     def bytes_read(self) -> int:
         return self._read
 
-    def pieces(self, skip: int, size: int) -> Iterator[pa.RecordBatch]:
+    def pieces(self, skip: int, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        # Of JSONL all columns are looked at: a row must fit them all.
+        names = self.schema.names if columns is None or self._kind == "jsonl" else columns
+        schema = pa.schema([self.schema.field(name) for name in names])
         self._begins, self._read = [], 0
         rows_before = bytes_before = 0
         for path, file_bytes in zip(self._paths, self._sizes, strict=True):
@@ -278,7 +309,7 @@ class _FileSource:
             ahead = max(0, skip - rows_before)  # rows of this file that nobody wants
             end = position = 0
             with readable(path):
-                for first, rows, now in self._file_pieces(path, ahead, size):
+                for first, rows, now in self._file_pieces(path, schema, ahead, size):
                     end, previous, position = first + rows.num_rows, position, now
                     for start in range(max(0, ahead - first), rows.num_rows, size):
                         part = rows.slice(start, size)
@@ -296,12 +327,12 @@ class _FileSource:
     def fingerprint(self) -> dict[str, Any]:
         return {"files": [_file_fingerprint(path) for path in self._paths], "columns": self.schema.names}
 
-    def _file_pieces(self, path: Path, ahead: int, size: int) -> Iterator[Piece]:
+    def _file_pieces(self, path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
         if self._kind == "parquet":
-            return parquet_pieces(path, self.schema, ahead, size)
+            return parquet_pieces(path, schema, ahead, size)
         if self._kind == "jsonl":
-            return jsonl_pieces(path, self.schema, ahead, size)
-        return csv_pieces(path, self.schema)
+            return jsonl_pieces(path, schema, ahead, size)
+        return csv_pieces(path, schema)
 
     def _common_schema(self) -> pa.Schema:
         """Return the columns of all files; a file that differs is found here, before any work."""

@@ -108,7 +108,7 @@ class ResumableWriter:
 
     def __enter__(self) -> "ResumableWriter":
         """Lock the output and find out where to go on; all that can be refused is refused here."""
-        self._check_place()
+        self.check_place()
         with self._safe_so_far():
             _remove_folder(self._finished_folder)
             if not self.already_done:
@@ -177,8 +177,13 @@ class ResumableWriter:
     def _finished_folder(self) -> Path:
         return self.parts.with_name(self.parts.name + ".finished")
 
-    def _check_place(self) -> None:
-        """Refuse what can be refused without touching the disk."""
+    def check_place(self) -> None:
+        """Refuse what can be refused without touching the disk, for who has long work to do before the first chunk.
+
+        Raises:
+            InputError: the file or its parts are there already.
+            OutputError: no such folder, or something of that name in the way.
+        """
         if not self.path.parent.is_dir():
             raise OutputError(f"{self.path}: there is no folder {self.path.parent}; make it first.")
         if self.path.is_dir() or (self.parts.exists() and not self.parts.is_dir()):

@@ -36,6 +36,9 @@ class Backbone:
         self.dtype = dtype
         self.device = device
         self._low_precision: nn.Module | None = None
+        self._table = _padded_table(self.transformer.model)
+        self.trained = False
+        """Whether the weights may be others than those it was opened with."""
 
     @classmethod
     def load(
@@ -75,7 +78,7 @@ class Backbone:
         raise EncoderError("this encoder has no pooling module to replace; leave pooling out.")
 
     def _set_max_tokens(self, max_tokens: int) -> None:
-        positions = getattr(self.transformer.model.config, "max_position_embeddings", None)
+        positions = self._positions()
         if positions is not None and max_tokens > positions:
             raise EncoderError(f"max_tokens is more than the encoder can read ({positions}). Got {max_tokens} instead.")
         self.tokenizer.model_max_length = max_tokens
@@ -105,8 +108,12 @@ class Backbone:
     def max_tokens(self) -> int:
         """Tokens of a text that are read; the rest is cut off."""
         limit = int(self.tokenizer.model_max_length)
-        positions = getattr(self.transformer.model.config, "max_position_embeddings", None)
-        return int(positions or 512) if limit > NO_LIMIT else limit
+        # sentence-transformers has cut it at the number of positions already, of which some may be no token's.
+        return self._positions() or 512 if limit > NO_LIMIT else min(limit, self._table or limit)
+
+    def _positions(self) -> int | None:
+        """Tokens that the model has positions for; None where it is not bound to a number."""
+        return self._table or getattr(self.transformer.model.config, "max_position_embeddings", None)
 
     def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
         """Turn texts into token ids, special tokens included, cut to `max_tokens` unless told not to."""
@@ -228,6 +235,7 @@ class Backbone:
             model.set_attn_implementation("eager")
         self.model.train(dropout)
         self.weights_changed()
+        self.trained = True
         try:
             yield
         finally:
@@ -263,7 +271,20 @@ class Backbone:
             self.model.save(str(folder), create_model_card=False, safe_serialization=True)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
-        return Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)
+        twin = Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)
+        twin.trained = self.trained
+        return twin
+
+
+def _padded_table(model: nn.Module) -> int | None:
+    """Tokens that fit a table of positions which begins with padding; None where there is no such table.
+
+    RoBERTa, XLM-R and MPNet count from the place after that of padding: of 514 positions two are never a token's.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding) and module.padding_idx:
+            return module.num_embeddings - module.padding_idx - 1
+    return None
 
 
 @contextmanager

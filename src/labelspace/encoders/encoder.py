@@ -1,7 +1,8 @@
 """`Encoder`: text in, unit vectors out, on any sentence-transformers model."""
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -13,10 +14,10 @@ from labelspace.config import EncodingConfig
 from labelspace.encoders.backbone import POOLINGS, Backbone
 from labelspace.encoders.batching import plan_batches, windows
 from labelspace.encoders.precision import choose_device, choose_dtype
-from labelspace.encoders.registry import DEFAULT_ENCODER
+from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.side_by_side import side_by_side
-from labelspace.errors import InputError
+from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.progress import Progress, progress_bar, silent
 
 ROLES = ("text", "label")
@@ -42,8 +43,9 @@ class Encoder:
         device: a torch device, or `"auto"`.
         max_tokens: tokens of a text that are read; None: as many as the encoder was made for.
         token_budget: most tokens of a batch, padding counted in.
-        text_prompt: put before every document and description; None: what the registry recommends.
-        label_prompt: put before every verbalizer; None: what the registry recommends.
+        text_prompt: put before every document and description; None: what the registry recommends, or for an encoder
+            that it does not hold, the one that the encoder itself has as default.
+        label_prompt: put before every verbalizer; None: as for `text_prompt`.
         trust_remote_code: True lets the encoder's own code run; never without.
         revision: of the hub repository.
         offline: True never asks the hub.
@@ -53,6 +55,9 @@ class Encoder:
         RemoteCodeError: the encoder brings code and `trust_remote_code` is False.
         EncoderError: the folder cannot be opened.
         ConfigError: an option makes no sense.
+
+    Warns:
+        LabelSpaceWarning: the encoder has prompts, and nothing says which of them to use.
 
     Example:
         >>> encoder = Encoder("tests/data/tiny-bert", dtype="float32")
@@ -92,18 +97,22 @@ class Encoder:
             dtype=choose_dtype(dtype, chosen_device),
             device=chosen_device,
             pooling=pooling,
-            max_tokens=max_tokens,
+            max_tokens=self.config.max_tokens,
             trust_remote_code=trust_remote_code,
         )
         self.pooling = pooling
         own = self.backbone.model.prompts or {}
-        spec_prompts = {"text": found.spec.text_prompt, "label": found.spec.label_prompt} if found.spec else {}
-        # A folder that labelspace saved carries the prompts it was trained with.
-        saved = {role: own[f"labelspace_{role}"] for role in ROLES if f"labelspace_{role}" in own}
-        self.prompts = {
-            "text": _first(text_prompt, saved.get("text"), spec_prompts.get("text"), ""),
-            "label": _first(label_prompt, saved.get("label"), spec_prompts.get("label"), ""),
-        }
+        given = {"text": text_prompt, "label": label_prompt}
+        chosen = _choose_prompts(given, own, found.spec, self.backbone.model.default_prompt_name)
+        if not chosen and any(own.values()):
+            listed = ", ".join(repr(key) for key, prompt in own.items() if prompt)
+            warnings.warn(
+                f"{self.name} has prompts ({listed}) but no default one, so none is used; pass text_prompt= and "
+                'label_prompt=, or "" for none.',
+                LabelSpaceWarning,
+                stacklevel=2,
+            )
+        self.prompts = {role: chosen.get(role, "") for role in ROLES}
 
     @property
     def dimension(self) -> int:
@@ -246,5 +255,24 @@ class Encoder:
         return f"Encoder({self.name!r}, dimension={self.dimension}, dtype={self.dtype!r})"
 
 
-def _first(*candidates: str | None) -> str:
-    return next(candidate for candidate in candidates if candidate is not None)
+def _choose_prompts(
+    given: Mapping[str, str | None], own: Mapping[str, str | None], spec: EncoderSpec | None, default: str | None
+) -> dict[str, str]:
+    """Return the prompt of each role; a role that nobody has a prompt for is left out.
+
+    Args:
+        given: by role, what the caller wants.
+        own: by name, what the encoder's folder holds.
+        spec: what the registry knows.
+        default: the name in `own` that `SentenceTransformer.encode` uses when nothing is said.
+    """
+    recommended = {"text": spec.text_prompt, "label": spec.label_prompt} if spec else {}
+    chosen = {}
+    for role in ROLES:
+        # A folder that labelspace saved carries the prompts it was trained with.
+        saved = own.get(f"labelspace_{role}")
+        candidates = (given[role], saved, recommended.get(role), own.get(default) if default else None)
+        prompt = next((candidate for candidate in candidates if candidate is not None), None)
+        if prompt is not None:
+            chosen[role] = prompt
+    return chosen

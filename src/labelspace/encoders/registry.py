@@ -1,4 +1,5 @@
-"""What is known of the paper's ten encoders (its Table 4), and of one more that installs as a package.
+"""What is known of the paper's ten encoders (its Table 4), of one more that installs as a package, and of the three
+multilingual E5.
 
 Nothing here is needed to use another sentence-transformers name or folder: the registry only adds what a folder does
 not say, such as the prompts that its authors recommend.
@@ -237,6 +238,54 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         revision="97b0c614be4d77ee51c0cef4e5f07c00f9eb65b3",
         text_prompt=_QWEN_PROMPT,
         note="The card recommends padding on the left.",
+    ),
+    EncoderSpec(
+        name="intfloat/multilingual-e5-small",
+        short_name="multilingual-e5-small",
+        parameters=117_653_760,
+        pooling="mean",
+        dimension=384,
+        max_tokens=512,
+        licence="mit",
+        year=2023,
+        revision="fd1525a9fd15316a2d503bf26ab031a61d056e98",
+        text_prompt=_E5_PROMPT,
+        label_prompt=_E5_PROMPT,
+        passage_prompt="passage: ",
+        in_paper=False,
+        note="Not in the paper; reads some 100 languages.",
+    ),
+    EncoderSpec(
+        name="intfloat/multilingual-e5-base",
+        short_name="multilingual-e5-base",
+        parameters=278_043_648,
+        pooling="mean",
+        dimension=768,
+        max_tokens=512,
+        licence="mit",
+        year=2023,
+        revision="d13f1b27baf31030b7fd040960d60d909913633f",
+        text_prompt=_E5_PROMPT,
+        label_prompt=_E5_PROMPT,
+        passage_prompt="passage: ",
+        in_paper=False,
+        note="Not in the paper; reads some 100 languages.",
+    ),
+    EncoderSpec(
+        name="intfloat/multilingual-e5-large",
+        short_name="multilingual-e5-large",
+        parameters=559_890_432,
+        pooling="mean",
+        dimension=1024,
+        max_tokens=512,
+        licence="mit",
+        year=2023,
+        revision="ab10c1a7f42e74530fe7ae5be82e6d4f11a719eb",
+        text_prompt=_E5_PROMPT,
+        label_prompt=_E5_PROMPT,
+        passage_prompt="passage: ",
+        in_paper=False,
+        note="Not in the paper; reads some 100 languages.",
     ),
     EncoderSpec(
         name="sentence-transformers/all-mpnet-base-v2",

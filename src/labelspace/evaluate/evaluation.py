@@ -210,6 +210,7 @@ def evaluate_table(
     table = open_table(source, text=text, pair=pair, label=label, batch_rows=WINDOW)
     names = model.label_space_.names
     rows, labelled = table.check_labels(names)  # before anything is encoded
+    table.check_documents()
     if not labelled:
         raise InputError(
             f"column {label!r} has no label in any of the {rows} rows; give labelled ones to compare with."

@@ -55,7 +55,7 @@ class CrossEncoderHead(nn.Module):
         check_number("dim", dim, least=1, whole=True)
         check_choice("classes", classes, CLASSES.values())
         check_number("dropout", dropout, least=0, most=1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(float(dropout))
         self.inner = nn.Linear(dim, dim)
         self.norm = nn.LayerNorm(dim)
         self.outer = nn.Linear(dim, classes)

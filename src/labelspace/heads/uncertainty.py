@@ -26,7 +26,7 @@ Precision   Convolutions run in the type of the states (bfloat16 halves their ti
             or wider.
 """
 
-from typing import cast, final
+from typing import Any, cast, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -277,11 +277,16 @@ class GaussianHead(nn.Module):
         check_number("dropout", dropout, least=0, most=0.99)
         check_generator(generator)
         self.dim, self.dropout = dim, dropout if extractor == "textcnn" else 0.0
-        self.extractor = _extractor(extractor, dim, generator)
+        self.extractor, self._name = _extractor(extractor, dim, generator), extractor
         width = self.extractor.width
         self.mean = linear(width, dim, generator)
         self.log_variance = linear(width, dim, generator) if uncertain else None
         self.classifier = linear(dim, labels, generator, bias=False)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was made with beside its sizes, as plain values."""
+        return {"extractor": self._name, "uncertain": self.log_variance is not None, "dropout": self.dropout}
 
     def forward(
         self, states: States, mask: Mask, *, noise: torch.Generator | None = None

@@ -94,7 +94,7 @@ def read_document(data: object, source: Source) -> Document:
 
     Args:
         data: a mapping with the keys of a label file; or one of the short forms: the list of names or the mapping
-            from names to descriptions that usually stands under `labels:`.
+            from names to descriptions, or to the only one, that usually stands under `labels:`.
         source: names places in errors.
 
     Raises:
@@ -160,16 +160,18 @@ def check_count(names: Sequence[str], where: str) -> None:
 
 
 def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
-    """Return the long form of a document; a bare list, or a bare mapping to lists, is what `labels:` holds."""
+    """Return the long form of a document; a bare list, or a bare mapping to lists or texts, is what `labels:` holds."""
     if isinstance(data, list | tuple):
         return {"labels": data}
     if not isinstance(data, Mapping):
         came = "an empty document" if data is None else described(data)
         raise LabelFileError(f"{source.at(())}a label file is a mapping with the key 'labels'. Got {came}.")
     bare = len(data) > 1 and not any(key in data for key in KEYS)
-    if bare and all(value is None or isinstance(value, list | tuple) for value in data.values()):
-        return {"labels": data}
-    return data
+    if not bare or not all(value is None or isinstance(value, list | tuple | str) for value in data.values()):
+        return data
+    # Texts beside lists may be the name or the template of a label file whose keys are all mistyped.
+    mixed = len({isinstance(value, str) for value in data.values() if value}) > 1
+    return data if mixed else {"labels": data}
 
 
 def _items(labels: object, source: Source) -> Iterator[tuple[Path, Path, Any]]:
@@ -178,7 +180,7 @@ def _items(labels: object, source: Source) -> Iterator[tuple[Path, Path, Any]]:
         for key, value in labels.items():
             path = ("labels", key)
             if not isinstance(value, Mapping):
-                yield path, path, {"name": key, "descriptions": value}
+                yield path, path, {"name": key, "descriptions": [value] if isinstance(value, str) else value}
             elif "name" in value:
                 where = source.at((*path, "name"), str(key))
                 raise LabelFileError(f"{where}the name is written twice, as key and as 'name'; keep the key.")

@@ -100,7 +100,7 @@ class LabelSpace:
         Args:
             data: a mapping with `labels` and, if wanted, `name` and `template`. `labels` is a list of mappings (with
                 `name`, `phrase`, `verbalizer`, `descriptions`) or names, or a mapping from names to lists of
-                descriptions. The value of `labels` may also stand alone.
+                descriptions, or to one description. The value of `labels` may also stand alone.
 
         Raises:
             LabelFileError: the data cannot be used; the message names the place, such as `labels[2] ('world')`.

@@ -9,7 +9,7 @@ import pytest
 import labelspace
 from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, EncoderError, ModelFolderError
+from labelspace.errors import ConfigError, EncoderError, ModelFolderError, RemoteCodeError
 from labelspace.evaluate.bench.models import (
     FAMILIES_OF_MODELS,
     EncoderScorer,
@@ -130,6 +130,15 @@ def test_a_saved_model_scores_as_itself_on_its_own_labels_and_on_others(saved):
     assert model.family == "embedding"
     assert model.describe["anchor"] == "both"
     assert computed_dtype(f"saved:{saved}", "bfloat16") == "float32", "it brings its own"
+
+
+def test_a_saved_model_that_brings_code_is_opened_where_that_is_allowed(own_code_folder, tmp_path):
+    encoder = Encoder(own_code_folder, dtype="float32", trust_remote_code=True)
+    folder = labelspace.ZeroShotClassifier(SPACE, encoder).fit().save(tmp_path / "model")
+    with pytest.raises(RemoteCodeError, match="trust_remote_code=True"):
+        open_model(f"saved:{folder}")
+    opened = open_model(f"saved:{folder}", trust_remote_code=True)
+    assert opened.scorer.scores(TEXTS, SPACE).shape == (len(TEXTS), len(SPACE))
 
 
 def test_other_weights_are_another_revision(tiny_encoder_folder, tmp_path):

@@ -117,6 +117,13 @@ def test_seeds_draw_texts_with_a_limit(data, store):
     assert not report.notes
 
 
+def test_seeds_and_a_limit_of_numpy_are_stored_as_pythons_own(data, store):
+    given = {"limit": np.int64(6), "seeds": np.arange(2), "bootstrap": np.int64(0)}
+    report = run([fake_model()], ["imdb"], store, data=data, **given)
+    assert [(record["seed"], record["limit"]) for record in report.finished] == [(0, 6), (1, 6)]
+    assert not run([fake_model()], ["imdb"], store, data=data, limit=6, seeds=(0, 1), bootstrap=0).finished
+
+
 def test_seeds_without_a_limit_are_one_run_and_that_is_said(data, store):
     report = run([fake_model()], ["imdb"], store, data=data, seeds=(3, 4), bootstrap=0)
     assert keys(report.finished) == [("embedding:fake", "imdb", 0)]

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -124,6 +125,12 @@ def test_a_reopened_model_gives_the_same_bits(saved):
     assert (again.variant, again.max_tokens, again.header["provenance"]) == ("triplet", 128, {"seeds": [0]})
     assert not again.training
     assert is_nli_folder(saved)
+
+
+def test_options_that_are_scalars_of_numpy_are_saved(tmp_path):
+    folder = tiny(max_tokens=np.int64(16), dropout=np.float32(0.25)).save(tmp_path / "nli")
+    again = NLIModel.load(folder)
+    assert (again.max_tokens, again.head.dropout.p) == (16, 0.25)
 
 
 def test_a_model_saved_twice_keeps_what_it_knew(folder, tmp_path):

@@ -208,7 +208,8 @@ def test_the_same_seed_the_same_bits_and_the_pairs_drawn_are_the_seeds(base, tmp
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     config = replace(SHORT, per_source=8, batch_size=24)
-    one, two, other = (prefinetune(path, base, config, seed=seed) for seed in (0, 0, 1))
+    one, two, other = (prefinetune(path, base, config, seed=seed) for seed in (0, np.int64(0), 1))
+    assert json.dumps(two.result.to_dict()["seed"]) == "0"
     assert one.result.pairs == {"s0": 8, "s1": 8, "s2": 8}
     assert one.result.pairs_seen == {"s0": 30, "s1": 30, "s2": 30}
     assert one.result.training.looks == two.result.training.looks != other.result.training.looks

@@ -253,7 +253,7 @@ def open_model(
     """
     spec = ModelSpec.parse(spec)
     if spec.kind == "saved":
-        return _open_saved(spec, None if device == "auto" else device)
+        return _open_saved(spec, device, trust_remote_code)
     options: dict[str, Any] = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code}
     options |= {"revision": revision, "offline": offline}
     if token_budget is not None:
@@ -351,13 +351,13 @@ def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
     )
 
 
-def _open_saved(spec: ModelSpec, device: str | None) -> OpenModel:
+def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool) -> OpenModel:
     from labelspace.classify import BiEncoderClassifier, load
 
     folder = Path(spec.name).expanduser()
     if _header(folder).get("kind") == _NLI_KIND:
         raise ConfigError(f"{spec} is an NLI cross-encoder; write nli:{spec.name}.")
-    model: Any = load(folder, device=device)
+    model: Any = load(folder, device=device, trust_remote_code=trust_remote_code)
     scorer = model
     describe: dict[str, Any] = {"class": type(model).__name__}
     if isinstance(model, BiEncoderClassifier):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice, check_number, plain
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError
 from labelspace.evaluate.bench.adapters import HarnessLike, open_harness
@@ -138,6 +138,7 @@ def run(
     check_number("bootstrap", bootstrap, least=0, whole=True)
     if limit is not None:
         check_number("limit", limit, least=1, whole=True)
+    bootstrap, limit = plain((bootstrap, limit))  # they go into records
     EncodingConfig(dtype=dtype, device=device)
     asked = _asked(models)
     store = store if isinstance(store, ResultStore) else ResultStore(store)
@@ -225,7 +226,7 @@ def _asked(models: Iterable[str | ModelSpec | OpenModel | HarnessLike]) -> list[
 
 
 def _seeds(seeds: Sequence[int], limit: int | None, notes: list[str]) -> tuple[int, ...]:
-    drawn = tuple(dict.fromkeys(seeds))
+    drawn = tuple(dict.fromkeys(plain(list(seeds))))
     if not drawn:
         raise ConfigError("seeds must hold one seed at least. Got none instead.")
     for seed in drawn:

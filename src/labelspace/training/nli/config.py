@@ -85,6 +85,7 @@ class NLIConfig(SavedConfig):
     """A torch device; `"auto"` takes a GPU where there is one."""
 
     def __post_init__(self) -> None:
+        self._keep_plain()
         check_choice("variant", self.variant, VARIANTS)
         if not isinstance(self.leave_out, tuple) or not all(isinstance(name, str) and name for name in self.leave_out):
             raise ConfigError(f"leave_out must be a tuple of names of sources. Got {self.leave_out!r} instead.")

@@ -161,6 +161,7 @@ class NLIModel(nn.Module):
         if max_tokens is None:
             max_tokens = min(DEFAULT_MAX_TOKENS, limit)
         check_number("max_tokens", max_tokens, least=8, whole=True)
+        max_tokens = int(max_tokens)
         if max_tokens > limit:
             raise EncoderError(f"max_tokens is more than the encoder can read ({limit}). Got {max_tokens} instead.")
         check_class_token(tokenizer, str(name))

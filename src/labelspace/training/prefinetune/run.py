@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.checks import check_number
+from labelspace.checks import as_seed
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
@@ -73,7 +73,7 @@ class Prefinetuned(NamedTuple):
         """
         folder = save_prefinetuned(self.encoder, self.result, self.eigenspace, folder)
         # A classifier that is trained from this encoder records the name, to begin again from there.
-        self.encoder.name = str(folder)
+        self.encoder.name, self.encoder.backbone.trained = str(folder), False
         return folder
 
 
@@ -148,7 +148,7 @@ def prefinetune(
         Lee et al., "REZE: Representation Regularization for Domain-adaptive Text Embedding Pre-finetuning", section 3
         and Algorithm 1.
     """
-    check_number("seed", seed, whole=True)
+    seed = as_seed(seed)
     config = PrefinetuneConfig() if config is None else config
     if resume and (folder is None or not Path(folder).is_dir()):
         raise ConfigError(f"there is nothing to go on from in {folder}; pass the folder of the run, or resume=False.")

@@ -1,0 +1,137 @@
+"""Predicting in bounded memory: texts are tokenised and scored a window at a time, and only the answers are kept."""
+
+import itertools
+import tracemalloc
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from classify.doubt import FEW, FEW_Y, NEW, uncertainty
+from labelspace import LaConClassifier
+from labelspace.classify import anchors, base
+from labelspace.encoders import Encoder
+from labelspace.encoders.backbone import Backbone
+
+Maker = Callable[..., Any]
+
+TEXTS = [text + " and the news" * (row % 4) for row, text in enumerate(NEW[:23])]
+PAIRS = list(itertools.pairwise([*TEXTS, TEXTS[0]]))
+WINDOW = 5
+LACON = {
+    "lacon": {},
+    "lacon of pairs": {},
+    "lacon with words": {"head": "fusion"},
+    "lacon by cross-entropy": {"objective": "cross-entropy"},
+}
+KINDS = ("zero-shot", "description", *LACON, "uncertainty")
+ASKS = ("predict", "predict_proba", "decision_function", "predict_uncertainty", "transform", "most_uncertain")
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture
+def model(make: Maker, encoders: dict[str, Encoder]) -> Maker:
+    """A fitted classifier of a kind."""
+
+    def made(kind: str) -> Any:
+        if kind == "uncertainty":
+            return uncertainty(encoders["float32"]).fit(FEW, FEW_Y)
+        if kind not in LACON:
+            return make(kind).fit()
+        rows = list(itertools.pairwise([*FEW, FEW[0]])) if kind == "lacon of pairs" else FEW
+        options = {"max_steps": 2, "description_steps": 0, "batch_size": 6, **LACON[kind]}
+        return LaConClassifier(encoder=encoders["float32"], **options).fit(rows, FEW_Y)
+
+    return made
+
+
+class Tokens(list):
+    """Token ids of a window; unlike those of a list, it can be seen when they are gone."""
+
+
+def watch(monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[int]]:
+    """Return how many documents each call of the tokenizer gets, and how many lots were still held at that time."""
+    sizes: list[int] = []
+    held: list[int] = []
+    lots: list[weakref.ref[Tokens]] = []
+    tokenize, tokenize_pairs = Backbone.tokenize, Backbone.tokenize_pairs
+
+    def noted(documents: Sequence[Any], ids: list[list[int]]) -> Tokens:
+        sizes.append(len(documents))
+        held.append(sum(lot() is not None for lot in lots))
+        found = Tokens(ids)
+        lots.append(weakref.ref(found))
+        return found
+
+    def pairs(self: Backbone, documents: Any) -> Any:
+        ids, types = tokenize_pairs(self, documents)
+        return noted(documents, ids), types
+
+    monkeypatch.setattr(
+        Backbone, "tokenize", lambda self, texts, **options: noted(texts, tokenize(self, texts, **options))
+    )
+    monkeypatch.setattr(Backbone, "tokenize_pairs", pairs)
+    return sizes, held
+
+
+@each_kind
+def test_no_more_than_a_window_of_documents_is_tokenised_at_a_time(
+    kind: str, model: Maker, monkeypatch: pytest.MonkeyPatch
+):
+    clf = model(kind)
+    documents = PAIRS if clf.pairs_ else TEXTS
+    monkeypatch.setattr(base, "WINDOW", WINDOW)
+    sizes, held = watch(monkeypatch)
+    for ask in ASKS:
+        if not hasattr(clf, ask):
+            continue
+        sizes.clear()
+        getattr(clf, ask)(documents)
+        assert [size for size in sizes if size] == [5, 5, 5, 5, 3], ask
+    assert max(held) == 0
+
+
+@each_kind
+def test_windows_are_scored_as_if_each_were_asked_for_alone(kind: str, model: Maker, monkeypatch: pytest.MonkeyPatch):
+    clf = model(kind)
+    documents = PAIRS if clf.pairs_ else TEXTS
+    asks = [ask for ask in ASKS if hasattr(clf, ask) and ask != "most_uncertain"]
+    whole = {ask: getattr(clf, ask)(documents) for ask in asks}
+    parts = [documents[start : start + WINDOW] for start in range(0, len(documents), WINDOW)]
+    alone = {ask: np.concatenate([getattr(clf, ask)(part) for part in parts]) for ask in asks}
+    monkeypatch.setattr(base, "WINDOW", WINDOW)
+    for ask in asks:
+        found = getattr(clf, ask)(documents)
+        assert (found == alone[ask]).all(), ask
+        if ask == "predict":
+            assert list(found) == list(whole[ask])
+        else:
+            assert np.abs(found - whole[ask]).max() < 1e-5, ask
+    monkeypatch.setattr(base, "WINDOW", len(documents))
+    assert all((getattr(clf, ask)(documents) == whole[ask]).all() for ask in asks)
+
+
+def unit_vectors(rows: int, dim: int) -> np.ndarray:
+    drawn = np.random.default_rng(0).normal(size=(rows, dim)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("window", [1, 7, 100])
+def test_cosines_in_windows_are_those_of_all_texts_to_the_bit(window: int, monkeypatch: pytest.MonkeyPatch):
+    texts, labels = unit_vectors(300, 48), unit_vectors(40, 48)
+    product = texts.astype(np.float64) @ labels.astype(np.float64).T
+    monkeypatch.setattr(anchors, "WINDOW", window)
+    found = anchors.cosines(texts, labels)
+    assert found.dtype == np.float32
+    assert (found == (np.rint(product * anchors.GRID) / anchors.GRID).astype(np.float32)).all()
+
+
+def test_cosines_make_no_wider_copy_of_all_texts():
+    texts, labels = unit_vectors(50_000, 48), unit_vectors(2, 48)
+    tracemalloc.start()
+    anchors.cosines(texts, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < texts.nbytes / 2
