@@ -64,9 +64,9 @@ def refuse_another_protocol(out: Path, protocol: Protocol) -> None:
     for part in PARTS:
         for result in read_results(out, part):
             theirs = result.get("protocol", protocol.to_dict())
-            differ = [name for name, value in protocol.to_dict().items() if theirs.get(name) != value]
+            differ = [name for name, value in theirs.items() if getattr(protocol, name, None) != value]
             if differ:
-                words = ", ".join(f"{name} {theirs.get(name)}, not {getattr(protocol, name)}" for name in differ)
+                words = ", ".join(f"{name} {theirs[name]}, not {getattr(protocol, name, 'there')}" for name in differ)
                 raise SystemExit(f"{out / part} holds results of another protocol ({words}); say --out another folder.")
 
 

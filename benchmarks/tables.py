@@ -282,7 +282,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **uncertainty_report.BLOCKS,
     **prefinetune_report.BLOCKS,
 }
-DOCS = ("benchmarks.md", "study.md", "btzsc.md", "method.md", "uncertainty.md", "prefinetuning.md")
+DOCS = ("benchmarks.md", "few-labels.md", "study.md", "btzsc.md", "method.md", "uncertainty.md", "prefinetuning.md")
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in DOCS))
 
 

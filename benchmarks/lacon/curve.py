@@ -59,7 +59,9 @@ def curve_piece(
     return Piece(
         part="setfit" if method == "setfit" else "curve",
         name=f"{settings.short}_{task}_{method}{which}",
-        facts=settings.facts(task=task, method=method, per_class=count, seed=seeds[0] if len(seeds) == 1 else None),
+        facts=settings.curve_facts(
+            task=task, method=method, per_class=count, seed=seeds[0] if len(seeds) == 1 else None
+        ),
         work=work,
         seeds=seeds,
         data=f"shared/data/{SOURCES[task].folder}: train; test scored; verbalizers of {SOURCES[task].hypotheses}",

@@ -12,10 +12,10 @@ from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS
 from lacon.aims import CURVES, TITLES, curve_scores
 from lacon.curve import COUNTS, TASKS
-from lacon.experiments import CLASS_METHODS, DEGREES, GRID_SET, IMBALANCED, PER_CLASS
+from lacon.experiments import CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import METHODS
 from lacon.report import grid_points
-from lacon.runs import results
+from lacon.runs import results, sets_of
 from lacon.sets import FEW as FEW_SETS
 from lacon.sets import SETS
 
@@ -34,7 +34,7 @@ def few_figure(path: Path) -> tuple[Path, ...]:
 
 def imbalance_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: the degree of imbalance against the score."""
-    panels = {name: _by_method("imbalance", name, "degree") for name in IMBALANCED}
+    panels = {name: _by_method("imbalance", name, "degree") for name in sets_of("imbalance")}
     panels = {name: lines for name, lines in panels.items() if lines}
     return _panels(path, "imbalance", panels, "rows of the larger class for one of the smaller", DEGREES)
 
@@ -63,7 +63,8 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
             if name == "heads":
                 axes.set_xticks(list(found.get(name, {})))
             axes.set_xlabel(title)
-            axes.set_ylabel(f"{SETS[GRID_SET].title}, {METRICS[SETS[GRID_SET].metric]}" if column == 1 else "")
+            source = SETS[sets_of("grid")[0]]
+            axes.set_ylabel(f"{source.title}, {METRICS[source.metric]}" if column == 1 else "")
             _quiet(axes)
         return write_figure(figure, files_of(path))
 

@@ -11,9 +11,9 @@ from typing import Any
 from layout import NOT_YET, markdown, percent
 
 from lacon import aims, paper
-from lacon.experiments import ABLATED, ABLATIONS, CLASS_METHODS, DEGREES, GRID_SET, IMBALANCED, PER_CLASS
+from lacon.experiments import ABLATIONS, CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import BASELINES, METHODS, OURS
-from lacon.runs import BySeed, Result, by_seed, figure, paired_p, results, signed_rank
+from lacon.runs import BySeed, Result, by_seed, figure, paired_p, results, sets_of, signed_rank
 from lacon.sets import FEW, MAIN, SETS
 
 CHANGES = {
@@ -104,7 +104,7 @@ def more() -> str:
 def imbalance() -> str:
     """Figure 3: the score with ever fewer rows of one class."""
     rows = []
-    for name in IMBALANCED:
+    for name in sets_of("imbalance"):
         cells = []
         for degree in DEGREES:
             pair = [by_seed("imbalance", set=name, method=method, degree=degree) for method in ("ce", "lacon-vanilla")]
@@ -116,19 +116,18 @@ def imbalance() -> str:
 
 def minority() -> str:
     """Table 5: F1 of the rarer and of the other class at a degree of 10."""
-    rows = []
+    rows, names = [], sets_of("imbalance")
     for method in ("ce", "lacon-vanilla"):
         cells = []
-        for name in IMBALANCED:
+        for name in names:
             runs = [r for r in results("imbalance") if (r["set"], r["method"], r["degree"]) == (name, method, 10)]
             for place in (0, 1):
                 values = [r["f1_by_class"][_rarer_first(r)[place]] for r in runs]
-                cells.append(percent(values, figure(paper.TABLE_5[method][name][place])))
+                theirs = paper.TABLE_5[method].get(name)
+                cells.append(percent(values, figure(theirs and theirs[place])))
         if any(cell != "-" for cell in cells):
             rows.append([METHODS[method].title, *cells])
-    return markdown(
-        ["", *(f"{SETS[name].title}, {which}" for name in IMBALANCED for which in ("rarer", "other"))], rows
-    )
+    return markdown(["", *(f"{SETS[name].title}, {which}" for name in names for which in ("rarer", "other"))], rows)
 
 
 def ablation() -> str:
@@ -176,7 +175,8 @@ def grid() -> str:
         for name in words
         for value, scores in points.get(name, {}).items()
     ]
-    return markdown(["", f"{SETS[GRID_SET].title}, {SETS[GRID_SET].metric}"], rows)
+    heads = [f"{SETS[name].title}, {SETS[name].metric}" for name in sets_of("grid")]
+    return markdown(["", *heads], rows)
 
 
 def tsne() -> str:
@@ -191,9 +191,9 @@ def tsne() -> str:
 
 
 def protocol() -> str:
-    """What the results were made with; several rows where a folder holds several, which it should not."""
+    """What the paper's tables were made with; several rows where a folder holds several, which it should not."""
     found: dict[str, tuple[Result, int]] = {}
-    for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit"):
+    for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne"):
         for result in results(part):
             known = found.get(str(result["protocol"]), (result["protocol"], 0))
             found[str(result["protocol"])] = (known[0], known[1] + 1)
@@ -241,19 +241,19 @@ def _rarer_first(result: Result) -> list[str]:
 
 
 def _ablated(words: Mapping[str, str]) -> str:
-    rows = []
+    rows, names = [], sets_of("ablation")
     for change, title in words.items():
         cells = []
-        for name in ABLATED:
+        for name in names:
             if change in ABLATIONS:
                 scores = by_seed("ablation", set=name, change=change)
             else:
                 scores = by_seed("main", set=name, method="ce" if change == "ce" else "lacon-vanilla")
-            theirs = paper.TABLE_2["ce"][name] if change == "ce" else paper.ABLATIONS[change][name]
+            theirs = paper.TABLE_2["ce"][name] if change == "ce" else paper.ABLATIONS[change].get(name)
             cells.append(percent(list(scores.values()), figure(theirs)))
         if any(cell != "-" for cell in cells):
             rows.append([title, *cells])
-    return markdown(["", *(SETS[name].title for name in ABLATED)], rows)
+    return markdown(["", *(SETS[name].title for name in names)], rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

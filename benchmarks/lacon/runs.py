@@ -9,6 +9,7 @@ from pieces import read_results
 from scipy.stats import wilcoxon
 
 from lacon.paper import Figure
+from lacon.sets import SETS
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "lacon"
 ENCODER = "all-MiniLM-L6-v2"
@@ -19,6 +20,12 @@ BySeed = dict[int, float]
 def results(part: str) -> list[Result]:
     """Results of a part with the encoder of the page."""
     return [found for found in read_results(OUT, part) if found["encoder"] == ENCODER]
+
+
+def sets_of(part: str) -> list[str]:
+    """The data sets that a part has results of, in the order of the tables."""
+    there = {found["set"] for found in results(part)}
+    return [name for name in SETS if name in there]
 
 
 def by_seed(part: str, **facts: Any) -> BySeed:
