@@ -1,5 +1,6 @@
 """A piece of a study: one run, one result file; pieces that have theirs are skipped."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
         minutes: no piece begins after so many.
         command: runs one piece by itself when its part and name are added.
     """
+    refuse_stale(pieces, out)
     ends = time.monotonic() + 60 * minutes
     failed: list[str] = []
     for number, piece in enumerate(pieces, 1):
@@ -75,6 +77,19 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
     return sum(not piece.path(out).exists() for piece in pieces)
 
 
+def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:
+    """End where a result is of other settings than its piece has now: the two would be averaged as one."""
+    for piece in pieces:
+        if piece.path(out).exists():
+            facts, there = json.loads(json.dumps(piece.facts)), _read_at(piece.path(out))
+            differ = [
+                f"{name} {there.get(name)}, not {value}" for name, value in facts.items() if there.get(name) != value
+            ]
+            if differ:
+                words = "; ".join(differ)
+                raise SystemExit(f"{piece.path(out)} was run with other settings ({words}); move it, or say --out.")
+
+
 def run_piece(piece: Piece, out: Path) -> None:
     """Run one piece and keep its result."""
     started = time.perf_counter()
@@ -88,4 +103,14 @@ def run_piece(piece: Piece, out: Path) -> None:
 
 def read_results(out: Path, part: str) -> list[dict[str, Any]]:
     """Results of a part, in the order of their file names."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((out / part).glob("*.json"))]
+    return [_read_at(path) for path in sorted((out / part).glob("*.json"))]
+
+
+def _read_at(path: Path) -> dict[str, Any]:
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@functools.cache
+def _read(path: Path, _changed: int) -> dict[str, Any]:
+    """Read once what many tables ask for; never to be changed by them."""
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -6,24 +6,26 @@
     python benchmarks/run_uncertainty.py --small                      # to see that it works, into build/uncertainty
     python benchmarks/run_uncertainty.py --figures docs/figures
 
-Parts: main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid (figure 3), maps (figure 4), usage (calibration and
-abstention as a user gets them), cost (table 5, epochs). Figure 5 comes from the results of main.
+Parts: choice (rates and weights, on train rows alone), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
+(figure 3), usage (calibration and abstention as a user gets them), cost (table 5, epochs; alone on the machine).
+Figures 4 and 5 come from the results of main and ablations.
 """
 
 from pathlib import Path
 
 from runner import Parts, chosen_parts, new_parser, run_parts
 from tasks import ROOT
+from uncertainty.choose import choice_pieces
 from uncertainty.cost import cost_pieces
-from uncertainty.experiments import ablation_pieces, grid_pieces, main_pieces, map_pieces
+from uncertainty.experiments import ablation_pieces, grid_pieces, main_pieces
 from uncertainty.settings import Settings
 from uncertainty.usage import usage_pieces
 
 PARTS: Parts = {
+    "choice": choice_pieces,
     "main": main_pieces,
     "ablations": ablation_pieces,
     "grid": grid_pieces,
-    "maps": map_pieces,
     "usage": usage_pieces,
     "cost": cost_pieces,
 }

@@ -17,6 +17,7 @@ from lacon import report as lacon_report
 from layout import markdown, spread
 from prefinetune import report as prefinetune_report
 from study import report
+from uncertainty import aims as uncertainty_aims
 from uncertainty import report as uncertainty_report
 
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
@@ -280,6 +281,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **report.BLOCKS,
     **lacon_report.BLOCKS,
     **uncertainty_report.BLOCKS,
+    **uncertainty_aims.BLOCKS,
     **prefinetune_report.BLOCKS,
 }
 DOCS = ("benchmarks.md", "few-labels.md", "study.md", "btzsc.md", "method.md", "uncertainty.md", "prefinetuning.md")

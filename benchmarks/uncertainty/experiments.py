@@ -1,10 +1,9 @@
 """Train a head from stored token states, and score it once on test rows that nothing was chosen by."""
 
-import functools
 import random
 import time
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,10 +14,7 @@ from pieces import Piece
 from probe import linear_probe
 from sklearn.metrics import f1_score
 
-from labelspace import Encoder
 from labelspace.config import UncertaintyConfig
-from labelspace.encoders.state_cache import StateCache, TokenStates
-from labelspace.errors import LabelSpaceWarning
 from labelspace.evaluate import difficulty, rejection_curve
 from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import project
@@ -26,18 +22,18 @@ from labelspace.heads import GaussianHead
 from labelspace.seeds import child_seed
 from labelspace.training.uncertainty import entropy, outputs_of_states
 from labelspace.training.uncertainty.loop import run
-from uncertainty.sets import SETS, Rows, test_rows, train_rows
+from uncertainty.sets import SETS, Rows
 from uncertainty.settings import Settings
-from uncertainty.variants import ABLATIONS, GRID, GRID_SETS, MAIN, Options
+from uncertainty.states import both, opened, states_of, vectors_of
+from uncertainty.variants import ABLATIONS, GRID, GRID_SETS, MAIN, PARTS, Options, grid_twin
 
 PROBES = ("probe", "probe-tuned")
-STATES_BYTES = 30 * 1024**3
 CURVE_POINTS = 50
-SHOWN = ("imdb", "banking77")
-SHOWN_VARIANTS = ("mean-base", "mean-both", "textcnn-base", "textcnn-both")
-POINTS = 600
-# Whose doubts are kept text by text: figure 5 rejects the answers of another model by them.
-KEPT_DOUBTS = ("textcnn-ucl", "textcnn-both")
+# Figure 4: so many test rows of each label together, as in the paper.
+SHOWN: Mapping[str, int] = {"imdb": 2000, "banking77": 770}
+SHOWN_VARIANTS = tuple(f"{extractor}-{part}" for extractor in ("mean", "textcnn") for part in PARTS)
+# Whose uncertainty is kept text by text: figure 5 rejects the answers of another model by it.
+KEPT_UNCERTAINTY = ("textcnn-ucl", "textcnn-both")
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
@@ -64,23 +60,18 @@ def ablation_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 3: one option at a time, one seed."""
+    """Figure 3: one option at a time, one seed; what is one of `main` is read from there."""
     for option, values in GRID.items():
         for value in values[:2] if settings.small else values:
             for name in ("toxic_conversations",) if settings.small else GRID_SETS:
-                yield _trained(settings, "grid", name, f"{option}-{value:g}", {option: value}, 0)
-
-
-def map_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 4: test rows as training places them."""
-    for name in ("toxic_conversations",) if settings.small else SHOWN:
-        for variant in SHOWN_VARIANTS:
-            options = {**MAIN, **ABLATIONS}[variant]
-            yield _piece(settings, "maps", name, variant, 0, partial(_map, settings, name, options))
+                if grid_twin(option, value) is None:
+                    yield _trained(settings, "grid", name, f"{option}-{value:g}", {option: value}, 0)
 
 
 def _trained(settings: Settings, part: str, name: str, variant: str, options: Options, seed: int) -> Piece:
-    return _piece(settings, part, name, variant, seed, partial(_run, settings, name, options, seed))
+    piece = _piece(settings, part, name, variant, seed, partial(_run, settings, name, variant, options, seed))
+    # Results of another default are no results of this run.
+    return replace(piece, facts=piece.facts | {"config": UncertaintyConfig(validation=0.0, **options).to_dict()})
 
 
 def _piece(settings: Settings, part: str, name: str, variant: str, seed: int, work: Any) -> Piece:
@@ -94,37 +85,14 @@ def _piece(settings: Settings, part: str, name: str, variant: str, seed: int, wo
     )
 
 
-_OPENED: dict[str, Encoder] = {}
-
-
-def opened(settings: Settings) -> Encoder:
-    """The encoder, opened once."""
-    if settings.encoder not in _OPENED:
-        _OPENED[settings.encoder] = Encoder(settings.encoder, max_tokens=settings.max_tokens)
-    return _OPENED[settings.encoder]
-
-
-@functools.lru_cache(maxsize=1)
-def states_of(settings: Settings, name: str) -> tuple[TokenStates, TokenStates]:
-    """Token states of the rows to train on and of the scored ones, computed by the first run that needs them."""
-    encoder, cache = opened(settings), StateCache(settings.states, STATES_BYTES)
-    with warnings.catch_warnings():
-        # Without a cache every epoch would encode again, for hours.
-        warnings.simplefilter("error", LabelSpaceWarning)
-        train, test = (cache.open(encoder, encoder.tokenize(rows.texts)) for rows in both(settings, name))
-    return train, test
-
-
-def both(settings: Settings, name: str) -> tuple[Rows, Rows]:
-    """Rows to train on, and scored ones."""
-    return train_rows(name, settings.data, settings.rows), test_rows(name, settings.data, settings.test_rows)
-
-
-def trained_head(settings: Settings, name: str, options: Options, seed: int) -> tuple[GaussianHead, dict[str, Any]]:
-    """Train a head on all rows, and return it with what is to be known of the run."""
+def trained_head(
+    settings: Settings, name: str, options: Options, seed: int, chosen: Sequence[int] | None = None
+) -> tuple[GaussianHead, dict[str, Any]]:
+    """Train a head on all rows, or on those chosen, and return it with what is to be known of the run."""
     config = UncertaintyConfig(validation=0.0, **options)
     encoder = opened(settings)
     rows, states = both(settings, name)[0], states_of(settings, name)[0]
+    chosen = range(len(rows)) if chosen is None else chosen
     names = sorted(set(rows.truth))
     head = GaussianHead(
         encoder.backbone.hidden_size,
@@ -139,7 +107,7 @@ def trained_head(settings: Settings, name: str, options: Options, seed: int) -> 
     curve = run(
         head,
         states,
-        range(len(rows)),
+        chosen,
         targets,
         config,
         device=encoder.backbone.device,
@@ -160,15 +128,27 @@ def trained_head(settings: Settings, name: str, options: Options, seed: int) -> 
     return head, facts
 
 
-def _run(settings: Settings, name: str, options: Options, seed: int) -> dict[str, Any]:
+def _run(settings: Settings, name: str, variant: str, options: Options, seed: int) -> dict[str, Any]:
     rows, test = both(settings, name)
     head, facts = trained_head(settings, name, options, seed)
     found = outputs_of_states(opened(settings), head, states_of(settings, name)[1], range(len(test)))
     result = {**scored(found.logits, found.uncertainty, test, sorted(set(rows.truth))), **facts, "rows": len(rows)}
-    if options in [MAIN[variant] for variant in KEPT_DOUBTS]:
-        doubts = {"uncertainty": found.uncertainty, "entropy": entropy(found.logits, 1.0)}
-        result["doubts"] = {by: doubt.astype(np.float64).round(5).tolist() for by, doubt in doubts.items()}
+    if variant in KEPT_UNCERTAINTY:
+        # One string: a number a line would be most of the repository.
+        result["uncertainty"] = " ".join(f"{value:.5f}" for value in found.uncertainty)
+    if seed == 0 and name in SHOWN and variant in SHOWN_VARIANTS:
+        result["points"] = _points(found.means, found.uncertainty, test, SHOWN[name])
     return result
+
+
+def _points(means: NDArray[np.float32], uncertainty: NDArray[np.float32], test: Rows, most: int) -> str:
+    """Places by t-SNE of as many test rows of each label, `x,y,label,uncertainty` each."""
+    names = sorted(set(test.truth))
+    own = {name: [row for row, truth in enumerate(test.truth) if truth == name] for name in names}
+    drawn = [row for rows in own.values() for row in random.Random(0).sample(rows, min(most // len(names), len(rows)))]
+    places = project(means[drawn], method="tsne", seed=0)
+    points = zip(places, test.take(drawn).truth, uncertainty[drawn], strict=True)
+    return " ".join(f"{x:.2f},{y:.2f},{names.index(truth)},{std:.4f}" for (x, y), truth, std in points)
 
 
 def scored(
@@ -199,6 +179,8 @@ def scored(
         bands = difficulty(uncertainty, right)
         result["difficulty"] = {band.level: [band.documents, band.errors] for band in bands}
         result["std"] = np.quantile(uncertainty, [0.05, 0.5, 0.95]).round(4).tolist()
+        order = np.argsort(uncertainty, kind="stable")
+        result["error_by_third"] = [float(1 - right[third].mean()) for third in np.array_split(order, 3)]
     return result
 
 
@@ -206,7 +188,7 @@ def _probe(settings: Settings, name: str, probe: str) -> dict[str, Any]:
     """Logistic regression on the encoder's own vectors: as MTEB has it, or with its C chosen on the training rows."""
     rows, test = both(settings, name)
     names = sorted(set(rows.truth))
-    vectors, test_vectors = _vectors(settings, name)
+    vectors, test_vectors = vectors_of(settings, name)
     started = time.perf_counter()
     head = linear_probe(tuned=probe == "probe-tuned")
     head.fit(vectors, rows.truth)
@@ -221,24 +203,3 @@ def _probe(settings: Settings, name: str, probe: str) -> dict[str, Any]:
         "rows": len(rows),
         "c": 1.0 if probe == "probe" else head.best_params_["C"],
     }
-
-
-@functools.lru_cache(maxsize=1)
-def _vectors(settings: Settings, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The encoder's own vectors of the rows to train on and of the scored ones; two probes need them."""
-    train, test = (opened(settings).encode(rows.texts) for rows in both(settings, name))
-    return train, test
-
-
-def _map(settings: Settings, name: str, options: Options) -> dict[str, Any]:
-    test = both(settings, name)[1]
-    # The files are in the order of their labels.
-    drawn = sorted(random.Random(0).sample(range(len(test)), min(POINTS, len(test))))
-    head, facts = trained_head(settings, name, options, 0)
-    found = outputs_of_states(opened(settings), head, states_of(settings, name)[1], drawn)
-    places = project(found.means, method="tsne", seed=0).round(3).tolist()
-    points = [
-        [*place, truth, round(float(std), 4)]
-        for place, truth, std in zip(places, test.take(drawn).truth, found.uncertainty, strict=True)
-    ]
-    return {**facts, "points": points}

@@ -11,17 +11,16 @@ from labelspace.config import UncertaintyConfig
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS
 from uncertainty.experiments import CURVE_POINTS, SHOWN, SHOWN_VARIANTS
-from uncertainty.report import ENCODERS, OUT, TITLES
+from uncertainty.report import ENCODERS, OUT, TITLES, grid_runs, ucl_curves
 from uncertainty.sets import SETS
-from uncertainty.variants import GRID, GRID_SETS
+from uncertainty.variants import GRID, GRID_SETS, PARTS
 
 WORDS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
 
 
 def grid_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: one option at a time; dashed: the default."""
-    runs = [run for run in read_results(OUT, "grid") if run["encoder"] == ENCODERS[0]]
-    found = {(run["variant"], run["set"]): 100 * run["accuracy"] for run in runs}
+    found = {key: 100 * run["accuracy"] for key, run in grid_runs(ENCODERS[0]).items()}
     if not found:
         return ()
     with drawing("options") as new_figure:
@@ -29,8 +28,8 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
         for column, (option, values) in enumerate(GRID.items(), 1):
             axes = figure.add_subplot(1, len(GRID), column)
             for place, name in enumerate(GRID_SETS):
-                there = [value for value in values if (f"{option}-{value:g}", name) in found]
-                scores = [found[f"{option}-{value:g}", name] for value in there]
+                there = [value for value in values if (option, value, name) in found]
+                scores = [found[option, value, name] for value in there]
                 axes.plot(there, scores, color=FEW[place], marker=MARKERS[place], markersize=4, label=SETS[name])
             axes.axvline(getattr(UncertaintyConfig, option), color="#888888", linestyle="--", linewidth=0.9)
             if option == "kl_weight":
@@ -48,19 +47,27 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
 
 def maps_figure(path: Path) -> tuple[Path, ...]:
     """Figure 4: test rows by t-SNE, each label its own shade and marker as far as they go; large: uncertain."""
-    runs = [run for run in read_results(OUT, "maps") if run["encoder"] == ENCODERS[0]]
-    found = {(run["set"], run["variant"]): run["points"] for run in runs}
+    runs = [run for part in ("main", "ablations") for run in read_results(OUT, part)]
+    found = {
+        (run["set"], run["variant"]): _points(run) for run in runs if run["encoder"] == ENCODERS[0] and "points" in run
+    }
     sets = [name for name in SHOWN if any(key[0] == name for key in found)]
     if not sets:
         return ()
+    extractors, columns = list(dict.fromkeys(one.partition("-")[0] for one in SHOWN_VARIANTS)), len(PARTS)
     with drawing("t-SNE") as new_figure:
-        figure = new_figure(2.7 * len(SHOWN_VARIANTS) + 0.2, 2.8 * len(sets) + 0.2)
-        for row, name in enumerate(sets):
-            for column, variant in enumerate(SHOWN_VARIANTS):
-                axes = figure.add_subplot(len(sets), len(SHOWN_VARIANTS), row * len(SHOWN_VARIANTS) + column + 1)
-                _map(axes, found.get((name, variant), []))
-                axes.set_title(f"{SETS[name]}: {TITLES[variant]}", fontsize=8)
+        figure = new_figure(2.5 * columns + 0.2, 2.6 * len(sets) * len(extractors) + 0.2)
+        panels = [(name, variant) for name in sets for variant in SHOWN_VARIANTS]
+        for place, (name, variant) in enumerate(panels, 1):
+            axes = figure.add_subplot(len(panels) // columns, columns, place)
+            _map(axes, found.get((name, variant), []))
+            axes.set_title(f"{SETS[name]}: {TITLES[variant]}", fontsize=8)
         return write_figure(figure, files_of(path))
+
+
+def _points(run: dict[str, Any]) -> list[list[float]]:
+    """x, y, label and uncertainty of each text."""
+    return [[float(value) for value in point.split(",")] for point in run["points"].split()]
 
 
 def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]:
@@ -80,6 +87,12 @@ def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]
             for kind, (by, stroke) in enumerate((("uncertainty", "-"), ("entropy", (0, (6, 2))))):
                 means = [statistics.fmean(values) for values in zip(*(run["curve"][by] for run in own), strict=True)]
                 axes.plot(shares, means[:-1], color=FEW[kind], linestyle=stroke, linewidth=1.4, label=f"by {by}")
+            of_paper = ucl_curves(encoder, name, "textcnn-base")
+            if of_paper:  # the paper's other curve
+                places = np.linspace(0, len(of_paper[0].accuracy) - 1, CURVE_POINTS).astype(int)
+                means = np.mean([curve.accuracy[places] for curve in of_paper], axis=0)
+                words = "TextCNN, by UCL's uncertainty"
+                axes.plot(shares, means[:-1], color=FEW[2], linestyle=":", linewidth=1.4, label=words)
             axes.axhline(statistics.fmean(run["accuracy"] for run in own), color="#808080", linewidth=0.9)
             axes.set_title(SETS[name], fontsize=8)
             axes.tick_params(labelsize=7)
@@ -105,7 +118,7 @@ def all_figures(folder: Path) -> list[Path]:
     return [file for file in drawn if file.suffix == ".png"]
 
 
-def _map(axes: Any, points: list[list[Any]]) -> None:
+def _map(axes: Any, points: list[list[float]]) -> None:
     labels = sorted({point[2] for point in points})
     stds = [point[3] for point in points]
     low, high = min(stds, default=0), max(stds, default=1)

@@ -7,33 +7,29 @@ from typing import Any
 
 import numpy as np
 from layout import NOT_YET, markdown, spread
+from numpy.typing import NDArray
 from pieces import read_results
 
 from labelspace import evaluate
+from labelspace.evaluate import RejectionCurve
 from uncertainty import paper
 from uncertainty.sets import SETS
-from uncertainty.variants import GRID, GRID_SETS
+from uncertainty.variants import CHOICES, GRID, GRID_SETS, PARTS, grid_twin
 
-PARTED = {"mean": "mean, the encoder's own", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
+PARTED = {"mean": "mean", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
 OUT = Path(__file__).resolve().parents[1] / "results" / "uncertainty"
 Result = dict[str, Any]
 ENCODERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
+WITH = {"base": "", "lcl": " + LCL", "ucl": " + UCL", "both": " + both"}
 TITLES = {
+    **{f"{extractor}-{part}": f"{title}{more}" for extractor, title in PARTED.items() for part, more in WITH.items()},
     "probe": "linear probe",
     "probe-tuned": "linear probe, C chosen",
-    "textcnn-base": "TextCNN",
-    "textcnn-lcl": "TextCNN + LCL",
-    "textcnn-ucl": "TextCNN + UCL",
-    "textcnn-both": "TextCNN + both",
     "textcnn-simcse": "TextCNN + SimCSE, temperature 2",
     "textcnn-simcse-0.05": "TextCNN + SimCSE, temperature 0.05",
     "textcnn-supcon": "TextCNN + SupCon, temperature 2",
     "textcnn-supcon-0.1": "TextCNN + SupCon, temperature 0.1",
-    "mean-base": "mean",
-    "mean-both": "mean + both",
     "mlp-base": "MLP of the same size",
-    "attention-base": "attention",
-    "cls-base": "[CLS]",
 }
 SMALL_SET = "toxic_conversations"
 """A hundred rows to train on and a hundred to score: five points of standard error."""
@@ -48,6 +44,20 @@ def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
         if result["encoder"] == encoder and result["variant"] == variant:
             found.setdefault(result["set"], []).append(100 * result["accuracy"])
     return found
+
+
+def choice() -> str:
+    """What `choose.py` found: accuracy on train rows that were not trained on, and the areas of rejection."""
+    rows = []
+    for encoder in ENCODERS:
+        runs = {(run["choice"], run["set"]): run for run in read_results(OUT, "choice") if run["encoder"] == encoder}
+        for name in CHOICES:
+            there = [runs.get((name, one)) for one in GRID_SETS]
+            if any(there):
+                mean = statistics.fmean(100 * run["accuracy"] for run in there if run) if all(there) else None
+                cells = ["-" if run is None else _with_areas(run) for run in there]
+                rows.append([encoder, name.replace("_", ", "), *cells, "-" if mean is None else f"{mean:.2f}"])
+    return markdown(["", "accuracy; area by uncertainty, by entropy", *(SETS[one] for one in GRID_SETS), "mean"], rows)
 
 
 def main() -> str:
@@ -89,15 +99,34 @@ def extractors() -> str:
     return markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])
 
 
+def every_part() -> str:
+    """Table 7: each extractor with and without UCL and LCL, by set."""
+    order = [f"{extractor}-{part}" for extractor in PARTED if extractor != "textcnn" for part in PARTS]
+    rows = _rows(ENCODERS[0], order, lambda _: "ablations", theirs=True)
+    return markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])
+
+
+def grid_runs(encoder: str) -> dict[tuple[str, float, str], Result]:
+    """The runs of figure 3, seed 0, by option, value and set; those that are one of `main` come from there."""
+    found = {}
+    for option, values in GRID.items():
+        for value in values:
+            twin = grid_twin(option, value)
+            for name in GRID_SETS:
+                for run in runs_of("main" if twin else "grid", encoder, name, twin or f"{option}-{value:g}"):
+                    if run["seed"] == 0:
+                        found[option, value, name] = run
+    return found
+
+
 def grid() -> str:
     """Figure 3 in numbers."""
-    runs = [run for run in read_results(OUT, "grid") if run["encoder"] == ENCODERS[0]]
-    found = {(run["variant"], run["set"]): run for run in runs}
+    found = grid_runs(ENCODERS[0])
     words = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
     rows = []
     for option, values in GRID.items():
         for value in values:
-            there = [found.get((f"{option}-{value:g}", name)) for name in GRID_SETS]
+            there = [found.get((option, value, name)) for name in GRID_SETS]
             if any(there):
                 rows.append(
                     [f"{words[option]} {value:g}", *("-" if run is None else _with_areas(run) for run in there)]
@@ -106,57 +135,77 @@ def grid() -> str:
 
 
 def rejection() -> str:
-    """Figure 5 in numbers: areas under the accuracy-rejection curve, means over seeds."""
+    """Figure 5 in numbers: areas under the accuracy-rejection curve, means over seeds.
+
+    The paper rejects by the uncertainty of TextCNN + UCL, whoever answers; that stands beside the method's own.
+    """
     rows = []
     for encoder in ENCODERS:
         for name, title in SETS.items():
-            runs = _runs("main", encoder, name, "textcnn-both")
+            runs = runs_of("main", encoder, name, "textcnn-both")
             if not runs:
                 continue
             areas = {by: 100 * statistics.fmean(run["area"][by] for run in runs) for by in runs[0]["area"]}
             order = ("random", "uncertainty", "entropy", "best")
-            rows.append([encoder, title, *(f"{areas[by]:.1f}" for by in order), _rises(runs), _of_base(encoder, name)])
+            own = [f"{areas[by]:.2f}" for by in order]
+            of_paper = [_by_ucl(encoder, name, variant) for variant in ("textcnn-base", "textcnn-both")]
+            rows.append([encoder, title, *own, _rises(runs), *of_paper])
     head = ["", "", "at random", "by uncertainty", "by entropy", "best possible", "gained by rejecting half"]
-    return markdown([*head, "TextCNN's errors by its uncertainty"], rows)
+    return markdown([*head, "TextCNN by the uncertainty of UCL", "both by the uncertainty of UCL"], rows)
 
 
 def _rises(runs: Sequence[Result]) -> str:
     """Accuracy of the less uncertain half above that of all, in points; below 0 the doubt misleads."""
-    gains = []
-    for run in runs:
-        curve = run["curve"]["uncertainty"]
-        gains.append(100 * (curve[len(curve) // 2] - curve[0]))
-    return f"{statistics.fmean(gains):+.1f}"
+    return f"{100 * risen(runs):+.1f}"
+
+
+def risen(runs: Sequence[Result]) -> float:
+    """Accuracy of the less uncertain half less that of all, mean over runs."""
+    curves = [run["curve"]["uncertainty"] for run in runs]
+    return statistics.fmean(curve[len(curve) // 2] - curve[0] for curve in curves)
 
 
 def difficulty() -> str:
-    """Figure 5, left: the share of texts, of TextCNN's errors and of ours in each band of the paper, 0.8 and 1.0."""
+    """Figure 5, left: texts and errors by the paper's bounds of uncertainty, 0.8 and 1.0, and errors by third."""
     rows = []
     for name, title in SETS.items():
-        runs = _runs("main", ENCODERS[0], name, "textcnn-both")
+        base = {run["seed"]: run for run in runs_of("main", ENCODERS[0], name, "textcnn-base")}
+        runs = [run for run in runs_of("main", ENCODERS[0], name, "textcnn-both") if run["seed"] in base]
         if not runs:
             continue
-        base = {run["seed"]: run for run in _runs("main", ENCODERS[0], name, "textcnn-base")}
         cells = []
         for level in ("easy", "semi-hard", "hard"):
-            documents, ours = ([run["difficulty"][level][part] for run in runs] for part in (0, 1))
-            theirs = [_errors(base[run["seed"]], run, level) for run in runs if run["seed"] in base]
-            every = sum(1 - run["accuracy"] for run in base.values()) * runs[0]["test_rows"]
-            own = sum(1 - run["accuracy"] for run in runs) * runs[0]["test_rows"]
-            shares = [sum(documents) / (len(runs) * runs[0]["test_rows"])]
-            shares += [sum(theirs) / every if every else 0, sum(ours) / own if own else 0]
+            documents, ours = (sum(run["difficulty"][level][part] for run in runs) for part in (0, 1))
+            theirs = sum(_errors(base[run["seed"]], run, level) for run in runs)
+            shares = [
+                documents / (len(runs) * runs[0]["test_rows"]),
+                theirs / max(1, sum(base[run["seed"]]["right"].count("0") for run in runs)),
+                ours / max(1, sum(run["right"].count("0") for run in runs)),
+            ]
             cells.append(", ".join(f"{share:.0%}" for share in shares))
+        thirds = zip(*(run["error_by_third"] for run in runs), strict=True)
         low, middle, high = (statistics.fmean(run["std"][place] for run in runs) for place in range(3))
-        rows.append([title, *cells, f"{low:.2f}, {middle:.2f}, {high:.2f}"])
+        wrong = ", ".join(f"{statistics.fmean(third):.1%}" for third in thirds)
+        rows.append([title, *cells, f"{low:.4f}, {middle:.4f}, {high:.4f}", wrong])
     head = ["texts, errors of TextCNN, errors of TextCNN + both", "below 0.8", "0.8 to 1.0", "above 1.0"]
-    return markdown([*head, "uncertainty: 5, 50, 95 % quantile"], rows)
+    head += ["uncertainty: 5, 50, 95 % quantile", "errors in the least, middle, most uncertain third"]
+    return markdown(head, rows)
 
 
 def _errors(base: Result, full: Result, level: str) -> int:
     """Wrong answers of one model among the texts that another finds so hard."""
-    right = np.array([value == "1" for value in base["right"]])
-    bands = {band.level: band.errors for band in evaluate.difficulty(np.array(full["doubts"]["uncertainty"]), right)}
+    bands = {band.level: band.errors for band in evaluate.difficulty(uncertainty_of(full), right_of(base))}
     return bands[level]
+
+
+def right_of(run: Result) -> NDArray[np.bool_]:
+    """Which test rows were answered rightly."""
+    return np.array([value == "1" for value in run["right"]])
+
+
+def uncertainty_of(run: Result) -> NDArray[np.float64]:
+    """Uncertainty of each test row, of the variants that keep it."""
+    return np.array(run["uncertainty"].split(), dtype=np.float64)
 
 
 def usage() -> str:
@@ -228,7 +277,7 @@ def seeds() -> str:
     for encoder in ENCODERS:
         found = sorted({run["seed"] for run in read_results(OUT, "main") if run["encoder"] == encoder})
         if found:
-            chosen = {run["set"]: run["c"] for run in _runs_of("main", encoder, "probe-tuned")}
+            chosen = {run["set"]: run["c"] for run in _runs_of_sets("main", encoder, "probe-tuned")}
             lines.append(
                 f"{encoder}: seeds {', '.join(map(str, found))}; C of the tuned probe "
                 + ", ".join(f"{SETS[name]} {c:g}" for name, c in chosen.items())
@@ -252,23 +301,25 @@ def _rows(
     return rows
 
 
-def _of_base(encoder: str, name: str) -> str:
-    """Area where TextCNN's answers are rejected by the uncertainty of the whole method, as in figure 5."""
-    base = {run["seed"]: run for run in _runs("main", encoder, name, "textcnn-base")}
-    curves = []
-    for full in _runs("main", encoder, name, "textcnn-both"):
-        if full["seed"] in base:
-            right = np.array([value == "1" for value in base[full["seed"]]["right"]])
-            curves.append(evaluate.rejection_curve(full["doubts"]["uncertainty"], right))
+def ucl_curves(encoder: str, name: str, variant: str) -> list[RejectionCurve]:
+    """Answers of one variant, rejected by the uncertainty of TextCNN + UCL of the same seed."""
+    guides = {run["seed"]: run for run in runs_of("main", encoder, name, "textcnn-ucl")}
+    runs = [run for run in runs_of("main", encoder, name, variant) if run["seed"] in guides]
+    return [evaluate.rejection_curve(uncertainty_of(guides[run["seed"]]), right_of(run)) for run in runs]
+
+
+def _by_ucl(encoder: str, name: str, variant: str) -> str:
+    curves = ucl_curves(encoder, name, variant)
     if not curves:
         return "-"
     area, chance = (
         100 * statistics.fmean(getattr(curve, what) for curve in curves) for what in ("area", "area_random")
     )
-    return f"{area:.1f} (at random {chance:.1f})"
+    return f"{area:.2f} (at random {chance:.2f})"
 
 
-def _runs(part: str, encoder: str, name: str, variant: str) -> list[Result]:
+def runs_of(part: str, encoder: str, name: str, variant: str) -> list[Result]:
+    """Results of one variant on one set, a seed each."""
     return [
         run
         for run in read_results(OUT, part)
@@ -276,8 +327,8 @@ def _runs(part: str, encoder: str, name: str, variant: str) -> list[Result]:
     ]
 
 
-def _runs_of(part: str, encoder: str, variant: str) -> list[Result]:
-    return [run for name in SETS for run in _runs(part, encoder, name, variant)]
+def _runs_of_sets(part: str, encoder: str, variant: str) -> list[Result]:
+    return [run for name in SETS for run in runs_of(part, encoder, name, variant)]
 
 
 def _with_areas(run: Result) -> str:
@@ -302,9 +353,11 @@ def _mean(found: Mapping[str, Sequence[float]]) -> float:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "uncertainty-choice": choice,
     "uncertainty-main": main,
     "uncertainty-parts": parts,
     "uncertainty-extractors": extractors,
+    "uncertainty-every-part": every_part,
     "uncertainty-grid": grid,
     "uncertainty-rejection": rejection,
     "uncertainty-difficulty": difficulty,

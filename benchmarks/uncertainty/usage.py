@@ -10,9 +10,9 @@ from pieces import Piece
 from labelspace import UncertaintyClassifier
 from labelspace.errors import InputError
 from labelspace.training.calibration import expected_calibration_error
-from uncertainty.experiments import STATES_BYTES, both, opened
 from uncertainty.sets import SETS, Rows
 from uncertainty.settings import Settings
+from uncertainty.states import STATES_BYTES, both, opened
 
 COVERAGES = (0.9, 0.8, 0.5)
 RISKS = (0.1, 0.05, 0.02)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from labelspace.config import UncertaintyConfig
+
 Options = dict[str, Any]
 
 BASE: Options = {"uncertain": False, "contrastive": "none", "contrastive_weight": 0.0, "kl_weight": 0.0}
@@ -40,3 +42,32 @@ GRID: Mapping[str, tuple[float, ...]] = {
     "learning_rate": (1e-4, 3e-4, 8e-4, 2e-3),
 }
 GRID_SETS = ("banking77", "amazon_counterfactual", "tweet_sentiment_extraction")
+
+
+# Of `choose.py`: the pair of section 5.3 together, the weight of KL by itself, and the rates of the other extractors,
+# which have fewer weights and no dropout.
+CHOICES: Mapping[str, Options] = {
+    **{
+        f"textcnn_rate-{rate:g}_lcl-{weight:g}": {"learning_rate": rate, "contrastive_weight": weight}
+        for rate in (1e-4, 3e-4, 8e-4, 2e-3)
+        for weight in (0.6, 0.9)
+    },
+    **{f"textcnn_kl-{weight:g}": {"kl_weight": weight} for weight in (0.0, 1e-6, 1e-5, 1e-4)},
+    **{
+        f"{extractor}_rate-{rate:g}": {"extractor": extractor, **BASE, "learning_rate": rate}
+        for extractor, rates in (
+            ("cls", (8e-4, 3e-3, 1e-2)),
+            ("mean", (8e-4, 3e-3, 1e-2)),
+            ("attention", (8e-4, 3e-3, 1e-2)),
+            ("mlp", (1e-4, 3e-4, 8e-4)),
+        )
+        for rate in rates
+    },
+}
+
+
+def grid_twin(option: str, value: float) -> str | None:
+    """Return the variant of `MAIN` that this point of the grid is; None: none, it is to be run."""
+    if value == getattr(UncertaintyConfig, option):
+        return "textcnn-both"
+    return "textcnn-ucl" if (option, value) == ("contrastive_weight", 0.0) else None

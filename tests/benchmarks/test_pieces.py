@@ -55,3 +55,13 @@ def test_ctrl_c_ends_the_run_and_leaves_no_result(pieces, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         pieces.run_pieces([piece], tmp_path, minutes=1, command=[])
     assert list(tmp_path.rglob("*.json")) == []
+
+
+def test_a_result_of_other_settings_ends_the_call_before_anything_runs(pieces, tmp_path):
+    old = pieces.Piece(part="main", name="one", facts={"set": "a", "rates": (1, 2)}, work=dict)
+    pieces.run_piece(old, tmp_path)
+    new = pieces.Piece(part="main", name="one", facts={"set": "a", "rates": (1, 3)}, work=dict)
+    fresh = pieces.Piece(part="main", name="two", facts={}, work=failing)
+    with pytest.raises(SystemExit, match=r"other settings \(rates \[1, 2\], not \[1, 3\]\)"):
+        pieces.run_pieces([fresh, new], tmp_path, minutes=1, command=[])
+    assert pieces.run_pieces([old], tmp_path, minutes=1, command=[]) == 0

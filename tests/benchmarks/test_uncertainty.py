@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT.parent / "shared" / "papers" / "uncertainty-aware-contrastive.txt"
@@ -21,10 +23,10 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The modules under test by name; they import one another from benchmarks/."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import run_uncertainty
-    from uncertainty import experiments, paper, pictures, report, sets, settings, variants
+    from uncertainty import aims, experiments, paper, pictures, report, sets, settings, states, variants
 
-    names = {"run": run_uncertainty, "experiments": experiments, "paper": paper, "pictures": pictures}
-    names |= {"report": report, "sets": sets, "settings": settings, "variants": variants}
+    names = {"run": run_uncertainty, "experiments": experiments, "paper": paper, "pictures": pictures, "aims": aims}
+    names |= {"report": report, "sets": sets, "settings": settings, "states": states, "variants": variants}
     return type("Parts", (), names)
 
 
@@ -60,7 +62,8 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     out = tmp_path / "results"
     words = ["run_uncertainty.py", "--data", str(data), "--out", str(out), "--states", str(tmp_path / "states")]
     words += ["--encoder", str(TINY), "--small"]
-    wanted = ["main", "ablations", "grid", "maps"]
+    wanted = ["choice", "main", "ablations", "grid"]
+    monkeypatch.setattr(parts.experiments, "SHOWN", {"toxic_conversations": 8})
     monkeypatch.setattr(sys, "argv", [*words, "--parts", *wanted, "--minutes", "0"])
     parts.run.main()
     assert "pieces are left" in capsys.readouterr().out
@@ -73,15 +76,16 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     monkeypatch.setattr(parts.report, "OUT", out)
     monkeypatch.setattr(parts.report, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.report, "GRID_SETS", ("toxic_conversations",))
-    for name in ("main", "extractors", "grid", "rejection", "difficulty", "seeds"):
-        made = parts.report.BLOCKS[f"uncertainty-{name}"]()
-        assert made != parts.report.NOT_YET, name
+    monkeypatch.setattr(parts.aims, "ENCODERS", ("tiny-bert",))
+    every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
+    for name in ("choice", "main", "extractors", "grid", "rejection", "difficulty", "gains", "targets", "seeds"):
+        assert every[f"uncertainty-{name}"]() != parts.report.NOT_YET, name
     assert "| tiny-bert | TextCNN + both |" in parts.report.main()
 
     monkeypatch.setattr(parts.pictures, "OUT", out)
     monkeypatch.setattr(parts.pictures, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.pictures, "GRID_SETS", ("toxic_conversations",))
-    monkeypatch.setattr(parts.pictures, "SHOWN", ("toxic_conversations",))
+    monkeypatch.setattr(parts.pictures, "SHOWN", {"toxic_conversations": 8})
     monkeypatch.setattr(parts.pictures.rejection_figure, "__defaults__", ("tiny-bert",))
     drawn = parts.pictures.all_figures(tmp_path)
     assert [file.name for file in drawn] == [
@@ -89,6 +93,52 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
         "uncertainty-maps.png",
         "uncertainty-rejection.png",
     ]
+
+
+def test_states_in_parts_are_those_of_the_whole(parts, data, tmp_path, monkeypatch):
+    options = settings(parts, data, tmp_path)
+    monkeypatch.setattr(parts.states, "WHOLE_TOKENS_BYTES", 0)
+    monkeypatch.setattr(parts.states, "TEXTS_OF_A_PART", 7)
+    train, _ = parts.states.states_of.__wrapped__(options, "toxic_conversations")
+    assert isinstance(train, parts.states.JoinedStates)
+    encoder, texts = parts.states.opened(options), parts.states.both(options, "toxic_conversations")[0].texts
+    ids = encoder.tokenize(texts)
+    assert list(train.lengths) == [len(own) for own in ids]
+    rows = [23, 0, 7, 6, 13, 14, 0]
+    whole, mask = parts.states.StateCache(tmp_path / "whole").open(encoder, ids).take(rows)
+    assert torch.equal(train.take(rows)[1], mask)
+    assert torch.allclose(train.take(rows)[0].float(), whole.float(), atol=0.02)
+
+
+def test_vectors_from_states_are_the_encoders_own(parts, data, tmp_path):
+    options = settings(parts, data, tmp_path)
+    vectors = parts.states.vectors_of(options, "toxic_conversations")[1]
+    own = parts.states.opened(options).encode(parts.states.both(options, "toxic_conversations")[1].texts)
+    assert vectors == pytest.approx(own, abs=0.01)
+
+
+def test_a_gain_is_a_mean_over_seeds_of_the_same_rows(parts):
+    ours = [{"right": "1111"}, {"right": "1100"}]
+    gain, error = parts.aims.paired_gain(ours, [{"right": "1000"}])
+    assert gain == pytest.approx((0 + 1 + 0.5 + 0.5) / 4)
+    assert error == pytest.approx(statistics.stdev([0, 1, 0.5, 0.5]) / 2)
+
+
+def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
+    (piece, *_) = parts.run.PARTS["choice"](settings(parts, data, tmp_path))
+    seen = []
+    chooser = sys.modules["uncertainty.choose"]
+    monkeypatch.setattr(chooser, "scored", lambda _logits, _std, rows, _names: seen.extend(rows.texts) or {})
+    piece.work()
+    assert len(seen) == 5
+    assert all(text.startswith("train") for text in seen)
+
+
+def test_the_grid_reads_from_the_main_table_what_it_has(parts):
+    twin = parts.variants.grid_twin
+    assert twin("kl_weight", 1e-3) == twin("learning_rate", 8e-4) == "textcnn-both"
+    assert twin("contrastive_weight", 0.0) == "textcnn-ucl"
+    assert twin("contrastive_weight", 0.3) is None
 
 
 @pytest.mark.filterwarnings("ignore:fit held out 2 rows")

@@ -1,0 +1,47 @@
+"""What weights and rates a backbone wants, on train rows alone: four fifths of them are trained on, the others scored.
+
+Section 5.3 tunes learning rate and lambda_LCL for each backbone. Nothing here has seen a test row, so what wins may
+stand in the tables beside the defaults.
+"""
+
+import random
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from pieces import Piece
+
+from labelspace.seeds import child_seed
+from labelspace.training.uncertainty import outputs_of_states
+from uncertainty.experiments import scored, trained_head
+from uncertainty.settings import Settings
+from uncertainty.states import both, opened, states_of
+from uncertainty.variants import CHOICES, GRID_SETS, Options
+
+SCORED = 0.2
+
+
+def choice_pieces(settings: Settings) -> Iterator[Piece]:
+    """Every choice on three sets, one seed."""
+    choices = dict(list(CHOICES.items())[:2]) if settings.small else CHOICES
+    for name in ("toxic_conversations",) if settings.small else GRID_SETS:
+        for choice, options in choices.items():
+            yield Piece(
+                part="choice",
+                name=f"{settings.short}_{name}_{choice}",
+                facts=settings.facts(set=name, choice=choice, options=options, seed=0),
+                work=partial(_run, settings, name, options),
+                seeds=(0,),
+                data=f"shared/data/mteb/{name}: train",
+            )
+
+
+def _run(settings: Settings, name: str, options: Options) -> dict[str, Any]:
+    rows, states = both(settings, name)[0], states_of(settings, name)[0]
+    order = random.Random(child_seed(0, "choice", name)).sample(range(len(rows)), len(rows))
+    cut = round(SCORED * len(rows))
+    held, kept = sorted(order[:cut]), sorted(order[cut:])
+    head, facts = trained_head(settings, name, options, 0, kept)
+    found = outputs_of_states(opened(settings), head, states, held)
+    result = scored(found.logits, found.uncertainty, rows.take(held), sorted(set(rows.truth)))
+    return {key: value for key, value in {**result, **facts}.items() if key not in ("right", "curve")}
