@@ -1,15 +1,18 @@
 """A piece of a study: one run, one result file; pieces that have theirs are skipped."""
 
+import contextlib
 import functools
 import json
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from labelspace.evaluate.provenance import provenance, source_commit, write_result
 
@@ -46,7 +49,8 @@ class Piece:
 def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: Sequence[str]) -> int:
     """Run what is missing until the time is up, and return how many pieces are still to be run.
 
-    A piece that fails does not keep those behind it from running; the call ends with its name.
+    A piece that fails does not keep those behind it from running; the call ends with its name. Two calls at once share
+    the pieces: what one is at work on, the other passes over.
 
     Args:
         pieces: in the order to run them.
@@ -63,18 +67,39 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
         if time.monotonic() > ends:
             break
         name = f"{piece.part}/{piece.name}"
-        print(f"[{number} of {len(pieces)}] {name}", flush=True)
         try:
-            if piece.alone:
-                subprocess.run([sys.executable, *command, "--piece", name], check=True)
-            else:
-                run_piece(piece, out)
+            with claimed(piece, out):
+                if piece.path(out).exists():
+                    continue
+                print(f"[{number} of {len(pieces)}] {name}", flush=True)
+                if piece.alone:
+                    subprocess.run([sys.executable, *command, "--piece", name], check=True)
+                else:
+                    run_piece(piece, out)
+        except Timeout:
+            continue
         except Exception:  # noqa: BLE001  hours of other pieces wait behind it
             traceback.print_exc()
             failed.append(name)
     if failed:
         raise SystemExit(f"{len(failed)} pieces failed: {', '.join(failed)}; the same command tries them again.")
     return sum(not piece.path(out).exists() for piece in pieces)
+
+
+@contextlib.contextmanager
+def claimed(piece: Piece, out: Path) -> Iterator[None]:
+    """Hold a piece against other processes; who is killed holds nothing any more.
+
+    Raises:
+        Timeout: another process holds it.
+    """
+    path = out / ".claims" / f"{piece.part}-{piece.name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path, timeout=0):
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:

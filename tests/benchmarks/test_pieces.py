@@ -65,3 +65,14 @@ def test_a_result_of_other_settings_ends_the_call_before_anything_runs(pieces, t
     with pytest.raises(SystemExit, match=r"other settings \(rates \[1, 2\], not \[1, 3\]\)"):
         pieces.run_pieces([fresh, new], tmp_path, minutes=1, command=[])
     assert pieces.run_pieces([old], tmp_path, minutes=1, command=[]) == 0
+
+
+def test_two_calls_at_once_share_the_pieces(pieces, tmp_path):
+    done = []
+    some = [pieces.Piece(part="main", name=name, facts={}, work=lambda: done.append(1) or {}) for name in ("a", "b")]
+    with pieces.claimed(some[0], tmp_path):
+        assert pieces.run_pieces(some, tmp_path, minutes=1, command=[]) == 1
+    assert [path.name for path in tmp_path.rglob("*.json")] == ["b.json"]
+    assert pieces.run_pieces(some, tmp_path, minutes=1, command=[]) == 0
+    assert len(done) == 2
+    assert list((tmp_path / ".claims").iterdir()) == []
