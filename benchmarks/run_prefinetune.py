@@ -24,9 +24,9 @@ from tasks import ROOT
 
 PARTS: Parts = {
     "encoders": encoder_pieces,
-    "main": main_pieces,
-    "descriptions": description_pieces,
     "maps": map_pieces,
+    "descriptions": description_pieces,
+    "main": main_pieces,
     "sweep": sweep_pieces,
 }
 

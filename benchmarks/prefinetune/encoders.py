@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 from pieces import Piece
 
 from labelspace import Encoder, prefinetune
@@ -79,8 +80,10 @@ def starting_encoder(settings: Settings, target: str, start: str, seed: int) -> 
     if start == "base":
         return base(settings), None
     folder = place_of(settings, mix_name(settings, target), start, seed)
-    if not folder.is_dir():
-        make(settings, mix_name(settings, target), start, seed)
+    settings.encoders.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(folder.name + ".lock")):  # another process may be making it
+        if not folder.is_dir():
+            make(settings, mix_name(settings, target), start, seed)
     return _reopened(folder, settings.max_tokens)
 
 
@@ -115,7 +118,7 @@ def make(settings: Settings, mix: str, method: str, seed: int) -> PrefinetuneRes
         folder=work,
         resume=work is not None and work.is_dir(),
     )
-    if not done.result.training.finished:  # half a run is no result
+    if not done.result.training.finished or done.result.after is None:  # half a run is no result
         raise KeyboardInterrupt
     done.save(folder)
     if work is not None:
@@ -152,8 +155,8 @@ def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]
 def _targets(settings: Settings, mix: str, folder: Path) -> dict[str, Any]:
     """Measure the space, before and after, on texts of the targets, which no pre-finetuning has seen."""
     own = [name for name in targets(settings) if mix_name(settings, name) == mix]
-    yardstick = Yardstick(target_pairs(settings, tuple(own)), seed=0)
-    vectors = [yardstick.vectors(encoder) for encoder in (base(settings), _reopened(folder, settings.max_tokens)[0])]
+    yardstick, rows = _yardstick(settings, tuple(own))
+    vectors = (rows, yardstick.vectors(_reopened(folder, settings.max_tokens)[0]))
     before, after = (yardstick.measure(rows) for rows in vectors)
     shift = yardstick.compare(*vectors)
     return {
@@ -162,6 +165,13 @@ def _targets(settings: Settings, mix: str, folder: Path) -> dict[str, Any]:
         "drift": shift.drift,
         "neighbours_kept": shift.neighbours_kept,
     }
+
+
+@functools.lru_cache(maxsize=2)
+def _yardstick(settings: Settings, names: tuple[str, ...]) -> tuple[Yardstick, Any]:
+    """Return what a space is measured by on some targets, and the vectors of the encoder as it came."""
+    yardstick = Yardstick(target_pairs(settings, names), seed=0)
+    return yardstick, yardstick.vectors(base(settings))
 
 
 def target_pairs(settings: Settings, names: tuple[str, ...], most: int = MEASURED) -> Pairs:

@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from labelspace import Encoder
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
-from labelspace.errors import LabelSpaceError
+from labelspace.errors import LabelSpaceError, MissingDependencyError
 from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
@@ -48,7 +48,7 @@ def main_pieces(settings: Settings) -> Iterator[Piece]:
             for start in (UNTUNED, "base", *METHODS):
                 if start == "reze-mean" and size < max(sizes(settings, target)):
                     continue
-                maps = tuple(one for one in MAPS if one != "flow" or start == "pft" or settings.per_target)
+                maps = MAPS if start == "pft" or settings.per_target else MAPS[:1] if start == "reze-mean" else MAPS[:2]
                 yield _piece(settings, "main", target, start, size, seed, maps)
 
 
@@ -186,6 +186,8 @@ def mapped(
             else:
                 apply = fit_whitening(fitted_on).apply if name == "whitening" else np.asarray
             scores[name] = score(apply)
+        except MissingDependencyError:
+            raise
         except (LabelSpaceError, ValueError) as error:
             told.setdefault("failed", {})[name] = f"{type(error).__name__}: {error}"
     return {"scores": scores, **told}

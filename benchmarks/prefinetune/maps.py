@@ -12,7 +12,7 @@ from labelspace import Encoder
 from labelspace.geometry import drift, project
 from labelspace.seeds import child_seed
 from prefinetune.encoders import SWEEP_SEED, starting_encoder
-from prefinetune.sets import TARGETS, domains, targets
+from prefinetune.sets import domains, targets
 from prefinetune.settings import Settings
 
 STARTS = ("base", "pft", "reze")
@@ -54,7 +54,7 @@ def _run(settings: Settings, domain: str) -> dict[str, Any]:
     by_start = np.split(places.round(4), len(STARTS))
     return {
         "sources": [source for source, _, _ in pairs],
-        "targets": [name for name, target in TARGETS.items() if target.domain == domain],
+        "targets": list(targets(settings, domain)),
         "variance_shown": held,
         "drift": {start: drift(relations[0], moved) for start, moved in zip(STARTS, relations, strict=True)},
         "points": {start: rows.tolist() for start, rows in zip(STARTS, by_start, strict=True)},

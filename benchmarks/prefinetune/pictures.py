@@ -27,9 +27,9 @@ def sweep_figure(path: Path) -> tuple[Path, ...]:
         for column, where in enumerate(panels, 1):
             axes = figure.add_subplot(1, len(panels), column)
             for place, size in enumerate(SIZES):
-                there = [(number, means[weight, size][where]) for number, weight in enumerate(found)]
-                there = [(number, score) for number, score in there if score is not None]
-                if there:
+                scores = [means[weight, size][where] for weight in found]
+                there = [(number, score) for number, score in enumerate(scores) if score is not None]
+                if len(there) == len(found):  # a line that skips a weight would say what was not measured
                     axes.plot(
                         *zip(*there, strict=True),
                         color=FEW[place],

@@ -86,7 +86,7 @@ def main() -> str:
         return NOT_YET
     for title, key in MAIN.values():
         cells = [theirs(paper.E5, domain, key, size) for domain in DOMAINS for size in SIZES]
-        rows.append([f"paper: {paper.E5}", title, *cells])
+        rows.append([f"paper: {paper.E5}, other tasks", title, *cells])
     of = [[averages(found, domain, ("base", "none"), size)[1] for size in SIZES] for domain in DOMAINS]
     head = [f"{domain}, {size:,}" for domain in DOMAINS for size in SIZES]
     rows.append(["", "targets averaged here", *(str(count or "-") for counts in of for count in counts)])
@@ -123,7 +123,7 @@ def mean_median() -> str:
     for name, target in TARGETS.items():
         for size in SIZES:
             both = [by_seed(found, name, (start, "none"), size) for start in ("reze-mean", "reze")]
-            if not any(both):
+            if not all(both):
                 continue
             shared = sorted(set(both[0]) & set(both[1]))
             better = f"{sum(both[1][seed] > both[0][seed] for seed in shared)} of {len(shared)}" if shared else "-"
@@ -258,6 +258,10 @@ def setup() -> str:
         scored = {run["test_rows"] for run in every["main"] if run["target"] == name}
         words = ", ".join(f"{count:,}" for count in sorted(counts))
         rows.append([TARGETS[name].title, f"fine-tuned on {words} rows; {max(scored):,} scored"])
+    failed = [(run, name) for part in ("main", "sweep") for run in every[part] for name in run.get("failed", {})]
+    for run, name in failed:
+        where = f"{TARGETS[run['target']].title}, {run['start']}, {run['rows']} rows, seed {run['seed']}"
+        rows.append([f"{name} could not be fitted", f"{where}: {run['failed'][name]}"])
     for part, runs in every.items():
         if runs:
             seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
@@ -282,8 +286,9 @@ def theirs(encoder: str, name: str, method: str | None, size: int) -> str:
 
 
 def over_seeds(values: Mapping[int, float], digits: int = 4) -> str:
-    """Mean, and the standard deviation over seeds where there are several."""
-    return spread(list(values.values()), f"{{:.{digits}f}}")
+    """Mean and standard deviation over seeds, and how many they are where they are not all."""
+    cell = spread(list(values.values()), f"{{:.{digits}f}}")
+    return f"{cell} (n = {len(values)})" if 0 < len(values) < len(SEEDS) else cell
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

@@ -109,8 +109,8 @@ def read_mix(settings: Settings, name: str) -> Mix:
     """Draw the pairs of a mix.
 
     Left out are the sources of its targets, those that share their texts, and every pair of another source that holds
-    a text of a target: a train or test text, a query, or a document that answers one. Documents that answer none of
-    the queries may come: CosQA's other file is made of them.
+    a text of a target: a train or test text, a query, or a document that answers one. Documents that answer none may
+    come.
     """
     domain, _, alone = name.partition("-without-")
     # Also those that a small run does not score.
@@ -137,7 +137,8 @@ def target_texts(folder: Path, task: str) -> set[str]:
         return {plain(text) for split in ("train", "test") for text in _columns(folder, split)["text"]}
     queries, documents = _columns(folder, "queries"), _columns(folder, "corpus")
     answers = set(_columns(folder, "qrels")["doc_id"])
-    texts = [*queries["text"], *_columns(folder, "pairs")["anchor"]]
+    pairs = _columns(folder, "pairs")
+    texts = [*queries["text"], *pairs["anchor"], *pairs["positive"]]
     texts += [text for key, text in zip(documents["doc_id"], documents["text"], strict=True) if key in answers]
     return {plain(text) for text in texts}
 
@@ -194,7 +195,8 @@ def test_rows(settings: Settings, name: str) -> Rows:
 def search_of(settings: Settings, name: str) -> Search:
     """Return the queries of a retrieval target, one draw for all, and its whole corpus.
 
-    Documents that differ in case and white space alone are one: an answer's twin is no wrong answer.
+    Documents that differ in case and white space alone are one, and so are queries: an answer's twin, or what answers
+    the same question elsewhere, is no wrong answer.
     """
     folder = folder_of(settings, name)
     queries, documents, answers = (_columns(folder, part) for part in ("queries", "corpus", "qrels"))
@@ -204,14 +206,16 @@ def search_of(settings: Settings, name: str) -> Search:
         for key, text in zip(documents["doc_id"], documents["text"], strict=True)
     }
     kept = {place[key]: text for key, text in zip(documents["doc_id"], documents["text"], strict=True)}
+    asked = dict(zip(queries["query_id"], map(plain, queries["text"]), strict=True))
     relevant: dict[str, dict[int, float]] = {}
     for query, document, score in zip(answers["query_id"], answers["doc_id"], answers["score"], strict=True):
-        relevant.setdefault(query, {})[place[document]] = float(score)
-    chosen = _drawn(len(queries["query_id"]), settings.test_rows, name)
+        relevant.setdefault(asked[query], {})[place[document]] = float(score)
+    texts = list({plain(text): text for text in queries["text"]}.values())
+    chosen = [texts[row] for row in _drawn(len(texts), settings.test_rows, name)]
     return Search(
-        tuple(queries["text"][row] for row in chosen),
+        tuple(chosen),
         tuple(kept[one] for one in range(len(number))),
-        tuple(relevant[queries["query_id"][row]] for row in chosen),
+        tuple(relevant[plain(text)] for text in chosen),
     )
 
 

@@ -18,7 +18,7 @@ class Settings:
     """Folder of the pre-finetuned encoders; each is made again where it is missing."""
 
     encoder: str = "all-MiniLM-L6-v2"
-    per_source: int | None = 500
+    per_source: int | None = 1000
     """At most so many pairs of each source, one draw for all methods and seeds; None: all."""
 
     test_rows: int | None = 1000

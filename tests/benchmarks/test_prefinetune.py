@@ -174,6 +174,21 @@ def test_a_query_that_the_test_asks_is_not_trained_on(modules, data, tmp_path):
     )
 
 
+def test_a_question_that_is_asked_twice_is_one_with_all_its_answers(modules, data, tmp_path, monkeypatch):
+    tables = {
+        "queries": {"query_id": ["a", "b", "c"], "text": ["List files", "list  files", "Copy"]},
+        "corpus": {"doc_id": ["1", "2", "3", "4"], "text": ["ls", "dir", "LS", "cp"]},
+        "qrels": {"query_id": ["a", "b", "b", "c"], "doc_id": ["1", "2", "3", "4"], "score": [1, 1, 1, 1]},
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    monkeypatch.setattr(modules.sets, "folder_of", lambda _settings, _name: tmp_path)
+    search = modules.sets.search_of(made(modules, data, tmp_path), "tatqa")
+    assert [query.casefold().split() for query in search.queries] == [["list", "files"], ["copy"]]
+    answers = [{search.documents[place].casefold() for place in own} for own in search.relevant]
+    assert answers == [{"ls", "dir"}, {"cp"}]
+
+
 def test_a_size_that_gives_no_more_rows_is_not_run(modules, data, tmp_path):
     settings = made(modules, data, tmp_path, small=False)
     assert modules.sets.sizes(settings, "tatqa") == (100,)
@@ -261,7 +276,7 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     assert [block for block, table in tables.items() if table == report.NOT_YET] == []
     for row in ("| tiny-bert | FT |", "| tiny-bert | PFT, whitening |", "| tiny-bert | untouched, whitening |"):
         assert row in tables["prefinetune-main"]
-    assert "| paper: e5-base-v2 | REZE | 0.7723 | 0.8050 | 0.8220 | 0.5002 |" in tables["prefinetune-main"]
+    assert "| paper: e5-base-v2, other tasks | REZE | 0.7723 | 0.8050 | 0.8220 | 0.5002 |" in tables["prefinetune-main"]
     assert "(0.4496)" in tables["prefinetune-detail"]
     assert "| 5 |" in tables["prefinetune-sweep"]
     assert "| FOMC | PFT |" in tables["prefinetune-descriptions"]
