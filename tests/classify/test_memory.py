@@ -1,5 +1,6 @@
-"""Predicting in bounded memory: texts are tokenised and scored a window at a time, and only the answers are kept."""
+"""Bounded memory: texts are tokenised and scored a window at a time, and a classifier that is let go is gone."""
 
+import gc
 import itertools
 import tracemalloc
 import weakref
@@ -135,3 +136,25 @@ def test_cosines_make_no_wider_copy_of_all_texts():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < texts.nbytes / 2
+
+
+@pytest.fixture
+def no_collection():
+    """Nothing is freed but what nothing refers to any more, as between two rare collections of a long run."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@each_kind
+@pytest.mark.usefixtures("no_collection")
+def test_the_weights_of_a_classifier_go_with_it(model: Maker, kind: str):
+    clf = model(kind)
+    clf.predict(PAIRS[:3] if kind == "lacon of pairs" else TEXTS[:3])
+    copied = clf.encoder_.copy()
+    kept = [weakref.ref(one.backbone.transformer.model) for one in (copied, clf.encoder_)]
+    own = kind not in ("zero-shot", "uncertainty")  # these two train nothing and share the encoder
+    del clf, copied
+    assert kept[0]() is None
+    assert (kept[1]() is None) == own

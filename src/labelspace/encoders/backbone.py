@@ -33,6 +33,8 @@ class Backbone:
 
     def __init__(self, model: SentenceTransformer, *, dtype: torch.dtype, device: torch.device) -> None:
         self.model = model.to(device)
+        # The card, which is never written, points back at the model: weights would stay until all garbage is collected.
+        self.model.model_card_data.model = None
         self.dtype = dtype
         self.device = device
         self._low_precision: nn.Module | None = None
