@@ -194,7 +194,7 @@ def test_rows_without_a_label_promise_nothing(clf: UncertaintyClassifier):
         ((0.1, None, NEW_Y), InputError, "y holds labels, and X is None"),
         ((0.1, NEW, NEW_Y[:3]), InputError, "one label for each of the 120 documents"),
         ((0.1, NEW[:2], ["money", "spots"]), InputError, r"y\[1\] is 'spots', which is no label"),
-        ((0.1, NEW[:2], [None, None]), InputError, "holds no document"),
+        ((0.1, NEW[:2], [None, None]), InputError, "y names no label"),
         ((0, NEW, NEW_Y), ConfigError, "risk must be a number above 0"),
         ((1, NEW, NEW_Y), ConfigError, "risk must be below 1"),
     ],

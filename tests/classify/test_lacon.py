@@ -482,7 +482,7 @@ def test_another_space_is_scored_by_name_and_by_description(fitted: Maker, space
     wider = space.add(LabelSpace.from_dict({"film": ["A film or a book."], "food": []})["film"])
     assert (clf.scores(TEXTS, wider)[:, :3] == own).all()
     assert np.isfinite(clf.scores(TEXTS, LabelSpace.from_names(["film", "food"]))).all()
-    with pytest.raises(InputError, match=r"no logit for 'film'; it knows sports, money, world"):
+    with pytest.raises(InputError, match=r"no logit for 'film'; it knows money, sports, world"):
         fitted("cross-entropy").scores(TEXTS, wider)
 
 
@@ -613,6 +613,70 @@ def test_a_label_added_to_the_label_file_by_hand_is_placed_by_its_description(fi
             continue
         with pytest.raises(ModelFolderError, match="the label 'zoo' in its label file and no logit for it"):
             load(folder)
+
+
+def test_a_label_renamed_in_the_label_file_by_hand_does_not_lose_what_was_learnt_of_it(fitted: Maker, tmp_path: Path):
+    folder = fitted().save(tmp_path / "model")
+    path = folder / "label_space.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("name: sports", "name: Sport"), encoding="utf-8")
+    with pytest.raises(ModelFolderError, match=r"learnt the label 'sports', .* has 'Sport' in place .* rename_label"):
+        load(folder)
+
+
+@each_kind
+def test_the_order_of_the_labels_decides_nothing(kind: str, make: Maker, space: LabelSpace):
+    turned = space.reorder(["world", "sports", "money"])
+    first, second = (make(kind, labels=list(one.names)).fit(TEXTS, Y) for one in (space, turned))
+    assert (first.predict_proba(TEXTS) == second.predict_proba(TEXTS)).all()
+    # Descriptions are trained on in the order that they come in, as DescriptionClassifier does: sums are rounded anew.
+    first, second = (make(kind, labels=one).fit(TEXTS, Y) for one in (space, turned))
+    assert first.predict_proba(TEXTS) == pytest.approx(second.predict_proba(TEXTS), abs=1e-4)
+
+
+def test_ctrl_c_before_the_end_of_the_first_epoch_leaves_no_classifier(make: Maker):
+    def stop(step: int, _values: dict[str, float]) -> None:
+        if step == last:
+            raise KeyboardInterrupt
+
+    several = {"labels": None, "max_steps": None, "epochs": 3, "batch_size": 4, "callbacks": [stop]}
+    last = 2
+    with pytest.raises(KeyboardInterrupt):
+        make(**several).fit(TEXTS, Y)
+    last = 5
+    with pytest.warns(LabelSpaceWarning, match="interrupted at step 5; the weights of step 3 are kept"):
+        clf = make(**several).fit(TEXTS, Y)
+    assert clf.fit_result_.curve.best_step == 3
+
+
+def test_a_pair_is_explained_by_a_model_of_pairs(fitted: Maker, make: Maker):
+    clf = make().fit(PAIRS, Y)
+    told = clf.explain(PAIRS[0])
+    assert (told.label, told.text) == (clf.predict(PAIRS[:1])[0], " | ".join(PAIRS[0]))
+    for model, wrong, message in (
+        (clf, TEXTS[0], "was fitted on pairs of texts. Got texts instead"),
+        (clf, PAIRS[:2], "takes one pair of texts, a tuple. Got list instead"),
+        (fitted(), PAIRS[0], "takes one text. Got tuple instead"),
+    ):
+        with pytest.raises(InputError, match=message):
+            model.explain(wrong)
+
+
+def test_pairs_may_be_objects_of_a_series_or_of_an_array(make: Maker):
+    expected = make().fit(PAIRS, Y).decision_function(PAIRS)
+    objects = np.empty(len(PAIRS), dtype=object)
+    objects[:] = PAIRS
+    for pairs in (pd.Series(PAIRS), objects):
+        clf = make().fit(pairs, Y)
+        assert clf.pairs_
+        assert (clf.decision_function(pairs) == expected).all()
+
+
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_a_missing_label_that_numpy_has_written_as_text_is_no_label(missing: object, make: Maker):
+    y = np.array([*Y[:-1], missing], dtype=object).astype(str)
+    with pytest.raises(InputError, match=f"y holds the text '{missing}', which numpy makes of a missing label"):
+        make(labels=None).fit(TEXTS, y)
+    assert make(labels=None).fit(TEXTS, [*Y[:-1], str(missing)]).classes_[0] in (str(missing), "money")
 
 
 @pytest.mark.parametrize("spoil", ["gone", "short", "header"])

@@ -406,6 +406,10 @@ def edit_header(**values: Any) -> Callable[[Path], None]:
     return edit
 
 
+def edit_parameters(**values: Any) -> Callable[[Path], None]:
+    return lambda folder: edit_header(parameters={**header_of(folder)["parameters"], **values})(folder)
+
+
 def write(name: str, content: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_text(content, encoding="utf-8") and None
 
@@ -433,6 +437,13 @@ BAD = {
     "files without sizes": (edit_header(files={"model.safetensors": 3}), "damaged"),
     "no parameters": (edit_header(parameters=...), "damaged"),
     "a parameter nobody knows": (edit_header(parameters={"sharpness": 3}), "damaged"),
+    "parameters of another shape": (edit_header(parameters=[1]), "damaged"),
+    "an encoding of another shape": (edit_header(encoding=[]), "damaged"),
+    "an encoder without prompts": (edit_header(encoder={"name": "x", "pooling": None, "prompts": None}), "damaged"),
+    "an encoder without a name": (edit_header(encoder={"name": None, "pooling": None, "prompts": {}}), "has no name"),
+    "a threshold that is text": (edit_parameters(threshold="0.5"), "threshold must be a number"),
+    "no temperature": (edit_parameters(temperature=None), "temperature must be a number"),
+    "an unknown anchor": (edit_parameters(anchor="boat"), "anchor must be one of"),
     "an encoding that makes no sense": (edit_header(encoding={"dtype": "float7"}), "damaged|dtype"),
 }
 

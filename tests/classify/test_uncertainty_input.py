@@ -77,6 +77,7 @@ def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier
         ({"uncertain": "yes"}, "uncertain must be one of"),
         ({"threshold": 1.1}, "threshold must be a number at least 0 and at most 1. Got 1.1"),
         ({"threshold": -0.1}, "threshold must be a number at least 0 and at most 1. Got -0.1"),
+        ({"cache": ""}, "cache must be a folder, 'auto' or None. Got '' instead"),
         ({"cache": 3}, "cache must be a folder, 'auto' or None. Got 3 instead"),
         ({"cache": True}, "cache must be a folder, 'auto' or None. Got True instead"),
         ({"cache_bytes": -1}, "cache_bytes must be a whole number at least 0. Got -1"),

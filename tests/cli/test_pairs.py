@@ -92,3 +92,12 @@ def test_what_cannot_be_is_refused_before_an_encoder_is_opened(run, label_file, 
 def test_a_line_of_stdin_is_no_pair(run, judge):
     result = run("predict", judge, "-", "--pair-column", "hypothesis", input="a line")
     assert (result.exit_code, "a line of stdin is one text" in result.stderr) == (2, True)
+
+
+def test_two_texts_are_a_pair_to_explain(run, judge):
+    texts = ("the team won", "a match was played", "rain", "sun")
+    result = run("explain", judge, *texts, "--json")
+    assert result.exit_code == 0, result.output
+    assert [told["text"] for told in json.loads(result.stdout)] == ["the team won | a match was played", "rain | sun"]
+    result = run("explain", judge, *texts[:3])
+    assert (result.exit_code, "texts come in twos. Got 3 instead" in result.stderr) == (2, True), result.output

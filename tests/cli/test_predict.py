@@ -44,6 +44,15 @@ def test_what_is_there_stays(run, refused, saved, documents, tmp_path):
     assert run("predict", saved, documents, out, "--resume").exit_code == 0
 
 
+def test_a_file_that_has_predictions_takes_those_of_a_second_model(run, refused, saved, documents, tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    assert run("predict", saved, documents, first).exit_code == 0
+    assert "choose another prefix than 'predicted_'" in refused(run("predict", saved, first, second, "--quiet"))
+    assert run("predict", saved, first, second, "--prefix", "again_").exit_code == 0
+    columns = second.read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert {"predicted_label", "again_label", "again_probability"} <= set(columns)
+
+
 def test_lines_in_lines_out(run, saved):
     result = run("predict", saved, "-", input="the team won\nthe bank\tlost\r\nno newline at the end")
     assert result.exit_code == 0, result.output

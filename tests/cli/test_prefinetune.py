@@ -16,6 +16,7 @@ import typer
 from labelspace import Encoder
 from labelspace.cli.app import app
 from labelspace.config import PrefinetuneConfig
+from labelspace.errors import InputError
 from labelspace.training.prefinetune import read_eigenspace
 from training.prefinetune.toy import toy_pairs
 
@@ -155,11 +156,44 @@ def test_labelled_files_are_sources_too(run, command, label_file, documents, tmp
 def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_file, documents):
     from labelspace.cli.prefinetune import _labelled
 
-    named = list(_labelled([str(documents)], None, "text", "label", 0)[0])
+    file = str(documents)
+    named = list(_labelled([file], {file: None}, None, "text", "label", 0)[0])
     assert {pair.positive for pair in named} == {"sports", "money"}
-    described = list(_labelled([str(documents)], label_file, "text", "label", 0)[0])
+    described = list(_labelled([file], {file: None}, label_file, "text", "label", 0)[0])
     assert all(len(pair.positive) > 20 for pair in described)
-    assert described != list(_labelled([str(documents)], label_file, "text", "label", 1)[0])
+    assert described != list(_labelled([file], {file: None}, label_file, "text", "label", 1)[0])
+
+
+def test_files_of_one_name_and_globs_are_sources_of_their_own(run, tiny_encoder_folder, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_source(tmp_path / folder, "news")
+    (tmp_path / "c").mkdir()
+    for name in ("questions", "shouts"):
+        write_source(tmp_path / "c", name)
+    given = [word for path in ("a/news.jsonl", "b/news.jsonl", "c/*.jsonl") for word in ("--pairs", tmp_path / path)]
+    out = tmp_path / "model"
+    result = run("prefinetune", *given, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--json")
+    assert result.exit_code == 0, result.output
+    names = json.loads(result.stdout)["result"]["pairs"]
+    assert [Path(name).relative_to(tmp_path).as_posix() for name in names] == [
+        "a/news.jsonl",
+        "b/news.jsonl",
+        "c/*.jsonl",
+    ]
+
+
+def test_what_is_refused_on_the_way_does_not_stand_in_the_way(run, refused, command, tmp_path, monkeypatch):
+    from labelspace.training.prefinetune import run as module
+
+    def alike(*_given, **_more):
+        raise InputError("the relations are one vector.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "find_eigenspace", alike)
+        assert "one vector" in refused(run(*command, "--quiet"))
+    assert not (tmp_path / "model.unfinished").exists()
+    assert run(*command).exit_code == 0
 
 
 def test_the_encoder_is_where_fit_begins(run, command, label_file, tmp_path):

@@ -176,9 +176,13 @@ def test_room_that_somebody_has_taken_is_left_to_them_and_nothing_is_removed_in_
     lots, size = three_lots(plain)
     cache = StateCache(tmp_path, most_bytes=3 * size)
     cache.open(plain, lots[0])
-    note = tmp_path / f".other.{5 * size // 2}.room"
+    other = "0" * 40
+    note = tmp_path / f".{other}.{5 * size // 2}.room"
     note.touch()
-    with FileLock(tmp_path / "other.lock"), pytest.warns(LabelSpaceWarning, match="no room can be made beside what is"):
+    with (
+        FileLock(tmp_path / f"{other}.lock"),
+        pytest.warns(LabelSpaceWarning, match="no room can be made beside what is"),
+    ):
         assert isinstance(cache.open(plain, lots[1]), FreshStates)
     assert kept(cache, plain, lots) == [True, False, False]
     assert note.exists()
@@ -209,6 +213,20 @@ def test_clear_leaves_neither_entries_nor_their_locks(plain: Encoder, tmp_path: 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other rights")
+def test_what_else_lies_in_the_folder_is_never_touched(plain: Encoder, tmp_path: Path):
+    lots, size = three_lots(plain)
+    own = ("thesis/chapter.txt", "poetry.lock", ".note.1-2.tmp/draft.txt", ".x.y.room", "abc.lock", "0" * 39 + "/a.txt")
+    for name in own:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    cache = StateCache(tmp_path, most_bytes=size)
+    for ids in lots:
+        cache.open(plain, ids)
+    assert cache.bytes() <= size
+    assert cache.clear() > 0
+    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()} == {*own, ".lock"}
+
+
 def test_nobody_but_the_owner_can_read_an_entry(plain: Encoder, tmp_path: Path):
     before = os.umask(0)
     try:

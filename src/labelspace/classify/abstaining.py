@@ -81,7 +81,10 @@ class AbstainingClassifier(BiEncoderClassifier):
         if coverage == 1:
             self.limit_ = None
             return self
-        doubt = self._held_out_doubt(by) if X is None else self._doubt(self._answers(self._documents(X)), by)
+        documents = None if X is None else self._documents(X)
+        if documents is not None and not len(documents):
+            raise InputError("X holds no document; pass one or more, or None for the rows that fit held out.")
+        doubt = self._held_out_doubt(by) if documents is None else self._doubt(self._answers(documents), by)
         if X is None and len(doubt) < FEW_ROWS:
             warnings.warn(
                 f"fit held out {len(doubt)} rows, on which a coverage of {coverage:g} stands badly: the share answered "
@@ -132,6 +135,8 @@ class AbstainingClassifier(BiEncoderClassifier):
                 raise InputError("set_risk needs the labels of X. Got y=None; pass them, or leave X out too.")
             targets = np.array(as_targets(y, self.label_space_.names, n_documents=len(documents)), dtype=np.intp)
             rows = np.flatnonzero(targets >= 0)
+            if not len(rows):
+                raise InputError(f"set_risk needs labelled rows, and y names no label. Got {len(documents)} rows.")
             answers = self._answers([documents[int(row)] for row in rows])
             doubt, wrong = self._doubt(answers, by), self._winners(answers.scores) != targets[rows]
         limit = risk_limit(doubt, wrong, risk, confidence=confidence, measures=measures)

@@ -142,11 +142,11 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             found[rows] = cosines(self.encoder_.encode(window), anchors)
         return found
 
-    def explain(self, text: str, *, top: int = 3, nearest: int = 2) -> Explanation:
+    def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
         """Say why a text gets its label.
 
         Args:
-            text: one text.
+            text: one text; a pair of texts, where the model was fitted on pairs.
             top: how many labels to name.
             nearest: how many descriptions to quote of the winner and of the runner-up, by the encoder's vectors; none
                 where the model does not look at descriptions.
@@ -155,16 +155,18 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             Scores, margin and nearest descriptions; print it, or take it apart.
         """
         check_is_fitted(self)
-        if not isinstance(text, str):
-            raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
+        pair = isinstance(text, tuple) and len(text) == 2
+        if not isinstance(text, str) and not (pair and self.pairs_):
+            what = "one pair of texts, a tuple" if self.pairs_ else "one text"
+            raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
         check_number("top", top, least=1, whole=True)
         check_number("nearest", nearest, least=0, whole=True)
         documents = self._documents([text])
         answers = self._answers(documents)
         scores = answers.scores
         return explain_scores(
-            text,
-            self.encoder_.encode(documents)[0],
+            text if isinstance(text, str) else " | ".join(text),
+            self._encoded(documents)[0],
             scores=scores[0],
             probabilities=self._probabilities(scores)[0],
             answer=self._names(*answers)[0],
@@ -244,6 +246,10 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     def _answers(self, texts: Sequence[str]) -> Answers:
         """All that there is to know of checked documents, from one run of the encoder."""
         return Answers(self.scores(texts, self.label_space_), None)
+
+    def _encoded(self, documents: Sequence[Any]) -> NDArray[np.float32]:
+        """The encoder's own vectors of checked documents, [text dim]."""
+        return self.encoder_.encode(documents)
 
     def _looks_at_descriptions(self) -> bool:
         """Whether what a label's descriptions say is a reason for the answer."""

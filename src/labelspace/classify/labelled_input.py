@@ -16,6 +16,7 @@ from labelspace.labels import LabelSpace
 from labelspace.training.rows import Document
 
 PAIR_COLUMNS = ("text", "text_pair")
+NUMPYS_WORDS = ("nan", "None", b"nan", b"None")
 
 
 @final
@@ -58,9 +59,9 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
     if X is None:
         raise InputError("y names labels, and X is None. Pass the documents they belong to.")
     documents = as_texts_or_pairs(X)
-    y = list(document_values(y, text=None, what="y"))
+    given, y = y, list(document_values(y, text=None, what="y"))
     if space is None:
-        _check_names(y)
+        _check_names(y, given)
         names = sorted({value.strip() for value in y if isinstance(value, str)} - {"", "-1"})
         if len(names) < 2:
             raise InputError(
@@ -116,7 +117,7 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
         X = list(zip(*(as_documents_of(X, name) for name in columns), strict=True))
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 2:
         X = [tuple(row) for row in X.tolist()]
-    elif not hasattr(X, "__len__") and hasattr(X, "__iter__") and not hasattr(X, "__fspath__"):
+    elif _objects_of_pairs(X) or _is_stream(X):
         X = list(X)
     if not is_pairs(X):
         return list(as_documents(X, what=what))
@@ -152,13 +153,31 @@ def is_pairs(X: Any) -> bool:
     """Whether a table holds pairs of texts, or a sequence starts with one."""
     if is_table(X):
         return bool(_pair_columns(X))
-    if isinstance(X, np.ndarray):
-        return X.ndim == 2 and X.shape[1] == 2
-    return isinstance(X, (list, tuple)) and bool(X) and isinstance(X[0], (tuple, list))
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        return X.shape[1] == 2
+    return _objects_of_pairs(X) or (isinstance(X, (list, tuple)) and bool(X) and isinstance(X[0], (tuple, list)))
 
 
-def _check_names(y: Sequence[object]) -> None:
-    """Raise InputError where y numbers the labels, and nothing says what they are called."""
+def _is_stream(X: Any) -> bool:
+    return not hasattr(X, "__len__") and hasattr(X, "__iter__") and not hasattr(X, "__fspath__")
+
+
+def _objects_of_pairs(X: Any) -> bool:
+    """Whether X is a Series of pandas or an array of one dimension that holds pairs as Python objects."""
+    if getattr(X, "dtype", None) != np.dtype(object) or getattr(X, "ndim", None) != 1 or not len(X):
+        return False
+    return isinstance(next(iter(X)), (tuple, list))
+
+
+def _check_names(y: Sequence[object], given: Any) -> None:
+    """Raise InputError where y numbers the labels, and nothing says what they are called, or numpy made names."""
+    if isinstance(given, np.ndarray) and given.dtype.kind in "US":
+        made = next((value for value in y if value in NUMPYS_WORDS), None)
+        if made is not None:
+            raise InputError(
+                f"y holds the text {made!r}, which numpy makes of a missing label in an array of text, and labels is "
+                "None; pass an array with dtype=object, or say labels=[...]."
+            )
     for row, value in enumerate(y):
         if isinstance(value, numbers.Real) and value != UNLABELLED and not is_missing(value):
             raise InputError(

@@ -197,12 +197,16 @@ class LaConClassifier(BiEncoderClassifier):
         if given is None:
             return self._fit_on_descriptions(X, y, space, config, seed)
         encoder = self._own_encoder()
+        # Labels by name, so that the order of the label file decides nothing.
+        ordered = given.space.reorder(sorted(given.space.names))
+        places = np.array([ordered.index(name) for name in given.space.names], dtype=np.intp)
         head, result = train_on_labels(
             encoder,
-            given.space,
+            ordered,
             given.documents,
-            given.targets,
+            places[given.targets],
             config,
+            described=given.space,
             meaningful=given.meaningful,
             seed=seed,
             unlabelled=given.unlabelled,
@@ -213,7 +217,7 @@ class LaConClassifier(BiEncoderClassifier):
         self.pairs_ = is_pairs(given.documents)
         self.fit_result_ = result
         self._finish(encoder, given.space)
-        self._set_head(head)
+        self._set_head(head, ordered.names)
         return self
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> Matrix:
@@ -299,6 +303,12 @@ class LaConClassifier(BiEncoderClassifier):
     def _looks_at_descriptions(self) -> bool:
         return not self._classifies and self.fit_result_.to_dict()["init"] != "random"
 
+    def _encoded(self, documents: Sequence[Document]) -> Matrix:
+        if not self.pairs_:
+            return super()._encoded(documents)
+        rows = tokenize(self.encoder_, documents)
+        return answers(self.encoder_, rows, plain_vectors, words=False, width=self.encoder_.dimension)
+
     def _own_encoder(self) -> Encoder:
         given = as_encoder(self.encoder)
         return given.copy() if given is self.encoder else given
@@ -339,7 +349,7 @@ class LaConClassifier(BiEncoderClassifier):
             descriptions=result,
         )
         self._finish(encoder, space)
-        self._set_head(None)
+        self._set_head(None, space.names)
         return self
 
     def _pool(self, documents: Any) -> Pool | None:
@@ -348,10 +358,9 @@ class LaConClassifier(BiEncoderClassifier):
             return documents
         return None if is_pairs(documents) else sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
 
-    def _set_head(self, head: LaConHead | None) -> None:
-        """Take a head whose labels are those of the label space, in their order."""
+    def _set_head(self, head: LaConHead | None, names: tuple[str, ...]) -> None:
+        """Take a head whose labels are these, in this order."""
         self.head_ = head
-        names = self.label_space_.names
         self.logit_columns_ = dict(zip(names, range(len(names)), strict=True)) if self._classifies else {}
         self.label_embeddings_ = {}
         if head is None:

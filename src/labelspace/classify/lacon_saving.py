@@ -34,7 +34,8 @@ def read_head(model: LaConClassifier, folder: Path, header: dict[str, Any]) -> N
     A label that was added by hand to the label file is placed by its descriptions.
 
     Raises:
-        ModelFolderError: the folder is damaged, or names a label that the model has no logit for.
+        ModelFolderError: the folder is damaged, its label file names a label that the model has no logit for, or a
+            label that was learnt is gone from it where another has come.
     """
     try:
         facts = header["lacon"]
@@ -50,6 +51,13 @@ def read_head(model: LaConClassifier, folder: Path, header: dict[str, Any]) -> N
     except (OSError, KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
     known = model.logit_columns_ or model.label_embeddings_
+    lost = [name for name in known if name not in model.label_space_]
+    new = [name for name in model.label_space_.names if name not in known]
+    if model.head_ is not None and lost and new:
+        raise ModelFolderError(
+            f"{folder} has learnt the label {lost[0]!r}, and its label file has {new[0]!r} in place of it; put the old "
+            "name back, and rename it with rename_label after loading."
+        )
     for label, verbalizer in zip(model.label_space_.labels, model.label_space_.verbalizers, strict=True):
         if label.name in known:
             continue

@@ -74,6 +74,7 @@ def most_uncertain_file(
     text: str = "text",
     overwrite: bool = False,
     all_scores: bool = False,
+    prefix: str = "predicted_",
     show_progress: bool = False,
 ) -> Predicted:
     """Write the most uncertain rows of a table with the predictions beside the other columns.
@@ -88,6 +89,7 @@ def most_uncertain_file(
         text: the column with the documents.
         overwrite: replace the target.
         all_scores: also one column for every label.
+        prefix: of the added columns.
         show_progress: True shows rows done and an ETA.
 
     Returns:
@@ -119,7 +121,7 @@ def most_uncertain_file(
                 done += batch.num_rows
                 report(done, table.rows or _estimated_rows(table, done))
 
-        found = most_uncertain_rows(model, blocks(), table.schema, top, all_scores=all_scores)
+        found = most_uncertain_rows(model, blocks(), table.schema, top, all_scores=all_scores, prefix=prefix)
         for batch in found.to_batches():
             writer.write(batch)
         writer.finish()

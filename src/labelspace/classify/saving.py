@@ -25,7 +25,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from labelspace import __version__
-from labelspace.checks import did_you_mean, plain
+from labelspace.checks import check_choice, check_number, did_you_mean, plain
 from labelspace.classify.anchors import LabelVectors, encode_labels
 from labelspace.classify.base import TRAINED, BiEncoderClassifier
 from labelspace.classify.description import DescriptionClassifier
@@ -36,7 +36,7 @@ from labelspace.classify.model_card import model_card
 from labelspace.classify.uncertainty import UncertaintyClassifier
 from labelspace.classify.uncertainty_saving import read_gaussian, write_gaussian
 from labelspace.classify.zero_shot import ZeroShotClassifier
-from labelspace.config import EncodingConfig, SearchConfig
+from labelspace.config import ANCHORS, EncodingConfig, SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.encoders.precision import choose_device
 from labelspace.errors import ConfigError, ModelFolderError, OutputError
@@ -99,21 +99,25 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
     cls: Any = CLASSES[header["class"]]
     space = LabelSpace.from_file(folder / LABELS)
     try:
-        encoding = EncodingConfig.from_dict(header["encoding"]).to_dict()
+        encoding = EncodingConfig.from_dict({**header["encoding"]}).to_dict()
         search = SearchConfig.from_dict(header["search"]) if header.get("search") else None
-    except (KeyError, TypeError, ConfigError) as error:
+        name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
+        prompts = {f"{role}_prompt": str(prompt) for role, prompt in header["encoder"]["prompts"].items()}
+        saved = {**header["parameters"]}
+        if not name:
+            raise ConfigError("the encoder that it began with has no name")
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
     try:
         encoding["device"] = device or _still_here(encoding["device"])
         encoder = Encoder(folder, **encoding, trust_remote_code=trust_remote_code, offline=True)
-        encoder.name, encoder.pooling = header["encoder"]["name"], header["encoder"]["pooling"]
+        encoder.name, encoder.pooling = name, pooling
         encoder.backbone.trained = cls in (DescriptionClassifier, LaConClassifier) or encoder.name.endswith(TRAINED)
         # A second fit forgets the first: it begins with the encoder as it was before training.
-        prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
         untrained = {"name": encoder.name, "pooling": encoder.pooling, **prompts, **encoding}
         if trust_remote_code:
             untrained["trust_remote_code"] = trust_remote_code
-        parameters: dict[str, Any] = {**header["parameters"], "encoder": untrained}
+        parameters: dict[str, Any] = {**saved, "encoder": untrained}
         if "search" in header:
             parameters["search"] = search
         model: Any = cls(space, **parameters)
@@ -121,6 +125,7 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         model.label_vectors_ = _read_vectors(folder, encoder, space)
     except (KeyError, TypeError, SafetensorError) as error:
         raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
+    _check_parameters(model, folder)
     model._set_labels(space)
     if cls is LaConClassifier:
         read_head(model, folder, header)
@@ -129,6 +134,17 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
     if header.get("fit") is not None:
         model.fit_result_ = SavedFit(header["fit"])
     return model
+
+
+def _check_parameters(model: Any, folder: Path) -> None:
+    """Refuse parameters that nothing would ask about before they are used."""
+    try:
+        if model.threshold is not None:
+            check_number("threshold", model.threshold)
+        check_number("temperature", getattr(model, "temperature", 1), above=0)
+        check_choice("anchor", getattr(model, "anchor", ANCHORS[0]), ANCHORS)
+    except ConfigError as error:
+        raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from labelspace.classify.base import Answers, _label_from, as_encoder, as_label_
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
 from labelspace.config import UncertaintyConfig
-from labelspace.corpus import as_documents
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.encoders.packaged import user_cache
 from labelspace.encoders.state_cache import DEFAULT_BYTES, StateCache
@@ -300,7 +299,7 @@ class UncertaintyClassifier(AbstainingClassifier):
     def _state_cache(self) -> StateCache | None:
         if self.cache is None:
             return None
-        if not isinstance(self.cache, (str, Path)):
+        if not isinstance(self.cache, (str, Path)) or self.cache == "":
             raise ConfigError(f"cache must be a folder, 'auto' or None. Got {self.cache!r} instead.")
         folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache)
         return StateCache(folder, self.cache_bytes)
@@ -309,7 +308,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         check_is_fitted(self)
         documents = as_texts_or_pairs(X)
         self._check_kind(pairs=is_pairs(documents))
-        return list(as_documents(documents))
+        return cast(list[str], documents)
 
     def _outputs(self, texts: Sequence[str]) -> Iterator[tuple[slice, Outputs]]:
         """What the head says of some texts at a time, and which they are."""

@@ -143,8 +143,7 @@ def learn(
             warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
             model.fit(*rows)
     except KeyboardInterrupt:
-        seen = "the first epoch was over" if method == "uncertainty" else "a labelled row was seen"
-        tell(f"interrupted before {seen}; nothing was written.")
+        tell("interrupted before the first epoch was over; nothing was written.")
         raise typer.Exit(130) from None
     result = model.fit_result_
     interrupted = result.curve is not None and result.curve.stop_reason == "interrupted"

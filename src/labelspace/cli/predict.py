@@ -47,6 +47,7 @@ def predict_command(
     ] = STDIN,
     text_column: TextColumn = "text",
     pair_column: PairColumn = None,
+    prefix: Annotated[str, typer.Option(help="Of the columns that are added.")] = "predicted_",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     overwrite: Overwrite = False,
     threshold: Threshold = None,
@@ -113,6 +114,7 @@ def predict_command(
     from labelspace.classify.most_uncertain import most_uncertain_file
 
     options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "show_progress": not quiet}
+    options["prefix"] = prefix
     try:
         if most_uncertain is not None:
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
@@ -132,7 +134,10 @@ def predict_command(
 
 def explain_command(
     model: Model,
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="One or more texts, each in quotes.")],
+    texts: Annotated[
+        list[str],
+        typer.Argument(metavar="TEXT...", help="One or more texts, each in quotes; of a model of pairs two a pair."),
+    ],
     top: Annotated[int, typer.Option(help="How many labels to name.")] = 3,
     nearest: Annotated[int, typer.Option(help="How many descriptions to quote of the first two.")] = 2,
     threshold: Threshold = None,
@@ -144,7 +149,12 @@ def explain_command(
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
     opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code)
-    explanations = [opened.explain(text, top=top, nearest=nearest) for text in texts]
+    asked: list[Any] = list(texts)
+    if opened.pairs_:
+        if len(texts) % 2:
+            raise ConfigError(f"the model was fitted on pairs, so texts come in twos. Got {len(texts)} instead.")
+        asked = list(zip(texts[::2], texts[1::2], strict=True))
+    explanations = [opened.explain(text, top=top, nearest=nearest) for text in asked]
     if as_json:
         print_json([explanation.to_dict() for explanation in explanations])
     else:

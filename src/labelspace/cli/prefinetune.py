@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +29,7 @@ from labelspace.cli.options import (
 from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, tell
 from labelspace.config import CENTRES, EncodingConfig, PrefinetuneConfig
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, LabelSpaceWarning, OutputError
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
@@ -145,10 +146,11 @@ def prefinetune_command(
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
     _check_out(out, work, resume=resume, overwrite=overwrite)
     _check_files(pairs, labelled, scored, labels, threshold)
+    names = _names([*(pairs or []), *(labelled or []), *(scored or [])])
     sources = [
-        *_plain(pairs or [], anchor_column, positive_column),
-        *_labelled(labelled or [], labels, text_column, label_column, seed),
-        *_scored(scored or [], threshold, anchor_column, positive_column, score_column),
+        *_plain(pairs or [], names, anchor_column, positive_column),
+        *_labelled(labelled or [], names, labels, text_column, label_column, seed),
+        *_scored(scored or [], names, threshold, anchor_column, positive_column, score_column),
     ]
     drawn = _draw(sources, config, seed, quiet=quiet)
     if resume:
@@ -164,7 +166,13 @@ def prefinetune_command(
     )
     if overwrite:
         shutil.rmtree(work, ignore_errors=True)
-    done = _train(opened, drawn, config, work, seed=seed, resume=resume, quiet=quiet)
+    new = not work.exists()
+    try:
+        done = _train(opened, drawn, config, work, seed=seed, resume=resume, quiet=quiet)
+    except (ConfigError, InputError):  # of no use to any run, and in the way of the next one
+        if new:
+            shutil.rmtree(work, ignore_errors=True)
+        raise
     training = done.result.training
     if not training.kept_step:
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
@@ -231,31 +239,44 @@ def _check_files(
         raise ConfigError("--scored FILE and --threshold X need one another; give both, or neither.")
 
 
-def _plain(files: list[str], anchor: str, positive: str) -> "list[PairSource]":
+def _names(files: list[str]) -> dict[str, str | None]:
+    """Names for files that cannot go by their own: several of one name, or a glob."""
+    stems = Counter(Path(file).name for file in files)
+    several = {file for file in files if stems[Path(file).name] > 1 or set(file) & set("*?[")}
+    return {file: file if file in several else None for file in files}
+
+
+def _plain(files: list[str], names: dict[str, str | None], anchor: str, positive: str) -> "list[PairSource]":
     from labelspace.corpus import open_pairs
 
-    return [open_pairs(file, anchor=anchor, positive=positive) for file in files]
+    return [open_pairs(file, name=names[file], anchor=anchor, positive=positive) for file in files]
 
 
 def _labelled(
-    files: list[str], labels: Path | None, text_column: str, label_column: str, seed: int
+    files: list[str],
+    names: dict[str, str | None],
+    labels: Path | None,
+    text_column: str,
+    label_column: str,
+    seed: int,
 ) -> "list[PairSource]":
     from labelspace.corpus import open_labelled_pairs
 
     space = None if labels is None else LabelSpace.from_file(labels)
     descriptions = None if space is None else {label.name: label.descriptions for label in space}
     options: Any = {"text": text_column, "label": label_column, "descriptions": descriptions, "seed": seed}
-    return [open_labelled_pairs(file, **options) for file in files]
+    return [open_labelled_pairs(file, name=names[file], **options) for file in files]
 
 
-def _scored(files: list[str], threshold: float | None, anchor: str, positive: str, score: str) -> "list[PairSource]":
+def _scored(
+    files: list[str], names: dict[str, str | None], threshold: float | None, anchor: str, positive: str, score: str
+) -> "list[PairSource]":
     from labelspace.corpus import open_scored_pairs
 
     if threshold is None:
         return []
-    return [
-        open_scored_pairs(file, threshold=threshold, anchor=anchor, positive=positive, score=score) for file in files
-    ]
+    options: Any = {"threshold": threshold, "anchor": anchor, "positive": positive, "score": score}
+    return [open_scored_pairs(file, name=names[file], **options) for file in files]
 
 
 def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":

@@ -11,7 +11,7 @@ is another entry, and a file that is not what it was written as is made again. T
 make it once; two that want different ones take room one after the other, so that together they keep the bound. The
 least recently used entries go when that makes enough room, and none goes where it would not.
 
-Nobody but their owner can read entries: they tell much of the texts.
+Nobody but their owner can read entries: they tell much of the texts. What else lies in the folder is not touched.
 """
 
 import contextlib
@@ -49,6 +49,9 @@ STATES = "states.bf16"
 IRRELEVANT = ("_name_or_path", "transformers_version")
 INDEX = "index.json"
 LOCK, ROOM = ".lock", ".room"
+# As a pattern of file names: what has no such name is somebody else's.
+KEY_LENGTH = 40
+KEYS = "[0-9a-f]" * KEY_LENGTH
 WAIT = 0.05
 """Seconds between two looks at a lock that somebody else holds."""
 
@@ -195,9 +198,9 @@ class StateCache:
             return 0
         freed = 0
         with self._counting():
-            clear_away_killed(self.folder)
+            clear_away_killed(self.folder, KEYS)
             self._promised()
-            locks = [path.with_suffix("") for path in self.folder.glob(f"*{LOCK}") if path.name != LOCK]
+            locks = [path.with_suffix("") for path in self.folder.glob(f"{KEYS}{LOCK}")]
             for entry in {*self._entries(), *locks}:
                 with contextlib.suppress(Timeout), FileLock(_lock_of(entry), timeout=0):
                     freed += _size(entry)
@@ -227,7 +230,7 @@ class StateCache:
         with self._counting():
             # What is damaged is of no use, and would count beside what takes its place.
             shutil.rmtree(entry, ignore_errors=True)
-            clear_away_killed(self.folder)
+            clear_away_killed(self.folder, KEYS)
             if not self._make_room(size, entry, free=size + 1):
                 return None
             room = self.folder / f".{entry.name}.{size}{ROOM}"
@@ -266,7 +269,7 @@ class StateCache:
     def _promised(self, own: str = "") -> dict[str, int]:
         """Return the bytes of entries that others are making, by key; notes that were left behind go away."""
         promised: dict[str, int] = {}
-        for note in self.folder.glob(f".*{ROOM}"):
+        for note in self.folder.glob(f".{KEYS}.*{ROOM}"):
             key, _, size = note.name.removesuffix(ROOM).removeprefix(".").partition(".")
             try:
                 # Who makes an entry holds its lock to the end, so a note without a lock is nobody's.
@@ -277,7 +280,7 @@ class StateCache:
         return promised
 
     def _entries(self) -> list[Path]:
-        return [path for path in self.folder.glob("*") if path.is_dir() and not path.name.startswith(".")]
+        return [path for path in self.folder.glob(KEYS) if path.is_dir()]
 
 
 def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
@@ -292,7 +295,7 @@ def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
     for ids in token_ids:
         digest.update(len(ids).to_bytes(4, "little"))
         digest.update(np.asarray(ids, dtype=np.int32).tobytes())
-    return digest.hexdigest()[:40]
+    return digest.hexdigest()[:KEY_LENGTH]
 
 
 def encoded_states(

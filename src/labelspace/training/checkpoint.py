@@ -13,7 +13,7 @@ dropout masks and the order of pairs are named child seeds of the run's seed.
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import torch
 from safetensors import SafetensorError
@@ -25,6 +25,7 @@ from labelspace.folders import check_files, fingerprints, staged
 
 FORMAT_VERSION = 1
 MAY_DIFFER = {"max_seconds"}
+Look = TypeVar("Look")
 
 
 @final
@@ -89,8 +90,9 @@ def read_state(folder: Path) -> dict[str, Any]:
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
         version, files = state["format"], state["files"]
-        _ = (state["run"]["config"], state["looks"][-1]["step"], state["best_step"], state["seconds"])
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        _ = (dict(state["run"]["config"]), state["looks"][-1]["step"], state["best_step"], float(state["seconds"]))
+        _ = [facts["bytes"] for facts in files.values()]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); start again in another folder.") from error
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise ModelFolderError(
@@ -131,6 +133,18 @@ def read_checkpoint(folder: Path, run: dict[str, Any]) -> Checkpoint:
     )
 
 
+def looks_of(kind: type[Look], checkpoint: Checkpoint) -> list[Look]:
+    """Return the looks of a checkpoint as what they were written from.
+
+    Raises:
+        ModelFolderError: one of them is not.
+    """
+    try:
+        return [kind(**values) for values in checkpoint.looks]
+    except TypeError as error:
+        raise ModelFolderError(f"the checkpoint is damaged ({error}); start again in another folder.") from error
+
+
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
     """Return AdamW's state by the names of the weights, in the order in which it was given them."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -157,10 +171,18 @@ def _check_same(folder: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
     before, after = flat(was), flat(now)
     for name in sorted({*before, *after} - MAY_DIFFER):
         if before.get(name) != after.get(name):
+            if _is_digest(after.get(name)):  # two of them would say nothing
+                raise ConfigError(
+                    f"the run in {folder.parent} had other {name}; resume with the same, or start in another folder."
+                )
             raise ConfigError(
                 f"the run in {folder.parent} had {name} {before.get(name)!r}. Got {after.get(name)!r} instead; "
                 "resume with the same data and options, or start in another folder."
             )
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and len(value) >= 40 and not set(value) - set("0123456789abcdef")
 
 
 def _on_cpu(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

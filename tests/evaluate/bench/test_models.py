@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import labelspace
 from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, EncoderError, ModelFolderError, RemoteCodeError
+from labelspace.errors import ConfigError, EncoderError, LabelSpaceWarning, ModelFolderError, RemoteCodeError
 from labelspace.evaluate.bench.models import (
     FAMILIES_OF_MODELS,
     EncoderScorer,
@@ -130,6 +131,25 @@ def test_a_saved_model_scores_as_itself_on_its_own_labels_and_on_others(saved):
     assert model.family == "embedding"
     assert model.describe["anchor"] == "both"
     assert computed_dtype(f"saved:{saved}", "bfloat16") == "float32", "it brings its own"
+
+
+def test_a_saved_model_that_learnt_from_labels_scores_by_what_it_learnt(tiny_encoder_folder, tmp_path):
+    encoder = Encoder(tiny_encoder_folder, dtype="float32")
+    texts, y = ["red one", "blue two"] * 12, [SPACE.names[0], SPACE.names[1]] * 12
+    for clf in (
+        labelspace.LaConClassifier(SPACE, encoder, epochs=1, description_steps=0),
+        labelspace.LaConClassifier(SPACE, encoder, epochs=1, objective="cross-entropy"),
+        labelspace.UncertaintyClassifier(SPACE, encoder, epochs=1, cache=None),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LabelSpaceWarning)
+            clf.fit(texts, y)
+        folder = clf.save(tmp_path / "model")
+        opened = open_model(f"saved:{folder}")
+        assert np.array_equal(opened.scorer.scores(TEXTS, SPACE), labelspace.load(folder).scores(TEXTS, SPACE))
+    pairs = labelspace.LaConClassifier(encoder=encoder, epochs=1).fit(list(zip(texts, texts, strict=True)), y)
+    with pytest.raises(ConfigError, match="was fitted on pairs of texts, and the benchmark has single ones"):
+        open_model(f"saved:{pairs.save(tmp_path / 'pairs')}")
 
 
 def test_a_saved_model_that_brings_code_is_opened_where_that_is_allowed(own_code_folder, tmp_path):

@@ -250,7 +250,7 @@ def unfinished(made_unfinished, tmp_path) -> Path:
 def test_another_run_is_not_resumed(unfinished):
     with pytest.raises(ConfigError, match=r"had batch_size 8\. Got 4 instead"):
         train_nli(tiny(), TRAIN, DEV, replace(SHORT, batch_size=4), folder=unfinished, resume=True)
-    with pytest.raises(ConfigError, match="had train '"):
+    with pytest.raises(ConfigError, match="had other train; resume with the same"):
         train_nli(tiny(), toy_pairs(45, seed=9), DEV, SHORT, folder=unfinished, resume=True)
     more_time = replace(SHORT, max_seconds=1000.0)
     assert train_nli(tiny(), TRAIN, DEV, more_time, folder=unfinished, resume=True).finished

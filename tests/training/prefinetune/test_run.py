@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -274,13 +275,31 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
     [
         ({"pairs": toy_pairs(4)}, InputError, "5 pairs at least"),
         ({"pairs": []}, InputError, "one source at least"),
+        (
+            {"pairs": pa.table({"anchor": ["a"], "positive": ["b"]})},
+            InputError,
+            "a table instead; open it with open_pairs",
+        ),
+        ({"pairs": None}, InputError, "must be sources or files. Got NoneType"),
+        ({"config": {"epochs": 1}}, ConfigError, "must be a PrefinetuneConfig. Got dict"),
         ({"config": replace(SHORT, max_tokens=4096)}, ConfigError, r"more than the encoder reads \(128\)"),
         ({"config": replace(SHORT, per_source=3)}, ConfigError, "drawn already"),
         ({"seed": 0.5}, ConfigError, "seed"),
         ({"resume": True}, ConfigError, "nothing to go on from"),
         ({"resume": True, "folder": "nowhere"}, ConfigError, "nothing to go on from in nowhere"),
     ],
-    ids=["four pairs", "no pairs", "tokens", "drawn already", "half a seed", "no folder", "no such folder"],
+    ids=[
+        "four pairs",
+        "no pairs",
+        "a table",
+        "nothing",
+        "a dict",
+        "tokens",
+        "drawn already",
+        "half a seed",
+        "no folder",
+        "no such folder",
+    ],
 )
 def test_what_cannot_be_done_is_refused_before_the_encoder_is_asked(base, pairs, monkeypatch, given, error, message):
     monkeypatch.setattr(Encoder, "embed", None)

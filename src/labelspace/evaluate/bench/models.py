@@ -352,19 +352,21 @@ def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
 
 
 def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool) -> OpenModel:
-    from labelspace.classify import BiEncoderClassifier, load
+    from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
 
     folder = Path(spec.name).expanduser()
     if _header(folder).get("kind") == _NLI_KIND:
         raise ConfigError(f"{spec} is an NLI cross-encoder; write nli:{spec.name}.")
     model: Any = load(folder, device=device, trust_remote_code=trust_remote_code)
+    if model.pairs_:
+        raise ConfigError(f"{spec} was fitted on pairs of texts, and the benchmark has single ones; leave it out.")
     scorer = model
-    describe: dict[str, Any] = {"class": type(model).__name__}
-    if isinstance(model, BiEncoderClassifier):
+    describe: dict[str, Any] = {"class": type(model).__name__, **model.encoder_.describe()}
+    if isinstance(model, (DescriptionClassifier, ZeroShotClassifier)):  # what others learnt is more than their encoder
         scorer = EncoderScorer(
             model.encoder_, anchor=model.anchor, space=model.label_space_, vectors=model.label_vectors_
         )
-        describe |= {**model.encoder_.describe(), "anchor": model.anchor}
+        describe["anchor"] = model.anchor
     return OpenModel(
         scorer=scorer,
         spec=str(spec),

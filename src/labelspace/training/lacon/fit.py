@@ -83,6 +83,7 @@ def train_on_labels(
     *,
     meaningful: bool,
     seed: int,
+    described: LabelSpace | None = None,
     unlabelled: int = 0,
     pool: Pool | None = None,
     callbacks: Sequence[Callback] = (),
@@ -98,6 +99,7 @@ def train_on_labels(
         config: objective, head, schedule.
         meaningful: False where no label has a description, so that the labels say nothing.
         seed: of everything random.
+        described: the same labels in the order in which descriptions alone are trained on; None: that of `space`.
         unlabelled: how many more rows there were, for the record.
         pool: all documents there are, with a label or without, for training on the descriptions; None: none.
         callbacks: told losses and rates at every step.
@@ -113,7 +115,7 @@ def train_on_labels(
         InputError: a validation share is asked for, and a label has a single row.
         ConfigError: `heads` does not divide the width.
         TrainingError: the loss is not finite.
-        KeyboardInterrupt: it came while the descriptions were learnt; later, what was learnt of the rows is kept.
+        KeyboardInterrupt: it came before the end of the first epoch; later, what was learnt of the rows is kept.
     """
     share = _share(config, targets, space)
     words = config.head != "vanilla"
@@ -135,7 +137,8 @@ def train_on_labels(
     contradicted = set(agreement.contradicted or ()) if agreement is not None else set()
 
     on_descriptions = None
-    believed = space if prior.reason == "given" else _without(space, contradicted)
+    given = described or space
+    believed = given if prior.reason == "given" else _without(given, contradicted)
     if prior.weight and config.description_steps and believed is not None:
         on_descriptions = train_before_labels(
             encoder, believed, config, seed=seed, pool=pool, callbacks=callbacks, show_progress=show_progress
@@ -163,8 +166,8 @@ def train_on_labels(
 
     descriptions = None
     if prior.weight:
-        described = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
-        texts, columns = zip(*described, strict=True)
+        drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
+        texts, columns = zip(*drawn, strict=True)
         descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
     with progress_bar("training", show=show_progress) as report:
         curve = run(
@@ -185,6 +188,8 @@ def train_on_labels(
             report=report,
         )
     if curve.stop_reason == "interrupted":
+        if not curve.best_step:
+            raise KeyboardInterrupt
         warnings.warn(
             f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can "
             "be saved.",

@@ -61,7 +61,7 @@ class Prior:
     """Share of their loss, 0 to 1, the mean of `by_label`; 0: they are left out."""
 
     by_label: tuple[float, ...]
-    """[label], the weight of each label's own descriptions: they are drawn in proportion to it."""
+    """[label], sorted by name, the weight of each label's own descriptions: they are drawn in proportion to it."""
 
     reason: str
     """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (no label has a description)."""

@@ -22,6 +22,7 @@ from labelspace.seeds import child_seed
 from labelspace.training.batches import epoch_batches
 from labelspace.training.checkpoint import (
     Checkpoint,
+    looks_of,
     optimizer_tensors,
     read_checkpoint,
     restore_optimizer,
@@ -268,7 +269,7 @@ class _Work:
         device = self.model.device
         self.best = {name: value.to(device) for name, value in checkpoint.best.items()}
         self.best_step, self.seconds = checkpoint.best_step, checkpoint.seconds
-        self.looks = [Look(**values) for values in checkpoint.looks]
+        self.looks = looks_of(Look, checkpoint)
 
     def train(self, report: Progress) -> NLIRun:
         """Make all updates that are left, or fewer."""

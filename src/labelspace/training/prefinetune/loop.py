@@ -24,6 +24,7 @@ from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import (
     Checkpoint,
+    looks_of,
     optimizer_tensors,
     restore_optimizer,
     write_checkpoint,
@@ -176,7 +177,7 @@ class TrainingRun:
         """Continue where a checkpoint was written."""
         restore(self._weights, checkpoint.weights)
         restore_optimizer(self._optimizer, [name for name, _ in self._weights], checkpoint.optimizer)
-        self._looks = [Look(**values) for values in checkpoint.looks]
+        self._looks = looks_of(Look, checkpoint)
         self._sound, self._seconds = snapshot(self._weights), checkpoint.seconds
 
     def train(self, callbacks: Sequence[Callback] = (), report: Progress = silent) -> Training:

@@ -150,6 +150,8 @@ def prefinetune(
     """
     seed = as_seed(seed)
     config = PrefinetuneConfig() if config is None else config
+    if not isinstance(config, PrefinetuneConfig):
+        raise ConfigError(f"config must be a PrefinetuneConfig. Got {type(config).__name__} instead.")
     if resume and (folder is None or not Path(folder).is_dir()):
         raise ConfigError(f"there is nothing to go on from in {folder}; pass the folder of the run, or resume=False.")
     drawn = gather_pairs(pairs, per_source=config.per_source, seed=seed)

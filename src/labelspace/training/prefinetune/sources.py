@@ -7,6 +7,7 @@ from pathlib import Path
 
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs, PairSource, draw_pairs, open_pairs
+from labelspace.corpus.documents import is_table
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.seeds import child_seed
 
@@ -46,6 +47,10 @@ def gather_pairs(pairs: PairsLike, *, per_source: int | None = None, seed: int =
                     "draw fewer with draw_pairs, or leave per_source out."
                 )
         return pairs
+    if is_table(pairs):
+        raise InputError("pairs must be sources. Got a table instead; open it with open_pairs(table, name=...).")
+    if not isinstance(pairs, (str, Path, PairSource)) and not isinstance(pairs, Iterable):
+        raise InputError(f"pairs must be sources or files. Got {type(pairs).__name__} instead; see open_pairs.")
     given = [pairs] if isinstance(pairs, (str, Path, PairSource)) else list(pairs)
     sources = [one if isinstance(one, PairSource) else open_pairs(one) for one in given]
     return draw_pairs(sources, per_source=per_source, seed=seed)
