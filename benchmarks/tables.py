@@ -284,7 +284,16 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **uncertainty_aims.BLOCKS,
     **prefinetune_report.BLOCKS,
 }
-DOCS = ("benchmarks.md", "few-labels.md", "study.md", "btzsc.md", "method.md", "uncertainty.md", "prefinetuning.md")
+DOCS = (
+    "benchmarks.md",
+    "few-labels.md",
+    "lacon.md",
+    "study.md",
+    "btzsc.md",
+    "method.md",
+    "uncertainty.md",
+    "prefinetuning.md",
+)
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in DOCS))
 
 

@@ -9,9 +9,8 @@
     setfit_curve  the same for SetFit, where the package is
     cost          speed and memory
     paper         the paper's own figures
-    layout        results read, tables laid out, the test over repeats
+    runs          results read, the test over repeats
     report, aims  tables of docs/lacon.md: the paper's, and those that it does not ask for; pictures: its figures
-    page.md       the page itself, to be moved there when the first results are in (and into `PAGES` of tables.py)
 
 Run by `benchmarks/run_lacon.py`; `pieces` beside it keeps one file a run.
 """

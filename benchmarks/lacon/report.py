@@ -242,13 +242,15 @@ def _rarer_first(result: Result) -> list[str]:
 
 def _ablated(words: Mapping[str, str]) -> str:
     rows, names = [], sets_of("ablation")
+    drawn = {name: by_seed("ablation", set=name).keys() for name in names}
     for change, title in words.items():
         cells = []
         for name in names:
             if change in ABLATIONS:
                 scores = by_seed("ablation", set=name, change=change)
-            else:
+            else:  # of the draws that the changes were run on, not of more
                 scores = by_seed("main", set=name, method="ce" if change == "ce" else "lacon-vanilla")
+                scores = {seed: score for seed, score in scores.items() if seed in drawn[name]}
             theirs = paper.TABLE_2["ce"][name] if change == "ce" else paper.ABLATIONS[change].get(name)
             cells.append(percent(list(scores.values()), figure(theirs)))
         if any(cell != "-" for cell in cells):

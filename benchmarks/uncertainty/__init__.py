@@ -3,11 +3,14 @@
     settings     how much of everything: what two cores can do, or all rows
     sets         the eight MTEB tasks of table 1, and draws of rows
     variants     TextCNN, +LCL, +UCL, both; the other extractors and contrastive parts; the linear probe
+    states       token states of each set, stored once, and the encoder's own vectors from them
+    choose       rates and weights on train rows alone
     experiments  tables 2, 3, 4, 7 and 8, figures 3 to 5: train from stored token states, score once
     usage        ours: the estimator as a user gets it: calibration, promised coverage and risk, on test rows
     cost         table 5, and what an epoch costs beside encoding again
     paper        the paper's own figures
-    report       tables of docs/uncertainty.md; pictures: its figures
+    report, aims tables, and whether the targets are reached; pictures: figures
+    page.md      the page of results, which goes to docs when they are in (and into `PAGES` of tables.py)
 
 Run by `benchmarks/run_uncertainty.py`; `pieces` beside this folder keeps one file a run.
 """

@@ -1,4 +1,4 @@
-"""The figures of docs/uncertainty.md: options (Fig. 3), maps (Fig. 4), errors by uncertainty (Fig. 5)."""
+"""The figures of the page of results: options (Fig. 3), maps (Fig. 4), errors by uncertainty (Fig. 5)."""
 
 import statistics
 from pathlib import Path

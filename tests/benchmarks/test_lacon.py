@@ -272,7 +272,7 @@ def test_the_papers_figures_are_typed_as_they_stand(lacon):
 
 
 def test_the_page_has_every_table_and_no_other(lacon):
-    page = (ROOT / "benchmarks" / "lacon" / "page.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "lacon.md").read_text(encoding="utf-8")
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
     assert opened == closed
     assert sorted(opened) == sorted(lacon.report.BLOCKS)

@@ -343,3 +343,10 @@ def test_the_papers_figures_are_those_of_its_tables(modules):
         assert re.search(rf"(?<!\d){value:.4f}(?!\d)", text), value
     code = [figures["e5-base-v2", "code", method, 100] for method in ("ft", "pft", "reze")]
     assert code == [0.3906, 0.3202, 0.5002]
+
+
+def test_the_page_has_every_table_and_no_other(modules):
+    page = (ROOT / "benchmarks" / "prefinetune" / "page.md").read_text(encoding="utf-8")
+    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
+    assert opened == closed
+    assert sorted(opened) == sorted(modules.report.BLOCKS)

@@ -184,6 +184,13 @@ def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
     assert min(parts.variants.GRID["kl_weight"][1:]) < 1e-3 / 768, "the mean over coordinates, if that was meant"
 
 
+def test_the_page_has_every_table_and_no_other(parts):
+    page = (ROOT / "benchmarks" / "uncertainty" / "page.md").read_text(encoding="utf-8")
+    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
+    assert opened == closed
+    assert sorted(opened) == sorted([*parts.report.BLOCKS, *parts.aims.BLOCKS])
+
+
 def test_the_papers_figures_are_those_of_its_tables(parts):
     if not PAPER.is_file():
         pytest.skip("the papers are not here")
