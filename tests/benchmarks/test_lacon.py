@@ -301,6 +301,7 @@ def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):
         return {count: {0: mean} for count, mean in means.get((task, method), {}).items()}
 
     monkeypatch.setattr(lacon.aims, "curve_scores", scores)
+    monkeypatch.setattr(lacon.aims, "cut_short", lambda _task: set())
     assert lacon.aims.largest_dip({0: 0.40, 1: 0.35, 2: 0.50}) == (pytest.approx(0.05), 0, 1)
     lines = lacon.aims.aim().splitlines()
     assert lines[2] == "| Emotion | 1 | 5.0 | no, 0 to 1 | 1 (-5.0), 2 (-5.0) | none |"
