@@ -168,17 +168,19 @@ def test_files_of_one_name_and_globs_are_sources_of_their_own(run, tiny_encoder_
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         write_source(tmp_path / folder, "news")
+    rows = [json.loads(line) for line in (tmp_path / "b/news.jsonl").read_text().splitlines()]
+    (tmp_path / "b/news.tsv").write_text("anchor\tpositive\n" + "".join("\t".join(r.values()) + "\n" for r in rows))
     (tmp_path / "c").mkdir()
     for name in ("questions", "shouts"):
         write_source(tmp_path / "c", name)
-    given = [word for path in ("a/news.jsonl", "b/news.jsonl", "c/*.jsonl") for word in ("--pairs", tmp_path / path)]
+    given = [word for path in ("a/news.jsonl", "b/news.tsv", "c/*.jsonl") for word in ("--pairs", tmp_path / path)]
     out = tmp_path / "model"
     result = run("prefinetune", *given, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--json")
     assert result.exit_code == 0, result.output
     names = json.loads(result.stdout)["result"]["pairs"]
     assert [Path(name).relative_to(tmp_path).as_posix() for name in names] == [
         "a/news.jsonl",
-        "b/news.jsonl",
+        "b/news.tsv",
         "c/*.jsonl",
     ]
 

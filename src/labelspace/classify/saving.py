@@ -102,7 +102,7 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         encoding = EncodingConfig.from_dict({**header["encoding"]}).to_dict()
         search = SearchConfig.from_dict(header["search"]) if header.get("search") else None
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
-        prompts = {f"{role}_prompt": str(prompt) for role, prompt in header["encoder"]["prompts"].items()}
+        prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
         saved = {**header["parameters"]}
         if not name:
             raise ConfigError("the encoder that it began with has no name")

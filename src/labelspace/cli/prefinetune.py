@@ -241,8 +241,10 @@ def _check_files(
 
 def _names(files: list[str]) -> dict[str, str | None]:
     """Names for files that cannot go by their own: several of one name, or a glob."""
-    stems = Counter(Path(file).name for file in files)
-    several = {file for file in files if stems[Path(file).name] > 1 or set(file) & set("*?[")}
+    from labelspace.corpus.pair_sources import name_of_file
+
+    names = Counter(map(name_of_file, files))
+    several = {file for file in files if names[name_of_file(file)] > 1 or set(file) & set("*?[")}
     return {file: file if file in several else None for file in files}
 
 

@@ -312,7 +312,17 @@ def _name(table: DocumentTable, name: str | None) -> str:
     if files is None or len(files) > 1:
         what = "a table in memory" if files is None else f"{len(files)} files read together"
         raise InputError(f"{what} must be given a name: pass name=..., or a column 'source'.")
-    path = Path(files[0]["name"])
+    return name_of_file(files[0]["name"])
+
+
+def name_of_file(file: str) -> str:
+    """Return what the source in a file is called: the file without folder and extension.
+
+    Example:
+        >>> name_of_file("pairs/news.jsonl.gz")
+        'news'
+    """
+    path = Path(file)
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).stem
 
 
