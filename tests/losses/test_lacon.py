@@ -521,12 +521,13 @@ print("enough")
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the limit on data does not hold for what is mapped")
-@pytest.mark.parametrize(("mib", "said"), [(300, "enough"), (100, "")])
-def test_ten_thousand_labels_of_384_need_less_than_300_mib_more_with_gradients(mib: int, said: str):
+@pytest.mark.parametrize(("mib", "said"), [(200, "enough"), (100, "")])
+def test_ten_thousand_labels_of_384_need_less_than_200_mib_more_with_gradients(mib: int, said: str):
     # A limit and no measurement: what the kernel takes from the process and gives back would be counted too.
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+    # Without a fixed threshold glibc moves blocks to its heap, whose holes differ from run to run (up to 300 MiB).
+    fixed = os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
     line = [sys.executable, "-c", WITHIN, str(mib)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300, env=one_thread)
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300, env=fixed)
     assert done.stdout.strip() == said, done.stderr
     assert bool(said) == (done.returncode == 0)  # all pairs alone would be 381
 
