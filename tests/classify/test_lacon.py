@@ -29,6 +29,7 @@ from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning, ModelFolderError
 from labelspace.evaluate import evaluate
 from labelspace.training.lacon import fit as lacon_fit
+from labelspace.training.lacon import loop
 
 Maker = Callable[..., Any]
 
@@ -325,11 +326,34 @@ def test_descriptions_that_do_not_count_are_not_trained_on_first(make: Maker):
         make(description_steps=0).fit()
 
 
-def test_balanced_classes_teach_something_else(make: Maker):
-    texts, y = TEXTS[:8] + TEXTS[:4] * 3, Y[:8] + Y[:4] * 3
-    plain, balanced = (make(class_weight=weight, batch_size=4).fit(texts, y) for weight in (None, "balanced"))
-    assert plain.fit_result_.curve.steps == balanced.fit_result_.curve.steps == 3
-    assert (plain.decision_function(TEXTS) != balanced.decision_function(TEXTS)).any()
+@pytest.mark.parametrize("asked", ["balanced", {"world": 3.0, "money": np.float32(2)}])
+def test_class_weights_decide_which_rows_every_update_sees(asked: Any, make: Maker, monkeypatch: pytest.MonkeyPatch):
+    texts, y = TEXTS + TEXTS[:4] * 2, Y + Y[:4] * 2
+    seen: list[int] = []
+    update = loop.update
+
+    def spy(encoder: Any, head: Any, batch: Any, *rest: Any, **more: Any) -> Any:
+        seen.extend(batch.targets.tolist())
+        return update(encoder, head, batch, *rest, **more)
+
+    monkeypatch.setattr(loop, "update", spy)
+    clf = make(class_weight=asked, batch_size=4, max_steps=None, epochs=2).fit(texts, y)
+    assert clf.fit_result_.curve.steps == 2 * 5, "an epoch stays as long"
+    found, names = np.bincount(seen) / 2, sorted(set(y))
+    rows = np.array([y.count(name) for name in names])
+    weights = 1 / rows if asked == "balanced" else np.array([asked.get(name, 1) for name in names])
+    assert found == pytest.approx(len(y) * weights * rows / (weights * rows).sum(), abs=1)
+    assert clone(clf).class_weight == asked
+    assert (
+        clf.training_config().from_dict(json.loads(json.dumps(clf.training_config().to_dict()))).class_weight == asked
+    )
+
+
+def test_a_class_weight_of_an_unknown_label_or_of_zero_is_refused(make: Maker):
+    with pytest.raises(ConfigError, match=r"class_weight has a weight for 'sport', which is no label\. Did you mean"):
+        make(class_weight={"sport": 2}).fit(TEXTS, Y)
+    with pytest.raises(ConfigError, match=r"class_weight\['sports'\] must be a number above 0"):
+        make(class_weight={"sports": 0}).fit(TEXTS, Y)
 
 
 def test_rows_held_out_stop_training_early(make: Maker):

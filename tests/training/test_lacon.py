@@ -1,6 +1,7 @@
 """Training on labelled texts: batches, the exact gradient, the head's start, the prior, the schedule, the end."""
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -8,14 +9,22 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from labelspace.config import LaConConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, TrainingError
 from labelspace.labels import LabelSpace
-from labelspace.losses import symmetric_infonce
+from labelspace.losses import (
+    instance_centred,
+    label_centred,
+    label_regularizer,
+    self_supervised_contrastive,
+    supervised_contrastive,
+    symmetric_infonce,
+)
 from labelspace.training.features import Features, answers, backpropagate, plain_vectors
-from labelspace.training.lacon import HeadShape, LaConHead, train_on_labels
+from labelspace.training.lacon import HeadShape, LaConHead, objective, prior, train_on_labels
 from labelspace.training.lacon.loop import Look, _turns
 from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
 from labelspace.training.lacon.prior import (
@@ -26,8 +35,10 @@ from labelspace.training.lacon.prior import (
     measure_agreement,
     place_labels,
     prior_weights,
+    rows_to_tell,
+    sums_of_rows,
 )
-from labelspace.training.rows import balanced, cut, cycle, split, tokenize
+from labelspace.training.rows import class_weights, cut, cycle, draw_weighted, split, tokenize
 from labelspace.training.schedule import rate_factor
 from labelspace.training.sweep import sweep_texts
 
@@ -101,11 +112,12 @@ def test_a_label_with_one_row_keeps_it_for_training():
 
 def test_balanced_rows_are_as_many_of_each_label_and_no_row_twice_before_all_came():
     targets = np.array([0] * 9 + [1] * 3)
-    drawn = balanced(targets, seed=0, epoch=0)
+    equally = class_weights("balanced", "ab", targets)
+    drawn = draw_weighted(targets, equally, seed=0, epoch=0)
     assert np.bincount(targets[drawn]).tolist() == [6, 6]
     assert len({row for row in drawn if targets[row] == 0}) == 6
     assert {row for row in drawn if targets[row] == 1} == {9, 10, 11}
-    assert balanced(targets, seed=0, epoch=1) != drawn
+    assert draw_weighted(targets, equally, seed=0, epoch=1) != drawn
 
 
 def test_a_cycle_goes_round_without_end():
@@ -268,6 +280,13 @@ def gaussians(
     return anchors, vectors, targets
 
 
+def sums_and_counts(vectors: np.ndarray, targets: np.ndarray, labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """What `place_labels` takes: the sum of each label's rows, and how many they are."""
+    sums = np.zeros((labels, vectors.shape[1]))
+    np.add.at(sums, targets, vectors)
+    return sums, np.bincount(targets, minlength=labels)
+
+
 @pytest.mark.parametrize("labels", [2, 6])
 @pytest.mark.parametrize("rows", [4, 16, 64])
 @pytest.mark.parametrize("noise", [1.0, 3.0])
@@ -301,6 +320,53 @@ def test_labels_are_contradicted_one_by_one_where_the_others_are_sound():
         assert compare(anchors[[1, 0, 3, 2, 4, 5]], vectors, targets, "abcdef").contradicted == tuple("abcd")
 
 
+@pytest.mark.parametrize("labels", [77, 200])
+def test_among_many_labels_as_many_rows_are_drawn_as_tell_two_that_are_swapped(labels: int):
+    names = tuple(str(label) for label in range(labels))
+    anchors, vectors, targets = gaussians(0, labels, rows_to_tell(labels), noise=0.5, wrong=0.3)
+    swapped = anchors[[1, 0, *range(2, labels)]]
+    assert compare(swapped, vectors, targets, names).contradicted == names[:2]
+    assert compare(anchors, vectors, targets, names).contradicted == ()
+    fewer = np.arange(len(targets)) % rows_to_tell(labels) < 12
+    assert compare(swapped, vectors[fewer], targets[fewer], names).contradicted == (), "twelve could be luck"
+
+
+def test_a_label_of_many_has_as_many_rows_drawn_as_can_tell(encoder: Encoder):
+    labels, each = 200, 30
+    rows = tokenize(encoder, ["a text"] * labels * each)
+    targets = np.repeat(np.arange(labels), each)
+    anchors = np.ones((labels, 32), dtype=np.float32)
+    names = [str(label) for label in range(labels)]
+    found = measure_agreement(encoder, anchors, rows, targets, names, words=False, seed=0)
+    assert found.rows == labels * rows_to_tell(labels)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, encoder: Encoder):
+    anchors, vectors, targets = gaussians(0, 6, 16, noise=2.0)
+    rows, own = tokenize(encoder, TEXTS), np.repeat([0, 1, 2], 4)
+    whole = compare(anchors, vectors, targets, "abcdef"), sums_of_rows(encoder, rows, own, 4, words=False)
+    vectors_of_texts = answers(encoder, rows, plain_vectors, words=False, width=32)
+    assert whole[1] == pytest.approx(sums_and_counts(vectors_of_texts, own, 4)[0], abs=1e-5)
+    monkeypatch.setattr(prior, "BLOCK", 5)
+    assert compare(anchors, vectors, targets, "abcdef") == whole[0]
+    assert sums_of_rows(encoder, rows, own, 4, words=False) == pytest.approx(whole[1], abs=1e-2)  # bfloat16 batches
+
+
+def test_the_comparison_holds_no_table_of_all_rows_and_labels(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(prior, "BLOCK", 256)
+    labels, each, dim = 1000, 8, 8
+    draw = np.random.default_rng(0)
+    anchors, targets = draw.normal(size=(labels, dim)), np.repeat(np.arange(labels), each)
+    vectors = anchors[targets].astype(np.float32)
+    names = [str(label) for label in range(labels)]
+    tracemalloc.start()
+    compare(anchors, vectors, targets, names)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    table = labels * each * labels * 8
+    assert peak < table / 8
+
+
 def test_descriptions_that_say_nothing_are_not_contradicted_by_rows_that_say_nothing():
     draw = np.random.default_rng(0)
     for _ in range(20):
@@ -327,7 +393,7 @@ def test_a_label_with_fewer_rows_loses_no_texts_to_the_others():
     for seed in range(10):
         anchors, vectors, targets = gaussians(seed, 5, 80, noise=2.5)
         known = (np.arange(len(targets)) % 80 < 40) & (targets > 0)
-        places = place_labels(anchors, vectors[known], targets[known])
+        places = place_labels(anchors, *sums_and_counts(vectors[known], targets[known], 5))
         own = vectors[(targets == 0)]
         sums = 8 * anchors
         np.add.at(sums, targets[known], vectors[known])
@@ -343,7 +409,7 @@ def test_a_label_with_fewer_rows_loses_no_texts_to_the_others():
 def test_contradicted_labels_start_at_the_means_of_their_rows():
     anchors, vectors, targets = gaussians(0, 3, 10, noise=1.0)
     known = targets < 2
-    places = place_labels(anchors, vectors[known], targets[known], contradicted=[0, 1, 2])
+    places = place_labels(anchors, *sums_and_counts(vectors[known], targets[known], 3), contradicted=[0, 1, 2])
     for label in (0, 1):
         mean = vectors[targets == label].mean(axis=0)
         assert places[label] == pytest.approx(mean / np.linalg.norm(mean))
@@ -367,6 +433,60 @@ def test_a_description_counts_as_a_text_does_times_its_share(objective: str, hea
     both = Objective(head, config, heads, targets=targets, description_targets=of_descriptions, prior=0.2)
     prior = prior_loss(head.table(features[6:], config.temperature), of_descriptions)
     assert torch.allclose(both(features), 0.8 * rows(features[:6]) + 0.2 * terms * prior)
+
+
+@pytest.mark.parametrize("weights", [(2.0, 0.5, 0.7), (0.5, 2.0, 0.0)])
+def test_the_objective_is_its_parts_times_their_weights(weights: tuple[float, float, float]):
+    instance, label, regularizer = weights
+    own = {"instance_weight": instance, "label_weight": label, "regularizer_weight": regularizer}
+    features = Features(torch.randn(6, 32, generator=torch.Generator().manual_seed(1)), None)
+    targets, nothing = torch.tensor([0, 0, 1, 1, 3, 3]), torch.zeros(0, dtype=torch.long)
+
+    def loss(head: LaConHead, values: Features, objective: str) -> Tensor:
+        config = LaConConfig(objective=objective, temperature=0.2, **own)
+        return Objective(head, config, 4, targets=targets, description_targets=nothing, prior=0)(values)
+
+    head = head_of()
+    vectors, labels = head.vectors(features), head.labels()
+    expected = instance * instance_centred(vectors, labels, targets, 0.2, 4)
+    expected = expected + label * label_centred(vectors, labels, targets, 0.2) + regularizer * label_regularizer(labels)
+    assert torch.allclose(loss(head, features, "lacon"), expected)
+
+    head = head_of(classifies=True)
+    cross_entropy = F.cross_entropy(head.logits(features), targets)
+    assert torch.allclose(loss(head, features, "cross-entropy"), instance * cross_entropy)
+    supervised = supervised_contrastive(head.vectors(features), targets, 0.2)
+    expected = instance * cross_entropy + label * supervised
+    assert torch.allclose(loss(head, features, "cross-entropy+supervised-contrastive"), expected)
+    twice = Features(torch.cat([features.values, features.values.flip(0)]), None)
+    views = self_supervised_contrastive(head.vectors(features), head.vectors(twice[6:]), 0.2)
+    expected = instance * cross_entropy + label * views
+    assert torch.allclose(loss(head, twice, "cross-entropy+self-contrastive"), expected)
+
+
+def test_leams_objective_has_its_own_regularizer():
+    head, targets = head_of("leam", classifies=True), torch.tensor([0, 0, 1, 1, 3, 3])
+    words = Features(torch.randn(6, 5, 32, generator=torch.Generator().manual_seed(1)), torch.ones(6, 5).bool())
+    config = LaConConfig(objective="cross-entropy", head="leam", instance_weight=2.0, regularizer_weight=0.7)
+    nothing = torch.zeros(0, dtype=torch.long)
+    found = Objective(head, config, 1, targets=targets, description_targets=nothing, prior=0)(words)
+    own = F.cross_entropy(head.classifier.label_logits(), torch.arange(4))
+    assert torch.allclose(found, 2 * F.cross_entropy(head.logits(words), targets) + 0.7 * own)
+
+
+def test_the_two_views_of_a_text_go_through_two_dropout_masks(encoder: Encoder, monkeypatch: pytest.MonkeyPatch):
+    seen: list[Tensor] = []
+    contrastive = objective.self_supervised_contrastive
+
+    def spy(first: Tensor, second: Tensor, temperature: float) -> Tensor:
+        seen.append((first - second).norm(dim=1))
+        return contrastive(first, second, temperature)
+
+    monkeypatch.setattr(objective, "self_supervised_contrastive", spy)
+    space = LabelSpace.from_names(["a", "b", "c", "d"])
+    train(encoder, space, objective="cross-entropy+self-contrastive", dropout=True, max_steps=1)
+    assert len(seen) == 1
+    assert (seen[0] > 1e-3).all()
 
 
 def test_in_a_batch_of_one_label_a_description_counts_as_the_heads_alone():

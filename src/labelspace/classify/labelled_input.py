@@ -13,6 +13,7 @@ from labelspace.corpus import as_documents, as_targets
 from labelspace.corpus.documents import UNLABELLED, DocumentPolicy, document_values, is_missing, is_table
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
+from labelspace.labels.document import DEFAULT_TEMPLATE
 from labelspace.training.rows import Document
 
 PAIR_COLUMNS = ("text", "text_pair")
@@ -28,7 +29,7 @@ class Supervision:
     """The labels."""
 
     meaningful: bool
-    """False where no label has a description: they are names, and what they mean is not said."""
+    """False where labels are only names, without a description, a sentence, a phrase or a template of their own."""
 
     documents: list[Document]
     """Labelled texts, or pairs of them."""
@@ -81,11 +82,18 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
         )
     return Supervision(
         space,
-        meaningful=any(space.descriptions),
+        meaningful=_says_more_than_names(space),
         documents=[documents[row] for row in rows],
         everything=documents,
         targets=targets[rows],
         unlabelled=len(documents) - len(rows),
+    )
+
+
+def _says_more_than_names(space: LabelSpace) -> bool:
+    """Whether a description, a sentence, a phrase or a template was written: a bare name may be a code."""
+    return space.template != DEFAULT_TEMPLATE or any(
+        label.descriptions or label.verbalizer or label.phrase for label in space.labels
     )
 
 

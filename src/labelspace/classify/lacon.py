@@ -32,7 +32,7 @@ class LaConClassifier(BiEncoderClassifier):
     """Trains the encoder on labelled texts: every text against the labels, every label against the texts.
 
     Each label is a vector that is learnt along, and a text gets the label whose vector is nearest. Where the labels
-    have descriptions, the vectors start there and the descriptions go on teaching, the less the more rows are
+    have descriptions, or a verbalizer, the vectors start there and these go on teaching, the less the more rows are
     labelled. Without a labelled row it is trained as `DescriptionClassifier` is, for `description_steps` updates.
 
     Args:
@@ -51,7 +51,8 @@ class LaConClassifier(BiEncoderClassifier):
         label_weight: of the part that asks each label for its texts; of the contrastive part of a baseline.
         init: where label embeddings start, `"descriptions"` (and the rows there are) or `"random"`.
         description_weight: share of the descriptions in the loss, 0 to 1; `"auto"`: 8 / (8 + labelled rows) of each
-            label for its own, 0 where that is below 0.05 or the rows contradict them; the mean also lowers the rates.
+            label for its own, 0 where that is below 0.05, the rows contradict them or labels are only names; the mean
+            also lowers the rates.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
             for an encoder that was trained on them already.
         learning_rate: highest rate of the encoder.
@@ -64,7 +65,8 @@ class LaConClassifier(BiEncoderClassifier):
         validation: share of the labelled rows held out to stop early, by macro-F1 and then by loss; `"auto"`: 0.05
             from 2,000 rows on, with 20 per label, else none.
         patience: epochs without improvement after which training stops.
-        class_weight: `"balanced"` draws every label equally often; no row's loss is multiplied.
+        class_weight: weights of labels by name, in proportion to which their rows are drawn; `"balanced"`: so that all
+            labels come equally often. No row's loss is multiplied.
         dropout: the encoder's own dropout in training.
         max_tokens_in_memory: a larger batch is cut into chunks; the gradient is the same.
         threshold: -1 to 1, below which `predict` answers None: of the cosine, with a cross-entropy objective of the
@@ -124,7 +126,7 @@ class LaConClassifier(BiEncoderClassifier):
         weight_decay: float = LaConConfig.weight_decay,
         validation: float | str = LaConConfig.validation,
         patience: int = LaConConfig.patience,
-        class_weight: str | None = LaConConfig.class_weight,
+        class_weight: str | Mapping[str, float] | None = LaConConfig.class_weight,
         dropout: bool = LaConConfig.dropout,
         max_tokens_in_memory: int = LaConConfig.max_tokens_in_memory,
         threshold: float | None = None,
@@ -207,7 +209,7 @@ class LaConClassifier(BiEncoderClassifier):
             places[given.targets],
             config,
             described=given.space,
-            meaningful=given.meaningful,
+            meaningful=given.meaningful or config.description_weight not in ("auto", 0),
             seed=seed,
             unlabelled=given.unlabelled,
             pool=self._pool(given.everything),

@@ -232,7 +232,8 @@ def lacon_loss(
         label_weight: of the label-centred part, zero or more.
 
     Returns:
-        `total`, and the parts `instance`, `label` and `regularizer` before weighting; float32 or wider.
+        `total`, and the parts `instance`, `label` and `regularizer` before weighting; float32 or wider. A part of
+        weight 0 is not computed, and told as 0.
 
     Raises:
         ShapeError: as `instance_centred`.
@@ -258,10 +259,12 @@ def lacon_loss(
     }
     for name, weight in weights.items():
         check_number(name, weight, least=0)
+    nothing = instances.new_zeros((), dtype=torch.promote_types(instances.dtype, torch.float32))
     parts = (
-        instance_centred(instances, labels, targets, temperature, heads),
-        label_centred(instances, labels, targets, temperature),
-        label_regularizer(labels),
+        instance_centred(instances, labels, targets, temperature, heads) if instance_weight else nothing,
+        label_centred(instances, labels, targets, temperature) if label_weight else nothing,
+        # The dearest part with thousands of labels.
+        label_regularizer(labels) if regularizer_weight else nothing,
     )
     total = torch.stack([weight * part for weight, part in zip(weights.values(), parts, strict=True)]).sum()
     return LaConLoss(total, *parts)

@@ -1,7 +1,7 @@
-"""Labelled texts as token ids: cut into chunks for the encoder, split, balanced and put into batches."""
+"""Labelled texts as token ids: cut into chunks for the encoder, split, drawn by weight and put into batches."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from labelspace.checks import did_you_mean
 from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
 from labelspace.encoders.batching import TokenBatch, plan_batches
+from labelspace.errors import ConfigError
 from labelspace.seeds import child_seed
 
 Document = str | tuple[str, str]
@@ -132,22 +134,63 @@ def split(targets: Targets, share: float, *, seed: int) -> tuple[list[int], list
     return [row for row in range(len(targets)) if row not in kept], held_out
 
 
-def balanced(targets: Targets, *, seed: int, epoch: int) -> list[int]:
-    """Draw as many rows as there are, every label equally often; none comes again before all of its label came.
+def draw_weighted(targets: Targets, weights: NDArray[np.floating], *, seed: int, epoch: int) -> list[int]:
+    """Draw as many rows as there are, in proportion to their labels' weights; none comes again before all of its label.
+
+    Args:
+        targets: [text], the label of each row.
+        weights: [label], above 0: how often a row of the label comes, beside a row of another.
+        seed: of the draw.
+        epoch: the same rows come in another order, and of a label that loses rows others.
 
     Example:
-        >>> drawn = balanced(np.array([0, 0, 0, 1]), seed=0, epoch=0)
+        >>> drawn = draw_weighted(np.array([0, 0, 0, 1]), np.array([1.0, 3.0]), seed=0, epoch=0)
         >>> sorted(drawn)[2:], len(set(drawn[:2]))
         ([3, 3], 2)
     """
-    present = np.unique(targets)
+    counts = np.bincount(targets, minlength=len(weights))
+    shares = np.cumsum(weights * counts) / (weights * counts).sum()
+    ends = np.round(shares * len(targets)).astype(int)
     drawn: list[int] = []
-    for place, label in enumerate(present):
-        count = (len(targets) + place) // len(present)
+    for label, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         rows = np.flatnonzero(targets == label)
-        endless = cycle(len(rows), seed=child_seed(seed, "balanced", epoch, int(label)))
-        drawn += [int(rows[next(endless)]) for _ in range(count)]
+        if len(rows):
+            endless = cycle(len(rows), seed=child_seed(seed, "weighted", epoch, label))
+            drawn += [int(rows[next(endless)]) for _ in range(end - start)]
     return drawn
+
+
+def class_weights(
+    given: str | Mapping[str, float] | None, names: Sequence[str], targets: Targets
+) -> NDArray[np.float64] | None:
+    """Return the weight of each label, [label], or None where every row counts the same.
+
+    Args:
+        given: `"balanced"`, weights by name (1 where a label has none), or None; as scikit-learn's `class_weight`.
+        names: [label].
+        targets: [text], the label of each row.
+
+    Raises:
+        ConfigError: a weight of a label that is not there.
+
+    Example:
+        >>> class_weights("balanced", ["a", "b"], np.array([0, 0, 0, 1])).round(2).tolist()
+        [0.67, 2.0]
+        >>> class_weights({"b": 3}, ["a", "b"], np.array([0, 0, 0, 1])).tolist()
+        [1.0, 3.0]
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        counts = np.bincount(targets, minlength=len(names))
+        return len(targets) / (max((counts > 0).sum(), 1) * np.maximum(counts, 1))
+    for name in given:
+        if name not in names:
+            raise ConfigError(
+                f"class_weight has a weight for {name!r}, which is no label.{did_you_mean(str(name), names)} "
+                f"Labels are {', '.join(names[:10])}{' and more' if len(names) > 10 else ''}."
+            )
+    return np.array([given.get(name, 1.0) for name in names], dtype=np.float64)
 
 
 def cycle(count: int, *, seed: int) -> Iterator[int]:

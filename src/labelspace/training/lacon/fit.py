@@ -17,12 +17,18 @@ from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
 from labelspace.training.description import FitResult, train_on_descriptions
-from labelspace.training.features import answers, plain_vectors
 from labelspace.training.lacon.head import HeadShape, LaConHead
 from labelspace.training.lacon.loop import Labelled, LaConCurve, run
 from labelspace.training.lacon.objective import choose_heads
-from labelspace.training.lacon.prior import Prior, choose_prior, label_vectors, measure_agreement, place_labels
-from labelspace.training.rows import Document, Targets, split, tokenize
+from labelspace.training.lacon.prior import (
+    Prior,
+    choose_prior,
+    label_vectors,
+    measure_agreement,
+    place_labels,
+    sums_of_rows,
+)
+from labelspace.training.rows import Document, Targets, class_weights, split, tokenize
 from labelspace.training.sweep import sweep_texts
 
 # `validation="auto"`: the paper's share, where there are as many rows of each label as in its few-shot experiments,
@@ -97,7 +103,7 @@ def train_on_labels(
         documents: texts or pairs of texts, each of which has a label.
         targets: [text], the column of each one's label.
         config: objective, head, schedule.
-        meaningful: False where no label has a description, so that the labels say nothing.
+        meaningful: False where the labels are only names, which say nothing.
         seed: of everything random.
         described: the same labels in the order in which descriptions alone are trained on; None: that of `space`.
         unlabelled: how many more rows there were, for the record.
@@ -113,7 +119,7 @@ def train_on_labels(
 
     Raises:
         InputError: a validation share is asked for, and a label has a single row.
-        ConfigError: `heads` does not divide the width.
+        ConfigError: `heads` does not divide the width, or `class_weight` names a label that is not there.
         TrainingError: the loss is not finite.
         KeyboardInterrupt: it came before the end of the first epoch; later, what was learnt of the rows is kept.
     """
@@ -128,6 +134,7 @@ def train_on_labels(
         ours, theirs = split(targets, share, seed=seed)
         train, held_out = everything.take(ours), everything.take(theirs)
 
+    weights = class_weights(config.class_weight, space.names, train.targets)
     agreement = anchors = None
     if meaningful:
         anchors = label_vectors(encoder, space, words=words)
@@ -138,7 +145,7 @@ def train_on_labels(
 
     on_descriptions = None
     given = described or space
-    believed = given if prior.reason == "given" else _without(given, contradicted)
+    believed = _described(given, contradicted if prior.reason != "given" else set())
     if prior.weight and config.description_steps and believed is not None:
         on_descriptions = train_before_labels(
             encoder, believed, config, seed=seed, pool=pool, callbacks=callbacks, show_progress=show_progress
@@ -158,9 +165,9 @@ def train_on_labels(
     )
     head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
     if placed and anchors is not None:
-        vectors = answers(encoder, train.rows, plain_vectors, words=words, width=dim)
+        sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
         columns = [column for column, name in enumerate(space.names) if name in contradicted]
-        places = place_labels(anchors, vectors, train.targets, columns)
+        places = place_labels(anchors, sums, counts, columns)
         head.start_from(torch.from_numpy(places), config.temperature)
     head.to(encoder.backbone.device)
 
@@ -183,6 +190,7 @@ def train_on_labels(
             ),
             heads=heads or 1,
             prior=np.array(prior.by_label),
+            class_weights=weights,
             seed=child_seed(seed, "training"),
             callbacks=callbacks,
             report=report,
@@ -249,7 +257,7 @@ def train_before_labels(
     )
 
 
-def _without(space: LabelSpace, names: set[str]) -> LabelSpace | None:
+def _described(space: LabelSpace, names: set[str]) -> LabelSpace | None:
     """Return the space without these labels, or None where what is left has no two labels or no description."""
     kept = [label for label in space.labels if label.name not in names]
     if len(kept) < 2 or not any(label.descriptions for label in kept):

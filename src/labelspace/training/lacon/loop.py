@@ -23,7 +23,7 @@ from labelspace.training.callbacks import Callback
 from labelspace.training.features import answers, backpropagate
 from labelspace.training.lacon.head import LaConHead
 from labelspace.training.lacon.objective import Objective, needs_two_views
-from labelspace.training.rows import Rows, Targets, balanced, cut, cycle
+from labelspace.training.rows import Rows, Targets, cut, cycle, draw_weighted
 from labelspace.training.schedule import rate_factor
 from labelspace.training.sweep import CHUNK_TOKENS
 from labelspace.training.trainable import restore, snapshot, trainable_weights
@@ -110,6 +110,7 @@ def run(
     *,
     heads: int,
     prior: NDArray[np.float64],
+    class_weights: NDArray[np.float64] | None,
     seed: int,
     callbacks: Sequence[Callback] = (),
     report: Progress = silent,
@@ -127,6 +128,7 @@ def run(
         config: objective, schedule, stopping rule.
         heads: of eq. 4.
         prior: [label], weight of each label's descriptions; their mean is the share of the descriptions in the loss.
+        class_weights: [label], how often rows of each label are drawn; None: all rows once an epoch.
         seed: of order, draws and dropout masks.
         callbacks: told losses and rates at every step, and every look.
         report: told the steps done.
@@ -150,7 +152,7 @@ def run(
         try:
             if held_out is not None:
                 kept_look = _look(encoder, head, held_out, config, 0, looks, callbacks)
-            for batches in _epochs(train, config, total, seed):
+            for batches in _epochs(train, config, class_weights, total, seed):
                 with backbone.training_mode(dropout=config.dropout):
                     for batch in batches:
                         step = len(losses)
@@ -204,14 +206,16 @@ def make_optimizer(
     return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True)
 
 
-def _epochs(train: Labelled, config: LaConConfig, total: int, seed: int) -> Iterator[list[list[int]]]:
+def _epochs(
+    train: Labelled, config: LaConConfig, class_weights: NDArray[np.float64] | None, total: int, seed: int
+) -> Iterator[list[list[int]]]:
     """Yield the batches of each epoch, `total` of them in all."""
     lengths = train.rows.lengths
     done = 0
     for epoch in range(config.epochs):
         rows = list(range(len(train)))
-        if config.class_weight == "balanced":
-            rows = balanced(train.targets, seed=seed, epoch=epoch)
+        if class_weights is not None:
+            rows = draw_weighted(train.targets, class_weights, seed=seed, epoch=epoch)
         drawn = [lengths[row] for row in rows]
         window = sorting_window(len(drawn), config.batch_size, most=WINDOW)
         places = epoch_batches(drawn, config.batch_size, window=window, seed=child_seed(seed, "order"), epoch=epoch)

@@ -4,6 +4,7 @@ With no labelled row they are all there is; with hundreds of a label they have l
 rows contradict them, it is the rows that are right.
 """
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -25,8 +26,10 @@ from labelspace.training.sweep import sweep_texts
 HALF = 8
 # A prior that weighs less than this is not worth the time of its texts.
 LEAST = 0.05
-# Rows that agreement is measured on: about so many in all, but never fewer than eight of a label.
+# Rows that agreement is measured on: about so many in all, but never fewer than `rows_to_tell`.
 ROWS = 1000
+# Rows that are scored or pooled at once, so that neither [rows label] nor [rows dim] of all of them is ever held.
+BLOCK = 4096
 # Labels with fewer rows are not judged: of two rows each, the mean of the others is one text.
 TELLING = 4
 # Chance that rows which say no more than the descriptions are taken to say so.
@@ -64,7 +67,7 @@ class Prior:
     """[label], sorted by name, the weight of each label's own descriptions: they are drawn in proportion to it."""
 
     reason: str
-    """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (no label has a description)."""
+    """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (labels are only names)."""
 
     rate: float
     """Share of the learning rates that is used. AdamW's steps are as long however little the rows weigh in the loss, so
@@ -106,10 +109,29 @@ def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.nda
     return _unit(_sums(vectors, np.array(targets, dtype=np.intp), len(space))).astype(np.float32)
 
 
+def sums_of_rows(encoder: Encoder, rows: Rows, targets: Targets, labels: int, *, words: bool) -> NDArray[np.float64]:
+    """Return the sum of the unit vectors of each label's rows, [label dim], a block of rows at a time.
+
+    Args:
+        encoder: as it stands.
+        rows: the labelled rows.
+        targets: [text], the label of each.
+        labels: how many there are.
+        words: as in `label_vectors`.
+    """
+    width = encoder.backbone.hidden_size if words else encoder.dimension
+    sums = np.zeros((labels, width))
+    for start in range(0, len(rows), BLOCK):
+        some = range(start, min(start + BLOCK, len(rows)))
+        vectors = answers(encoder, rows.take(some), plain_vectors, words=words, width=width)
+        np.add.at(sums, targets[some.start : some.stop], vectors)
+    return sums
+
+
 def place_labels(
     anchors: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    targets: Targets,
+    sums: NDArray[np.floating],
+    counts: NDArray[np.integer],
     contradicted: Sequence[int] = (),
 ) -> NDArray[np.float32]:
     """Return where label embeddings start: between their descriptions and their rows, the descriptions counting as 8.
@@ -121,26 +143,24 @@ def place_labels(
 
     Args:
         anchors: [label dim], unit vectors of the descriptions.
-        vectors: [text dim], unit vectors of the labelled rows.
-        targets: [text], the label of each row.
+        sums: [label dim], the sum of the unit vectors of each label's rows.
+        counts: [label], how many rows each has.
         contradicted: labels that start at the mean of their rows alone, or without a row at the descriptions as well.
 
     Returns:
         [label dim], unit length.
 
     Example:
-        >>> anchors, rows = np.eye(2), np.array([[0.0, 1.0]] * 8 + [[1.0, 0.0]] * 8)
-        >>> place_labels(anchors, rows, np.repeat([0, 1], 8)).round(2).tolist()
+        >>> anchors, sums, counts = np.eye(2), np.array([[0.0, 8.0], [8.0, 0.0]]), np.array([8, 8])
+        >>> place_labels(anchors, sums, counts).round(2).tolist()
         [[0.71, 0.71], [0.71, 0.71]]
-        >>> place_labels(anchors, rows, np.repeat([0, 1], 8), contradicted=[0, 1]).round(2).tolist()
+        >>> place_labels(anchors, sums, counts, contradicted=[0, 1]).round(2).tolist()
         [[0.0, 1.0], [1.0, 0.0]]
     """
-    counts = np.bincount(targets, minlength=len(anchors))
     seen = counts > 0
     trusted = np.ones(len(anchors), dtype=bool)
     trusted[list(contradicted)] = False
     trusted |= ~seen
-    sums = _sums(vectors, targets, len(anchors))
     means = sums[seen] / counts[seen, None]
     rise, run = means - means.mean(axis=0), anchors[seen] - anchors[seen].mean(axis=0)
     slope = np.clip((rise * run).sum() / max((run * run).sum(), 1e-12), 0, 1)
@@ -165,14 +185,15 @@ def measure_agreement(
     Args:
         encoder: untrained.
         anchors: [label dim], from `label_vectors`.
-        rows: the labelled rows; some 1,000 of them are drawn, as many of each label.
+        rows: the labelled rows; some 1,000 of them are drawn, as many of each label, and more with many labels, so
+            that each can still be judged by its own.
         targets: [text], the label of each.
         names: of the labels.
         words: as in `label_vectors`.
         seed: of the draw.
     """
     draw = random.Random(child_seed(seed, "agreement"))
-    most = max(2 * TELLING, ROWS // len(names))
+    most = max(ROWS // len(names), rows_to_tell(len(names)))
     chosen: list[int] = []
     for label in np.unique(targets):
         own = np.flatnonzero(targets == label).tolist()
@@ -180,6 +201,19 @@ def measure_agreement(
     chosen.sort()
     vectors = answers(encoder, rows.take(chosen), plain_vectors, words=words, width=anchors.shape[1])
     return compare(anchors, vectors, targets[chosen], names)
+
+
+def rows_to_tell(labels: int) -> int:
+    """Return how many rows of a label are drawn at least: enough for a chance below 0.01 over the labels, and 3 spare.
+
+    A label is judged by its own rows at a chance divided by the number of labels, and n rows that all speak against its
+    descriptions have a chance of 2 to the power of -n.
+
+    Example:
+        >>> [rows_to_tell(labels) for labels in (2, 77, 10_000)]
+        [11, 16, 23]
+    """
+    return math.floor(math.log2(labels / DOUBT)) + 4
 
 
 def compare(
@@ -216,16 +250,21 @@ def compare(
     if len(judged) < 2:
         return Agreement(rows=0, by_descriptions=None, by_rows=None, contradicted=None)
     kept = np.isin(targets, judged)
-    texts, own = vectors[kept].astype(np.float64), np.searchsorted(judged, targets[kept])
-    everyone, counts = np.arange(len(own)), np.bincount(own)
+    vectors, own = vectors[kept], np.searchsorted(judged, targets[kept])
+    counts = np.bincount(own)
+    sums = _sums(vectors, own, len(judged))
+    centre, means = (sums / counts[:, None]).mean(axis=0), _unit(sums)
+    described = anchors[judged].astype(np.float64)
+    right = np.empty((2, len(own)), dtype=bool)  # [way text]
+    for start in range(0, len(own), BLOCK):
+        some = slice(start, start + BLOCK)
+        texts, label = vectors[some].astype(np.float64), own[some]
+        right[0, some] = ((texts - centre) @ described.T).argmax(axis=1) == label
+        among_rows = texts @ means.T
+        # A row is no witness for itself.
+        among_rows[np.arange(len(label)), label] = (texts * _unit(sums[label] - texts)).sum(axis=1)
+        right[1, some] = among_rows.argmax(axis=1) == label
 
-    described = texts @ anchors[judged].astype(np.float64).T
-    described -= (_sums(described, own, len(judged)) / counts[:, None]).mean(axis=0)
-    sums = _sums(texts, own, len(judged))
-    among_rows = texts @ _unit(sums).T
-    among_rows[everyone, own] = (texts * _unit(sums[own] - texts)).sum(axis=1)  # a row is no witness for itself
-
-    right = np.stack([table.argmax(axis=1) == own for table in (described, among_rows)])
     recall = np.stack([np.bincount(own, weights=each) / counts for each in right])  # [way label]
     chance = 1 / len(judged)
     better, worse = right[1] & ~right[0], right[0] & ~right[1]
