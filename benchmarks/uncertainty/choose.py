@@ -16,7 +16,7 @@ from labelspace.training.uncertainty import outputs_of_states
 from uncertainty.experiments import scored, trained_head
 from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of
-from uncertainty.variants import CHOICES, GRID_SETS, Options
+from uncertainty.variants import CHOICES, GRID_SETS, Options, full_config
 
 SCORED = 0.2
 
@@ -29,7 +29,7 @@ def choice_pieces(settings: Settings) -> Iterator[Piece]:
             yield Piece(
                 part="choice",
                 name=f"{settings.short}_{name}_{choice}",
-                facts=settings.facts(set=name, choice=choice, options=options, seed=0),
+                facts=settings.facts(name, choice=choice, options=options, config=full_config(options), seed=0),
                 work=partial(_run, settings, name, options),
                 seeds=(0,),
                 data=f"shared/data/mteb/{name}: train",

@@ -4,6 +4,7 @@ Texts are descriptions that are in the repository, so that the numbers need no d
 parts of a ratio are measured in turns, in one process.
 """
 
+import hashlib
 import statistics
 import tempfile
 import time
@@ -27,18 +28,26 @@ from uncertainty.settings import Settings
 
 TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
 BATCH = 32
+CONFIG = UncertaintyConfig(epochs=1, validation=0.0)
 # Descriptions joined into one text: some 27 tokens with one, 130 with five.
 JOINED = {"short": 1, "long": 5}
 
 
 def cost_pieces(settings: Settings) -> Iterator[Piece]:
     """Latency and an epoch, on short and on long texts."""
+    revision = f"sha256:{hashlib.sha256(TEXTS.read_bytes()).hexdigest()}"
     for length in ("short",) if settings.small else tuple(JOINED):
         for what, work in (("latency", _latency), ("epoch", _epoch)):
             yield Piece(
                 part="cost",
                 name=f"{settings.short}_{what}_{length}",
-                facts={"encoder": settings.short, "what": what, "length": length},
+                facts={
+                    "encoder": settings.short,
+                    "what": what,
+                    "length": length,
+                    "revision": revision,
+                    "config": CONFIG.to_dict(),
+                },
                 work=partial(work, settings, length),
                 seeds=(0,),
                 data="examples/banking77/labels.yaml",
@@ -108,7 +117,7 @@ def _epoch(settings: Settings, length: str) -> dict[str, Any]:
                 states,
                 range(len(texts)),
                 targets,
-                UncertaintyConfig(epochs=1, validation=0.0),
+                CONFIG,
                 device=encoder.backbone.device,
                 dtype=encoder.backbone.dtype,
                 seed=0,

@@ -66,6 +66,11 @@ CHOICES: Mapping[str, Options] = {
 }
 
 
+def full_config(options: Options) -> dict[str, Any]:
+    """Return every option of a run that holds nothing out: results of another default are no results of this run."""
+    return UncertaintyConfig(validation=0.0, **options).to_dict()
+
+
 def grid_twin(option: str, value: float) -> str | None:
     """Return the variant of `MAIN` that this point of the grid is; None: none, it is to be run."""
     if value == getattr(UncertaintyConfig, option):

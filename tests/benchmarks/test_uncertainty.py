@@ -1,5 +1,6 @@
 """The uncertainty-aware paper's experiments: every part runs, the runner goes on, tables and figures come out."""
 
+import dataclasses
 import json
 import re
 import statistics
@@ -7,10 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+
+from labelspace.config import UncertaintyConfig
+from labelspace.evaluate import rejection_curve
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT.parent / "shared" / "papers" / "uncertainty-aware-contrastive.txt"
@@ -22,11 +27,19 @@ LABELS = ("not toxic", "toxic")
 def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The modules under test by name; they import one another from benchmarks/."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import pieces
     import run_uncertainty
     from uncertainty import aims, experiments, paper, pictures, report, sets, settings, states, variants
 
     names = {"run": run_uncertainty, "experiments": experiments, "paper": paper, "pictures": pictures, "aims": aims}
-    names |= {"report": report, "sets": sets, "settings": settings, "states": states, "variants": variants}
+    names |= {
+        "pieces": pieces,
+        "report": report,
+        "sets": sets,
+        "settings": settings,
+        "states": states,
+        "variants": variants,
+    }
     return type("Parts", (), names)
 
 
@@ -134,6 +147,44 @@ def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
     assert all(text.startswith("train") for text in seen)
 
 
+def test_results_of_other_data_or_options_are_refused(parts, data, tmp_path):
+    options = settings(parts, data, tmp_path)
+    pieces = {part: next(iter(make(options))) for part, make in parts.run.PARTS.items()}
+    assert all(piece.facts["revision"].startswith("sha256:") for piece in pieces.values())
+    assert pieces["main"].facts["c_choices"] == (1.0,)
+    assert pieces["usage"].facts["config"]["validation"] == 0.1
+    every = {field.name for field in dataclasses.fields(UncertaintyConfig)}
+    assert all(set(piece.facts["config"]) == every for part, piece in pieces.items() if part != "main")
+    piece = pieces["choice"]
+    for key, other in (("revision", "sha256:0"), ("config", piece.facts["config"] | {"epochs": 3})):
+        piece.path(tmp_path).parent.mkdir(exist_ok=True)
+        piece.path(tmp_path).write_text(json.dumps(piece.facts | {key: other}))
+        with pytest.raises(SystemExit, match=f"other settings \\({key} "):
+            parts.pieces.refuse_stale([piece], tmp_path)
+
+
+def test_the_revision_of_data_is_its_source_or_else_a_hash_of_its_files(parts, data, tmp_path):
+    revision = parts.sets.revision
+    hashed = [revision(data / "mteb" / name) for name in ("toxic_conversations", "massive_intent")]
+    assert hashed[0] == hashed[1], "the same rows"
+    (tmp_path / "meta.json").write_text(json.dumps({"source": [{"repo": "a/b", "commit": "12"}]}))
+    assert revision(tmp_path) == "a/b@12"
+
+
+def test_doubts_are_kept_row_by_row_with_all_their_digits(parts, data, tmp_path, monkeypatch):
+    options = settings(parts, data, tmp_path)
+    found = {}
+    own = parts.experiments.outputs_of_states
+    monkeypatch.setattr(parts.experiments, "outputs_of_states", lambda *given: found.setdefault("outputs", own(*given)))
+    (piece,) = [one for one in parts.run.PARTS["main"](options) if one.facts.get("variant") == "textcnn-both"]
+    result = piece.work()
+    doubts = {by: np.array(result[by].split(), dtype=np.float64) for by in ("uncertainty", "entropy")}
+    assert doubts["uncertainty"] == pytest.approx(found["outputs"].uncertainty, rel=1e-6)
+    right = parts.report.right_of(result)
+    for by, doubt in doubts.items():
+        assert rejection_curve(doubt, right).area == pytest.approx(result["area"][by])
+
+
 def test_the_grid_reads_from_the_main_table_what_it_has(parts):
     twin = parts.variants.grid_twin
     assert twin("kl_weight", 1e-3) == twin("learning_rate", 8e-4) == "textcnn-both"
@@ -161,8 +212,6 @@ def test_costs_are_ratios_of_what_was_measured_in_one_run(parts, data, tmp_path,
 
 
 def test_every_variant_is_a_configuration(parts):
-    from labelspace.config import UncertaintyConfig
-
     everything = {**parts.variants.MAIN, **parts.variants.ABLATIONS}
     for options in everything.values():
         UncertaintyConfig(**options)
@@ -175,8 +224,6 @@ def test_every_variant_is_a_configuration(parts):
 
 
 def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
-    from labelspace.config import UncertaintyConfig
-
     for option, values in parts.variants.GRID.items():
         assert getattr(UncertaintyConfig, option) in values
         assert list(values) == sorted(values)
