@@ -21,6 +21,7 @@ from labelspace.heads import GaussianHead
 from labelspace.seeds import child_seed
 from labelspace.training.uncertainty import entropy, outputs_of_states
 from labelspace.training.uncertainty.loop import run
+from uncertainty.selection import chosen_variants
 from uncertainty.sets import SETS, Rows
 from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of, vectors_of
@@ -37,31 +38,32 @@ SHOWN_VARIANTS = tuple(f"{extractor}-{part}" for extractor in ("mean", "textcnn"
 KEPT: Mapping[str, tuple[str, ...]] = {
     "textcnn-ucl": ("uncertainty",),
     "textcnn-both": ("uncertainty", "entropy"),
+    "textcnn-chosen": ("uncertainty", "entropy"),
 }
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 2, 3 and 7: linear probe and TextCNN; whole rounds first."""
     names = ("toxic_conversations",) if settings.small else tuple(SETS)
-    variants = ("textcnn-base", "textcnn-both") if settings.small else tuple(MAIN)
+    variants = _variants(settings, "main", MAIN, ("textcnn-base", "textcnn-both"))
     for seed in settings.seeds:
         for name in names:
             if seed == settings.seeds[0]:
                 for probe, choices in PROBES.items():
                     work = partial(_probe, settings, name, choices)
                     yield _piece(settings, "main", name, probe, 0, work, c_choices=choices)
-            for variant in variants:
-                yield _trained(settings, "main", name, variant, MAIN[variant], seed)
+            for variant, options in variants.items():
+                yield _trained(settings, "main", name, variant, options, seed)
 
 
 def ablation_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 4, 7 and 8: other extractors and contrastive parts."""
     names = ("toxic_conversations",) if settings.small else tuple(SETS)
-    variants = ("attention-both", "mlp-base") if settings.small else tuple(ABLATIONS)
+    variants = _variants(settings, "ablations", ABLATIONS, ("attention-both", "mlp-base"))
     for seed in settings.seeds:
         for name in names:
-            for variant in variants:
-                yield _trained(settings, "ablations", name, variant, ABLATIONS[variant], seed)
+            for variant, options in variants.items():
+                yield _trained(settings, "ablations", name, variant, options, seed)
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
@@ -71,6 +73,12 @@ def grid_pieces(settings: Settings) -> Iterator[Piece]:
             for name in ("toxic_conversations",) if settings.small else GRID_SETS:
                 if grid_twin(option, value) is None:
                     yield _trained(settings, "grid", name, f"{option}-{value:g}", {option: value}, 0)
+
+
+def _variants(settings: Settings, part: str, variants: Mapping[str, Options], few: Sequence[str]) -> dict[str, Options]:
+    """Variants with the defaults, and those with chosen options where the choices are there."""
+    own = {variant: variants[variant] for variant in few} if settings.small else dict(variants)
+    return own | chosen_variants(settings, part)
 
 
 def _trained(settings: Settings, part: str, name: str, variant: str, options: Options, seed: int) -> Piece:

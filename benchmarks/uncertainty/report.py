@@ -13,8 +13,9 @@ from pieces import read_results
 from labelspace import evaluate
 from labelspace.evaluate import RejectionCurve
 from uncertainty import paper
+from uncertainty.selection import winner
 from uncertainty.sets import SETS
-from uncertainty.variants import CHOICES, GRID, GRID_SETS, PARTS, grid_twin
+from uncertainty.variants import CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
 
 PARTED = {"mean": "mean", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
 OUT = Path(__file__).resolve().parents[1] / "results" / "uncertainty"
@@ -30,11 +31,14 @@ TITLES = {
     "textcnn-supcon": "TextCNN + SupCon, temperature 2",
     "textcnn-supcon-0.1": "TextCNN + SupCon, temperature 0.1",
     "mlp-base": "MLP of the same size",
+    "textcnn-chosen": "TextCNN + both, chosen",
+    **{f"{extractor}-chosen": f"{PARTED[extractor]}, rate chosen" for extractor in ("mean", "cls", "attention")},
+    "mlp-chosen": "MLP of the same size, rate chosen",
 }
 SMALL_SET = "toxic_conversations"
 """A hundred rows to train on and a hundred to score: five points of standard error."""
 
-MAIN = ("probe", "probe-tuned", "textcnn-base", "textcnn-lcl", "textcnn-ucl", "textcnn-both")
+MAIN = ("probe", "probe-tuned", "textcnn-base", "textcnn-lcl", "textcnn-ucl", "textcnn-both", "textcnn-chosen")
 
 
 def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
@@ -47,21 +51,27 @@ def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
 
 
 def choice() -> str:
-    """What `choose.py` found: accuracy on train rows that were not trained on, and the areas of rejection."""
+    """What `choose.py` found: accuracy on train rows that were not trained on, and the areas of rejection.
+
+    Bold is what the rule of `selection.py` takes.
+    """
     rows = []
     for encoder in ENCODERS:
         runs = {(run["choice"], run["set"]): run for run in read_results(OUT, "choice") if run["encoder"] == encoder}
+        won = {winner(family, runs.values(), GRID_SETS) for family in FAMILIES.values()}
         for name in CHOICES:
             there = [runs.get((name, one)) for one in GRID_SETS]
             if any(there):
                 mean = statistics.fmean(100 * run["accuracy"] for run in there if run) if all(there) else None
                 cells = ["-" if run is None else _with_areas(run) for run in there]
-                rows.append([encoder, name.replace("_", ", "), *cells, "-" if mean is None else f"{mean:.2f}"])
+                title = name.replace("_", ", ")
+                title = f"**{title}**" if name in won else title
+                rows.append([encoder, title, *cells, "-" if mean is None else f"{mean:.2f}"])
     return markdown(["", "accuracy; area by uncertainty, by entropy", *(SETS[one] for one in GRID_SETS), "mean"], rows)
 
 
 def main() -> str:
-    """Tables 2, 7 and 9: the probe and the four TextCNNs on every set."""
+    """Tables 2, 7 and 9: the probe, the four TextCNNs, and the whole method with chosen options, on every set."""
     rows: list[list[str]] = []
     for encoder in ENCODERS:
         rows += _rows(encoder, MAIN, lambda _: "main")
@@ -92,7 +102,8 @@ def parts() -> str:
 
 def extractors() -> str:
     """Tables 4 and 8: other ways to read token states, and other contrastive parts."""
-    order: tuple[str, ...] = ("mean-base", "mlp-base", "attention-base", "cls-base", "textcnn-base")
+    order = tuple(f"{name}-{which}" for name in ("mean", "mlp", "attention", "cls") for which in ("base", "chosen"))
+    order += ("textcnn-base",)
     order += ("textcnn-simcse", "textcnn-simcse-0.05", "textcnn-supcon", "textcnn-supcon-0.1", "textcnn-lcl")
     main_part = ("textcnn-base", "textcnn-lcl")
     rows = _rows(ENCODERS[0], order, lambda one: "main" if one in main_part else "ablations", theirs=True)

@@ -1,6 +1,7 @@
 """The uncertainty-aware paper's experiments: every part runs, the runner goes on, tables and figures come out."""
 
 import dataclasses
+import importlib
 import json
 import re
 import statistics
@@ -21,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT.parent / "shared" / "papers" / "uncertainty-aware-contrastive.txt"
 TINY = ROOT / "tests" / "data" / "tiny-bert"
 LABELS = ("not toxic", "toxic")
+MODULES = ("aims", "choose", "cost", "experiments", "paper", "pictures", "report", "selection", "sets", "settings")
+MODULES += ("states", "usage", "variants")
 
 
 @pytest.fixture
@@ -28,19 +31,11 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The modules under test by name; they import one another from benchmarks/."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import pieces
+    import probe
     import run_uncertainty
-    from uncertainty import aims, experiments, paper, pictures, report, sets, settings, states, variants
 
-    names = {"run": run_uncertainty, "experiments": experiments, "paper": paper, "pictures": pictures, "aims": aims}
-    names |= {
-        "pieces": pieces,
-        "report": report,
-        "sets": sets,
-        "settings": settings,
-        "states": states,
-        "variants": variants,
-    }
-    return type("Parts", (), names)
+    names = {name: importlib.import_module(f"uncertainty.{name}") for name in MODULES}
+    return type("Parts", (), {**names, "run": run_uncertainty, "pieces": pieces, "probe": probe})
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +77,11 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     assert "pieces are left" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", [*words, "--parts", *wanted])
     parts.run.main()
-    assert "all pieces are there" in capsys.readouterr().out
+    assert "not run: textcnn-chosen;" in capsys.readouterr().out, "choices were not there when the call began"
+    parts.run.main()
+    printed = capsys.readouterr().out
+    assert printed.count("[") == 1
+    assert "toxic_conversations_textcnn-chosen_seed0\nall pieces are there" in printed
     parts.run.main()
     assert "[" not in capsys.readouterr().out, "nothing is run twice"
 
@@ -135,6 +134,64 @@ def test_a_gain_is_a_mean_over_seeds_of_the_same_rows(parts):
     gain, error = parts.aims.paired_gain(ours, [{"right": "1000"}])
     assert gain == pytest.approx((0 + 1 + 0.5 + 0.5) / 4)
     assert error == pytest.approx(statistics.stdev([0, 1, 0.5, 0.5]) / 2)
+
+
+def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(parts):
+    family, sets = parts.variants.FAMILIES["textcnn"], ("one", "two")
+
+    def won(best: dict[str, tuple[float, float]], missing: int = 0) -> str | None:
+        results = [
+            {"choice": choice, "set": name, "accuracy": best.get(choice, (0.5, 0.5))[place]}
+            for choice in family
+            for place, name in enumerate(sets)
+        ]
+        return parts.selection.winner(family, results[missing:], sets)
+
+    assert won({"textcnn_rate-0.002_lcl-0.6": (0.4, 0.7)}) == "textcnn_rate-0.002_lcl-0.6"
+    assert won({}) == "textcnn_rate-0.0008_lcl-0.9", "the default"
+    best = dict.fromkeys(["textcnn_rate-0.0003_lcl-0.9", "textcnn_rate-0.002_lcl-0.6"], (0.7, 0.6))
+    assert won(best) == "textcnn_rate-0.0003_lcl-0.9", "the first listed"
+    assert won(best, missing=1) is None
+
+
+def test_chosen_variants_wait_for_every_choice_and_take_what_won(parts, data, tmp_path, monkeypatch):
+    options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
+    monkeypatch.setattr(parts.selection, "GRID_SETS", ("toxic_conversations", "massive_intent"))
+    monkeypatch.setattr(parts.experiments, "SETS", ("toxic_conversations",))
+    every = list(parts.run.PARTS["choice"](options))
+    for piece in every:
+        won = piece.facts["choice"] in ("textcnn_rate-0.002_lcl-0.6", "mean_rate-0.01")
+        result = {**piece.facts, "accuracy": 0.9 if won else 0.8}
+        piece.path(tmp_path).parent.mkdir(exist_ok=True)
+        piece.path(tmp_path).write_text(json.dumps(result))
+
+    def configs(part: str) -> dict[str, Any]:
+        pieces = parts.run.PARTS[part](options)
+        return {piece.facts["variant"]: piece.facts["config"] for piece in pieces if "config" in piece.facts}
+
+    chosen = configs("main")["textcnn-chosen"]
+    assert (chosen["learning_rate"], chosen["contrastive_weight"]) == (2e-3, 0.6)
+    assert chosen | {"learning_rate": 8e-4, "contrastive_weight": 0.9} == configs("main")["textcnn-both"]
+    assert configs("ablations")["mean-chosen"] == configs("ablations")["mean-base"] | {"learning_rate": 1e-2}
+    assert configs("ablations")["cls-chosen"] == configs("ablations")["cls-base"], "equal ones: the default"
+    assert parts.selection.waiting(options, ["main", "ablations"]) == []
+
+    (gone,) = [piece for piece in every if piece.name.endswith("intent_textcnn_rate-0.0001_lcl-0.6")]
+    gone.path(tmp_path).unlink()
+    assert "textcnn-chosen" not in configs("main")
+    assert "mean-chosen" in configs("ablations"), "its own are there"
+    assert parts.selection.waiting(options, ["main", "ablations"]) == ["textcnn-chosen"]
+
+    gone.path(tmp_path).write_text(json.dumps({**gone.facts, "accuracy": 0.8, "revision": "of last year"}))
+    with pytest.raises(SystemExit, match=r"rate-0.0001_lcl-0.6.json was run with other settings \(revision"):
+        configs("main")
+
+
+def test_the_probe_chooses_c_among_those_of_its_study(parts):
+    assert parts.probe.linear_probe(tuned=True).param_grid == {"C": [1.0, 10.0, 100.0]}, "REZE's results are of these"
+    assert parts.experiments.PROBES["probe-tuned"][-1] == 1000.0
+    assert parts.probe.linear_probe(tuned=True, choices=(1.0, 7.0)).param_grid == {"C": [1.0, 7.0]}
+    assert parts.probe.linear_probe(tuned=False).C == 1.0
 
 
 def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
@@ -216,6 +273,8 @@ def test_every_variant_is_a_configuration(parts):
     for options in everything.values():
         UncertaintyConfig(**options)
     assert set(everything) >= set(parts.paper.QWEN3)
+    for chosen in parts.variants.CHOSEN.values():
+        assert set(chosen.values()) <= set(parts.report.TITLES)
     assert set(parts.variants.ABLATIONS) <= {*parts.report.TITLES} | {
         f"{extractor}-{part}" for extractor in parts.report.PARTED for part in parts.variants.PARTS
     }
