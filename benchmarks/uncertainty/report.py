@@ -33,6 +33,8 @@ TITLES = {
     "mlp-base": "MLP of the same size",
     "textcnn-chosen": "TextCNN + both, chosen",
     **{f"{extractor}-chosen": f"{PARTED[extractor]}, rate chosen" for extractor in ("mean", "cls", "attention")},
+    "simcse-chosen": "TextCNN + SimCSE, temperature 0.05, weight chosen",
+    "supcon-chosen": "TextCNN + SupCon, temperature 0.1, weight chosen",
     "mlp-chosen": "MLP of the same size, rate chosen",
 }
 SMALL_SET = "toxic_conversations"
@@ -104,7 +106,8 @@ def extractors() -> str:
     """Tables 4 and 8: other ways to read token states, and other contrastive parts."""
     order = tuple(f"{name}-{which}" for name in ("mean", "mlp", "attention", "cls") for which in ("base", "chosen"))
     order += ("textcnn-base",)
-    order += ("textcnn-simcse", "textcnn-simcse-0.05", "textcnn-supcon", "textcnn-supcon-0.1", "textcnn-lcl")
+    order += ("textcnn-simcse", "textcnn-simcse-0.05", "simcse-chosen")
+    order += ("textcnn-supcon", "textcnn-supcon-0.1", "supcon-chosen", "textcnn-lcl")
     main_part = ("textcnn-base", "textcnn-lcl")
     rows = _rows(ENCODERS[0], order, lambda one: "main" if one in main_part else "ablations", theirs=True)
     return markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])

@@ -44,8 +44,9 @@ GRID: Mapping[str, tuple[float, ...]] = {
 GRID_SETS = ("banking77", "amazon_counterfactual", "tweet_sentiment_extraction")
 
 
-# What is chosen among for each backbone: the pair of section 5.3 together, and the rates of the other extractors, which
-# have fewer weights and no dropout. Ordered; see `selection.py`.
+# What is chosen among for each backbone: the pair of section 5.3 together, the rates of the other extractors, which have
+# fewer weights and no dropout, and the weights of SimCSE and SupCon: 0.9 is the paper's for LCL, whose gradient at
+# temperature 2 is far smaller than theirs at their own. Ordered; see `selection.py`.
 FAMILIES: Mapping[str, Mapping[str, Options]] = {
     "textcnn": {
         f"textcnn_rate-{rate:g}_lcl-{weight:g}": {"learning_rate": rate, "contrastive_weight": weight}
@@ -62,6 +63,12 @@ FAMILIES: Mapping[str, Mapping[str, Options]] = {
             ("attention", (8e-4, 3e-3, 1e-2)),
             ("mlp", (1e-4, 3e-4, 8e-4)),
         )
+    },
+    **{
+        name.partition("-")[0]: {
+            f"{name}_lcl-{weight:g}": {**options, "contrastive_weight": weight} for weight in (0.05, 0.1, 0.5, 0.9)
+        }
+        for name, options in COLDER.items()
     },
 }
 # Of `choose.py`: beside the families the weight of KL by itself, which nothing is chosen by.

@@ -173,6 +173,7 @@ def test_chosen_variants_wait_for_every_choice_and_take_what_won(parts, data, tm
     assert (chosen["learning_rate"], chosen["contrastive_weight"]) == (2e-3, 0.6)
     assert chosen | {"learning_rate": 8e-4, "contrastive_weight": 0.9} == configs("main")["textcnn-both"]
     assert configs("ablations")["mean-chosen"] == configs("ablations")["mean-base"] | {"learning_rate": 1e-2}
+    assert configs("ablations")["simcse-chosen"] == configs("ablations")["textcnn-simcse-0.05"], "the default"
     assert configs("ablations")["cls-chosen"] == configs("ablations")["cls-base"], "equal ones: the default"
     assert parts.selection.waiting(options, ["main", "ablations"]) == []
 
@@ -275,6 +276,10 @@ def test_every_variant_is_a_configuration(parts):
     assert set(everything) >= set(parts.paper.QWEN3)
     for chosen in parts.variants.CHOSEN.values():
         assert set(chosen.values()) <= set(parts.report.TITLES)
+    for name, temperature in (("simcse", 0.05), ("supcon", 0.1)):
+        family = parts.variants.FAMILIES[name].values()
+        assert {options["contrastive_temperature"] for options in family} == {temperature}, "its own, not LCL's"
+        assert {0.05, 0.1, 0.5, UncertaintyConfig.contrastive_weight} == {one["contrastive_weight"] for one in family}
     assert set(parts.variants.ABLATIONS) <= {*parts.report.TITLES} | {
         f"{extractor}-{part}" for extractor in parts.report.PARTED for part in parts.variants.PARTS
     }
