@@ -4,10 +4,12 @@
     python benchmarks/run_uncertainty.py --parts main --encoder all-mpnet-base-v2
     python benchmarks/run_uncertainty.py --full --minutes 600         # 512 tokens, into results/uncertainty-full
     python benchmarks/run_uncertainty.py --small                      # to see that it works, into build/uncertainty
+    python benchmarks/run_uncertainty.py --parts cost                 # with nothing else at work on the machine
     python benchmarks/run_uncertainty.py --figures docs/figures
 
 Parts: choice (rates and weights, on train rows alone), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
-(figure 3), usage (calibration and abstention as a user gets them), cost (table 5, epochs; alone on the machine).
+(figure 3), usage (calibration and abstention as a user gets them). One more, cost (table 5, epochs), wants a machine
+that does nothing else, so it is run only where --parts names it.
 Figures 4 and 5 come from the results of main and ablations. What was chosen stands in main and ablations too: the first
 call after choice is whole runs it.
 """
@@ -36,6 +38,7 @@ PARTS: Parts = {
 def main() -> None:
     """Run what is missing."""
     parser = new_parser(__doc__, PARTS)
+    parser.set_defaults(parts=[part for part in PARTS if part != "cost"])
     parser.add_argument("--out", type=Path, help="default: benchmarks/results/uncertainty, uncertainty-full, build/...")
     parser.add_argument("--states", type=Path, default=ROOT / "build" / "token-states", help="folder for token states")
     parser.add_argument("--encoder", default=Settings.encoder)

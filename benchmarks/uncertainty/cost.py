@@ -1,10 +1,11 @@
 """Table 5, and what stored token states save: parameters, latency, throughput, seconds of an epoch.
 
 Texts are descriptions that are in the repository, so that the numbers need no data. Run nothing else beside it: the
-parts of a ratio are measured in turns, in one process.
+parts of a ratio are measured in turns, in one process. The load of the machine at the start goes into the result.
 """
 
 import hashlib
+import os
 import statistics
 import tempfile
 import time
@@ -48,11 +49,16 @@ def cost_pieces(settings: Settings) -> Iterator[Piece]:
                     "revision": revision,
                     "config": CONFIG.to_dict(),
                 },
-                work=partial(work, settings, length),
+                work=partial(_with_load, partial(work, settings, length)),
                 seeds=(0,),
                 data="examples/banking77/labels.yaml",
                 alone=True,
             )
+
+
+def _with_load(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    load = os.getloadavg()  # of 1, 5 and 15 minutes, before this adds to it
+    return {**work(), "load_average": list(load)}
 
 
 def texts_of(length: str) -> tuple[list[str], np.ndarray, int]:

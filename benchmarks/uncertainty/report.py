@@ -268,11 +268,12 @@ def cost() -> str:
                     f"{epoch['ratio']:.1f}" if epoch else "-",
                     f"{epoch['training included']:.1f}" if epoch else "-",
                     f"{epoch['encoding to reading']:.0f}" if epoch else "-",
+                    f"{max(run['load_average'][0] for run in found.values()):.1f}",
                 ]
             )
     if rows:
         more, slower = f"{paper.MORE_PARAMETERS:.1%}", f"{paper.LATENCY_RATIO:.3f}"
-        rows.append(["paper: Qwen3-Embedding-0.6B", "", more, slower, *["-"] * 5])
+        rows.append(["paper: Qwen3-Embedding-0.6B", "", more, slower, *["-"] * 6])
     head = [
         "",
         "texts",
@@ -282,7 +283,8 @@ def cost() -> str:
         "texts/s",
         "encoding / an epoch from stored states",
     ]
-    return markdown([*head, "epoch that encodes / from stored states", "encoding / reading states"], rows)
+    head += ["epoch that encodes / from stored states", "encoding / reading states", "load at the start"]
+    return markdown(head, rows)
 
 
 def seeds() -> str:

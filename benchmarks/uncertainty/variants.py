@@ -44,8 +44,8 @@ GRID: Mapping[str, tuple[float, ...]] = {
 GRID_SETS = ("banking77", "amazon_counterfactual", "tweet_sentiment_extraction")
 
 
-# What is chosen among for each backbone: the pair of section 5.3 together, the rates of the other extractors, which have
-# fewer weights and no dropout, and the weights of SimCSE and SupCon: 0.9 is the paper's for LCL, whose gradient at
+# What is chosen among for each backbone: the pair of section 5.3 together, the rates of the other extractors, which
+# have fewer weights and no dropout, and the weights of SimCSE and SupCon: 0.9 is the paper's for LCL, whose gradient at
 # temperature 2 is far smaller than theirs at their own. Ordered; see `selection.py`.
 FAMILIES: Mapping[str, Mapping[str, Options]] = {
     "textcnn": {

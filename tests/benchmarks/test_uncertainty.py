@@ -22,7 +22,19 @@ ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT.parent / "shared" / "papers" / "uncertainty-aware-contrastive.txt"
 TINY = ROOT / "tests" / "data" / "tiny-bert"
 LABELS = ("not toxic", "toxic")
-MODULES = ("aims", "choose", "cost", "experiments", "paper", "pictures", "report", "selection", "sets", "settings")
+MODULES = (
+    "aims",
+    "choose",
+    "cost",
+    "draws",
+    "experiments",
+    "paper",
+    "pictures",
+    "report",
+    "selection",
+    "sets",
+    "settings",
+)
 MODULES += ("states", "usage", "variants")
 
 
@@ -134,6 +146,90 @@ def test_a_gain_is_a_mean_over_seeds_of_the_same_rows(parts):
     gain, error = parts.aims.paired_gain(ours, [{"right": "1000"}])
     assert gain == pytest.approx((0 + 1 + 0.5 + 0.5) / 4)
     assert error == pytest.approx(statistics.stdev([0, 1, 0.5, 0.5]) / 2)
+
+
+def test_a_drawn_area_is_that_of_the_drawn_rows(parts):
+    rng = np.random.default_rng(0)
+    doubt, right = rng.random(60), rng.random(60) < 0.7
+    areas = parts.draws.drawn_areas(" ".join(f"{value:.7g}" for value in doubt), "".join("01"[int(v)] for v in right))
+    rows = parts.draws.drawn_rows(60)
+    assert areas.shape == (1000,)
+    assert len(np.unique(rows[0])) < 60, "with replacement"
+    by_hand = [rejection_curve(doubt[own], right[own]).area for own in rows[:60]]
+    assert areas[:60] == pytest.approx(by_hand), "in more than one go"
+
+
+def test_rows_in_doubt_alike_have_the_drawn_area_of_chance(parts):
+    same = parts.draws.drawn_areas("1 1 1 1 1", "11001")
+    assert same == pytest.approx(np.full(1000, 0.6))
+    assert parts.draws.drawn_areas("", "11001").std() > 0.1
+
+
+def test_areas_are_told_apart_where_doubt_finds_the_errors_of_enough_rows(parts):
+    def run(count: int, doubts: np.ndarray) -> dict[str, Any]:
+        right = np.arange(count) % 4 > 0
+        kept = {
+            by: " ".join(f"{value:.7g}" for value in own)
+            for by, own in (("uncertainty", doubts), ("entropy", 1.0 - right))
+        }
+        found = {by: rejection_curve(np.array(own.split(), float), right).area for by, own in kept.items()}
+        return {**kept, "right": "".join("01"[int(v)] for v in right), "area": {**found, "random": right.mean()}}
+
+    noise = np.random.default_rng(0).random(2000)
+    gap = parts.draws.area_gap([run(2000, noise)], "uncertainty", "random")
+    assert gap.low < gap.value < gap.high
+    assert not gap.is_told, "noise is chance"
+    knows = run(2000, noise - 3.0 * (np.arange(2000) % 4 > 0))
+    gap = parts.draws.area_gap([knows, knows], "uncertainty", "random")
+    assert gap.is_told
+    assert 0 < gap.low < gap.value < gap.high < 0.25
+    worse = parts.draws.area_gap([run(2000, noise), knows], "uncertainty", "entropy")
+    assert worse.is_told
+    assert worse.high < 0
+    assert not parts.draws.area_gap([run(8, noise[:8])], "uncertainty", "random").is_told
+
+
+@pytest.mark.parametrize(
+    ("curve", "does", "falls"),
+    [
+        ([0.8, 0.85, 0.9, 0.9, 0.95] * 2, False, 0.15),
+        (np.linspace(0.8, 1.0, 10), True, 0.0),
+        ([*np.linspace(0.8, 1.0, 9), 0.0], True, 0.0),  # a single text is left
+        ([0.8, 0.9, 0.95, 0.945, 0.941, 0.942, 0.943, 0.95, 0.96, 1.0], True, 0.009),
+        ([0.8, 0.9, 0.95, 0.94, 0.93, 0.93, 0.93, 0.95, 0.96, 1.0], False, 0.02),  # half less all would be a rise
+        ([0.8] * 10, False, 0.0),
+    ],
+)
+def test_a_curve_rises_if_no_part_of_it_falls(parts, curve, does, falls):
+    runs = [{"curve": {"uncertainty": [value + 1e-12 for value in curve]}}] * 2
+    assert parts.aims.largest_fall(runs) == pytest.approx(falls)
+    assert parts.aims.rises(runs) == does
+
+
+def test_the_average_gain_is_a_row_of_its_own(parts, monkeypatch):
+    rights = {"textcnn-both": ("1111", "1100"), "probe": ("1110", "1110")}
+
+    def runs_of(part: str, _encoder: str, name: str, variant: str) -> list[dict[str, str]]:
+        assert part == "main"
+        own = dict(zip(("banking77", "imdb"), rights[variant], strict=True))
+        return [{"right": own[name]}] if name in own else []
+
+    monkeypatch.setattr(parts.report, "runs_of", runs_of)
+    words, reached, missed, unsure = parts.aims.average_gain("any", "textcnn-both", "probe")
+    assert words == "average accuracy over 2 of 8 tasks above the linear probe's"
+    error = 196 * (0.5 / 2) / 2 * 2**0.5
+    assert reached == f"no, +0.00 ± {error:.2f}"
+    assert missed == "Imdb"
+    assert unsure == "Banking77, Imdb"
+
+
+def test_costs_are_measured_only_when_asked_for(parts, monkeypatch):
+    given = []
+    monkeypatch.setattr(parts.run, "run_parts", lambda options, *_args, **_more: given.append(options.parts))
+    for words in ([], ["--parts", "cost"]):
+        monkeypatch.setattr(sys, "argv", ["run_uncertainty.py", *words])
+        parts.run.main()
+    assert given == [["choice", "main", "ablations", "grid", "usage"], ["cost"]]
 
 
 def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(parts):
