@@ -346,6 +346,12 @@ def test_the_grid_reads_from_the_main_table_what_it_has(parts):
     assert twin("contrastive_weight", 0.3) is None
 
 
+def test_usage_is_of_every_set(parts, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(parts.settings, "revision", lambda folder: folder.name)
+    options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
+    assert {piece.facts["set"] for piece in parts.run.PARTS["usage"](options)} == set(parts.sets.SETS)
+
+
 @pytest.mark.filterwarnings("ignore:fit held out 2 rows")
 def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
     options = settings(parts, data, tmp_path)
