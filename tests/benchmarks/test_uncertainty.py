@@ -292,12 +292,29 @@ def test_the_probe_chooses_c_among_those_of_its_study(parts):
 
 
 def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
-    (piece, *_) = parts.run.PARTS["choice"](settings(parts, data, tmp_path))
-    seen = []
-    chooser = sys.modules["uncertainty.choose"]
-    monkeypatch.setattr(chooser, "scored", lambda _logits, _std, rows, _names: seen.extend(rows.texts) or {})
+    options = settings(parts, data, tmp_path)
+    (piece, *_) = parts.run.PARTS["choice"](options)
+    kept, held, seen = [], [], []
+    train, outputs = parts.choose.trained_head, parts.choose.outputs_of_states
+
+    def train_on(*given: Any) -> Any:
+        kept.extend(given[-1])
+        return train(*given)
+
+    def outputs_of(encoder: Any, head: Any, states: Any, rows: list[int]) -> Any:
+        assert states is parts.choose.states_of(options, "toxic_conversations")[0], "of the train rows"
+        held.extend(rows)
+        return outputs(encoder, head, states, rows)
+
+    monkeypatch.setattr(parts.choose, "trained_head", train_on)
+    monkeypatch.setattr(parts.choose, "outputs_of_states", outputs_of)
+    monkeypatch.setattr(parts.choose, "scored", lambda _logits, _std, rows, _names: seen.extend(rows.texts) or {})
     piece.work()
-    assert len(seen) == 5
+    rows = parts.states.both(options, "toxic_conversations")[0]
+    assert not set(kept) & set(held), "what is scored was not trained on"
+    assert sorted(kept + held) == list(range(len(rows))), "and all rows are one or the other, once"
+    assert len(held) == 5
+    assert seen == [rows.texts[row] for row in held]
     assert all(text.startswith("train") for text in seen)
 
 
@@ -363,12 +380,53 @@ def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
     assert found["risk"] == dict.fromkeys(("0.1", "0.05", "0.02")), "two held-out rows promise nothing"
 
 
-@pytest.mark.parametrize("what", ["latency", "epoch"])
-def test_costs_are_ratios_of_what_was_measured_in_one_run(parts, data, tmp_path, what):
-    options = settings(parts, data, tmp_path)
+def cost_of(parts: Any, options: Any, what: str) -> dict[str, Any]:
     (piece,) = [piece for piece in parts.run.PARTS["cost"](options) if piece.facts["what"] == what]
     assert piece.alone
-    assert piece.work()["ratio"] > 0
+    return piece.work()
+
+
+def test_latency_is_that_with_the_head_over_the_encoders_alone(parts, data, tmp_path, monkeypatch):
+    seconds = {"encoder": [1.0, 2.0, 4.0], "with head": [3.0, 3.0, 8.0]}
+    monkeypatch.setattr(parts.cost, "_in_turns", lambda ways, _turns: {way: seconds[way] for way in ways})
+    monkeypatch.setattr(parts.cost.os, "getloadavg", lambda: (1.5, 1.0, 0.5))
+    found = cost_of(parts, settings(parts, data, tmp_path), "latency")
+    assert found["ratio"] == 2.0, "of the quotients 3, 1.5 and 2 the median"
+    assert found["texts_per_second"] == {"encoder": 32 / 2.0, "with head": 32 / 3.0}
+    assert found["parameters"]["head"] > 0
+    assert found["load_average"] == [1.5, 1.0, 0.5]
+
+
+def test_an_epoch_is_set_beside_encoding_and_not_the_other_way_round(parts, data, tmp_path, monkeypatch):
+    seconds = {"stored": 2.0, "encoded again": 12.0, "encoding": 8.0, "reading": 0.25}
+    monkeypatch.setattr(parts.cost, "_in_turns", lambda ways, _turns: {way: [seconds[way]] * 3 for way in ways})
+    found = cost_of(parts, settings(parts, data, tmp_path), "epoch")
+    assert found["ratio"] == 8 / 2
+    assert found["training included"] == 12 / 2
+    assert found["encoding to reading"] == 8 / 0.25
+
+
+def test_ways_are_timed_in_turns_and_the_first_turn_is_thrown_away(parts, monkeypatch):
+    clock, order = [0.0], []
+    monkeypatch.setattr(parts.cost.time, "perf_counter", lambda: clock[0])
+
+    def way(name: str, takes: float) -> Any:
+        def run() -> None:
+            order.append(name)
+            clock[0] += takes * (10 if len(order) <= 2 else 1)
+
+        return run
+
+    found = parts.cost._in_turns({"one": way("one", 1.0), "two": way("two", 3.0)}, 2)
+    assert order == ["one", "two", "two", "one", "one", "two"]
+    assert found == {"one": [1.0, 1.0], "two": [3.0, 3.0]}
+    assert parts.cost._in_turns({"told": lambda: 0.125}, 1) == {"told": [0.125]}, "a way that timed itself"
+
+
+@pytest.mark.parametrize("what", ["latency", "epoch"])
+def test_costs_are_measured(parts, data, tmp_path, what):
+    found = cost_of(parts, settings(parts, data, tmp_path), what)
+    assert all(value > 0 for value in found["seconds"].values())
 
 
 def test_every_variant_is_a_configuration(parts):
@@ -395,6 +453,134 @@ def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
         assert list(values) == sorted(values)
     assert {0.6, 0.7, 0.9} <= set(parts.variants.GRID["contrastive_weight"])
     assert min(parts.variants.GRID["kl_weight"][1:]) < 1e-3 / 768, "the mean over coordinates, if that was meant"
+
+
+def made_up_results(parts: Any, out: Path) -> None:
+    """A result of every piece of one encoder, as small as they can be; the whole method is right on one row more."""
+    rng, names = np.random.default_rng(0), ["no", "yes"]
+    truth = ["no", "yes"] * 10
+    rows = parts.sets.Rows(["text"] * len(truth), truth)
+    toward = np.array([[1.0, -1.0], [-1.0, 1.0]] * 10)
+
+    def scored(*, right: int, doubts: bool) -> dict[str, Any]:
+        signs = np.where(np.arange(len(truth)) < right, 1, -1)[:, None]
+        logits = (signs * toward * rng.uniform(1, 2, (len(truth), 1))).astype(np.float32)
+        doubt = (rng.random(len(truth)) + (signs[:, 0] < 0) if doubts else np.zeros(len(truth))).astype(np.float32)
+        result = parts.experiments.scored(logits, doubt, rows, names)
+        if doubts:
+            kept = {"uncertainty": doubt, "entropy": parts.experiments.entropy(logits, 1.0)}
+            result |= {by: " ".join(f"{value:.7g}" for value in own) for by, own in kept.items()}
+        return result | {"epochs": 7, "rows": 40, "c": 10.0}
+
+    whole, plain = scored(right=16, doubts=True), scored(right=15, doubts=False)
+
+    def write(part: str, name: str, **result: Any) -> None:
+        (out / part).mkdir(exist_ok=True)
+        (out / part / f"{name}.json").write_text(json.dumps({"encoder": "tiny", "seed": 0, **result}))
+
+    every = {"main": [*parts.report.MAIN], "ablations": [*parts.variants.ABLATIONS]}
+    every["ablations"] += parts.variants.CHOSEN["ablations"].values()
+    for name in parts.sets.SETS:
+        for part, variants in every.items():
+            for variant in variants:
+                ours = whole if variant.endswith(("-ucl", "-both", "-chosen")) else plain
+                write(part, f"{name}_{variant}", set=name, variant=variant, **ours)
+        kept = {"coverage": 0.8, "accuracy": 0.75}
+        ece = {"test, before": 0.25, "test, after": 0.125}
+        shares = {"coverage": {"0.8": kept}, "risk": {"0.05": None if name == "imdb" else kept}}
+        write("usage", name, set=name, held_out=20, accuracy=0.5, ece=ece, by="entropy", **shares)
+    for name in parts.variants.GRID_SETS:
+        for choice in parts.variants.CHOICES:
+            better = whole if choice == "mlp_rate-0.0003" else plain
+            write("choice", f"{name}_{choice}", set=name, choice=choice, **better)
+        for option, values in parts.variants.GRID.items():
+            for value in values:
+                variant = f"{option}-{value:g}"
+                write("grid", f"{name}_{variant}", set=name, variant=variant, **whole)
+    for length in ("short", "long"):
+        own = {"encoder": 0.5, "with head": 0.625}
+        parameters = {"encoder": 1000, "head": 250}
+        rates = {"encoder": 64.0, "with head": 51.2}
+        load = {"length": length, "load_average": [0.5, 0.2, 0.1]}
+        latency = {"tokens": 320, "batch": 32, "texts_per_second": rates, "parameters": parameters}
+        write("cost", f"latency_{length}", what="latency", ratio=1.25, seconds=own, **latency, **load)
+        ratios = {"ratio": 2.5, "training included": 3.5, "encoding to reading": 40.0}
+        write("cost", f"epoch_{length}", what="epoch", **ratios, **load)
+
+
+def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeypatch):
+    every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
+    for module in (parts.report, parts.aims):
+        monkeypatch.setattr(module, "ENCODERS", ("tiny",))
+    monkeypatch.setattr(parts.report, "OUT", tmp_path)
+    without_results = {name: make() for name, make in every.items()}
+    made_up_results(parts, tmp_path)
+    page = {name.removeprefix("uncertainty-"): make() for name, make in every.items()}
+    for name, block in page.items():
+        assert "not run yet" in without_results[f"uncertainty-{name}"], name
+        assert "not run yet" not in block, name
+        assert "nan" not in block, name
+        assert len({line.count("|") for line in block.splitlines()}) == 1 or name == "seeds", name
+
+    def cells(name: str, *starts: str) -> list[str]:
+        (line,) = [
+            line for line in page[name].splitlines() if line.startswith("| " + "".join(f"{one} | " for one in starts))
+        ]
+        return [cell.strip() for cell in line.strip("|").split("|")][len(starts) :]
+
+    assert cells("main", "tiny", "TextCNN + both, chosen") == ["80.0"] * 8 + ["80.00"] * 2
+    assert cells("main", "tiny", "linear probe") == ["75.0"] * 8 + ["75.00"] * 2
+    assert [cell[:4] for cell in cells("gains", "tiny", "TextCNN + both", "linear probe")[:8]] == ["+5.0"] * 8
+    assert cells("gains", "tiny", "TextCNN + both, chosen", "TextCNN")[-1] == "+5.00"
+    assert cells("parts", "TextCNN")[0].startswith("75.00 (")
+    assert cells("parts", "[CLS]")[3].startswith("80.00 (")
+    assert page["every-part"].count("\n") == 2 + 12 - 1, "three extractors with four parts"
+    assert cells("every-part", "attention + UCL")[-1] == "91.24", "the paper's mean"
+    assert cells("extractors", "MLP of the same size, rate chosen")[8:] == ["80.00", "-"]
+    assert cells("choice", "tiny", "**mlp, rate-0.0003**")[-1] == "80.00"
+    assert "**textcnn, rate-0.0008, lcl-0.9**" in page["choice"], "of equal ones the default"
+    assert page["choice"].count("**") == 2 * len(parts.variants.FAMILIES)
+    assert cells("usage", "Banking77") == [
+        "20",
+        "0.500",
+        "0.250",
+        "0.125",
+        "0.80, 0.750",
+        "1 of 1: 0.80, worst 0.250",
+        "entropy",
+    ]
+    assert cells("usage", "Imdb")[5] == "never possible"
+    assert cells("cost", "tiny", "long, 10 tokens") == [
+        "25.0%",
+        "1.250",
+        "500.0 to 625.0",
+        "64 to 51",
+        "2.5",
+        "3.5",
+        "40",
+        "0.5",
+    ]
+    assert page["seeds"].startswith("tiny: seeds 0; C of the tuned probe AmazonCounterfactual 10,")
+    assert "epochs AmazonCounterfactual 7, Banking77 7" in page["seeds"]
+
+    both = ("tiny", "TextCNN + both")
+    (average,) = [line for line in page["targets"].splitlines() if "both | average" in line and "probe's |" in line]
+    assert "average accuracy over 8 of 8 tasks above the linear probe's | yes, +5.00 ± " in average
+    rising = next(line for line in page["targets"].splitlines() if "curve by uncertainty rises" in line)
+    assert "| 8 of 8 | - |" in rising
+    every_set = ", ".join(parts.sets.SETS.values())
+    assert cells("targets", *both, "the area by uncertainty is above random")[:2] == ["8 of 8", "-"]
+    against_entropy = cells("targets", *both, "the area by uncertainty is at least that by entropy")
+    assert against_entropy[0] == "8 of 8"
+    assert against_entropy[2] in ("-", every_set), "the same rows on every set"
+    for length in ("short", "long"):
+        latency = cells("targets", "tiny", "TextCNN", f"latency at most 1.05 of the encoder's, {length} texts")
+        assert latency[0] == "no, 1.25"
+        epoch = f"an epoch after the first 10 times as fast as encoding, {length} texts"
+        assert cells("targets", "tiny", "TextCNN", epoch)[0] == "no, 2.5", "the epoch, not the reading"
+        reading = "reading the stored states alone, without training, 10 times as fast as encoding"
+        assert cells("targets", "tiny", "TextCNN", f"{reading}, {length} texts")[0] == "yes, 40.0"
+    assert cells("areas", *both, "Imdb")[0].startswith("+")
 
 
 def test_the_page_has_every_table_and_no_other(parts):
