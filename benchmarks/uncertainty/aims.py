@@ -76,7 +76,7 @@ def average_gain(encoder: str, method: str, rival: str) -> list[str] | None:
     error = 196 * sum(error**2 for _, error in found.values()) ** 0.5 / len(found)
     missed = [SETS[name] for name, (gain, _) in found.items() if gain <= 0]
     unsure = [SETS[name] for name, (gain, error) in found.items() if abs(gain) <= 1.96 * error]
-    words = f"average accuracy over {len(found)} of {len(SETS)} tasks above the {report.TITLES[rival]}'s"
+    words = f"average accuracy over {len(found)} of {len(SETS)} tasks above that of the {report.TITLES[rival]}"
     return [words, f"{_yes(mean > 0)}, {mean:+.2f} ± {error:.2f}", _listed(missed), _listed(unsure)]
 
 
