@@ -126,8 +126,12 @@ bench-lacon: $(PEERS)  ## the results of LaCon's experiments; most of a day on t
 	$(BIN)/python benchmarks/tables.py
 
 bench-uncertainty: $(PEERS)  ## the results of the uncertainty-aware paper's experiments; most of a day on two cores
+	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --parts choice
 	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600
-	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder all-mpnet-base-v2 --parts main cost
+	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder all-mpnet-base-v2 --parts choice
+	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder all-mpnet-base-v2 --parts main
+	$(BIN)/python benchmarks/run_uncertainty.py --parts cost
+	$(BIN)/python benchmarks/run_uncertainty.py --parts cost --encoder all-mpnet-base-v2
 	$(BIN)/python benchmarks/run_uncertainty.py --figures docs/figures
 	$(BIN)/python benchmarks/tables.py
 

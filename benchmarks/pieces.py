@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,13 +106,16 @@ def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:
     """End where a result is of other settings than its piece has now: the two would be averaged as one."""
     for piece in pieces:
         if piece.path(out).exists():
-            facts, there = json.loads(json.dumps(piece.facts)), _read_at(piece.path(out))
-            differ = [
-                f"{name} {there.get(name)}, not {value}" for name, value in facts.items() if there.get(name) != value
-            ]
+            differ = differences(piece.facts, _read_at(piece.path(out)))
             if differ:
                 words = "; ".join(differ)
                 raise SystemExit(f"{piece.path(out)} was run with other settings ({words}); move it, or say --out.")
+
+
+def differences(facts: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    """Return in what a result is not the one that it should be, in words."""
+    wanted = json.loads(json.dumps(facts))
+    return [f"{name} {there.get(name)}, not {value}" for name, value in wanted.items() if there.get(name) != value]
 
 
 def run_piece(piece: Piece, out: Path) -> None:

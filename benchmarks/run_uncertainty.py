@@ -4,11 +4,14 @@
     python benchmarks/run_uncertainty.py --parts main --encoder all-mpnet-base-v2
     python benchmarks/run_uncertainty.py --full --minutes 600         # 512 tokens, into results/uncertainty-full
     python benchmarks/run_uncertainty.py --small                      # to see that it works, into build/uncertainty
+    python benchmarks/run_uncertainty.py --parts cost                 # with nothing else at work on the machine
     python benchmarks/run_uncertainty.py --figures docs/figures
 
 Parts: choice (rates and weights, on train rows alone), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
-(figure 3), usage (calibration and abstention as a user gets them), cost (table 5, epochs; alone on the machine).
-Figures 4 and 5 come from the results of main and ablations.
+(figure 3), usage (calibration and abstention as a user gets them). One more, cost (table 5, epochs), wants a machine
+that does nothing else, so it is run only where --parts names it.
+Figures 4 and 5 come from the results of main and ablations. What was chosen stands in main and ablations too: the first
+call after choice is whole runs it.
 """
 
 from pathlib import Path
@@ -18,6 +21,7 @@ from tasks import ROOT
 from uncertainty.choose import choice_pieces
 from uncertainty.cost import cost_pieces
 from uncertainty.experiments import ablation_pieces, grid_pieces, main_pieces
+from uncertainty.selection import waiting
 from uncertainty.settings import Settings
 from uncertainty.usage import usage_pieces
 
@@ -34,6 +38,7 @@ PARTS: Parts = {
 def main() -> None:
     """Run what is missing."""
     parser = new_parser(__doc__, PARTS)
+    parser.set_defaults(parts=[part for part in PARTS if part != "cost"])
     parser.add_argument("--out", type=Path, help="default: benchmarks/results/uncertainty, uncertainty-full, build/...")
     parser.add_argument("--states", type=Path, default=ROOT / "build" / "token-states", help="folder for token states")
     parser.add_argument("--encoder", default=Settings.encoder)
@@ -58,7 +63,14 @@ def main() -> None:
     )
     command = [__file__, "--out", settings.out, "--states", options.states, "--encoder", options.encoder]
     command += ["--full"] * options.full + ["--small"] * options.small
-    run_parts(options, PARTS, settings, command=command, needs_data=chosen_parts(options) != ["cost"])
+    late = waiting(settings, chosen_parts(options)) if options.data.is_dir() else []
+    try:
+        run_parts(options, PARTS, settings, command=command, needs_data=chosen_parts(options) != ["cost"])
+    finally:
+        if late:
+            print(
+                f"not run: {', '.join(late)}; they want all of part choice for {settings.short}. Run that, then these."
+            )
 
 
 if __name__ == "__main__":

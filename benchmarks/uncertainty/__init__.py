@@ -5,9 +5,11 @@
     variants     TextCNN, +LCL, +UCL, both; the other extractors and contrastive parts; the linear probe
     states       token states of each set, stored once, and the encoder's own vectors from them
     choose       rates and weights on train rows alone
+    selection    what wins there, by one rule
     experiments  tables 2, 3, 4, 7 and 8, figures 3 to 5: train from stored token states, score once
     usage        ours: the estimator as a user gets it: calibration, promised coverage and risk, on test rows
     cost         table 5, and what an epoch costs beside encoding again
+    draws        test rows drawn again: how sure a difference of areas is
     paper        the paper's own figures
     report, aims tables, and whether the targets are reached; pictures: figures
     page.md      the page of results, which goes to docs when they are in (and into `PAGES` of tables.py)

@@ -1,7 +1,7 @@
 """What weights and rates a backbone wants, on train rows alone: four fifths of them are trained on, the others scored.
 
-Section 5.3 tunes learning rate and lambda_LCL for each backbone. Nothing here has seen a test row, so what wins may
-stand in the tables beside the defaults.
+Section 5.3 tunes learning rate and lambda_LCL for each backbone. Nothing here has seen a test row, so what wins by the
+rule of `selection.py` stands in the tables beside the defaults.
 """
 
 import random
@@ -14,22 +14,22 @@ from pieces import Piece
 from labelspace.seeds import child_seed
 from labelspace.training.uncertainty import outputs_of_states
 from uncertainty.experiments import scored, trained_head
+from uncertainty.selection import choice_facts, choice_name, choices_of, sets_of
 from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of
-from uncertainty.variants import CHOICES, GRID_SETS, Options
+from uncertainty.variants import Options
 
 SCORED = 0.2
 
 
 def choice_pieces(settings: Settings) -> Iterator[Piece]:
     """Every choice on three sets, one seed."""
-    choices = dict(list(CHOICES.items())[:2]) if settings.small else CHOICES
-    for name in ("toxic_conversations",) if settings.small else GRID_SETS:
-        for choice, options in choices.items():
+    for name in sets_of(settings):
+        for choice, options in choices_of(settings).items():
             yield Piece(
                 part="choice",
-                name=f"{settings.short}_{name}_{choice}",
-                facts=settings.facts(set=name, choice=choice, options=options, seed=0),
+                name=choice_name(settings, name, choice),
+                facts=choice_facts(settings, name, choice),
                 work=partial(_run, settings, name, options),
                 seeds=(0,),
                 data=f"shared/data/mteb/{name}: train",

@@ -1,9 +1,11 @@
 """Table 5, and what stored token states save: parameters, latency, throughput, seconds of an epoch.
 
 Texts are descriptions that are in the repository, so that the numbers need no data. Run nothing else beside it: the
-parts of a ratio are measured in turns, in one process.
+parts of a ratio are measured in turns, in one process. The load of the machine at the start goes into the result.
 """
 
+import hashlib
+import os
 import statistics
 import tempfile
 import time
@@ -27,23 +29,36 @@ from uncertainty.settings import Settings
 
 TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
 BATCH = 32
+CONFIG = UncertaintyConfig(epochs=1, validation=0.0)
 # Descriptions joined into one text: some 27 tokens with one, 130 with five.
 JOINED = {"short": 1, "long": 5}
 
 
 def cost_pieces(settings: Settings) -> Iterator[Piece]:
     """Latency and an epoch, on short and on long texts."""
+    revision = f"sha256:{hashlib.sha256(TEXTS.read_bytes()).hexdigest()}"
     for length in ("short",) if settings.small else tuple(JOINED):
         for what, work in (("latency", _latency), ("epoch", _epoch)):
             yield Piece(
                 part="cost",
                 name=f"{settings.short}_{what}_{length}",
-                facts={"encoder": settings.short, "what": what, "length": length},
-                work=partial(work, settings, length),
+                facts={
+                    "encoder": settings.short,
+                    "what": what,
+                    "length": length,
+                    "revision": revision,
+                    "config": CONFIG.to_dict(),
+                },
+                work=partial(_with_load, partial(work, settings, length)),
                 seeds=(0,),
                 data="examples/banking77/labels.yaml",
                 alone=True,
             )
+
+
+def _with_load(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    load = os.getloadavg()  # of 1, 5 and 15 minutes, before this adds to it
+    return {**work(), "load_average": list(load)}
 
 
 def texts_of(length: str) -> tuple[list[str], np.ndarray, int]:
@@ -108,7 +123,7 @@ def _epoch(settings: Settings, length: str) -> dict[str, Any]:
                 states,
                 range(len(texts)),
                 targets,
-                UncertaintyConfig(epochs=1, validation=0.0),
+                CONFIG,
                 device=encoder.backbone.device,
                 dtype=encoder.backbone.dtype,
                 seed=0,

@@ -3,7 +3,6 @@
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,41 +21,49 @@ from labelspace.heads import GaussianHead
 from labelspace.seeds import child_seed
 from labelspace.training.uncertainty import entropy, outputs_of_states
 from labelspace.training.uncertainty.loop import run
+from uncertainty.selection import chosen_variants
 from uncertainty.sets import SETS, Rows
 from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of, vectors_of
-from uncertainty.variants import ABLATIONS, GRID, GRID_SETS, MAIN, PARTS, Options, grid_twin
+from uncertainty.variants import ABLATIONS, GRID, GRID_SETS, MAIN, PARTS, Options, full_config, grid_twin
 
-PROBES = ("probe", "probe-tuned")
+# The C of each probe: that of MTEB, or what the training rows choose among; on thousands of rows 100 may be too stiff.
+PROBES: Mapping[str, tuple[float, ...]] = {"probe": (1.0,), "probe-tuned": (1.0, 10.0, 100.0, 1000.0)}
 CURVE_POINTS = 50
 # Figure 4: so many test rows of each label together, as in the paper.
 SHOWN: Mapping[str, int] = {"imdb": 2000, "banking77": 770}
 SHOWN_VARIANTS = tuple(f"{extractor}-{part}" for extractor in ("mean", "textcnn") for part in PARTS)
-# Whose uncertainty is kept text by text: figure 5 rejects the answers of another model by it.
-KEPT_UNCERTAINTY = ("textcnn-ucl", "textcnn-both")
+# Whose doubts are kept row by row: figure 5 rejects the answers of another model by the uncertainty of UCL, and
+# differences of areas are drawn again over test rows.
+KEPT: Mapping[str, tuple[str, ...]] = {
+    "textcnn-ucl": ("uncertainty",),
+    "textcnn-both": ("uncertainty", "entropy"),
+    "textcnn-chosen": ("uncertainty", "entropy"),
+}
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 2, 3 and 7: linear probe and TextCNN; whole rounds first."""
     names = ("toxic_conversations",) if settings.small else tuple(SETS)
-    variants = ("textcnn-base", "textcnn-both") if settings.small else tuple(MAIN)
+    variants = _variants(settings, "main", MAIN, ("textcnn-base", "textcnn-both"))
     for seed in settings.seeds:
         for name in names:
             if seed == settings.seeds[0]:
-                for probe in PROBES:
-                    yield _piece(settings, "main", name, probe, 0, partial(_probe, settings, name, probe))
-            for variant in variants:
-                yield _trained(settings, "main", name, variant, MAIN[variant], seed)
+                for probe, choices in PROBES.items():
+                    work = partial(_probe, settings, name, choices)
+                    yield _piece(settings, "main", name, probe, 0, work, c_choices=choices)
+            for variant, options in variants.items():
+                yield _trained(settings, "main", name, variant, options, seed)
 
 
 def ablation_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 4, 7 and 8: other extractors and contrastive parts."""
     names = ("toxic_conversations",) if settings.small else tuple(SETS)
-    variants = ("attention-both", "mlp-base") if settings.small else tuple(ABLATIONS)
+    variants = _variants(settings, "ablations", ABLATIONS, ("attention-both", "mlp-base"))
     for seed in settings.seeds:
         for name in names:
-            for variant in variants:
-                yield _trained(settings, "ablations", name, variant, ABLATIONS[variant], seed)
+            for variant, options in variants.items():
+                yield _trained(settings, "ablations", name, variant, options, seed)
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
@@ -68,17 +75,22 @@ def grid_pieces(settings: Settings) -> Iterator[Piece]:
                     yield _trained(settings, "grid", name, f"{option}-{value:g}", {option: value}, 0)
 
 
+def _variants(settings: Settings, part: str, variants: Mapping[str, Options], few: Sequence[str]) -> dict[str, Options]:
+    """Variants with the defaults, and those with chosen options where the choices are there."""
+    own = {variant: variants[variant] for variant in few} if settings.small else dict(variants)
+    return own | chosen_variants(settings, part)
+
+
 def _trained(settings: Settings, part: str, name: str, variant: str, options: Options, seed: int) -> Piece:
-    piece = _piece(settings, part, name, variant, seed, partial(_run, settings, name, variant, options, seed))
-    # Results of another default are no results of this run.
-    return replace(piece, facts=piece.facts | {"config": UncertaintyConfig(validation=0.0, **options).to_dict()})
+    work = partial(_run, settings, name, variant, options, seed)
+    return _piece(settings, part, name, variant, seed, work, config=full_config(options))
 
 
-def _piece(settings: Settings, part: str, name: str, variant: str, seed: int, work: Any) -> Piece:
+def _piece(settings: Settings, part: str, name: str, variant: str, seed: int, work: Any, **facts: Any) -> Piece:
     return Piece(
         part=part,
         name=f"{settings.short}_{name}_{variant}_seed{seed}",
-        facts=settings.facts(set=name, variant=variant, seed=seed),
+        facts=settings.facts(name, variant=variant, seed=seed, **facts),
         work=work,
         seeds=(seed,),
         data=f"shared/data/mteb/{name}",
@@ -133,9 +145,11 @@ def _run(settings: Settings, name: str, variant: str, options: Options, seed: in
     head, facts = trained_head(settings, name, options, seed)
     found = outputs_of_states(opened(settings), head, states_of(settings, name)[1], range(len(test)))
     result = {**scored(found.logits, found.uncertainty, test, sorted(set(rows.truth))), **facts, "rows": len(rows)}
-    if variant in KEPT_UNCERTAINTY:
-        # One string: a number a line would be most of the repository.
-        result["uncertainty"] = " ".join(f"{value:.5f}" for value in found.uncertainty)
+    doubts = {"uncertainty": found.uncertainty, "entropy": entropy(found.logits, 1.0)}
+    for by in KEPT.get(variant, ()):
+        # One string: a number a line would be most of the repository. As many digits as float32 has:
+        # what is rounded to the same would be in doubt alike.
+        result[by] = " ".join(f"{value:.7g}" for value in doubts[by])
     if seed == 0 and name in SHOWN and variant in SHOWN_VARIANTS:
         result["points"] = _points(found.means, found.uncertainty, test, SHOWN[name])
     return result
@@ -184,13 +198,14 @@ def scored(
     return result
 
 
-def _probe(settings: Settings, name: str, probe: str) -> dict[str, Any]:
-    """Logistic regression on the encoder's own vectors: as MTEB has it, or with its C chosen on the training rows."""
+def _probe(settings: Settings, name: str, choices: Sequence[float]) -> dict[str, Any]:
+    """Logistic regression on the encoder's own vectors: with the one C, or with that chosen on the training rows."""
     rows, test = both(settings, name)
     names = sorted(set(rows.truth))
     vectors, test_vectors = vectors_of(settings, name)
     started = time.perf_counter()
-    head = linear_probe(tuned=probe == "probe-tuned")
+    tuned = len(choices) > 1
+    head = linear_probe(tuned=tuned, choices=choices)
     head.fit(vectors, rows.truth)
     seconds = time.perf_counter() - started
     shares = head.predict_proba(test_vectors)
@@ -201,5 +216,5 @@ def _probe(settings: Settings, name: str, probe: str) -> dict[str, Any]:
         **scored(logits, np.zeros(len(test), np.float32), test, names),
         "training_seconds": seconds,
         "rows": len(rows),
-        "c": 1.0 if probe == "probe" else head.best_params_["C"],
+        "c": head.best_params_["C"] if tuned else head.C,
     }

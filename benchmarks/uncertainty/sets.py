@@ -1,6 +1,7 @@
 """The eight tasks of table 1, and fixed draws of their rows."""
 
 import functools
+import hashlib
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,18 @@ class Rows:
     def take(self, rows: Sequence[int]) -> "Rows":
         """Return some of the rows."""
         return Rows([self.texts[row] for row in rows], [self.truth[row] for row in rows])
+
+
+@functools.cache
+def revision(folder: Path) -> str:
+    """Which data this is: the commits that it was taken from; where `meta.json` names none, a hash of the files."""
+    sources = json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("source", [])
+    if sources:
+        return ", ".join(f"{source['repo']}@{source['commit']}" for source in sources)
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.parquet")):
+        digest.update(path.read_bytes())
+    return f"sha256:{digest.hexdigest()}"
 
 
 @functools.lru_cache(maxsize=2)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uncertainty.sets import revision
+
 SEEDS = (0, 1, 2)
 
 
@@ -38,7 +40,8 @@ class Settings:
         """Seeds of the repeats."""
         return SEEDS[:1] if self.small else SEEDS
 
-    def facts(self, **more: Any) -> dict[str, Any]:
-        """Return what goes into every result: the encoder and how much of everything."""
+    def facts(self, name: str, **more: Any) -> dict[str, Any]:
+        """Return what goes into every result on a set: the encoder, which data, and how much of everything."""
         protocol = {"rows": self.rows, "test_rows": self.test_rows, "max_tokens": self.max_tokens}
-        return {"encoder": self.short, **more, "protocol": protocol}
+        which = {"set": name, "revision": revision(self.data / "mteb" / name)}
+        return {"encoder": self.short, **which, **more, "protocol": protocol}

@@ -44,26 +44,48 @@ GRID: Mapping[str, tuple[float, ...]] = {
 GRID_SETS = ("banking77", "amazon_counterfactual", "tweet_sentiment_extraction")
 
 
-# Of `choose.py`: the pair of section 5.3 together, the weight of KL by itself, and the rates of the other extractors,
-# which have fewer weights and no dropout.
-CHOICES: Mapping[str, Options] = {
-    **{
+# What is chosen among for each backbone: the pair of section 5.3 together, the rates of the other extractors, which
+# have fewer weights and no dropout, and the weights of SimCSE and SupCon: 0.9 is the paper's for LCL, whose gradient at
+# temperature 2 is far smaller than theirs at their own. Ordered; see `selection.py`.
+FAMILIES: Mapping[str, Mapping[str, Options]] = {
+    "textcnn": {
         f"textcnn_rate-{rate:g}_lcl-{weight:g}": {"learning_rate": rate, "contrastive_weight": weight}
         for rate in (1e-4, 3e-4, 8e-4, 2e-3)
         for weight in (0.6, 0.9)
     },
-    **{f"textcnn_kl-{weight:g}": {"kl_weight": weight} for weight in (0.0, 1e-6, 1e-5, 1e-4)},
     **{
-        f"{extractor}_rate-{rate:g}": {"extractor": extractor, **BASE, "learning_rate": rate}
+        extractor: {
+            f"{extractor}_rate-{rate:g}": {"extractor": extractor, **BASE, "learning_rate": rate} for rate in rates
+        }
         for extractor, rates in (
             ("cls", (8e-4, 3e-3, 1e-2)),
             ("mean", (8e-4, 3e-3, 1e-2)),
             ("attention", (8e-4, 3e-3, 1e-2)),
             ("mlp", (1e-4, 3e-4, 8e-4)),
         )
-        for rate in rates
+    },
+    **{
+        name.partition("-")[0]: {
+            f"{name}_lcl-{weight:g}": {**options, "contrastive_weight": weight} for weight in (0.05, 0.1, 0.5, 0.9)
+        }
+        for name, options in COLDER.items()
     },
 }
+# Of `choose.py`: beside the families the weight of KL by itself, which nothing is chosen by.
+CHOICES: Mapping[str, Options] = {
+    **{choice: options for family in FAMILIES.values() for choice, options in family.items()},
+    **{f"textcnn_kl-{weight:g}": {"kl_weight": weight} for weight in (0.0, 1e-6, 1e-5, 1e-4)},
+}
+CHOSEN: Mapping[str, Mapping[str, str]] = {
+    "main": {"textcnn": "textcnn-chosen"},
+    "ablations": {family: f"{family}-chosen" for family in FAMILIES if family != "textcnn"},
+}
+"""The variants with what was chosen, by part and family; beside those with the defaults."""
+
+
+def full_config(options: Options) -> dict[str, Any]:
+    """Return every option of a run that holds nothing out: results of another default are no results of this run."""
+    return UncertaintyConfig(validation=0.0, **options).to_dict()
 
 
 def grid_twin(option: str, value: float) -> str | None:

@@ -1,5 +1,7 @@
 """The uncertainty-aware paper's experiments: every part runs, the runner goes on, tables and figures come out."""
 
+import dataclasses
+import importlib
 import json
 import re
 import statistics
@@ -7,27 +9,45 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 
+from labelspace.config import UncertaintyConfig
+from labelspace.evaluate import rejection_curve
+
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT.parent / "shared" / "papers" / "uncertainty-aware-contrastive.txt"
 TINY = ROOT / "tests" / "data" / "tiny-bert"
 LABELS = ("not toxic", "toxic")
+MODULES = (
+    "aims",
+    "choose",
+    "cost",
+    "draws",
+    "experiments",
+    "paper",
+    "pictures",
+    "report",
+    "selection",
+    "sets",
+    "settings",
+)
+MODULES += ("states", "usage", "variants")
 
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The modules under test by name; they import one another from benchmarks/."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import pieces
+    import probe
     import run_uncertainty
-    from uncertainty import aims, experiments, paper, pictures, report, sets, settings, states, variants
 
-    names = {"run": run_uncertainty, "experiments": experiments, "paper": paper, "pictures": pictures, "aims": aims}
-    names |= {"report": report, "sets": sets, "settings": settings, "states": states, "variants": variants}
-    return type("Parts", (), names)
+    names = {name: importlib.import_module(f"uncertainty.{name}") for name in MODULES}
+    return type("Parts", (), {**names, "run": run_uncertainty, "pieces": pieces, "probe": probe})
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +89,11 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     assert "pieces are left" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", [*words, "--parts", *wanted])
     parts.run.main()
-    assert "all pieces are there" in capsys.readouterr().out
+    assert "not run: textcnn-chosen;" in capsys.readouterr().out, "choices were not there when the call began"
+    parts.run.main()
+    printed = capsys.readouterr().out
+    assert printed.count("[") == 1
+    assert "toxic_conversations_textcnn-chosen_seed0\nall pieces are there" in printed
     parts.run.main()
     assert "[" not in capsys.readouterr().out, "nothing is run twice"
 
@@ -124,14 +148,212 @@ def test_a_gain_is_a_mean_over_seeds_of_the_same_rows(parts):
     assert error == pytest.approx(statistics.stdev([0, 1, 0.5, 0.5]) / 2)
 
 
+def test_a_drawn_area_is_that_of_the_drawn_rows(parts):
+    rng = np.random.default_rng(0)
+    doubt, right = rng.random(60), rng.random(60) < 0.7
+    areas = parts.draws.drawn_areas(" ".join(f"{value:.7g}" for value in doubt), "".join("01"[int(v)] for v in right))
+    rows = parts.draws.drawn_rows(60)
+    assert areas.shape == (1000,)
+    assert len(np.unique(rows[0])) < 60, "with replacement"
+    by_hand = [rejection_curve(doubt[own], right[own]).area for own in rows[:60]]
+    assert areas[:60] == pytest.approx(by_hand), "in more than one go"
+
+
+def test_rows_in_doubt_alike_have_the_drawn_area_of_chance(parts):
+    same = parts.draws.drawn_areas("1 1 1 1 1", "11001")
+    assert same == pytest.approx(np.full(1000, 0.6))
+    assert parts.draws.drawn_areas("", "11001").std() > 0.1
+
+
+def test_areas_are_told_apart_where_doubt_finds_the_errors_of_enough_rows(parts):
+    def run(count: int, doubts: np.ndarray) -> dict[str, Any]:
+        right = np.arange(count) % 4 > 0
+        kept = {
+            by: " ".join(f"{value:.7g}" for value in own)
+            for by, own in (("uncertainty", doubts), ("entropy", 1.0 - right))
+        }
+        found = {by: rejection_curve(np.array(own.split(), float), right).area for by, own in kept.items()}
+        return {**kept, "right": "".join("01"[int(v)] for v in right), "area": {**found, "random": right.mean()}}
+
+    noise = np.random.default_rng(0).random(2000)
+    gap = parts.draws.area_gap([run(2000, noise)], "uncertainty", "random")
+    assert gap.low < gap.value < gap.high
+    assert not gap.is_told, "noise is chance"
+    knows = run(2000, noise - 3.0 * (np.arange(2000) % 4 > 0))
+    gap = parts.draws.area_gap([knows, knows], "uncertainty", "random")
+    assert gap.is_told
+    assert 0 < gap.low < gap.value < gap.high < 0.25
+    worse = parts.draws.area_gap([run(2000, noise), knows], "uncertainty", "entropy")
+    assert worse.is_told
+    assert worse.high < 0
+    assert not parts.draws.area_gap([run(8, noise[:8])], "uncertainty", "random").is_told
+
+
+@pytest.mark.parametrize(
+    ("curve", "does", "falls"),
+    [
+        ([0.8, 0.85, 0.9, 0.9, 0.95] * 2, False, 0.15),
+        (np.linspace(0.8, 1.0, 10), True, 0.0),
+        ([*np.linspace(0.8, 1.0, 9), 0.0], True, 0.0),  # a single text is left
+        ([0.8, 0.9, 0.95, 0.945, 0.941, 0.942, 0.943, 0.95, 0.96, 1.0], True, 0.009),
+        ([0.8, 0.9, 0.95, 0.94, 0.93, 0.93, 0.93, 0.95, 0.96, 1.0], False, 0.02),  # half less all would be a rise
+        ([0.8] * 10, False, 0.0),
+    ],
+)
+def test_a_curve_rises_if_no_part_of_it_falls(parts, curve, does, falls):
+    runs = [{"curve": {"uncertainty": [value + 1e-12 for value in curve]}}] * 2
+    assert parts.aims.largest_fall(runs) == pytest.approx(falls)
+    assert parts.aims.rises(runs) == does
+
+
+def test_the_average_gain_is_a_row_of_its_own(parts, monkeypatch):
+    rights = {"textcnn-both": ("1111", "1100"), "probe": ("1110", "1110")}
+
+    def runs_of(part: str, _encoder: str, name: str, variant: str) -> list[dict[str, str]]:
+        assert part == "main"
+        own = dict(zip(("banking77", "imdb"), rights[variant], strict=True))
+        return [{"right": own[name]}] if name in own else []
+
+    monkeypatch.setattr(parts.report, "runs_of", runs_of)
+    words, reached, missed, unsure = parts.aims.average_gain("any", "textcnn-both", "probe")
+    assert words == "average accuracy over 2 of 8 tasks above that of the linear probe"
+    error = 196 * (0.5 / 2) / 2 * 2**0.5
+    assert reached == f"no, +0.00 ± {error:.2f}"
+    assert missed == "Imdb"
+    assert unsure == "Banking77, Imdb"
+
+
+def test_costs_are_measured_only_when_asked_for(parts, monkeypatch):
+    given = []
+    monkeypatch.setattr(parts.run, "run_parts", lambda options, *_args, **_more: given.append(options.parts))
+    for words in ([], ["--parts", "cost"]):
+        monkeypatch.setattr(sys, "argv", ["run_uncertainty.py", *words])
+        parts.run.main()
+    assert given == [["choice", "main", "ablations", "grid", "usage"], ["cost"]]
+
+
+def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(parts):
+    family, sets = parts.variants.FAMILIES["textcnn"], ("one", "two")
+
+    def won(best: dict[str, tuple[float, float]], missing: int = 0) -> str | None:
+        results = [
+            {"choice": choice, "set": name, "accuracy": best.get(choice, (0.5, 0.5))[place]}
+            for choice in family
+            for place, name in enumerate(sets)
+        ]
+        return parts.selection.winner(family, results[missing:], sets)
+
+    assert won({"textcnn_rate-0.002_lcl-0.6": (0.4, 0.7)}) == "textcnn_rate-0.002_lcl-0.6"
+    assert won({}) == "textcnn_rate-0.0008_lcl-0.9", "the default"
+    best = dict.fromkeys(["textcnn_rate-0.0003_lcl-0.9", "textcnn_rate-0.002_lcl-0.6"], (0.7, 0.6))
+    assert won(best) == "textcnn_rate-0.0003_lcl-0.9", "the first listed"
+    assert won(best, missing=1) is None
+
+
+def test_chosen_variants_wait_for_every_choice_and_take_what_won(parts, data, tmp_path, monkeypatch):
+    options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
+    monkeypatch.setattr(parts.selection, "GRID_SETS", ("toxic_conversations", "massive_intent"))
+    monkeypatch.setattr(parts.experiments, "SETS", ("toxic_conversations",))
+    every = list(parts.run.PARTS["choice"](options))
+    for piece in every:
+        won = piece.facts["choice"] in ("textcnn_rate-0.002_lcl-0.6", "mean_rate-0.01")
+        result = {**piece.facts, "accuracy": 0.9 if won else 0.8}
+        piece.path(tmp_path).parent.mkdir(exist_ok=True)
+        piece.path(tmp_path).write_text(json.dumps(result))
+
+    def configs(part: str) -> dict[str, Any]:
+        pieces = parts.run.PARTS[part](options)
+        return {piece.facts["variant"]: piece.facts["config"] for piece in pieces if "config" in piece.facts}
+
+    chosen = configs("main")["textcnn-chosen"]
+    assert (chosen["learning_rate"], chosen["contrastive_weight"]) == (2e-3, 0.6)
+    assert chosen | {"learning_rate": 8e-4, "contrastive_weight": 0.9} == configs("main")["textcnn-both"]
+    assert configs("ablations")["mean-chosen"] == configs("ablations")["mean-base"] | {"learning_rate": 1e-2}
+    assert configs("ablations")["simcse-chosen"] == configs("ablations")["textcnn-simcse-0.05"], "the default"
+    assert configs("ablations")["cls-chosen"] == configs("ablations")["cls-base"], "equal ones: the default"
+    assert parts.selection.waiting(options, ["main", "ablations"]) == []
+
+    (gone,) = [piece for piece in every if piece.name.endswith("intent_textcnn_rate-0.0001_lcl-0.6")]
+    gone.path(tmp_path).unlink()
+    assert "textcnn-chosen" not in configs("main")
+    assert "mean-chosen" in configs("ablations"), "its own are there"
+    assert parts.selection.waiting(options, ["main", "ablations"]) == ["textcnn-chosen"]
+
+    gone.path(tmp_path).write_text(json.dumps({**gone.facts, "accuracy": 0.8, "revision": "of last year"}))
+    with pytest.raises(SystemExit, match=r"rate-0.0001_lcl-0.6.json was run with other settings \(revision"):
+        configs("main")
+
+
+def test_the_probe_chooses_c_among_those_of_its_study(parts):
+    assert parts.probe.linear_probe(tuned=True).param_grid == {"C": [1.0, 10.0, 100.0]}, "REZE's results are of these"
+    assert parts.experiments.PROBES["probe-tuned"][-1] == 1000.0
+    assert parts.probe.linear_probe(tuned=True, choices=(1.0, 7.0)).param_grid == {"C": [1.0, 7.0]}
+    assert parts.probe.linear_probe(tuned=False).C == 1.0
+
+
 def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
-    (piece, *_) = parts.run.PARTS["choice"](settings(parts, data, tmp_path))
-    seen = []
-    chooser = sys.modules["uncertainty.choose"]
-    monkeypatch.setattr(chooser, "scored", lambda _logits, _std, rows, _names: seen.extend(rows.texts) or {})
+    options = settings(parts, data, tmp_path)
+    (piece, *_) = parts.run.PARTS["choice"](options)
+    kept, held, seen = [], [], []
+    train, outputs = parts.choose.trained_head, parts.choose.outputs_of_states
+
+    def train_on(*given: Any) -> Any:
+        kept.extend(given[-1])
+        return train(*given)
+
+    def outputs_of(encoder: Any, head: Any, states: Any, rows: list[int]) -> Any:
+        assert states is parts.choose.states_of(options, "toxic_conversations")[0], "of the train rows"
+        held.extend(rows)
+        return outputs(encoder, head, states, rows)
+
+    monkeypatch.setattr(parts.choose, "trained_head", train_on)
+    monkeypatch.setattr(parts.choose, "outputs_of_states", outputs_of)
+    monkeypatch.setattr(parts.choose, "scored", lambda _logits, _std, rows, _names: seen.extend(rows.texts) or {})
     piece.work()
-    assert len(seen) == 5
+    rows = parts.states.both(options, "toxic_conversations")[0]
+    assert not set(kept) & set(held), "what is scored was not trained on"
+    assert sorted(kept + held) == list(range(len(rows))), "and all rows are one or the other, once"
+    assert len(held) == 5
+    assert seen == [rows.texts[row] for row in held]
     assert all(text.startswith("train") for text in seen)
+
+
+def test_results_of_other_data_or_options_are_refused(parts, data, tmp_path):
+    options = settings(parts, data, tmp_path)
+    pieces = {part: next(iter(make(options))) for part, make in parts.run.PARTS.items()}
+    assert all(piece.facts["revision"].startswith("sha256:") for piece in pieces.values())
+    assert pieces["main"].facts["c_choices"] == (1.0,)
+    assert pieces["usage"].facts["config"]["validation"] == 0.1
+    every = {field.name for field in dataclasses.fields(UncertaintyConfig)}
+    assert all(set(piece.facts["config"]) == every for part, piece in pieces.items() if part != "main")
+    piece = pieces["choice"]
+    for key, other in (("revision", "sha256:0"), ("config", piece.facts["config"] | {"epochs": 3})):
+        piece.path(tmp_path).parent.mkdir(exist_ok=True)
+        piece.path(tmp_path).write_text(json.dumps(piece.facts | {key: other}))
+        with pytest.raises(SystemExit, match=f"other settings \\({key} "):
+            parts.pieces.refuse_stale([piece], tmp_path)
+
+
+def test_the_revision_of_data_is_its_source_or_else_a_hash_of_its_files(parts, data, tmp_path):
+    revision = parts.sets.revision
+    hashed = [revision(data / "mteb" / name) for name in ("toxic_conversations", "massive_intent")]
+    assert hashed[0] == hashed[1], "the same rows"
+    (tmp_path / "meta.json").write_text(json.dumps({"source": [{"repo": "a/b", "commit": "12"}]}))
+    assert revision(tmp_path) == "a/b@12"
+
+
+def test_doubts_are_kept_row_by_row_with_all_their_digits(parts, data, tmp_path, monkeypatch):
+    options = settings(parts, data, tmp_path)
+    found = {}
+    own = parts.experiments.outputs_of_states
+    monkeypatch.setattr(parts.experiments, "outputs_of_states", lambda *given: found.setdefault("outputs", own(*given)))
+    (piece,) = [one for one in parts.run.PARTS["main"](options) if one.facts.get("variant") == "textcnn-both"]
+    result = piece.work()
+    doubts = {by: np.array(result[by].split(), dtype=np.float64) for by in ("uncertainty", "entropy")}
+    assert doubts["uncertainty"] == pytest.approx(found["outputs"].uncertainty, rel=1e-6)
+    right = parts.report.right_of(result)
+    for by, doubt in doubts.items():
+        assert rejection_curve(doubt, right).area == pytest.approx(result["area"][by])
 
 
 def test_the_grid_reads_from_the_main_table_what_it_has(parts):
@@ -139,6 +361,12 @@ def test_the_grid_reads_from_the_main_table_what_it_has(parts):
     assert twin("kl_weight", 1e-3) == twin("learning_rate", 8e-4) == "textcnn-both"
     assert twin("contrastive_weight", 0.0) == "textcnn-ucl"
     assert twin("contrastive_weight", 0.3) is None
+
+
+def test_usage_is_of_every_set(parts, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(parts.settings, "revision", lambda folder: folder.name)
+    options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
+    assert {piece.facts["set"] for piece in parts.run.PARTS["usage"](options)} == set(parts.sets.SETS)
 
 
 @pytest.mark.filterwarnings("ignore:fit held out 2 rows")
@@ -152,21 +380,66 @@ def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
     assert found["risk"] == dict.fromkeys(("0.1", "0.05", "0.02")), "two held-out rows promise nothing"
 
 
-@pytest.mark.parametrize("what", ["latency", "epoch"])
-def test_costs_are_ratios_of_what_was_measured_in_one_run(parts, data, tmp_path, what):
-    options = settings(parts, data, tmp_path)
+def cost_of(parts: Any, options: Any, what: str) -> dict[str, Any]:
     (piece,) = [piece for piece in parts.run.PARTS["cost"](options) if piece.facts["what"] == what]
     assert piece.alone
-    assert piece.work()["ratio"] > 0
+    return piece.work()
+
+
+def test_latency_is_that_with_the_head_over_the_encoders_alone(parts, data, tmp_path, monkeypatch):
+    seconds = {"encoder": [1.0, 2.0, 4.0], "with head": [3.0, 3.0, 8.0]}
+    monkeypatch.setattr(parts.cost, "_in_turns", lambda ways, _turns: {way: seconds[way] for way in ways})
+    monkeypatch.setattr(parts.cost.os, "getloadavg", lambda: (1.5, 1.0, 0.5))
+    found = cost_of(parts, settings(parts, data, tmp_path), "latency")
+    assert found["ratio"] == 2.0, "of the quotients 3, 1.5 and 2 the median"
+    assert found["texts_per_second"] == {"encoder": 32 / 2.0, "with head": 32 / 3.0}
+    assert found["parameters"]["head"] > 0
+    assert found["load_average"] == [1.5, 1.0, 0.5]
+
+
+def test_an_epoch_is_set_beside_encoding_and_not_the_other_way_round(parts, data, tmp_path, monkeypatch):
+    seconds = {"stored": 2.0, "encoded again": 12.0, "encoding": 8.0, "reading": 0.25}
+    monkeypatch.setattr(parts.cost, "_in_turns", lambda ways, _turns: {way: [seconds[way]] * 3 for way in ways})
+    found = cost_of(parts, settings(parts, data, tmp_path), "epoch")
+    assert found["ratio"] == 8 / 2
+    assert found["training included"] == 12 / 2
+    assert found["encoding to reading"] == 8 / 0.25
+
+
+def test_ways_are_timed_in_turns_and_the_first_turn_is_thrown_away(parts, monkeypatch):
+    clock, order = [0.0], []
+    monkeypatch.setattr(parts.cost.time, "perf_counter", lambda: clock[0])
+
+    def way(name: str, takes: float) -> Any:
+        def run() -> None:
+            order.append(name)
+            clock[0] += takes * (10 if len(order) <= 2 else 1)
+
+        return run
+
+    found = parts.cost._in_turns({"one": way("one", 1.0), "two": way("two", 3.0)}, 2)
+    assert order == ["one", "two", "two", "one", "one", "two"]
+    assert found == {"one": [1.0, 1.0], "two": [3.0, 3.0]}
+    assert parts.cost._in_turns({"told": lambda: 0.125}, 1) == {"told": [0.125]}, "a way that timed itself"
+
+
+@pytest.mark.parametrize("what", ["latency", "epoch"])
+def test_costs_are_measured(parts, data, tmp_path, what):
+    found = cost_of(parts, settings(parts, data, tmp_path), what)
+    assert all(value > 0 for value in found["seconds"].values())
 
 
 def test_every_variant_is_a_configuration(parts):
-    from labelspace.config import UncertaintyConfig
-
     everything = {**parts.variants.MAIN, **parts.variants.ABLATIONS}
     for options in everything.values():
         UncertaintyConfig(**options)
     assert set(everything) >= set(parts.paper.QWEN3)
+    for chosen in parts.variants.CHOSEN.values():
+        assert set(chosen.values()) <= set(parts.report.TITLES)
+    for name, temperature in (("simcse", 0.05), ("supcon", 0.1)):
+        family = parts.variants.FAMILIES[name].values()
+        assert {options["contrastive_temperature"] for options in family} == {temperature}, "its own, not LCL's"
+        assert {0.05, 0.1, 0.5, UncertaintyConfig.contrastive_weight} == {one["contrastive_weight"] for one in family}
     assert set(parts.variants.ABLATIONS) <= {*parts.report.TITLES} | {
         f"{extractor}-{part}" for extractor in parts.report.PARTED for part in parts.variants.PARTS
     }
@@ -175,13 +448,139 @@ def test_every_variant_is_a_configuration(parts):
 
 
 def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
-    from labelspace.config import UncertaintyConfig
-
     for option, values in parts.variants.GRID.items():
         assert getattr(UncertaintyConfig, option) in values
         assert list(values) == sorted(values)
     assert {0.6, 0.7, 0.9} <= set(parts.variants.GRID["contrastive_weight"])
     assert min(parts.variants.GRID["kl_weight"][1:]) < 1e-3 / 768, "the mean over coordinates, if that was meant"
+
+
+def made_up_results(parts: Any, out: Path) -> None:
+    """A result of every piece of one encoder, as small as they can be; the whole method is right on one row more."""
+    rng, names = np.random.default_rng(0), ["no", "yes"]
+    truth = ["no", "yes"] * 10
+    rows = parts.sets.Rows(["text"] * len(truth), truth)
+    toward = np.array([[1.0, -1.0], [-1.0, 1.0]] * 10)
+
+    def scored(*, right: int, doubts: bool) -> dict[str, Any]:
+        signs = np.where(np.arange(len(truth)) < right, 1, -1)[:, None]
+        logits = (signs * toward * rng.uniform(1, 2, (len(truth), 1))).astype(np.float32)
+        doubt = (rng.random(len(truth)) + (signs[:, 0] < 0) if doubts else np.zeros(len(truth))).astype(np.float32)
+        result = parts.experiments.scored(logits, doubt, rows, names)
+        if doubts:
+            kept = {"uncertainty": doubt, "entropy": parts.experiments.entropy(logits, 1.0)}
+            result |= {by: " ".join(f"{value:.7g}" for value in own) for by, own in kept.items()}
+        return result | {"epochs": 7, "rows": 40, "c": 10.0}
+
+    whole, plain = scored(right=16, doubts=True), scored(right=15, doubts=False)
+
+    def write(part: str, name: str, **result: Any) -> None:
+        (out / part).mkdir(exist_ok=True)
+        (out / part / f"{name}.json").write_text(json.dumps({"encoder": "tiny", "seed": 0, **result}))
+
+    every = {"main": [*parts.report.MAIN], "ablations": [*parts.variants.ABLATIONS]}
+    every["ablations"] += parts.variants.CHOSEN["ablations"].values()
+    for name in parts.sets.SETS:
+        for part, variants in every.items():
+            for variant in variants:
+                ours = whole if variant.endswith(("-ucl", "-both", "-chosen")) else plain
+                write(part, f"{name}_{variant}", set=name, variant=variant, **ours)
+        kept = {"coverage": 0.8, "accuracy": 0.75}
+        ece = {"test, before": 0.25, "test, after": 0.125}
+        shares = {"coverage": {"0.8": kept}, "risk": {"0.05": None if name == "imdb" else kept}}
+        write("usage", name, set=name, held_out=20, accuracy=0.5, ece=ece, by="entropy", **shares)
+    for name in parts.variants.GRID_SETS:
+        for choice in parts.variants.CHOICES:
+            better = whole if choice == "mlp_rate-0.0003" else plain
+            write("choice", f"{name}_{choice}", set=name, choice=choice, **better)
+        for option, values in parts.variants.GRID.items():
+            for value in values:
+                variant = f"{option}-{value:g}"
+                write("grid", f"{name}_{variant}", set=name, variant=variant, **whole)
+    for length in ("short", "long"):
+        own = {"encoder": 0.5, "with head": 0.625}
+        parameters = {"encoder": 1000, "head": 250}
+        rates = {"encoder": 64.0, "with head": 51.2}
+        load = {"length": length, "load_average": [0.5, 0.2, 0.1]}
+        latency = {"tokens": 320, "batch": 32, "texts_per_second": rates, "parameters": parameters}
+        write("cost", f"latency_{length}", what="latency", ratio=1.25, seconds=own, **latency, **load)
+        ratios = {"ratio": 2.5, "training included": 3.5, "encoding to reading": 40.0}
+        write("cost", f"epoch_{length}", what="epoch", **ratios, **load)
+
+
+def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeypatch):
+    every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
+    for module in (parts.report, parts.aims):
+        monkeypatch.setattr(module, "ENCODERS", ("tiny",))
+    monkeypatch.setattr(parts.report, "OUT", tmp_path)
+    without_results = {name: make() for name, make in every.items()}
+    made_up_results(parts, tmp_path)
+    page = {name.removeprefix("uncertainty-"): make() for name, make in every.items()}
+    for name, block in page.items():
+        assert "not run yet" in without_results[f"uncertainty-{name}"], name
+        assert "not run yet" not in block, name
+        assert "nan" not in block, name
+        assert len({line.count("|") for line in block.splitlines()}) == 1 or name == "seeds", name
+
+    def cells(name: str, *starts: str) -> list[str]:
+        (line,) = [
+            line for line in page[name].splitlines() if line.startswith("| " + "".join(f"{one} | " for one in starts))
+        ]
+        return [cell.strip() for cell in line.strip("|").split("|")][len(starts) :]
+
+    assert cells("main", "tiny", "TextCNN + both, chosen") == ["80.0"] * 8 + ["80.00"] * 2
+    assert cells("main", "tiny", "linear probe") == ["75.0"] * 8 + ["75.00"] * 2
+    assert [cell[:4] for cell in cells("gains", "tiny", "TextCNN + both", "linear probe")[:8]] == ["+5.0"] * 8
+    assert cells("gains", "tiny", "TextCNN + both, chosen", "TextCNN")[-1] == "+5.00"
+    assert cells("parts", "TextCNN")[0].startswith("75.00 (")
+    assert cells("parts", "[CLS]")[3].startswith("80.00 (")
+    assert page["every-part"].count("\n") == 2 + 12 - 1, "three extractors with four parts"
+    assert cells("every-part", "attention + UCL")[-1] == "91.24", "the paper's mean"
+    assert cells("extractors", "MLP of the same size, rate chosen")[8:] == ["80.00", "-"]
+    assert cells("choice", "tiny", "**mlp, rate-0.0003**")[-1] == "80.00"
+    assert "**textcnn, rate-0.0008, lcl-0.9**" in page["choice"], "of equal ones the default"
+    assert page["choice"].count("**") == 2 * len(parts.variants.FAMILIES)
+    assert cells("usage", "Banking77") == [
+        "20",
+        "0.500",
+        "0.250",
+        "0.125",
+        "0.80, 0.750",
+        "1 of 1: 0.80, worst 0.250",
+        "entropy",
+    ]
+    assert cells("usage", "Imdb")[5] == "never possible"
+    assert cells("cost", "tiny", "long, 10 tokens") == [
+        "25.0%",
+        "1.250",
+        "500.0 to 625.0",
+        "64 to 51",
+        "2.5",
+        "3.5",
+        "40",
+        "0.5",
+    ]
+    assert page["seeds"].startswith("tiny: seeds 0; C of the tuned probe AmazonCounterfactual 10,")
+    assert "epochs AmazonCounterfactual 7, Banking77 7" in page["seeds"]
+
+    both = ("tiny", "TextCNN + both")
+    (average,) = [line for line in page["targets"].splitlines() if "both | average" in line and "probe |" in line]
+    assert "average accuracy over 8 of 8 tasks above that of the linear probe | yes, +5.00 ± " in average
+    rising = next(line for line in page["targets"].splitlines() if "curve by uncertainty rises" in line)
+    assert "| 8 of 8 | - |" in rising
+    every_set = ", ".join(parts.sets.SETS.values())
+    assert cells("targets", *both, "the area by uncertainty is above random")[:2] == ["8 of 8", "-"]
+    against_entropy = cells("targets", *both, "the area by uncertainty is at least that by entropy")
+    assert against_entropy[0] == "8 of 8"
+    assert against_entropy[2] in ("-", every_set), "the same rows on every set"
+    for length in ("short", "long"):
+        latency = cells("targets", "tiny", "TextCNN", f"latency at most 1.05 of the encoder's, {length} texts")
+        assert latency[0] == "no, 1.25"
+        epoch = f"an epoch after the first 10 times as fast as encoding, {length} texts"
+        assert cells("targets", "tiny", "TextCNN", epoch)[0] == "no, 2.5", "the epoch, not the reading"
+        reading = "reading the stored states alone, without training, 10 times as fast as encoding"
+        assert cells("targets", "tiny", "TextCNN", f"{reading}, {length} texts")[0] == "yes, 40.0"
+    assert cells("areas", *both, "Imdb")[0].startswith("+")
 
 
 def test_the_page_has_every_table_and_no_other(parts):

@@ -48,7 +48,7 @@ class UncertaintyConfig(SavedConfig):
 
     epochs: int | str = "auto"
     """Times that each text is seen. `"auto"`: 3 (section 5.3), and more where these would make fewer than 400 updates,
-    up to 30: an epoch after the first costs next to nothing, and a few hundred rows need more than 3."""
+    up to 30: an epoch after the first encodes nothing, and a few hundred rows need more than 3."""
 
     warmup: float = 0.1
     """Share of the updates over which the rate rises linearly, before it falls linearly to 0; the paper names no
