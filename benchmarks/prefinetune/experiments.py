@@ -37,8 +37,6 @@ UNTUNED = "untuned"
 """The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
 
 MAPS = ("none", "whitening", "flow")
-FLOW_UPDATES = 160
-"""Of a flow at least, in batches of 256: the default of 20 passes would be 20 updates for a hundred texts."""
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
@@ -180,8 +178,8 @@ def mapped(
     for name in maps:
         try:
             if name == "flow":
-                flow = fitted_flow(fitted_on, seed)
-                told["flow_losses"] = [flow.losses[0], flow.losses[-1]]
+                flow = fit_flow(fitted_on, seed=seed)
+                told["flow"] = flow_facts(flow)
                 apply: Map = flow.apply
             else:
                 apply = fit_whitening(fitted_on).apply if name == "whitening" else np.asarray
@@ -193,10 +191,11 @@ def mapped(
     return {"scores": scores, **told}
 
 
-def fitted_flow(vectors: Matrix, seed: int) -> Flow:
-    """Fit a flow by `FLOW_UPDATES` updates or more."""
-    each = -(-len(vectors) // 256)
-    return fit_flow(vectors, epochs=max(20, -(-FLOW_UPDATES // each)), seed=seed)
+def flow_facts(flow: Flow) -> dict[str, Any]:
+    """Say how a flow was trained: epochs, the one kept, and the loss of both parts before training and there."""
+    parts = {"train": flow.losses, "held_out": flow.held_out_losses}
+    ends = {name: [losses[0], losses[flow.kept_epoch]] for name, losses in parts.items() if losses}
+    return {"epochs": len(flow.losses) - 1, "kept_epoch": flow.kept_epoch, "losses": ends}
 
 
 def unit(vectors: Matrix) -> Matrix:
