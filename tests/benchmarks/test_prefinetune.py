@@ -319,6 +319,61 @@ def test_fine_tuning_learns_from_every_row_and_leaves_the_start_alone(modules, d
     assert (modules.encoders.base(settings).encode(["a bank"]) == before).all()
 
 
+# The head
+
+
+def clusters(rows: int, seed: int, apart: float = 3.0, middle: float = 0.6) -> tuple[np.ndarray, list[str]]:
+    """Rows of unit length in 128 coordinates, of three labels of which one is the most frequent."""
+    draw = np.random.default_rng(seed)
+    names = draw.choice(3, size=rows, p=[(1 - middle) / 2, middle, (1 - middle) / 2])
+    vectors = apart * np.eye(128)[names] + draw.normal(size=(rows, 128)) / np.sqrt(np.arange(1, 129))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True), [f"label {name}" for name in names]
+
+
+def test_without_a_map_the_c_is_that_of_the_probes_own_search(modules):
+    from probe import linear_probe
+
+    assert modules.experiments.CHOICES == (1.0, 10.0, 100.0)
+    for apart, middle, best in ((2.0, 0.6, 1.0), (2.0, 0.8, 100.0)):
+        vectors, labels = clusters(40, 0, apart, middle)
+        grid = linear_probe(tuned=True).set_params(param_grid={"C": [1.0, 10.0, 100.0]}).fit(vectors, labels)
+        chosen = modules.experiments.choose_c(lambda _rows: np.asarray, vectors, labels)
+        assert chosen == grid.best_params_["C"] == best
+
+
+def test_the_c_is_chosen_behind_maps_that_have_not_seen_the_fold(modules):
+    vectors, labels = clusters(50, 0)
+    seen = []
+
+    def fit(rows: np.ndarray) -> Any:
+        known = {row.tobytes() for row in rows}
+
+        def apply(others: np.ndarray) -> np.ndarray:
+            seen.append(sum(row.tobytes() in known for row in others) / len(others))
+            return others
+
+        assert len(rows) == 40
+        return apply
+
+    modules.experiments.choose_c(fit, vectors, labels)
+    assert seen == [1.0, 0.0] * 5
+
+
+def test_whitened_rows_that_are_fewer_than_coordinates_have_a_c_that_is_no_tie(modules):
+    from probe import linear_probe
+
+    from labelspace.geometry import fit_whitening
+
+    (vectors, labels), (others, truth) = clusters(60, 0), clusters(400, 1)
+    whitening = fit_whitening(vectors)
+    seen, unseen = (modules.experiments.unit(whitening.apply(rows)) for rows in (vectors, others))
+    tied = linear_probe(tuned=True).fit(seen, labels)
+    assert np.ptp(tied.cv_results_["mean_test_score"]) == 0
+    assert tied.score(unseen, truth) < 0.7
+    chosen = modules.experiments.choose_c(lambda rows: fit_whitening(rows).apply, vectors, labels)
+    assert modules.experiments.head_of(chosen).fit(seen, labels).score(unseen, truth) > 0.9
+
+
 # What was written by hand
 
 
