@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from filelock import FileLock
 from pieces import Piece
 
@@ -73,6 +74,13 @@ def base(settings: Settings) -> Encoder:
 @functools.lru_cache(maxsize=1)
 def _opened(name: str, max_tokens: int | None) -> Encoder:
     return Encoder(name, max_tokens=max_tokens)
+
+
+def in_float32(encoder: Encoder) -> Encoder:
+    """Let an encoder compute in float32 from now on, and return it; its weights always are in that."""
+    encoder.backbone.dtype = torch.float32
+    encoder.backbone.weights_changed()  # a copy of them in bfloat16 is of no more use
+    return encoder
 
 
 def starting_encoder(settings: Settings, target: str, start: str, seed: int) -> tuple[Encoder, str | None]:

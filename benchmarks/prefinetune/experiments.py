@@ -3,7 +3,8 @@
 Fine-tuning is the main loss on the target's own pairs: a text with its label's name, a query with its document.
 Whitening and flow are fitted on the vectors of these pairs by the fine-tuned encoder, and map everything that is scored
 (section 4.1.3). Vectors have unit length before a head sees them, also after a map. The C of a head is chosen behind
-maps that have not seen the rows it is chosen by.
+maps that have not seen the rows it is chosen by. All vectors that are mapped or scored are computed in float32, as in
+the paper (appendix B): whitening raises the smallest variances to 1, with all that bfloat16 leaves there.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,10 +27,10 @@ from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune.loop import TrainingRun
 from labelspace.training.trainable import trainable_weights
-from prefinetune.encoders import METHODS, SWEEP_SEED, base, starting_encoder, sweep_methods
+from prefinetune.encoders import METHODS, SWEEP_SEED, base, in_float32, starting_encoder, sweep_methods
 from prefinetune.ranking import ndcg
 from prefinetune.sets import TARGETS, Rows, search_of, sizes, targets, test_rows, train_rows
-from prefinetune.settings import Settings
+from prefinetune.settings import SCORED_IN, Settings
 
 Matrix = NDArray[np.floating]
 Map = Callable[[Matrix], Matrix]
@@ -81,6 +82,7 @@ def _piece(
         work=partial(_run, settings, target, start, size, seed, maps),
         seeds=(seed,),
         data=f"shared/data/domain/{TARGETS[target].domain}/{target}",
+        dtype=SCORED_IN,
     )
 
 
@@ -88,12 +90,12 @@ def _run(settings: Settings, target: str, start: str, size: int, seed: int, maps
     rows = train_rows(settings, target, size, seed)
     facts: dict[str, Any] = {"rows": len(rows)}
     if start == UNTUNED:
-        encoder, encode = base(settings), partial(_encoded_by_base, settings)
+        encoder, encode = untuned(settings), partial(_encoded_by_base, settings)
     else:
         before, facts["start_sha256"] = starting_encoder(settings, target, start, seed)
         encoder = before.copy()
         facts |= fine_tune(encoder, rows, target, seed)
-        encode = encoder.encode
+        encode = in_float32(encoder).encode
     score = classified if TARGETS[target].task == "classification" else searched
     return {**facts, **score(settings, target, rows, encoder, encode, maps, seed)}
 
@@ -116,6 +118,7 @@ def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str,
         raise KeyboardInterrupt
     return {
         "training_seconds": training.seconds,
+        "trained_in": encoder.dtype,
         "steps": training.total_steps,
         "losses": [training.looks[0].main, training.looks[-1].main],
         "config": config.to_dict(),
@@ -125,7 +128,13 @@ def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str,
 @lru_cache(maxsize=16)
 def _encoded_by_base(settings: Settings, texts: tuple[str, ...]) -> Matrix:
     # Test rows and corpora that every size and seed of the untuned base has in common; the largest is 12 MB.
-    return base(settings).encode(texts)
+    return untuned(settings).encode(texts)
+
+
+@lru_cache(maxsize=1)
+def untuned(settings: Settings) -> Encoder:
+    """Return the encoder as it came, to be scored."""
+    return in_float32(base(settings).copy())
 
 
 def classified(

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import ndcg_score
 
+from labelspace import Encoder
+
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 PAPER = SHARED / "papers" / "reze.txt"
@@ -250,6 +252,7 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     for found in files.values():
         assert found["provenance"]["commit"]
         assert found["protocol"]["per_source"] == 16
+    assert files["main"]["provenance"]["hardware"]["dtype"] == "float32"
     assert files["encoders"]["mix_pairs"]["drawn"] == dict.fromkeys(sorted([*SOURCES, "gold_headline"]), 16)
     maps = {file.stem: set(json.loads(file.read_text())["scores"]) for file in (out / "main").glob("*.json")}
     assert maps["tiny-bert_fomc_pft_100_seed0"] == {"none", "whitening", "flow"}
@@ -372,6 +375,42 @@ def test_whitened_rows_that_are_fewer_than_coordinates_have_a_c_that_is_no_tie(m
     assert tied.score(unseen, truth) < 0.7
     chosen = modules.experiments.choose_c(lambda rows: fit_whitening(rows).apply, vectors, labels)
     assert modules.experiments.head_of(chosen).fit(seen, labels).score(unseen, truth) > 0.9
+
+
+# Precision
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_an_encoder_in_float32_is_the_one_that_was_opened_so_to_the_bit(modules, dtype):
+    texts = ["a bank", "the price of gold fell on the day after", "why"]
+    encoder = Encoder(TINY, dtype=dtype)
+    before = encoder.encode(texts)
+    assert modules.encoders.in_float32(encoder) is encoder
+    assert (encoder.encode(texts) == Encoder(TINY, dtype="float32").encode(texts)).all()
+    assert (before == encoder.encode(texts)).all() == (dtype == "float32")
+
+
+@pytest.mark.parametrize("start", ["untuned", "base"])
+def test_trained_in_its_own_precision_and_scored_in_float32(modules, data, tmp_path, monkeypatch, start):
+    own = Encoder(TINY, dtype="bfloat16")
+    for module in (modules.encoders, modules.experiments):
+        monkeypatch.setattr(module, "base", lambda _settings: own)
+    modules.experiments.untuned.cache_clear()
+    modules.experiments._encoded_by_base.cache_clear()
+    seen = []
+
+    def encode(encoder: Encoder, texts: Any, **_: Any) -> np.ndarray:
+        seen.append(encoder.dtype)
+        return np.random.default_rng(len(texts)).normal(size=(len(texts), 4))
+
+    monkeypatch.setattr(Encoder, "encode", encode)
+    for target in ("fomc", "tatqa"):
+        found = modules.experiments._run(made(modules, data, tmp_path), target, start, 100, 0, ("none",))
+        assert found.get("trained_in") == (None if start == "untuned" else "bfloat16")
+    modules.experiments.untuned.cache_clear()
+    modules.experiments._encoded_by_base.cache_clear()
+    assert seen == ["float32"] * 5
+    assert own.dtype == "bfloat16", "others go on from it"
 
 
 # What was written by hand
