@@ -17,6 +17,7 @@ from pieces import Piece
 from labelspace import Encoder, prefinetune
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
+from labelspace.errors import TrainingError
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import PrefinetuneResult
 from labelspace.training.prefinetune.measures import Yardstick
@@ -114,7 +115,11 @@ def config_of(method: str) -> PrefinetuneConfig:
 
 
 def make(settings: Settings, mix: str, method: str, seed: int) -> PrefinetuneResult:
-    """Pre-finetune, and keep the encoder."""
+    """Pre-finetune, and keep the encoder.
+
+    Raises:
+        TrainingError: the encoder has come to give one vector for all texts, or its loss is not finite.
+    """
     folder = place_of(settings, mix, method, seed)
     # What takes hours without a cap goes on after a kill; else the checkpoints would cost more than they save.
     work = folder.with_name(folder.name + ".unfinished") if settings.per_source is None else None
@@ -126,8 +131,11 @@ def make(settings: Settings, mix: str, method: str, seed: int) -> PrefinetuneRes
         folder=work,
         resume=work is not None and work.is_dir(),
     )
-    if not done.result.training.finished or done.result.after is None:  # half a run is no result
+    notes = " ".join(done.result.notes)
+    if not done.result.training.finished or "interrupted" in notes:  # half a run is no result
         raise KeyboardInterrupt
+    if done.result.after is None:  # other pieces go on
+        raise TrainingError(f"{mix}, {method}, seed {seed}: {notes}")
     done.save(folder)
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)

@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold
 from labelspace import Encoder
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
-from labelspace.errors import LabelSpaceError, MissingDependencyError
+from labelspace.errors import InputError, LabelSpaceError, MissingDependencyError
 from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
@@ -234,8 +234,21 @@ def fit_map(name: str, seed: int, vectors: Matrix) -> tuple[Map, dict[str, Any]]
     """Fit a map, and say what is to be told of it."""
     if name == "flow":
         flow = fit_flow(vectors, seed=seed)
-        return flow.apply, {"flow": flow_facts(flow)}
-    return (fit_whitening(vectors).apply if name == "whitening" else np.asarray), {}
+        return partial(finite, flow.apply), {"flow": flow_facts(flow)}
+    return partial(finite, fit_whitening(vectors).apply if name == "whitening" else np.asarray), {}
+
+
+def finite(apply: Map, vectors: Matrix) -> Matrix:
+    """Map vectors; a search would take an infinity for a vector like others.
+
+    Raises:
+        InputError: a value is not finite afterwards.
+    """
+    found = apply(vectors)
+    broken = int((~np.isfinite(found).all(axis=1)).sum())
+    if broken:
+        raise InputError(f"{broken} of {len(found)} vectors are not finite behind the map.")
+    return found
 
 
 def flow_facts(flow: Flow) -> dict[str, Any]:

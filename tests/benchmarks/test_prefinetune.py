@@ -16,6 +16,7 @@ import pytest
 from sklearn.metrics import ndcg_score
 
 from labelspace import Encoder
+from labelspace.errors import InputError, TrainingError
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -411,6 +412,47 @@ def test_trained_in_its_own_precision_and_scored_in_float32(modules, data, tmp_p
     modules.experiments._encoded_by_base.cache_clear()
     assert seen == ["float32"] * 5
     assert own.dtype == "bfloat16", "others go on from it"
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("target", ["fomc", "tatqa"])
+def test_vectors_that_a_map_breaks_are_told_and_not_scored(modules, data, tmp_path, monkeypatch, target):
+    class Broken:
+        def apply(self, vectors: np.ndarray) -> np.ndarray:
+            return np.where(np.arange(len(vectors))[:, None] % 2, np.inf, np.asarray(vectors, dtype=float))
+
+    monkeypatch.setattr(modules.experiments, "fit_whitening", lambda _vectors: Broken())
+    settings = made(modules, data, tmp_path)
+    found = modules.experiments._run(settings, target, "untuned", 100, 0, ("none", "whitening"))
+    assert list(found["scores"]) == ["none"]
+    assert re.fullmatch(r"InputError: \d+ of \d+ vectors are not finite behind the map\.", found["failed"]["whitening"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "raised"), [(InputError("all one"), TrainingError), (KeyboardInterrupt(), KeyboardInterrupt)]
+)
+def test_an_encoder_that_cannot_be_measured_stops_its_piece_alone(modules, data, tmp_path, monkeypatch, wrong, raised):
+    from labelspace.training.prefinetune.measures import Yardstick
+
+    vectors, calls = Yardstick.vectors, []
+
+    def broken(yardstick: Yardstick, encoder: Encoder) -> np.ndarray:
+        calls.append(encoder)
+        if len(calls) == 2:  # that after the training
+            raise wrong
+        return vectors(yardstick, encoder)
+
+    monkeypatch.setattr(Yardstick, "vectors", broken)
+    settings = made(modules, data, tmp_path)
+    with pytest.raises(raised) as caught:
+        modules.encoders.make(settings, "finance", "pft", 0)
+    assert len(calls) == 2
+    if raised is TrainingError:
+        assert "finance, pft, seed 0: " in str(caught.value)
+        assert "all one" in str(caught.value)
+    assert not modules.encoders.place_of(settings, "finance", "pft", 0).exists()
 
 
 # What was written by hand
