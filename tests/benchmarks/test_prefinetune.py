@@ -1,5 +1,6 @@
 """REZE's experiments: no text of a target in a mix, all parts run, the runner goes on, tables and figures come out."""
 
+import contextlib
 import json
 import math
 import re
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from filelock import FileLock, Timeout
 from sklearn.metrics import ndcg_score
 
 from labelspace import Encoder
@@ -453,6 +455,67 @@ def test_an_encoder_that_cannot_be_measured_stops_its_piece_alone(modules, data,
         assert "finance, pft, seed 0: " in str(caught.value)
         assert "all one" in str(caught.value)
     assert not modules.encoders.place_of(settings, "finance", "pft", 0).exists()
+
+
+# Encoders on disk
+
+
+def test_an_encoder_is_made_once_and_its_result_is_that_of_the_run_that_made_it(modules, data, tmp_path, monkeypatch):
+    encoders, calls, locked = modules.encoders, [], []
+    settings = made(modules, data, tmp_path)
+    prefinetune = encoders.prefinetune
+
+    def counted(*given: Any, **options: Any) -> Any:
+        lock = FileLock(f"{encoders.place_of(settings, 'finance', 'pft', 0)}.lock", timeout=0)
+        with contextlib.suppress(Timeout), lock:
+            locked.append(False)
+        calls.append(prefinetune(*given, **options))
+        return calls[-1]
+
+    monkeypatch.setattr(encoders, "prefinetune", counted)
+    encoders._reopened.cache_clear()
+    _, sha256 = encoders.starting_encoder(settings, "fomc", "pft", 0)
+    told = encoders._run(settings, "finance", "pft", 0)
+    assert len(calls) == 1
+    assert locked == [], "a second process waits while it is made"
+    assert told["sha256"] == sha256
+    whole = json.loads(json.dumps(calls[0].result.to_dict()))
+    whole["encoder"]["name"] = "tiny-bert"
+    assert told["result"] == whole
+
+
+def test_an_encoder_of_another_precision_or_number_of_threads_is_another(modules, data, tmp_path, monkeypatch):
+    encoders, settings = modules.encoders, made(modules, data, tmp_path)
+    own = encoders.base(settings)
+    first = encoders.place_of(settings, "finance", "pft", 0)
+    other = Encoder(TINY, dtype="float32" if own.dtype == "bfloat16" else "bfloat16")
+    monkeypatch.setattr(encoders, "base", lambda _settings: other)
+    second = encoders.place_of(settings, "finance", "pft", 0)
+    monkeypatch.setattr(encoders, "base", lambda _settings: own)
+    assert encoders.place_of(settings, "finance", "pft", 0) == first
+    monkeypatch.setattr(encoders.torch, "get_num_threads", lambda: 99)
+    assert len({first, second, encoders.place_of(settings, "finance", "pft", 0)}) == 3
+
+
+def test_runs_that_start_from_another_encoder_than_was_measured_are_listed(modules, monkeypatch):
+    pairs = {"left_out": [], "dropped": {}, "drawn": {"a": 2}, "there": {"a": 2}}
+    common = {"seed": 0, "seconds": 60.0, "protocol": {}}
+    fine_tuned = {**common, "target": "fomc", "rows": 100, "test_rows": 9}
+    every = {
+        "encoders": [{**common, "mix": "finance", "mix_pairs": pairs, "result": {"pairs": {"a": 1}}, "sha256": "one"}],
+        "main": [
+            {**fine_tuned, "start": "untuned"},
+            {**fine_tuned, "start": "base", "start_sha256": None},
+            {**fine_tuned, "start": "pft", "start_sha256": "one"},
+            {**fine_tuned, "start": "reze", "start_sha256": "two"},
+        ],
+        "descriptions": [{**common, "target": "fomc", "start": "reze", "start_sha256": "two"}],
+    }
+    monkeypatch.setattr(modules.report, "results", lambda part: every.get(part, []))
+    table = modules.report.setup()
+    assert "| main: FOMC, reze, 100 rows, seed 0; descriptions: FOMC, reze, seed 0 |" in table
+    every["encoders"].append({**every["encoders"][0], "sha256": "two"})
+    assert "FOMC, reze" not in modules.report.setup()
 
 
 # What was written by hand
