@@ -549,3 +549,25 @@ def test_the_page_has_every_table_and_no_other(modules):
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
     assert opened == closed
     assert sorted(opened) == sorted(modules.report.BLOCKS)
+
+
+@pytest.mark.slow
+def test_the_page_says_which_labels_and_answers_are_seen_before_they_are_scored(modules, tmp_path):
+    if not (SHARED / "data" / "domain" / "code").is_dir():
+        pytest.skip("the data are not here")
+    sets, settings = modules.sets, modules.settings.Settings(data=SHARED / "data", out=tmp_path, encoders=tmp_path)
+    page = " ".join((ROOT / "benchmarks" / "prefinetune" / "page.md").read_text(encoding="utf-8").split())
+    for target in ("tatqa", "nl2bash"):
+        search = sets.search_of(settings, target)
+        answers = {sets.plain(search.documents[place]) for own in search.relevant for place in own}
+        positives = sets.train_side(sets.folder_of(settings, target), "retrieval").positives
+        assert f"{sum(sets.plain(one) in answers for one in positives)} of {len(positives):,}" in page
+    held = {}
+    for target in ("fomc", "financial_phrasebank", "stackoverflow_topics"):
+        pairs = sets.read_mix(settings, sets.mix_name(settings, target)).pairs
+        names = set(sets.label_names(settings, target))
+        rows = zip(pairs.positives, pairs.source_ids, strict=True)
+        held[target] = {(pairs.sources[source], name) for name, source in rows if name in names}
+    assert {name for _, name in held["fomc"]} == {"neutral"}
+    assert {source for source, _ in held["financial_phrasebank"]} == {"fiqa_sentiment", "finentity", "gold_headline"}
+    assert not held["stackoverflow_topics"]
