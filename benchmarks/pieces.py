@@ -38,6 +38,9 @@ class Piece:
 
     seeds: tuple[int, ...] = ()
     data: str = ""
+    dtype: str | None = None
+    """Number format of what is scored; None: what an encoder chooses."""
+
     alone: bool = False
     """True: in a process of its own, because its peak memory is part of the result."""
 
@@ -125,7 +128,7 @@ def run_piece(piece: Piece, out: Path) -> None:
     seconds = time.perf_counter() - started
     facts = {**piece.facts, **result, "seconds": seconds}
     piece.path(out).parent.mkdir(parents=True, exist_ok=True)
-    origin = provenance(seeds=list(piece.seeds), data=piece.data) | {"commit": COMMIT}
+    origin = provenance(seeds=list(piece.seeds), data=piece.data, dtype=piece.dtype) | {"commit": COMMIT}
     write_result(piece.path(out), facts, provenance=origin)
 
 

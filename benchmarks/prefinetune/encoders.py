@@ -1,5 +1,6 @@
 """Pre-finetuned encoders: made once, kept on disk, and made again where one is missing."""
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -10,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from filelock import FileLock
 from pieces import Piece
 
 from labelspace import Encoder, prefinetune
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
+from labelspace.errors import TrainingError
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import PrefinetuneResult
 from labelspace.training.prefinetune.measures import Yardstick
+from labelspace.training.prefinetune.saving import HEADER
 from prefinetune.sets import TARGETS, folder_of, mix_name, mix_names, read_mix, targets, train_side
 from prefinetune.settings import SEEDS, Settings
 
@@ -75,16 +79,18 @@ def _opened(name: str, max_tokens: int | None) -> Encoder:
     return Encoder(name, max_tokens=max_tokens)
 
 
+def in_float32(encoder: Encoder) -> Encoder:
+    """Let an encoder compute in float32 from now on, and return it; its weights always are in that."""
+    encoder.backbone.dtype = torch.float32
+    encoder.backbone.weights_changed()  # a copy of them in bfloat16 is of no more use
+    return encoder
+
+
 def starting_encoder(settings: Settings, target: str, start: str, seed: int) -> tuple[Encoder, str | None]:
     """Return the encoder that a target is fine-tuned from, and the checksum of its weights; None for the base."""
     if start == "base":
         return base(settings), None
-    folder = place_of(settings, mix_name(settings, target), start, seed)
-    settings.encoders.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(folder.name + ".lock")):  # another process may be making it
-        if not folder.is_dir():
-            make(settings, mix_name(settings, target), start, seed)
-    return _reopened(folder, settings.max_tokens)
+    return _reopened(make(settings, mix_name(settings, target), start, seed), settings.max_tokens)
 
 
 @functools.lru_cache(maxsize=1)
@@ -93,9 +99,10 @@ def _reopened(folder: Path, max_tokens: int | None) -> tuple[Encoder, str]:
 
 
 def place_of(settings: Settings, mix: str, method: str, seed: int) -> Path:
-    """Return the folder of an encoder; its name ends in a hash of all that decides it."""
+    """Return the folder of an encoder; its name ends in a hash of all that decides it, on one machine to the bit."""
     decided = [settings.encoder, settings.max_tokens, config_of(method).to_dict()]
     decided += [read_mix(settings, mix).pairs.fingerprint(), seed]
+    decided += [base(settings).dtype, torch.get_num_threads()]
     key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:10]
     return settings.encoders / f"{settings.short}-{mix}-{method}-seed{seed}-{key}"
 
@@ -105,9 +112,21 @@ def config_of(method: str) -> PrefinetuneConfig:
     return PrefinetuneConfig(**{**METHODS, **SWEEP}[method])
 
 
-def make(settings: Settings, mix: str, method: str, seed: int) -> PrefinetuneResult:
-    """Pre-finetune, and keep the encoder."""
+def make(settings: Settings, mix: str, method: str, seed: int) -> Path:
+    """Return the folder of an encoder, pre-finetuned now if it is not there; one process does it, others wait for it.
+
+    Raises:
+        TrainingError: the encoder has come to give one vector for all texts, or its loss is not finite.
+    """
     folder = place_of(settings, mix, method, seed)
+    settings.encoders.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(folder.name + ".lock")):
+        if not folder.is_dir():
+            _make(settings, mix, method, seed, folder)
+    return folder
+
+
+def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) -> None:
     # What takes hours without a cap goes on after a kill; else the checkpoints would cost more than they save.
     work = folder.with_name(folder.name + ".unfinished") if settings.per_source is None else None
     done = prefinetune(
@@ -118,12 +137,20 @@ def make(settings: Settings, mix: str, method: str, seed: int) -> PrefinetuneRes
         folder=work,
         resume=work is not None and work.is_dir(),
     )
-    if not done.result.training.finished or done.result.after is None:  # half a run is no result
+    notes = " ".join(done.result.notes)
+    if not done.result.training.finished or "interrupted" in notes:  # half a run is no result
         raise KeyboardInterrupt
+    if done.result.after is None:  # other pieces go on
+        raise TrainingError(f"{mix}, {method}, seed {seed}: {notes}")
     done.save(folder)
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
-    return done.result
+
+
+def told_of(folder: Path) -> dict[str, Any]:
+    """Return the result of the run that made an encoder, as it was saved with it."""
+    header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+    return {field.name: header[field.name] for field in dataclasses.fields(PrefinetuneResult)}
 
 
 def checksum(folder: Path) -> str:
@@ -134,9 +161,8 @@ def checksum(folder: Path) -> str:
 
 def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]:
     found = read_mix(settings, mix)
-    result = make(settings, mix, method, seed)
-    folder = place_of(settings, mix, method, seed)
-    told = result.to_dict()
+    folder = make(settings, mix, method, seed)  # another piece may have made it
+    told = told_of(folder)
     told["encoder"]["name"] = settings.short  # a result tells no way to a file
     return {
         "mix_pairs": {

@@ -2,7 +2,9 @@
 
 Fine-tuning is the main loss on the target's own pairs: a text with its label's name, a query with its document.
 Whitening and flow are fitted on the vectors of these pairs by the fine-tuned encoder, and map everything that is scored
-(section 4.1.3). Vectors have unit length before a head sees them, also after a map.
+(section 4.1.3). Vectors have unit length before a head sees them, also after a map. The C of a head is chosen behind
+maps that have not seen the rows it is chosen by. All vectors that are mapped or scored are computed in float32, as in
+the paper (appendix B): whitening raises the smallest variances to 1, with all that bfloat16 leaves there.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,31 +16,33 @@ from numpy.typing import NDArray
 from pieces import Piece
 from probe import linear_probe
 from sklearn.metrics import accuracy_score, f1_score
+from sklearn.model_selection import KFold
 
 from labelspace import Encoder
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
-from labelspace.errors import LabelSpaceError, MissingDependencyError
+from labelspace.errors import InputError, LabelSpaceError, MissingDependencyError
 from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune.loop import TrainingRun
 from labelspace.training.trainable import trainable_weights
-from prefinetune.encoders import METHODS, SWEEP_SEED, base, starting_encoder, sweep_methods
+from prefinetune.encoders import METHODS, SWEEP_SEED, base, in_float32, starting_encoder, sweep_methods
 from prefinetune.ranking import ndcg
 from prefinetune.sets import TARGETS, Rows, search_of, sizes, targets, test_rows, train_rows
-from prefinetune.settings import Settings
+from prefinetune.settings import SCORED_IN, Settings
 
 Matrix = NDArray[np.floating]
 Map = Callable[[Matrix], Matrix]
+Fit = Callable[[Matrix], Map]
 Scores = dict[str, dict[str, float]]
 
 UNTUNED = "untuned"
 """The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
 
 MAPS = ("none", "whitening", "flow")
-FLOW_UPDATES = 160
-"""Of a flow at least, in batches of 256: the default of 20 passes would be 20 updates for a hundred texts."""
+CHOICES = (1.0, 10.0, 100.0)
+"""Of a head's C; see `probe`."""
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
@@ -78,6 +82,7 @@ def _piece(
         work=partial(_run, settings, target, start, size, seed, maps),
         seeds=(seed,),
         data=f"shared/data/domain/{TARGETS[target].domain}/{target}",
+        dtype=SCORED_IN,
     )
 
 
@@ -85,12 +90,12 @@ def _run(settings: Settings, target: str, start: str, size: int, seed: int, maps
     rows = train_rows(settings, target, size, seed)
     facts: dict[str, Any] = {"rows": len(rows)}
     if start == UNTUNED:
-        encoder, encode = base(settings), partial(_encoded_by_base, settings)
+        encoder, encode = untuned(settings), partial(_encoded_by_base, settings)
     else:
         before, facts["start_sha256"] = starting_encoder(settings, target, start, seed)
         encoder = before.copy()
         facts |= fine_tune(encoder, rows, target, seed)
-        encode = encoder.encode
+        encode = in_float32(encoder).encode
     score = classified if TARGETS[target].task == "classification" else searched
     return {**facts, **score(settings, target, rows, encoder, encode, maps, seed)}
 
@@ -113,6 +118,7 @@ def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str,
         raise KeyboardInterrupt
     return {
         "training_seconds": training.seconds,
+        "trained_in": encoder.dtype,
         "steps": training.total_steps,
         "losses": [training.looks[0].main, training.looks[-1].main],
         "config": config.to_dict(),
@@ -122,7 +128,13 @@ def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str,
 @lru_cache(maxsize=16)
 def _encoded_by_base(settings: Settings, texts: tuple[str, ...]) -> Matrix:
     # Test rows and corpora that every size and seed of the untuned base has in common; the largest is 12 MB.
-    return base(settings).encode(texts)
+    return untuned(settings).encode(texts)
+
+
+@lru_cache(maxsize=1)
+def untuned(settings: Settings) -> Encoder:
+    """Return the encoder as it came, to be scored."""
+    return in_float32(base(settings).copy())
 
 
 def classified(
@@ -138,15 +150,37 @@ def classified(
     test = test_rows(settings, target)
     train_vectors, test_vectors = encoder.encode(rows.texts), encode(test.texts)
 
-    def score(apply: Map) -> dict[str, float]:
-        head = linear_probe(tuned=True).fit(unit(apply(train_vectors)), rows.positives)
+    def score(apply: Map, fit: Fit) -> dict[str, float]:
+        chosen_c = choose_c(fit, train_vectors, rows.positives)
+        head = head_of(chosen_c).fit(unit(apply(train_vectors)), rows.positives)
         chosen = head.predict(unit(apply(test_vectors)))
         labels = sorted(set(test.positives))
         macro = f1_score(test.positives, chosen, labels=labels, average="macro", **NO_DIVISION)
         accuracy = accuracy_score(test.positives, chosen)
-        return {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro)}
+        return {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro), "C": chosen_c}
 
     return {**mapped(maps, train_vectors, seed, score), "test_rows": len(test)}
+
+
+def choose_c(fit: Fit, vectors: Matrix, labels: Sequence[str]) -> float:
+    """Choose the C of a head by five folds, each behind a map of the other four; the smallest of the best.
+
+    A map that has seen a fold tells nothing of it: whitening puts no more rows than coordinates all at the same
+    distance, and any C would do. Without a map this is the search of `probe.linear_probe(tuned=True)`.
+    """
+    names = np.array(labels, dtype=object)
+    right = []
+    # Folds without classes: some labels have two rows.
+    for train, held_out in KFold(5, shuffle=True, random_state=0).split(vectors):
+        apply = fit(vectors[train])
+        seen, unseen = unit(apply(vectors[train])), unit(apply(vectors[held_out]))
+        right.append([head_of(c).fit(seen, names[train]).score(unseen, names[held_out]) for c in CHOICES])
+    return CHOICES[int(np.mean(right, axis=0).argmax())]
+
+
+def head_of(c: float) -> Any:
+    """Return a linear head to be fitted."""
+    return linear_probe(tuned=False).set_params(C=c)
 
 
 def searched(
@@ -163,7 +197,7 @@ def searched(
     train_vectors = encoder.encode(list(dict.fromkeys([*rows.texts, *rows.positives])))
     queries, documents = encode(search.queries), encode(search.documents)
 
-    def score(apply: Map) -> dict[str, float]:
+    def score(apply: Map, _fit: Fit) -> dict[str, float]:
         found = float(ndcg(unit(apply(queries)) @ unit(apply(documents)).T, search.relevant).mean())
         return {"score": found, "ndcg@10": found}
 
@@ -172,20 +206,23 @@ def searched(
 
 
 def mapped(
-    maps: Sequence[str], fitted_on: Matrix, seed: int, score: Callable[[Map], dict[str, float]]
+    maps: Sequence[str], fitted_on: Matrix, seed: int, score: Callable[[Map, Fit], dict[str, float]]
 ) -> dict[str, Any]:
-    """Score behind each map; one that cannot be fitted, or makes what is no number, is told and left out."""
+    """Score behind each map; one that cannot be fitted, or makes what is no number, is told and left out.
+
+    Args:
+        maps: of `MAPS`.
+        fitted_on: vectors of the rows of the target.
+        seed: of a flow.
+        score: from the map of these vectors, and from what makes one of others.
+    """
     scores: Scores = {}
     told: dict[str, Any] = {}
     for name in maps:
         try:
-            if name == "flow":
-                flow = fitted_flow(fitted_on, seed)
-                told["flow_losses"] = [flow.losses[0], flow.losses[-1]]
-                apply: Map = flow.apply
-            else:
-                apply = fit_whitening(fitted_on).apply if name == "whitening" else np.asarray
-            scores[name] = score(apply)
+            apply, facts = fit_map(name, seed, fitted_on)
+            scores[name] = score(apply, lambda vectors, name=name: fit_map(name, seed, vectors)[0])
+            told |= facts
         except MissingDependencyError:
             raise
         except (LabelSpaceError, ValueError) as error:
@@ -193,10 +230,32 @@ def mapped(
     return {"scores": scores, **told}
 
 
-def fitted_flow(vectors: Matrix, seed: int) -> Flow:
-    """Fit a flow by `FLOW_UPDATES` updates or more."""
-    each = -(-len(vectors) // 256)
-    return fit_flow(vectors, epochs=max(20, -(-FLOW_UPDATES // each)), seed=seed)
+def fit_map(name: str, seed: int, vectors: Matrix) -> tuple[Map, dict[str, Any]]:
+    """Fit a map, and say what is to be told of it."""
+    if name == "flow":
+        flow = fit_flow(vectors, seed=seed)
+        return partial(finite, flow.apply), {"flow": flow_facts(flow)}
+    return partial(finite, fit_whitening(vectors).apply if name == "whitening" else np.asarray), {}
+
+
+def finite(apply: Map, vectors: Matrix) -> Matrix:
+    """Map vectors; a search would take an infinity for a vector like others.
+
+    Raises:
+        InputError: a value is not finite afterwards.
+    """
+    found = apply(vectors)
+    broken = int((~np.isfinite(found).all(axis=1)).sum())
+    if broken:
+        raise InputError(f"{broken} of {len(found)} vectors are not finite behind the map.")
+    return found
+
+
+def flow_facts(flow: Flow) -> dict[str, Any]:
+    """Say how a flow was trained: epochs, the one kept, and the loss of both parts before training and there."""
+    parts = {"train": flow.losses, "held_out": flow.held_out_losses}
+    ends = {name: [losses[0], losses[flow.kept_epoch]] for name, losses in parts.items() if losses}
+    return {"epochs": len(flow.losses) - 1, "kept_epoch": flow.kept_epoch, "losses": ends}
 
 
 def unit(vectors: Matrix) -> Matrix:

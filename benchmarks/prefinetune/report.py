@@ -242,8 +242,8 @@ def setup() -> str:
         told = runs[0]["mix_pairs"]
         drawn = "; ".join(f"{name} {count:,} of {told['there'][name]:,}" for name, count in told["drawn"].items())
         rows.append(["pairs drawn for " + mix, drawn])
-        used = sum(runs[0]["result"]["pairs"].values())
-        rows.append(["of them trained on, the others held aside", f"{used:,} of {sum(told['drawn'].values()):,}"])
+        trained_on = sum(runs[0]["result"]["pairs"].values())
+        rows.append(["of them trained on, the others held aside", f"{trained_on:,} of {sum(told['drawn'].values()):,}"])
         rows.append(["left out of " + mix, ", ".join(told["left_out"])])
         dropped = "; ".join(f"{name} {count}" for name, count in told["dropped"].items())
         rows.append(["pairs with a text of a target, dropped from " + mix, dropped or "none"])
@@ -260,8 +260,16 @@ def setup() -> str:
         rows.append([TARGETS[name].title, f"fine-tuned on {words} rows; {max(scored):,} scored"])
     failed = [(run, name) for part in ("main", "sweep") for run in every[part] for name in run.get("failed", {})]
     for run, name in failed:
-        where = f"{TARGETS[run['target']].title}, {run['start']}, {run['rows']} rows, seed {run['seed']}"
-        rows.append([f"{name} could not be fitted", f"{where}: {run['failed'][name]}"])
+        rows.append([f"{name} could not be fitted", f"{_which(run)}: {run['failed'][name]}"])
+    measured = {run["sha256"] for run in every["encoders"]}
+    others = [
+        f"{part}: {_which(run)}"
+        for part, runs in every.items()
+        for run in runs
+        if run.get("start_sha256") not in {None, *measured}
+    ]
+    if others:
+        rows.append(["start from an encoder that is none of those measured here", "; ".join(others)])
     for part, runs in every.items():
         if runs:
             seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
@@ -269,6 +277,11 @@ def setup() -> str:
             each = f"{statistics.median(run['seconds'] for run in runs) / 60:.1f} minutes each"
             rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours; {each} in the median"])
     return markdown([ENCODER, ""], rows, side="---|")
+
+
+def _which(run: Result) -> str:
+    rows = f", {run['rows']} rows" if "rows" in run else ""
+    return f"{TARGETS[run['target']].title}, {run['start']}{rows}, seed {run['seed']}"
 
 
 def _different(protocols: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

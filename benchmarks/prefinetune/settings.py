@@ -6,6 +6,8 @@ from typing import Any
 
 SEEDS = (0, 1, 2)
 SIZES = (100, 500, 1000)
+SCORED_IN = "float32"
+"""As in the paper (appendix B): trained in the encoder's own precision, scored in this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,7 @@ class Settings:
             "per_source": self.per_source,
             "test_rows": self.test_rows,
             "max_tokens": self.max_tokens,
+            "scored in": f"{SCORED_IN} (main, sweep)",
             "left out of the mix": "the target" if self.per_target else "the scored targets of the domain",
         }
         return {"encoder": self.short, **more, "protocol": protocol}

@@ -1,5 +1,7 @@
 """REZE's experiments: no text of a target in a mix, all parts run, the runner goes on, tables and figures come out."""
 
+import contextlib
+import csv
 import json
 import math
 import re
@@ -13,7 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from filelock import FileLock, Timeout
 from sklearn.metrics import ndcg_score
+
+from labelspace import Encoder
+from labelspace.errors import InputError, TrainingError
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -250,6 +256,7 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     for found in files.values():
         assert found["provenance"]["commit"]
         assert found["protocol"]["per_source"] == 16
+    assert files["main"]["provenance"]["hardware"]["dtype"] == "float32"
     assert files["encoders"]["mix_pairs"]["drawn"] == dict.fromkeys(sorted([*SOURCES, "gold_headline"]), 16)
     maps = {file.stem: set(json.loads(file.read_text())["scores"]) for file in (out / "main").glob("*.json")}
     assert maps["tiny-bert_fomc_pft_100_seed0"] == {"none", "whitening", "flow"}
@@ -319,6 +326,256 @@ def test_fine_tuning_learns_from_every_row_and_leaves_the_start_alone(modules, d
     assert (modules.encoders.base(settings).encode(["a bank"]) == before).all()
 
 
+# The head
+
+
+def clusters(rows: int, seed: int, apart: float = 3.0, middle: float = 0.6) -> tuple[np.ndarray, list[str]]:
+    """Rows of unit length in 128 coordinates, of three labels of which one is the most frequent."""
+    draw = np.random.default_rng(seed)
+    names = draw.choice(3, size=rows, p=[(1 - middle) / 2, middle, (1 - middle) / 2])
+    vectors = apart * np.eye(128)[names] + draw.normal(size=(rows, 128)) / np.sqrt(np.arange(1, 129))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True), [f"label {name}" for name in names]
+
+
+def test_without_a_map_the_c_is_that_of_the_probes_own_search(modules):
+    from probe import linear_probe
+
+    assert modules.experiments.CHOICES == (1.0, 10.0, 100.0)
+    for apart, middle, best in ((2.0, 0.6, 1.0), (2.0, 0.8, 100.0)):
+        vectors, labels = clusters(40, 0, apart, middle)
+        grid = linear_probe(tuned=True).set_params(param_grid={"C": [1.0, 10.0, 100.0]}).fit(vectors, labels)
+        chosen = modules.experiments.choose_c(lambda _rows: np.asarray, vectors, labels)
+        assert chosen == grid.best_params_["C"] == best
+
+
+def test_the_c_is_chosen_behind_maps_that_have_not_seen_the_fold(modules):
+    vectors, labels = clusters(50, 0)
+    seen = []
+
+    def fit(rows: np.ndarray) -> Any:
+        known = {row.tobytes() for row in rows}
+
+        def apply(others: np.ndarray) -> np.ndarray:
+            seen.append(sum(row.tobytes() in known for row in others) / len(others))
+            return others
+
+        assert len(rows) == 40
+        return apply
+
+    modules.experiments.choose_c(fit, vectors, labels)
+    assert seen == [1.0, 0.0] * 5
+
+
+def test_whitened_rows_that_are_fewer_than_coordinates_have_a_c_that_is_no_tie(modules):
+    from probe import linear_probe
+
+    from labelspace.geometry import fit_whitening
+
+    (vectors, labels), (others, truth) = clusters(60, 0), clusters(400, 1)
+    whitening = fit_whitening(vectors)
+    seen, unseen = (modules.experiments.unit(whitening.apply(rows)) for rows in (vectors, others))
+    tied = linear_probe(tuned=True).fit(seen, labels)
+    assert np.ptp(tied.cv_results_["mean_test_score"]) == 0
+    assert tied.score(unseen, truth) < 0.7
+    chosen = modules.experiments.choose_c(lambda rows: fit_whitening(rows).apply, vectors, labels)
+    assert modules.experiments.head_of(chosen).fit(seen, labels).score(unseen, truth) > 0.9
+
+
+# Maps
+
+
+class Negated:
+    """A map that changes no cosine between two vectors that have both gone through it, and every other."""
+
+    def __init__(self, vectors: np.ndarray, applied: list[np.ndarray]) -> None:
+        self.fitted_on, self._applied = vectors, applied
+
+    def apply(self, vectors: np.ndarray) -> np.ndarray:
+        self._applied.append(vectors)
+        return -vectors
+
+
+@pytest.mark.parametrize("start", ["untuned", "base"])
+@pytest.mark.parametrize("target", ["fomc", "tatqa"])
+def test_a_map_is_fitted_on_training_texts_alone_and_maps_all_that_is_scored(
+    modules, data, tmp_path, monkeypatch, target, start
+):
+    encode, text_of, fitted, applied = Encoder.encode, {}, [], []
+
+    def remembered(encoder: Encoder, texts: Any, **options: Any) -> np.ndarray:
+        vectors = encode(encoder, texts, **options)
+        text_of.update(zip((vector.tobytes() for vector in vectors), texts, strict=True))
+        return vectors
+
+    def fit_whitening(vectors: np.ndarray) -> Negated:
+        fitted.append(Negated(vectors, applied))
+        return fitted[-1]
+
+    modules.experiments._encoded_by_base.cache_clear()
+    monkeypatch.setattr(Encoder, "encode", remembered)
+    monkeypatch.setattr(modules.experiments, "fit_whitening", fit_whitening)
+    settings = made(modules, data, tmp_path)
+    found = modules.experiments._run(settings, target, start, 100, 0, ("none", "whitening"))
+
+    def texts(vectors: np.ndarray) -> list[str]:
+        return [text_of[vector.tobytes()] for vector in vectors]
+
+    rows = modules.sets.train_rows(settings, target, 100, 0)
+    whole, *folds = (texts(one.fitted_on) for one in fitted)
+    assert found["scores"]["whitening"] == found["scores"]["none"]
+    if target == "tatqa":
+        search = modules.sets.search_of(settings, target)
+        assert sorted(whole) == sorted({*rows.texts, *rows.positives})
+        assert folds == []
+        assert [texts(vectors) for vectors in applied] == [list(search.queries), list(search.documents)]
+        assert not set(whole) & {*search.queries, *search.documents}
+        return
+    test = modules.sets.test_rows(settings, target)
+    assert whole == list(rows.texts)
+    held_out = [set(rows.texts) - set(fold) for fold in folds]
+    assert sorted(text for fold in held_out for text in fold) == sorted(rows.texts)
+    assert [texts(vectors) for vectors in applied[-2:]] == [list(rows.texts), list(test.texts)]
+    assert not set(rows.texts) & set(test.texts)
+
+
+# Precision
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_an_encoder_in_float32_is_the_one_that_was_opened_so_to_the_bit(modules, dtype):
+    texts = ["a bank", "the price of gold fell on the day after", "why"]
+    encoder = Encoder(TINY, dtype=dtype)
+    before = encoder.encode(texts)
+    assert modules.encoders.in_float32(encoder) is encoder
+    assert (encoder.encode(texts) == Encoder(TINY, dtype="float32").encode(texts)).all()
+    assert (before == encoder.encode(texts)).all() == (dtype == "float32")
+
+
+@pytest.mark.parametrize("start", ["untuned", "base"])
+def test_trained_in_its_own_precision_and_scored_in_float32(modules, data, tmp_path, monkeypatch, start):
+    own = Encoder(TINY, dtype="bfloat16")
+    for module in (modules.encoders, modules.experiments):
+        monkeypatch.setattr(module, "base", lambda _settings: own)
+    modules.experiments.untuned.cache_clear()
+    modules.experiments._encoded_by_base.cache_clear()
+    seen = []
+
+    def encode(encoder: Encoder, texts: Any, **_: Any) -> np.ndarray:
+        seen.append(encoder.dtype)
+        return np.random.default_rng(len(texts)).normal(size=(len(texts), 4))
+
+    monkeypatch.setattr(Encoder, "encode", encode)
+    for target in ("fomc", "tatqa"):
+        found = modules.experiments._run(made(modules, data, tmp_path), target, start, 100, 0, ("none",))
+        assert found.get("trained_in") == (None if start == "untuned" else "bfloat16")
+    modules.experiments.untuned.cache_clear()
+    modules.experiments._encoded_by_base.cache_clear()
+    assert seen == ["float32"] * 5
+    assert own.dtype == "bfloat16", "others go on from it"
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("target", ["fomc", "tatqa"])
+def test_vectors_that_a_map_breaks_are_told_and_not_scored(modules, data, tmp_path, monkeypatch, target):
+    class Broken:
+        def apply(self, vectors: np.ndarray) -> np.ndarray:
+            return np.where(np.arange(len(vectors))[:, None] % 2, np.inf, np.asarray(vectors, dtype=float))
+
+    monkeypatch.setattr(modules.experiments, "fit_whitening", lambda _vectors: Broken())
+    settings = made(modules, data, tmp_path)
+    found = modules.experiments._run(settings, target, "untuned", 100, 0, ("none", "whitening"))
+    assert list(found["scores"]) == ["none"]
+    assert re.fullmatch(r"InputError: \d+ of \d+ vectors are not finite behind the map\.", found["failed"]["whitening"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "raised"), [(InputError("all one"), TrainingError), (KeyboardInterrupt(), KeyboardInterrupt)]
+)
+def test_an_encoder_that_cannot_be_measured_stops_its_piece_alone(modules, data, tmp_path, monkeypatch, wrong, raised):
+    from labelspace.training.prefinetune.measures import Yardstick
+
+    vectors, calls = Yardstick.vectors, []
+
+    def broken(yardstick: Yardstick, encoder: Encoder) -> np.ndarray:
+        calls.append(encoder)
+        if len(calls) == 2:  # that after the training
+            raise wrong
+        return vectors(yardstick, encoder)
+
+    monkeypatch.setattr(Yardstick, "vectors", broken)
+    settings = made(modules, data, tmp_path)
+    with pytest.raises(raised) as caught:
+        modules.encoders.make(settings, "finance", "pft", 0)
+    assert len(calls) == 2
+    if raised is TrainingError:
+        assert "finance, pft, seed 0: " in str(caught.value)
+        assert "all one" in str(caught.value)
+    assert not modules.encoders.place_of(settings, "finance", "pft", 0).exists()
+
+
+# Encoders on disk
+
+
+def test_an_encoder_is_made_once_and_its_result_is_that_of_the_run_that_made_it(modules, data, tmp_path, monkeypatch):
+    encoders, calls, locked = modules.encoders, [], []
+    settings = made(modules, data, tmp_path)
+    prefinetune = encoders.prefinetune
+
+    def counted(*given: Any, **options: Any) -> Any:
+        lock = FileLock(f"{encoders.place_of(settings, 'finance', 'pft', 0)}.lock", timeout=0)
+        with contextlib.suppress(Timeout), lock:
+            locked.append(False)
+        calls.append(prefinetune(*given, **options))
+        return calls[-1]
+
+    monkeypatch.setattr(encoders, "prefinetune", counted)
+    encoders._reopened.cache_clear()
+    _, sha256 = encoders.starting_encoder(settings, "fomc", "pft", 0)
+    told = encoders._run(settings, "finance", "pft", 0)
+    assert len(calls) == 1
+    assert locked == [], "a second process waits while it is made"
+    assert told["sha256"] == sha256
+    whole = json.loads(json.dumps(calls[0].result.to_dict()))
+    whole["encoder"]["name"] = "tiny-bert"
+    assert told["result"] == whole
+
+
+def test_an_encoder_of_another_precision_or_number_of_threads_is_another(modules, data, tmp_path, monkeypatch):
+    encoders, settings = modules.encoders, made(modules, data, tmp_path)
+    own = encoders.base(settings)
+    first = encoders.place_of(settings, "finance", "pft", 0)
+    other = Encoder(TINY, dtype="float32" if own.dtype == "bfloat16" else "bfloat16")
+    monkeypatch.setattr(encoders, "base", lambda _settings: other)
+    second = encoders.place_of(settings, "finance", "pft", 0)
+    monkeypatch.setattr(encoders, "base", lambda _settings: own)
+    assert encoders.place_of(settings, "finance", "pft", 0) == first
+    monkeypatch.setattr(encoders.torch, "get_num_threads", lambda: 99)
+    assert len({first, second, encoders.place_of(settings, "finance", "pft", 0)}) == 3
+
+
+def test_runs_that_start_from_another_encoder_than_was_measured_are_listed(modules, monkeypatch):
+    pairs = {"left_out": [], "dropped": {}, "drawn": {"a": 2}, "there": {"a": 2}}
+    common = {"seed": 0, "seconds": 60.0, "protocol": {}}
+    fine_tuned = {**common, "target": "fomc", "rows": 100, "test_rows": 9}
+    every = {
+        "encoders": [{**common, "mix": "finance", "mix_pairs": pairs, "result": {"pairs": {"a": 1}}, "sha256": "one"}],
+        "main": [
+            {**fine_tuned, "start": "untuned"},
+            {**fine_tuned, "start": "base", "start_sha256": None},
+            {**fine_tuned, "start": "pft", "start_sha256": "one"},
+            {**fine_tuned, "start": "reze", "start_sha256": "two"},
+        ],
+        "descriptions": [{**common, "target": "fomc", "start": "reze", "start_sha256": "two"}],
+    }
+    monkeypatch.setattr(modules.report, "results", lambda part: every.get(part, []))
+    table = modules.report.setup()
+    assert "| main: FOMC, reze, 100 rows, seed 0; descriptions: FOMC, reze, seed 0 |" in table
+    every["encoders"].append({**every["encoders"][0], "sha256": "two"})
+    assert "FOMC, reze" not in modules.report.setup()
+
+
 # What was written by hand
 
 
@@ -333,16 +590,63 @@ def test_five_descriptions_of_each_label_that_a_target_has(modules):
         assert set(space.names) == set(known)
 
 
+PAPER_SETS = {"FinMTEB": "finance", "Code(MTEB)": "code", "FOMCClassification": "fomc", "CosQA": "cosqa"}
+PAPER_METHODS = {
+    "FT": "ft",
+    "PFT": "pft",
+    "PFTWhitening": "pft-whitening",
+    "PFTNormalizingFlow": "pft-flow",
+    "REZE": "reze",
+}
+
+
+def paper_table(text: str, number: int) -> list[list[str]]:
+    """Cells of a table of the paper: the lines above its caption, without marks and blanks."""
+    blocks = text.split("\n\n")
+    caption = next(place for place, block in enumerate(blocks) if block.lstrip().startswith(f"Table {number}:"))
+    lines = blocks[caption - 1].strip("\n").split("\n")
+    return [[re.sub(r"<[^>]+>|\s", "", cell) for cell in line.split("\t")] for line in lines]
+
+
+def paper_figures(text: str, number: int) -> dict[tuple[str, str, str, int], float]:
+    """Figures of a table by encoder, set, method and rows; of the sets that we have too."""
+    head, *rows = paper_table(text, number)
+    if number == 3:
+        assert head == ["Dataset", "Mean", "Median"]
+        return {
+            ("Qwen3-Embedding-0.6B", PAPER_SETS[name], method, 1000): float(value)
+            for name, *values in rows
+            if name in PAPER_SETS
+            for method, value in zip(("reze-mean", "reze"), values, strict=True)
+        }
+    sizes, *rows = rows
+    assert sizes[1:] == ["100", "500", "1000"] * 3
+    found, encoder = {}, ""
+    for name, *values in rows:
+        if not any(values):
+            encoder = name.rpartition("(")[2].rstrip(")")
+            continue
+        for place, value in enumerate(values):
+            column = PAPER_SETS.get(head[1 + place - place % 3])  # a set's name stands above the first of its three
+            if column:
+                found[encoder, column, PAPER_METHODS[name], int(sizes[1 + place])] = float(value)
+    return found
+
+
 def test_the_papers_figures_are_those_of_its_tables(modules):
     figures = modules.paper.figures()
     assert len(figures) == 62
     if not PAPER.is_file():
         pytest.skip("the papers are not here")
     text = PAPER.read_text(encoding="utf-8")
-    for value in figures.values():
-        assert re.search(rf"(?<!\d){value:.4f}(?!\d)", text), value
-    code = [figures["e5-base-v2", "code", method, 100] for method in ("ft", "pft", "reze")]
-    assert code == [0.3906, 0.3202, 0.5002]
+    theirs = {number: paper_figures(text, number) for number in (2, 3, 5, 7)}
+    assert {number: len(found) for number, found in theirs.items()} == {2: 120, 3: 2, 5: 60, 7: 60}
+    with modules.paper.TABLE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            key = (row["encoder"], row["set"], row["method"], int(row["rows"]))
+            assert theirs[int(row["table"])][key] == figures[key], row
+    for number in (2, 5, 7):  # all of our encoder, and nothing left out
+        assert {key for key in theirs[number] if key[0] == modules.paper.E5} <= set(figures)
 
 
 def test_the_page_has_every_table_and_no_other(modules):
@@ -350,3 +654,25 @@ def test_the_page_has_every_table_and_no_other(modules):
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
     assert opened == closed
     assert sorted(opened) == sorted(modules.report.BLOCKS)
+
+
+@pytest.mark.slow
+def test_the_page_says_which_labels_and_answers_are_seen_before_they_are_scored(modules, tmp_path):
+    if not (SHARED / "data" / "domain" / "code").is_dir():
+        pytest.skip("the data are not here")
+    sets, settings = modules.sets, modules.settings.Settings(data=SHARED / "data", out=tmp_path, encoders=tmp_path)
+    page = " ".join((ROOT / "benchmarks" / "prefinetune" / "page.md").read_text(encoding="utf-8").split())
+    for target in ("tatqa", "nl2bash"):
+        search = sets.search_of(settings, target)
+        answers = {sets.plain(search.documents[place]) for own in search.relevant for place in own}
+        positives = sets.train_side(sets.folder_of(settings, target), "retrieval").positives
+        assert f"{sum(sets.plain(one) in answers for one in positives)} of {len(positives):,}" in page
+    held = {}
+    for target in ("fomc", "financial_phrasebank", "stackoverflow_topics"):
+        pairs = sets.read_mix(settings, sets.mix_name(settings, target)).pairs
+        names = set(sets.label_names(settings, target))
+        rows = zip(pairs.positives, pairs.source_ids, strict=True)
+        held[target] = {(pairs.sources[source], name) for name, source in rows if name in names}
+    assert {name for _, name in held["fomc"]} == {"neutral"}
+    assert {source for source, _ in held["financial_phrasebank"]} == {"fiqa_sentiment", "finentity", "gold_headline"}
+    assert not held["stackoverflow_topics"]

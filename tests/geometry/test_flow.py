@@ -62,12 +62,13 @@ def test_what_is_minimized_is_the_likelihood_by_the_change_of_variables_written_
 @pytest.mark.slow
 def test_training_makes_the_vectors_likelier_than_any_linear_map_could():
     rows = banana()
-    flow = fit_flow(rows, blocks=4, epochs=60)
-    assert len(flow.losses) == 60
+    flow = fit_flow(rows, blocks=4)
+    assert 20 < flow.kept_epoch <= 100
     # The best normal distribution, which is what a linear map fits: half the log-determinant of 2 pi e times C.
     linear = 0.5 * np.linalg.slogdet(2 * math.pi * math.e * np.corrcoef(rows.T))[1]
-    assert flow.losses[0] == pytest.approx(linear, abs=0.2)
-    assert flow.losses[-1] < linear - 1
+    assert flow.losses[0] == pytest.approx(linear, abs=0.5)
+    for losses in (flow.losses, flow.held_out_losses):
+        assert losses[flow.kept_epoch] < linear - 0.5
     mapped = flow.apply(rows)
     assert np.abs(mapped.mean(axis=0)).max() < 0.3
     assert np.cov(mapped.T) == pytest.approx(np.eye(4), abs=0.4)
@@ -99,6 +100,7 @@ def test_a_coordinate_that_is_only_rounding_throws_no_vector_far_out():
     rows[:, 3] = 1e-9 * rows[:, 3] + 0.1
     flow = fit_flow(rows, epochs=20)
     assert max(flow.losses) < flow.losses[0] + 1
+    assert max(flow.held_out_losses) < flow.held_out_losses[0] + 1
     assert np.abs(flow.apply(rows)).max() < 10
     other = rows + np.array([0.0, 0.0, 0.0, 1e-7])
     assert flow.apply(other) == pytest.approx(flow.apply(rows), abs=0.01), "other rounding, the same place"
@@ -109,6 +111,43 @@ def test_fewer_texts_than_coordinates_stay_finite():
     flow = fit_flow(rows, epochs=20)
     assert flow.losses[-1] < flow.losses[0]
     assert np.isfinite(flow.apply(banana(rows=50, width=60, seed=1))).all()
+
+
+@pytest.mark.parametrize("epochs", [3, 100])
+def test_a_fifth_is_held_out_and_the_weights_that_make_it_likeliest_are_kept(epochs: int):
+    """Little that holds for all texts, and much noise: what training gains on its own texts it soon loses on others."""
+    draw = np.random.default_rng(0)
+    rows = draw.normal(size=(60, 3)) @ draw.normal(size=(3, 40)) + draw.normal(size=(60, 40))
+    flow = checked.fit_flow(rows, blocks=2, epochs=epochs)
+    standardized = torch.from_numpy((rows - rows.mean(axis=0)) / rows.std(axis=0)).float()
+    each = -flow.model.log_prob(standardized)
+    kept = flow.kept_epoch
+    whole = (48 * flow.losses[kept] + 12 * flow.held_out_losses[kept]) / 60
+    assert each.mean().item() == pytest.approx(whole, rel=1e-5), "the losses of 48 and of 12 texts, by these weights"
+    assert flow.losses[kept] < flow.losses[0] - 1
+    assert flow.held_out_losses[kept] == min(flow.held_out_losses)
+    if epochs == 3:
+        assert len(flow.losses) == len(flow.held_out_losses) == 4
+        return
+    assert len(flow.losses) == len(flow.held_out_losses) == kept + 6 < 101, "five epochs without gain, and it ends"
+    assert flow.losses[-1] < flow.losses[kept], "the texts of its own would have gone on to gain"
+
+
+def test_where_there_is_nothing_to_learn_the_weights_stay_those_before_training():
+    rows = np.random.default_rng(0).normal(size=(60, 40))
+    flow = fit_flow(rows)
+    assert flow.kept_epoch == 0
+    assert len(flow.losses) == 6
+    assert flow.losses[-1] < flow.losses[0] - 1, "though the texts of its own became likelier"
+
+
+@pytest.mark.parametrize(("rows", "aside"), [(2, False), (9, False), (10, True)])
+def test_fewer_than_ten_texts_are_all_trained_on(rows: int, aside: bool):
+    flow = fit_flow(banana(rows=rows), blocks=1, epochs=4)
+    assert bool(flow.held_out_losses) == aside
+    assert len(flow.losses) == 5
+    if not aside:
+        assert flow.kept_epoch == 4
 
 
 def test_two_texts_of_two_coordinates_are_enough():

@@ -4,6 +4,7 @@ It is one of REZE's rivals: trained on the training texts of a target, applied t
 blocks are those of Glow, from the package normflows.
 """
 
+import copy
 import math
 from types import ModuleType
 from typing import Any, final
@@ -20,6 +21,15 @@ from labelspace.seeds import child_seed
 
 BATCH_SIZE = 256
 LEARNING_RATE = 1e-3
+
+HELD_OUT = 5
+"""One in so many vectors is held out, to stop by."""
+
+FEWEST_TO_SPLIT = 10
+"""With fewer vectors none is held out."""
+
+PATIENCE = 5
+"""Epochs in a row without gain on the vectors held out, after which training ends."""
 
 # Rows that the first normalization of each block looks at; what is seen there decides its scale.
 _FIRST_LOOK = 4096
@@ -38,14 +48,32 @@ class Flow:
         model: a `normflows.NormalizingFlow` on standardized vectors.
         mean: [dim], what is taken off each coordinate first.
         scale: [dim], what the rest is divided by.
-        losses: mean negative log-likelihood of the standardized vectors in each epoch, in nats a vector.
+        losses: mean negative log-likelihood of the standardized vectors that were trained on, in nats a vector: before
+            training and after each epoch.
+        held_out_losses: the same of the vectors held out; empty where there were too few to hold any out.
     """
 
-    def __init__(self, model: Any, *, mean: Tensor, scale: Tensor, losses: tuple[float, ...]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        mean: Tensor,
+        scale: Tensor,
+        losses: tuple[float, ...],
+        held_out_losses: tuple[float, ...] = (),
+    ) -> None:
         self.model = model
         self.mean = mean
         self.scale = scale
         self.losses = losses
+        self.held_out_losses = held_out_losses
+
+    @property
+    def kept_epoch(self) -> int:
+        """The epoch after which the weights were taken, 0 for those before training."""
+        if not self.held_out_losses:
+            return len(self.losses) - 1
+        return self.held_out_losses.index(min(self.held_out_losses))
 
     @property
     def width(self) -> int:
@@ -74,7 +102,7 @@ def fit_flow(
     vectors: Float[np.ndarray, "text dim"] | Float[Tensor, "text dim"],
     *,
     blocks: int = 4,
-    epochs: int = 20,
+    epochs: int = 100,
     seed: int = 0,
 ) -> Flow:
     r"""Train a flow so that what it makes of the vectors is as likely as can be under a standard normal distribution.
@@ -89,11 +117,16 @@ def fit_flow(
     before the first block, which changes no likelihood but by a constant. The linear maps begin as random rotations,
     so what comes out compares with itself only: cosines and neighbours, not coordinates.
 
+    A flow has many more weights than there are vectors, and soon knows these by heart. So a fifth of them is held out,
+    training ends when five epochs have not made those likelier, and the weights that made them likeliest are kept. Of
+    fewer than ten vectors none is held out, and all epochs are made.
+
     Args:
         vectors: [text dim], numpy or torch, two texts and two coordinates at least.
         blocks: steps of Glow, one or more.
-        epochs: passes over the vectors, one or more, in batches of 256 by Adam at 1e-3.
-        seed: of the first weights and of the order of the batches; the global random state stays as it was.
+        epochs: passes over the vectors at most, one or more, in batches of 256 by Adam at 1e-3.
+        seed: of the vectors held out, of the first weights and of the order of the batches; the global random state
+            stays as it was.
 
     Returns:
         The flow; `apply` uses it.
@@ -128,10 +161,11 @@ def fit_flow(
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(child_seed(seed, "flow weights"))
         model = _build(normflows, rows.shape[1], blocks)
-    _look(model, rows[:_FIRST_LOOK])
-    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    losses = tuple(_epoch(model, optimizer, rows, generator) for _ in range(epochs))
-    return Flow(model.eval().requires_grad_(False), mean=mean, scale=scale, losses=losses)
+    train, held_out = _split(rows, seed)
+    _look(model, train[:_FIRST_LOOK])
+    losses, held_out_losses = _train(model, train, held_out, epochs, generator)
+    model.eval().requires_grad_(False)
+    return Flow(model, mean=mean, scale=scale, losses=losses, held_out_losses=held_out_losses)
 
 
 def _standardized(vectors: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -174,14 +208,55 @@ def _look(model: Any, rows: Tensor) -> None:
                 step.s.clamp_(min=math.log(_LEAST_SCALE))
 
 
-def _epoch(model: Any, optimizer: torch.optim.Optimizer, rows: Tensor, generator: torch.Generator) -> float:
-    total = 0.0
+def _split(rows: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Return rows to train on, and rows to stop by; none of these where there are few."""
+    aside = len(rows) // HELD_OUT if len(rows) >= FEWEST_TO_SPLIT else 0
+    generator = torch.Generator().manual_seed(child_seed(seed, "flow held out"))
+    order = torch.randperm(len(rows), generator=generator)
+    # In the order they came: only which rows they are is drawn.
+    return rows[order[aside:].sort().values], rows[order[:aside].sort().values]
+
+
+def _train(
+    model: Any, train: Tensor, held_out: Tensor, epochs: int, generator: torch.Generator
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Leave the model with its best weights; return the losses of both parts, before training and after each epoch."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    losses, others, best, kept = [_loss(model, train)], list[float](), 0, None
+    if len(held_out):
+        others, kept = [_loss(model, held_out)], copy.deepcopy(model.state_dict())
+    for epoch in range(1, epochs + 1):
+        _epoch(model, optimizer, train, generator)
+        losses.append(_loss(model, train))
+        if kept is None:
+            continue
+        others.append(_loss(model, held_out))
+        if others[epoch] < others[best]:
+            best, kept = epoch, copy.deepcopy(model.state_dict())
+        elif epoch - best == PATIENCE:
+            break
+    if kept is not None:
+        model.load_state_dict(kept)
+    return tuple(losses), tuple(others)
+
+
+def _epoch(model: Any, optimizer: torch.optim.Optimizer, rows: Tensor, generator: torch.Generator) -> None:
     for batch in torch.randperm(len(rows), generator=generator).split(BATCH_SIZE):
         loss = model.forward_kld(rows[batch])
-        if not torch.isfinite(loss):
-            raise TrainingError("the likelihood of the flow is no longer finite; give it fewer blocks or more texts.")
+        _check_finite(loss)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        total += loss.item() * len(batch)
-    return total / len(rows)
+
+
+def _loss(model: Any, rows: Tensor) -> float:
+    """Return the mean negative log-likelihood of some rows."""
+    with torch.no_grad():
+        total = sum(model.forward_kld(block).double() * len(block) for block in rows.split(BATCH_SIZE))
+    _check_finite(total)
+    return float(total) / len(rows)
+
+
+def _check_finite(loss: Any) -> None:
+    if not torch.isfinite(loss):
+        raise TrainingError("the likelihood of the flow is no longer finite; give it fewer blocks or more texts.")
