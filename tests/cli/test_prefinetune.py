@@ -266,6 +266,58 @@ def test_a_place_that_is_taken_is_refused_and_overwritten_when_asked(run, refuse
     assert not np.array_equal(vectors(model), first)
 
 
+def stop_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in that update; the one before it has its checkpoint."""
+
+    def tell(_run, done, *_more):
+        if done == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspace.training.prefinetune.loop.TrainingRun._tell", tell)
+
+
+def test_ctrl_c_leaves_the_encoder_that_was_to_be_overwritten(run, command, tmp_path, monkeypatch):
+    model, again = tmp_path / "model", (*command, "--seed", 1)
+    assert run(*command).exit_code == 0
+    first = vectors(model)
+    for step, more in ((2, "--overwrite"), (3, "--resume")):
+        with monkeypatch.context() as patch:
+            stop_after(step, patch)
+            stopped = run(*again, more, "--json")
+        assert stopped.exit_code == 130, stopped.output
+        assert json.loads(stopped.stdout)["encoder"] is None
+        lies = f"{model} holds what it held before; update {step} lies in {model}.unfinished."
+        assert f"interrupted: {lies}" in stopped.stderr
+        assert stopped.stderr.rstrip().endswith("--resume")
+        assert np.array_equal(vectors(model), first)
+    done = run(*again, "--resume")
+    assert done.exit_code == 0, done.output
+    assert not np.array_equal(vectors(model), first)
+    assert not (tmp_path / "model.unfinished").exists()
+
+
+def test_ctrl_c_replaces_what_an_earlier_ctrl_c_of_the_run_left(run, command, tmp_path, monkeypatch):
+    found = []
+    for step, more in ((2, ()), (3, ("--resume",))):
+        with monkeypatch.context() as patch:
+            stop_after(step, patch)
+            stopped = run(*command, *more)
+        assert stopped.exit_code == 130, stopped.output
+        assert f"holds the encoder of update {step}, and can be used as it is" in stopped.stderr
+        found.append(vectors(tmp_path / "model"))
+    assert not np.array_equal(*found)
+
+
+@pytest.mark.parametrize("how", ["as given", "by another way", "through a link"])
+def test_the_encoder_that_is_begun_from_is_never_replaced(how, run, refused, command, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "prefinetune.json").write_text("{}")
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    same = {"as given": "model", "by another way": "../" + tmp_path.name + "/model", "through a link": "link"}[how]
+    said = refused(run(*command, "--encoder", tmp_path / same, "--overwrite"))
+    assert said == f"error: --encoder and --out are both {tmp_path / 'model'}; give --out another name."
+
+
 def test_one_source_is_warned_of_once_and_says_what_is_left(run, sources, tiny_encoder_folder, tmp_path):
     given = ("--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT)
     result = run("prefinetune", "--pairs", sources[0], *given)

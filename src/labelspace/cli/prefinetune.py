@@ -1,5 +1,6 @@
 """`labelspace prefinetune`: from pairs of a domain and an encoder to an encoder for that domain."""
 
+import json
 import shlex
 import shutil
 import sys
@@ -120,7 +121,7 @@ def prefinetune_command(
     """Move an encoder into a domain by pairs of texts from several sources, without breaking its geometry (REZE).
 
     Every estimator can start from what comes out: labelspace fit labels.yaml --encoder OUT --out model. Ctrl-C keeps
-    the last sound state; --resume goes on as if nothing had happened.
+    the last sound state, and replaces no finished encoder; --resume goes on as if nothing had happened.
     """
     hush(quiet)
     # Everything that can be refused comes first and takes no time; then the encoder, then the work.
@@ -144,7 +145,7 @@ def prefinetune_command(
     )
     encoding = EncodingConfig(dtype=dtype, device=device)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
-    _check_out(out, work, resume=resume, overwrite=overwrite)
+    _check_out(out, work, encoder, resume=resume, overwrite=overwrite)
     _check_files(pairs, labelled, scored, labels, threshold)
     names = _names([*(pairs or []), *(labelled or []), *(scored or [])])
     sources = [
@@ -178,25 +179,30 @@ def prefinetune_command(
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
         tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {_again()}")
         return 130
-    saved = done.save(out)
+    saved = done.save(out) if training.finished or not _keeps(out, overwrite=overwrite) else None
     if training.finished:
         shutil.rmtree(work, ignore_errors=True)
     if as_json:
-        print_json({"encoder": str(saved), "result": done.result.to_dict()})
+        print_json({"encoder": None if saved is None else str(saved), "result": done.result.to_dict()})
     else:
         _print(done.result, saved)
     if not training.finished:
-        tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
+        if saved is None:
+            tell(f"interrupted: {out} holds what it held before; update {training.kept_step} lies in {work}.")
+        else:
+            tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
         tell(f"to go on from it: {_again()}")
         return 130
     note(f"next: labelspace fit labels.yaml --encoder {out} --out model")
     return 0
 
 
-def _check_out(out: Path, work: Path, *, resume: bool, overwrite: bool) -> None:
+def _check_out(out: Path, work: Path, encoder: str, *, resume: bool, overwrite: bool) -> None:
     """Refuse, before any work, a place where the encoder could not be saved."""
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
+    if Path(encoder).resolve() == out.resolve():  # --resume would begin from another encoder than the run did
+        raise ConfigError(f"--encoder and --out are both {out}; give --out another name.")
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is a file; an encoder is saved as a folder, give another name.")
     if resume and not work.is_dir():
@@ -213,6 +219,17 @@ def _check_out(out: Path, work: Path, *, resume: bool, overwrite: bool) -> None:
         tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
     except OSError as error:
         raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
+
+
+def _keeps(out: Path, *, overwrite: bool) -> bool:
+    """Whether a folder holds an encoder that half a run must not replace: any other run's, or a finished one."""
+    if not (out / HEADER).is_file():
+        return False
+    try:
+        reason = json.loads((out / HEADER).read_text(encoding="utf-8"))["training"]["stop_reason"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+    return overwrite or reason != "interrupted"
 
 
 def _check_resume(work: Path) -> None:
@@ -308,7 +325,7 @@ def _train(
         raise typer.Exit(130) from None
 
 
-def _print(result: "PrefinetuneResult", saved: Path) -> None:
+def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
     from rich.table import Table
 
     training = result.training
@@ -322,7 +339,7 @@ def _print(result: "PrefinetuneResult", saved: Path) -> None:
         told.append(("regularizer", f"{first.regularizer:.4f} -> {last.regularizer:.4f}"))
         shrunk = f"{result.shrunk_directions} of {result.active} active ones, of {result.relation_width}"
         told.append(("directions shrunk", shrunk))
-    print_pairs([*told, ("saved", str(saved))])
+    print_pairs(told if saved is None else [*told, ("saved", str(saved))])
     table = Table(title=f"on {result.measured_pairs:,} {result.measured_on}", title_justify="left", box=None)
     for column in ("", "before", "after"):
         table.add_column(column, justify="right" if column else "left")
