@@ -87,8 +87,21 @@ def test_a_list_of_positives_is_a_pair_with_each():
     assert texts(open_pairs(table(rows), name="qa")) == [("who?", "she"), ("who?", "her"), ("when?", "now")]
 
 
-@pytest.mark.parametrize("nothing", [[], [""], None])
-def test_a_list_without_a_positive_is_refused(nothing: Any):
+def test_an_empty_list_of_positives_is_no_pair_and_such_rows_are_counted_once(tmp_path: Path):
+    rows = [{"anchor": f"question {n}", "positive": [] if n % 10 == 9 else ["a", "b"]} for n in range(50)]
+    path = write_file(tmp_path / "qa.jsonl", rows)
+    with pytest.warns(LabelSpaceWarning) as caught:
+        pairs = draw_pairs([open_pairs(path, batch_rows=8)])
+    assert (pairs.seen, len(set(pairs.anchors))) == ((90,), 45)
+    assert [str(one.message) for one in caught] == [
+        f"{path}: 5 of 50 rows have an empty list of positives; no pair is made of them."
+    ]
+    with pytest.warns(LabelSpaceWarning, match="the table: 1 of 2 rows has an empty list"):
+        assert texts(open_pairs(table([rows[9], rows[0]]), name="qa")) == [("question 0", "a"), ("question 0", "b")]
+
+
+@pytest.mark.parametrize("nothing", [[""], [None], ["a", ""], None])
+def test_a_positive_without_a_text_is_refused(nothing: Any):
     with pytest.raises(InputError, match="row 2"):
         list(open_pairs(table([{"anchor": "a", "positive": ["A"]}, {"anchor": "b", "positive": nothing}]), name="qa"))
 
@@ -270,6 +283,10 @@ NOTHING: dict[str, tuple[Callable[[], PairSource], str]] = {
             pa.table({"anchor": pa.array([], pa.string()), "positive": pa.array([], pa.string())}), name="x"
         ),
         "has no positive pair; it has 0 rows",
+    ),
+    "empty lists": (
+        lambda: open_pairs(pa.table({"anchor": ["a"], "positive": pa.array([[]], pa.list_(pa.string()))}), name="x"),
+        "has no positive pair; it has 1 rows",
     ),
     "no label": (
         lambda: open_labelled_pairs(pa.table({"text": ["a"], "label": pa.array([None], pa.string())}), name="x"),

@@ -5,10 +5,10 @@
     open_scored_pairs     a table with two texts and a score or 0/1       pair classification, STS
 
 As in the paper, only positives become pairs: a row without a label, or below the threshold, is left out, and a pair
-with an empty half is an error. A query with a list of positives becomes a pair with each. Of clustering the paper
-takes a set of texts as one anchor and does not say how large or how joined; here each text is an anchor, as in
-classification. How tables are read, and what becomes of overlong texts, is told in `readers`; what becomes of the
-pairs, in `pairs`.
+with an empty half is an error. A query with a list of positives becomes a pair with each, and one with an empty list
+is left out and counted. Of clustering the paper takes a set of texts as one anchor and does not say how large or how
+joined; here each text is an anchor, as in classification. How tables are read, and what becomes of overlong texts, is
+told in `readers`; what becomes of the pairs, in `pairs`.
 """
 
 import hashlib
@@ -44,7 +44,8 @@ class PairSource:
     Args:
         table: the rows.
         name: of the source; None where each row names its own.
-        read: turns a batch of rows, the first of which has the number given, into pairs.
+        read: turns a batch of rows, the first of which has the number given, into pairs, and None for each row whose
+            list of positives is empty.
         nothing: what to say where no row becomes a pair, as the end of a sentence.
     """
 
@@ -53,7 +54,7 @@ class PairSource:
         table: DocumentTable,
         *,
         name: str | None,
-        read: Callable[[pa.RecordBatch, int], Iterator[Pair]],
+        read: Callable[[pa.RecordBatch, int], Iterator[Pair | None]],
         nothing: str,
     ) -> None:
         self.table = table
@@ -66,16 +67,26 @@ class PairSource:
 
         Raises:
             InputError: a damaged file, a row without a text where one belongs, or no pair at all.
+
+        Warns:
+            LabelSpaceWarning: at the end, how many rows have an empty list of positives.
         """
-        rows = count = 0
+        rows = count = without = 0
         for batch in self.table.batches():
             for pair in self._read(batch, rows):
+                if pair is None:
+                    without += 1
+                    continue
                 count += 1
                 yield pair
             rows += batch.num_rows
+        where = self.table.place(0).rpartition(": row ")[0]
         if not count:
-            where = self.table.place(0).rpartition(": row ")[0]
             raise InputError(f"{where}: has no positive pair; {self._nothing.format(rows=rows)}, or leave it out.")
+        if without:
+            have = "has" if without == 1 else "have"
+            said = f"{where}: {without:,} of {rows:,} rows {have} an empty list of positives; no pair is made of them."
+            warnings.warn(said, LabelSpaceWarning, stacklevel=2)
 
 
 def open_pairs(
@@ -95,7 +106,8 @@ def open_pairs(
         source: a path or glob, a list of paths, a table in memory or a stream, as `open_table` takes it.
         name: of the source where no column `source` tells it; None: that of the file, without its extension.
         anchor: the column of the anchors: queries, questions, long texts.
-        positive: the column of the positives: passages, answers, summaries; or of lists of them, a pair for each.
+        positive: the column of the positives: passages, answers, summaries; or of lists of them, a pair for each and
+            none for an empty one.
         task_type: where no column `task_type` tells it.
         batch_rows: rows read together; changes no result.
 
@@ -124,11 +136,13 @@ def open_pairs(
                 stacklevel=2,
             )
 
-    def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair]:
+    def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair | None]:
         rows = zip(anchors.texts(batch, first), positives.lists(batch, first), strict=True)
         sources = names.texts(batch, first) if named else [own or ""] * batch.num_rows
         types = batch.column("task_type").to_pylist() if "task_type" in table.columns else [task_type] * batch.num_rows
         for (one, others), row_source, kind in zip(rows, sources, types, strict=True):
+            if not others:
+                yield None
             for other in others:
                 yield Pair(one, other, row_source, "" if is_missing(kind) else str(kind))
 
@@ -286,7 +300,7 @@ class _Column:
         """Return the texts of each row of a batch: those of a list, or the one that stands there."""
         values = batch.column(self._name).to_pylist()
         texts = [
-            [self._text(one, row) for one in (value or [None] if isinstance(value, list) else [value])]
+            [self._text(one, row) for one in (value if isinstance(value, list) else [value])]
             for row, value in enumerate(values, first)
         ]
         self._warn()
