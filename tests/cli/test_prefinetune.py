@@ -119,6 +119,19 @@ def test_scored_pairs_from_the_threshold_on_are_learnt_from(run, command, tmp_pa
     assert json.loads(result.stdout)["result"]["pairs"] == {"duplicates": 6}
 
 
+def test_another_column_may_name_the_sources_or_the_file_does(run, refused, command, tmp_path):
+    words = [f"https://a/{n}\tquestion {n}\tthe answer {n}\t{'ab'[n % 2]}" for n in range(14)]
+    path = tmp_path / "posts.tsv"
+    path.write_text("\n".join(["source\tanchor\tpositive\tforum", *words]) + "\n")
+    alone = ("prefinetune", "--pairs", path, *command[command.index("--encoder") :], "--json", "--quiet")
+    assert "and 4 more" in (said := refused(run(*alone)))
+    assert said.endswith("it means something else: source_column=None, --source-column ''.")
+    for column, found in (("", {"posts": 14}), ("forum", {"a": 7, "b": 7})):
+        result = run(*alone, "--source-column", column, "--gamma", 0.5, "--eta", 0, "--overwrite")
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["result"]["pairs"] == found
+
+
 @pytest.mark.parametrize("given", [("--threshold", 1), ("--scored", "x.tsv")])
 def test_scores_and_their_threshold_need_one_another(given, run, refused, command):
     assert "--scored FILE and --threshold X need one another" in refused(run(*command, *given))

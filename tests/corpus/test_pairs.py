@@ -82,6 +82,19 @@ def test_rows_may_name_their_source_and_task_type():
     assert source.name is None
 
 
+def test_another_column_may_name_the_sources_or_none(tmp_path: Path):
+    rows = [{**row, "source": f"https://{n}", "origin": "ab"[n % 2]} for n, row in enumerate(rows_of(6))]
+    path = write_file(tmp_path / "qa.jsonl", rows)
+    by_default = draw_pairs([open_pairs(path)])
+    assert (len(by_default.sources), by_default.source_columns[0]) == (6, "source")
+    by_origin = draw_pairs([open_pairs(path, source_column="origin")])
+    assert (by_origin.counts(), by_origin.source_columns) == ({"a": 3, "b": 3}, ("origin", "origin"))
+    by_file = draw_pairs([open_pairs(path, source_column=None)])
+    assert (by_file.counts(), by_file.source_columns) == ({"qa": 6}, ("",))
+    assert by_file.take([0]).source_columns == ("",)
+    assert open_pairs(path, source_column=None, name="mine").name == "mine"
+
+
 def test_a_list_of_positives_is_a_pair_with_each():
     rows = [{"anchor": "who?", "positive": ["she", "her"]}, {"anchor": "when?", "positive": ["now"]}]
     assert texts(open_pairs(table(rows), name="qa")) == [("who?", "she"), ("who?", "her"), ("when?", "now")]
@@ -311,10 +324,11 @@ def test_a_source_without_a_positive_is_refused(what: str):
     [
         lambda t: open_pairs(t, name="x", anchor="anchors"),
         lambda t: open_pairs(t, name="x", positive="positives"),
+        lambda t: open_pairs(t, name="x", source_column="origin"),
         lambda t: open_labelled_pairs(t, name="x", text="anchor"),
         lambda t: open_scored_pairs(t, name="x", threshold=1, score="score"),
     ],
-    ids=["anchor", "positive", "label", "score"],
+    ids=["anchor", "positive", "source", "label", "score"],
 )
 def test_a_column_that_is_not_there_is_refused_before_anything_is_read(call: Callable[[pa.Table], PairSource]):
     with pytest.raises(ColumnError, match=r"the table has no column '.*Its columns: anchor, positive"):

@@ -72,6 +72,9 @@ def prefinetune_command(
         str, typer.Option(help="Column of the anchors, or of first texts with a score.")
     ] = "anchor",
     positive_column: Annotated[str, typer.Option(help="Column of the positives, or of second texts.")] = "positive",
+    source_column: Annotated[
+        str, typer.Option(help="Column of --pairs files that names each row's source, if there; empty: the file does.")
+    ] = "source",
     score_column: Annotated[str, typer.Option(help="Column of the scores.")] = "label",
     labels: Annotated[
         Path | None, typer.Option(help="Label file: a labelled text then goes with a description of its label.")
@@ -149,7 +152,7 @@ def prefinetune_command(
     _check_files(pairs, labelled, scored, labels, threshold)
     names = _names([*(pairs or []), *(labelled or []), *(scored or [])])
     sources = [
-        *_plain(pairs or [], names, anchor_column, positive_column),
+        *_plain(pairs or [], names, anchor_column, positive_column, source_column),
         *_labelled(labelled or [], names, labels, text_column, label_column, seed),
         *_scored(scored or [], names, threshold, anchor_column, positive_column, score_column),
     ]
@@ -265,10 +268,13 @@ def _names(files: list[str]) -> dict[str, str | None]:
     return {file: file if file in several else None for file in files}
 
 
-def _plain(files: list[str], names: dict[str, str | None], anchor: str, positive: str) -> "list[PairSource]":
+def _plain(
+    files: list[str], names: dict[str, str | None], anchor: str, positive: str, source_column: str
+) -> "list[PairSource]":
     from labelspace.corpus import open_pairs
 
-    return [open_pairs(file, name=names[file], anchor=anchor, positive=positive) for file in files]
+    options: Any = {"anchor": anchor, "positive": positive, "source_column": source_column or None}
+    return [open_pairs(file, name=names[file], **options) for file in files]
 
 
 def _labelled(
@@ -299,12 +305,12 @@ def _scored(
 
 
 def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":
-    from labelspace.training.prefinetune.sources import check_pairs, gather_pairs
+    from labelspace.training.prefinetune.sources import check_pairs, gather_pairs, some_of
 
     with busy("reading pairs", quiet=quiet):
         drawn = gather_pairs(sources, per_source=config.per_source, seed=seed)
     check_pairs(drawn, config)
-    counts = ", ".join(f"{name} {count:,}" for name, count in drawn.counts().items())
+    counts = some_of([f"{name:.60} {count:,}" for name, count in drawn.counts().items()])
     note(f"{len(drawn):,} pairs of {len(drawn.sources)} sources: {counts}")
     return drawn
 

@@ -20,7 +20,7 @@ from typing import NamedTuple, final
 import pyarrow as pa
 
 from labelspace.checks import check_number, did_you_mean
-from labelspace.corpus.documents import DocumentPolicy, is_missing
+from labelspace.corpus.documents import DocumentPolicy, is_missing, missing_column
 from labelspace.corpus.readers import DocumentTable, open_table
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.seeds import child_seed
@@ -47,6 +47,7 @@ class PairSource:
         read: turns a batch of rows, the first of which has the number given, into pairs, and None for each row whose
             list of positives is empty.
         nothing: what to say where no row becomes a pair, as the end of a sentence.
+        source_column: the column that names the source of each row, if one does.
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class PairSource:
         name: str | None,
         read: Callable[[pa.RecordBatch, int], Iterator[Pair | None]],
         nothing: str,
+        source_column: str | None = None,
     ) -> None:
         self.table = table
         self.name = name
+        self.source_column = source_column
         self._read = read
         self._nothing = nothing
 
@@ -80,7 +83,7 @@ class PairSource:
                 count += 1
                 yield pair
             rows += batch.num_rows
-        where = self.table.place(0).rpartition(": row ")[0]
+        where = _where(self.table)
         if not count:
             raise InputError(f"{where}: has no positive pair; {self._nothing.format(rows=rows)}, or leave it out.")
         if without:
@@ -95,19 +98,23 @@ def open_pairs(
     name: str | None = None,
     anchor: str = "anchor",
     positive: str = "positive",
+    source_column: str | None = "source",
     task_type: str = "",
     batch_rows: int = 1024,
 ) -> PairSource:
     """Open a table of anchor-positive pairs without reading it.
 
-    A column `source` names the source of each row, a column `task_type` its task type; both may be missing.
+    A column `source` names the source of each row, a column `task_type` its task type; both may be missing. Where
+    `source` means something else, such as an address, pass `source_column=None`.
 
     Args:
         source: a path or glob, a list of paths, a table in memory or a stream, as `open_table` takes it.
-        name: of the source where no column `source` tells it; None: that of the file, without its extension.
+        name: of the source where no column tells it; None: that of the file, without its extension.
         anchor: the column of the anchors: queries, questions, long texts.
         positive: the column of the positives: passages, answers, summaries; or of lists of them, a pair for each and
             none for an empty one.
+        source_column: the column that names the source of each row; only `"source"` may be missing. None: no column
+            does.
         task_type: where no column `task_type` tells it.
         batch_rows: rows read together; changes no result.
 
@@ -124,13 +131,16 @@ def open_pairs(
         [Pair(anchor='who?', positive='she', source='qa', task_type='')]
     """
     table = open_table(source, text=anchor, label=positive, batch_rows=batch_rows)
-    named = "source" in table.columns
-    own = None if named else _name(table, name)
-    anchors, positives, names = (_Column(table, column) for column in (anchor, positive, "source"))
+    if source_column not in (None, "source", *table.columns):
+        raise missing_column(_where(table), source_column, table.columns)
+    named = source_column if source_column in table.columns else None
+    own = _name(table, name) if named is None else None
+    anchors, positives = _Column(table, anchor), _Column(table, positive)
+    names = None if named is None else _Column(table, named)
     for column in ("label", "score"):
         if column in table.columns and column not in (anchor, positive):
             warnings.warn(
-                f"{table.place(0).rpartition(': row ')[0]}: every row is taken for a positive pair, whatever its "
+                f"{_where(table)}: every row is taken for a positive pair, whatever its "
                 f"column {column!r} says; where that marks negatives, use open_scored_pairs (--scored, --threshold).",
                 LabelSpaceWarning,
                 stacklevel=2,
@@ -138,7 +148,7 @@ def open_pairs(
 
     def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair | None]:
         rows = zip(anchors.texts(batch, first), positives.lists(batch, first), strict=True)
-        sources = names.texts(batch, first) if named else [own or ""] * batch.num_rows
+        sources = [own or ""] * batch.num_rows if names is None else names.texts(batch, first)
         types = batch.column("task_type").to_pylist() if "task_type" in table.columns else [task_type] * batch.num_rows
         for (one, others), row_source, kind in zip(rows, sources, types, strict=True):
             if not others:
@@ -146,7 +156,8 @@ def open_pairs(
             for other in others:
                 yield Pair(one, other, row_source, "" if is_missing(kind) else str(kind))
 
-    return PairSource(table, name=own, read=read, nothing="it has {rows} rows; give it some")
+    nothing = "it has {rows} rows; give it some"
+    return PairSource(table, name=own, read=read, nothing=nothing, source_column=named)
 
 
 def open_labelled_pairs(
@@ -317,6 +328,10 @@ class _Column:
             if not self._noted:
                 warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=5)
             self._noted = True
+
+
+def _where(table: DocumentTable) -> str:
+    return table.place(0).rpartition(": row ")[0]
 
 
 def _name(table: DocumentTable, name: str | None) -> str:
