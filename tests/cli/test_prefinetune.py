@@ -132,6 +132,35 @@ def test_another_column_may_name_the_sources_or_the_file_does(run, refused, comm
         assert json.loads(result.stdout)["result"]["pairs"] == found
 
 
+def test_files_of_any_form_are_mixed_each_with_columns_labels_and_threshold_of_its_own(
+    run, command, label_file, documents, tmp_path
+):
+    (tmp_path / "quora.tsv").write_text(
+        "q1\tq2\tdup\n" + "".join(f"question {n}\tthe answer {n}\t{n % 2}\n" for n in range(12))
+    )
+    (tmp_path / "sts.tsv").write_text(
+        "anchor\tpositive\tlabel\n" + "".join(f"sentence {n}\tanother {n}\t{n / 2}\n" for n in range(12))
+    )
+    (tmp_path / "moods.csv").write_text(
+        "body,mood\n" + "".join(f"text {n},{'up' if n % 2 else 'down'}\n" for n in range(8))
+    )
+    (tmp_path / "moods.yaml").write_text(
+        "labels: [{name: up, descriptions: [It rose.]}, {name: down, descriptions: [It fell.]}]"
+    )
+    given = (
+        *("--scored", f"{tmp_path}/quora.tsv:anchor=q1,positive=q2,score=dup,threshold=1"),
+        *("--scored", tmp_path / "sts.tsv", "--threshold", 3),
+        *("--labelled", documents, "--labels", label_file),
+        *("--labelled", f"{tmp_path}/moods.csv:text=body,label=mood,labels={tmp_path}/moods.yaml"),
+    )
+    result = run(*command, *given, "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["result"]["pairs"] == {
+        **{"news": 12, "questions": 12, "shouts": 12},
+        **{"documents": 6, "moods": 8, "quora": 6, "sts": 6},
+    }
+
+
 @pytest.mark.parametrize("given", [("--threshold", 1), ("--scored", "x.tsv")])
 def test_scores_and_their_threshold_need_one_another(given, run, refused, command):
     assert "--scored FILE and --threshold X need one another" in refused(run(*command, *given))
@@ -164,17 +193,6 @@ def test_labelled_files_are_sources_too(run, command, label_file, documents, tmp
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["result"]["pairs"]["documents"] == 6
     assert read_eigenspace(tmp_path / "model").sources[-1] == "documents"
-
-
-def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_file, documents):
-    from labelspace.cli.prefinetune import _labelled
-
-    file = str(documents)
-    named = list(_labelled([file], {file: None}, None, "text", "label", 0)[0])
-    assert {pair.positive for pair in named} == {"sports", "money"}
-    described = list(_labelled([file], {file: None}, label_file, "text", "label", 0)[0])
-    assert all(len(pair.positive) > 20 for pair in described)
-    assert described != list(_labelled([file], {file: None}, label_file, "text", "label", 1)[0])
 
 
 def test_files_of_one_name_and_globs_are_sources_of_their_own(run, tiny_encoder_folder, tmp_path):

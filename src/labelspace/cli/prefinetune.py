@@ -6,7 +6,6 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,11 +26,11 @@ from labelspace.cli.options import (
     choices,
     open_encoder,
 )
+from labelspace.cli.pair_files import open_files, parse_files
 from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, tell
 from labelspace.config import CENTRES, EncodingConfig, PrefinetuneConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
-from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
@@ -58,14 +57,25 @@ def _reze(help: str, *names: str, **more: Any) -> Any:
 def prefinetune_command(
     out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints lie beside it, in OUT.unfinished.")],
     pairs: Annotated[
-        list[str] | None, typer.Option(help="File of anchors and their positives; may be given more than once.")
+        list[str] | None,
+        typer.Option(
+            help="File of anchors and their positives; may be given more than once, with columns of its own: "
+            "FILE:anchor=COLUMN,positive=COLUMN,source=COLUMN."
+        ),
     ] = None,
     labelled: Annotated[
-        list[str] | None, typer.Option(help="File of labelled texts as pairs; may be given more than once.")
+        list[str] | None,
+        typer.Option(
+            help="File of labelled texts as pairs; may be given more than once, with what is its own: "
+            "FILE:text=COLUMN,label=COLUMN,labels=LABELFILE."
+        ),
     ] = None,
     scored: Annotated[
         list[str] | None,
-        typer.Option(help="File of pairs with a score or 0/1, those from --threshold on; may be given more than once."),
+        typer.Option(
+            help="File of pairs with a score or 0/1, those from --threshold on; may be given more than once, with what "
+            "is its own: FILE:anchor=COLUMN,positive=COLUMN,score=COLUMN,threshold=X."
+        ),
     ] = None,
     threshold: Annotated[float | None, typer.Option(help="The least score of a positive pair.")] = None,
     anchor_column: Annotated[
@@ -149,13 +159,16 @@ def prefinetune_command(
     encoding = EncodingConfig(dtype=dtype, device=device)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
     _check_out(out, work, encoder, resume=resume, overwrite=overwrite)
-    _check_files(pairs, labelled, scored, labels, threshold)
-    names = _names([*(pairs or []), *(labelled or []), *(scored or [])])
-    sources = [
-        *_plain(pairs or [], names, anchor_column, positive_column, source_column),
-        *_labelled(labelled or [], names, labels, text_column, label_column, seed),
-        *_scored(scored or [], names, threshold, anchor_column, positive_column, score_column),
+    files = [
+        *parse_files("pairs", pairs),
+        *parse_files("labelled", labelled),
+        *parse_files("scored", scored),
     ]
+    columns = {
+        **{"anchor": anchor_column, "positive": positive_column, "source": source_column, "score": score_column},
+        **{"text": text_column, "label": label_column, "labels": labels, "threshold": threshold},
+    }
+    sources = open_files(files, columns, seed=seed)
     drawn = _draw(sources, config, seed, quiet=quiet)
     if resume:
         _check_resume(work)
@@ -240,68 +253,6 @@ def _check_resume(work: Path) -> None:
         from labelspace.training.checkpoint import read_state
 
         read_state(work / "checkpoint")
-
-
-def _check_files(
-    pairs: list[str] | None,
-    labelled: list[str] | None,
-    scored: list[str] | None,
-    labels: Path | None,
-    threshold: float | None,
-) -> None:
-    if not (pairs or labelled or scored):
-        raise ConfigError(
-            "there is nothing to learn from; give --pairs FILE, --labelled FILE or --scored FILE, once or more."
-        )
-    if labels is not None and not labelled:
-        raise ConfigError("--labels needs --labelled FILE.")
-    if bool(scored) != (threshold is not None):
-        raise ConfigError("--scored FILE and --threshold X need one another; give both, or neither.")
-
-
-def _names(files: list[str]) -> dict[str, str | None]:
-    """Names for files that cannot go by their own: several of one name, or a glob."""
-    from labelspace.corpus.pair_sources import name_of_file
-
-    names = Counter(map(name_of_file, files))
-    several = {file for file in files if names[name_of_file(file)] > 1 or set(file) & set("*?[")}
-    return {file: file if file in several else None for file in files}
-
-
-def _plain(
-    files: list[str], names: dict[str, str | None], anchor: str, positive: str, source_column: str
-) -> "list[PairSource]":
-    from labelspace.corpus import open_pairs
-
-    options: Any = {"anchor": anchor, "positive": positive, "source_column": source_column or None}
-    return [open_pairs(file, name=names[file], **options) for file in files]
-
-
-def _labelled(
-    files: list[str],
-    names: dict[str, str | None],
-    labels: Path | None,
-    text_column: str,
-    label_column: str,
-    seed: int,
-) -> "list[PairSource]":
-    from labelspace.corpus import open_labelled_pairs
-
-    space = None if labels is None else LabelSpace.from_file(labels)
-    descriptions = None if space is None else {label.name: label.descriptions for label in space}
-    options: Any = {"text": text_column, "label": label_column, "descriptions": descriptions, "seed": seed}
-    return [open_labelled_pairs(file, name=names[file], **options) for file in files]
-
-
-def _scored(
-    files: list[str], names: dict[str, str | None], threshold: float | None, anchor: str, positive: str, score: str
-) -> "list[PairSource]":
-    from labelspace.corpus import open_scored_pairs
-
-    if threshold is None:
-        return []
-    options: Any = {"threshold": threshold, "anchor": anchor, "positive": positive, "score": score}
-    return [open_scored_pairs(file, name=names[file], **options) for file in files]
 
 
 def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":
