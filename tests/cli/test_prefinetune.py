@@ -119,6 +119,48 @@ def test_scored_pairs_from_the_threshold_on_are_learnt_from(run, command, tmp_pa
     assert json.loads(result.stdout)["result"]["pairs"] == {"duplicates": 6}
 
 
+def test_another_column_may_name_the_sources_or_the_file_does(run, refused, command, tmp_path):
+    words = [f"https://a/{n}\tquestion {n}\tthe answer {n}\t{'ab'[n % 2]}" for n in range(14)]
+    path = tmp_path / "posts.tsv"
+    path.write_text("\n".join(["source\tanchor\tpositive\tforum", *words]) + "\n")
+    alone = ("prefinetune", "--pairs", path, *command[command.index("--encoder") :], "--json", "--quiet")
+    assert "and 4 more" in (said := refused(run(*alone)))
+    assert said.endswith("it means something else: source_column=None, --source-column ''.")
+    for column, found in (("", {"posts": 14}), ("forum", {"a": 7, "b": 7})):
+        result = run(*alone, "--source-column", column, "--gamma", 0.5, "--eta", 0, "--overwrite")
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["result"]["pairs"] == found
+
+
+def test_files_of_any_form_are_mixed_each_with_columns_labels_and_threshold_of_its_own(
+    run, command, label_file, documents, tmp_path
+):
+    (tmp_path / "quora.tsv").write_text(
+        "q1\tq2\tdup\n" + "".join(f"question {n}\tthe answer {n}\t{n % 2}\n" for n in range(12))
+    )
+    (tmp_path / "sts.tsv").write_text(
+        "anchor\tpositive\tlabel\n" + "".join(f"sentence {n}\tanother {n}\t{n / 2}\n" for n in range(12))
+    )
+    (tmp_path / "moods.csv").write_text(
+        "body,mood\n" + "".join(f"text {n},{'up' if n % 2 else 'down'}\n" for n in range(8))
+    )
+    (tmp_path / "moods.yaml").write_text(
+        "labels: [{name: up, descriptions: [It rose.]}, {name: down, descriptions: [It fell.]}]"
+    )
+    given = (
+        *("--scored", f"{tmp_path}/quora.tsv:anchor=q1,positive=q2,score=dup,threshold=1"),
+        *("--scored", tmp_path / "sts.tsv", "--threshold", 3),
+        *("--labelled", documents, "--labels", label_file),
+        *("--labelled", f"{tmp_path}/moods.csv:text=body,label=mood,labels={tmp_path}/moods.yaml"),
+    )
+    result = run(*command, *given, "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["result"]["pairs"] == {
+        **{"news": 12, "questions": 12, "shouts": 12},
+        **{"documents": 6, "moods": 8, "quora": 6, "sts": 6},
+    }
+
+
 @pytest.mark.parametrize("given", [("--threshold", 1), ("--scored", "x.tsv")])
 def test_scores_and_their_threshold_need_one_another(given, run, refused, command):
     assert "--scored FILE and --threshold X need one another" in refused(run(*command, *given))
@@ -151,17 +193,6 @@ def test_labelled_files_are_sources_too(run, command, label_file, documents, tmp
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["result"]["pairs"]["documents"] == 6
     assert read_eigenspace(tmp_path / "model").sources[-1] == "documents"
-
-
-def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_file, documents):
-    from labelspace.cli.prefinetune import _labelled
-
-    file = str(documents)
-    named = list(_labelled([file], {file: None}, None, "text", "label", 0)[0])
-    assert {pair.positive for pair in named} == {"sports", "money"}
-    described = list(_labelled([file], {file: None}, label_file, "text", "label", 0)[0])
-    assert all(len(pair.positive) > 20 for pair in described)
-    assert described != list(_labelled([file], {file: None}, label_file, "text", "label", 1)[0])
 
 
 def test_files_of_one_name_and_globs_are_sources_of_their_own(run, tiny_encoder_folder, tmp_path):
@@ -264,6 +295,58 @@ def test_a_place_that_is_taken_is_refused_and_overwritten_when_asked(run, refuse
     again = run(*command, "--overwrite", "--seed", 1)
     assert again.exit_code == 0, again.output
     assert not np.array_equal(vectors(model), first)
+
+
+def stop_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in that update; the one before it has its checkpoint."""
+
+    def tell(_run, done, *_more):
+        if done == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspace.training.prefinetune.loop.TrainingRun._tell", tell)
+
+
+def test_ctrl_c_leaves_the_encoder_that_was_to_be_overwritten(run, command, tmp_path, monkeypatch):
+    model, again = tmp_path / "model", (*command, "--weight", 0, "--seed", 1)
+    assert run(*command, "--weight", 0).exit_code == 0
+    first = vectors(model)
+    for step, more in ((2, "--overwrite"), (3, "--resume")):
+        with monkeypatch.context() as patch:
+            stop_after(step, patch)
+            stopped = run(*again, more, "--json")
+        assert stopped.exit_code == 130, stopped.output
+        assert json.loads(stopped.stdout)["encoder"] is None
+        lies = f"{model} holds what it held before; update {step} lies in {model}.unfinished."
+        assert f"interrupted: {lies}" in stopped.stderr
+        assert stopped.stderr.rstrip().endswith("--resume")
+        assert np.array_equal(vectors(model), first)
+    done = run(*again, "--resume")
+    assert done.exit_code == 0, done.output
+    assert not np.array_equal(vectors(model), first)
+    assert not (tmp_path / "model.unfinished").exists()
+
+
+def test_ctrl_c_replaces_what_an_earlier_ctrl_c_of_the_run_left(run, command, tmp_path, monkeypatch):
+    found = []
+    for step, more in ((2, ()), (3, ("--resume",))):
+        with monkeypatch.context() as patch:
+            stop_after(step, patch)
+            stopped = run(*command, *more)
+        assert stopped.exit_code == 130, stopped.output
+        assert f"holds the encoder of update {step}, and can be used as it is" in stopped.stderr
+        found.append(vectors(tmp_path / "model"))
+    assert not np.array_equal(*found)
+
+
+@pytest.mark.parametrize("how", ["as given", "by another way", "through a link"])
+def test_the_encoder_that_is_begun_from_is_never_replaced(how, run, refused, command, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "prefinetune.json").write_text("{}")
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    same = {"as given": "model", "by another way": "../" + tmp_path.name + "/model", "through a link": "link"}[how]
+    said = refused(run(*command, "--encoder", tmp_path / same, "--overwrite"))
+    assert said == f"error: --encoder and --out are both {tmp_path / 'model'}; give --out another name."
 
 
 def test_one_source_is_warned_of_once_and_says_what_is_left(run, sources, tiny_encoder_folder, tmp_path):

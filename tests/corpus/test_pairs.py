@@ -82,13 +82,39 @@ def test_rows_may_name_their_source_and_task_type():
     assert source.name is None
 
 
+def test_another_column_may_name_the_sources_or_none(tmp_path: Path):
+    rows = [{**row, "source": f"https://{n}", "origin": "ab"[n % 2]} for n, row in enumerate(rows_of(6))]
+    path = write_file(tmp_path / "qa.jsonl", rows)
+    by_default = draw_pairs([open_pairs(path)])
+    assert (len(by_default.sources), by_default.source_columns[0]) == (6, "source")
+    by_origin = draw_pairs([open_pairs(path, source_column="origin")])
+    assert (by_origin.counts(), by_origin.source_columns) == ({"a": 3, "b": 3}, ("origin", "origin"))
+    by_file = draw_pairs([open_pairs(path, source_column=None)])
+    assert (by_file.counts(), by_file.source_columns) == ({"qa": 6}, ("",))
+    assert by_file.take([0]).source_columns == ("",)
+    assert open_pairs(path, source_column=None, name="mine").name == "mine"
+
+
 def test_a_list_of_positives_is_a_pair_with_each():
     rows = [{"anchor": "who?", "positive": ["she", "her"]}, {"anchor": "when?", "positive": ["now"]}]
     assert texts(open_pairs(table(rows), name="qa")) == [("who?", "she"), ("who?", "her"), ("when?", "now")]
 
 
-@pytest.mark.parametrize("nothing", [[], [""], None])
-def test_a_list_without_a_positive_is_refused(nothing: Any):
+def test_an_empty_list_of_positives_is_no_pair_and_such_rows_are_counted_once(tmp_path: Path):
+    rows = [{"anchor": f"question {n}", "positive": [] if n % 10 == 9 else ["a", "b"]} for n in range(50)]
+    path = write_file(tmp_path / "qa.jsonl", rows)
+    with pytest.warns(LabelSpaceWarning) as caught:
+        pairs = draw_pairs([open_pairs(path, batch_rows=8)])
+    assert (pairs.seen, len(set(pairs.anchors))) == ((90,), 45)
+    assert [str(one.message) for one in caught] == [
+        f"{path}: 5 of 50 rows have an empty list of positives; no pair is made of them."
+    ]
+    with pytest.warns(LabelSpaceWarning, match="the table: 1 of 2 rows has an empty list"):
+        assert texts(open_pairs(table([rows[9], rows[0]]), name="qa")) == [("question 0", "a"), ("question 0", "b")]
+
+
+@pytest.mark.parametrize("nothing", [[""], [None], ["a", ""], None])
+def test_a_positive_without_a_text_is_refused(nothing: Any):
     with pytest.raises(InputError, match="row 2"):
         list(open_pairs(table([{"anchor": "a", "positive": ["A"]}, {"anchor": "b", "positive": nothing}]), name="qa"))
 
@@ -271,6 +297,10 @@ NOTHING: dict[str, tuple[Callable[[], PairSource], str]] = {
         ),
         "has no positive pair; it has 0 rows",
     ),
+    "empty lists": (
+        lambda: open_pairs(pa.table({"anchor": ["a"], "positive": pa.array([[]], pa.list_(pa.string()))}), name="x"),
+        "has no positive pair; it has 1 rows",
+    ),
     "no label": (
         lambda: open_labelled_pairs(pa.table({"text": ["a"], "label": pa.array([None], pa.string())}), name="x"),
         "none of its 1 rows has a label",
@@ -294,10 +324,11 @@ def test_a_source_without_a_positive_is_refused(what: str):
     [
         lambda t: open_pairs(t, name="x", anchor="anchors"),
         lambda t: open_pairs(t, name="x", positive="positives"),
+        lambda t: open_pairs(t, name="x", source_column="origin"),
         lambda t: open_labelled_pairs(t, name="x", text="anchor"),
         lambda t: open_scored_pairs(t, name="x", threshold=1, score="score"),
     ],
-    ids=["anchor", "positive", "label", "score"],
+    ids=["anchor", "positive", "source", "label", "score"],
 )
 def test_a_column_that_is_not_there_is_refused_before_anything_is_read(call: Callable[[pa.Table], PairSource]):
     with pytest.raises(ColumnError, match=r"the table has no column '.*Its columns: anchor, positive"):

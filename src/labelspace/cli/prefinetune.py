@@ -1,11 +1,11 @@
 """`labelspace prefinetune`: from pairs of a domain and an encoder to an encoder for that domain."""
 
+import json
 import shlex
 import shutil
 import sys
 import tempfile
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,11 +26,11 @@ from labelspace.cli.options import (
     choices,
     open_encoder,
 )
+from labelspace.cli.pair_files import open_files, parse_files
 from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, tell
 from labelspace.config import CENTRES, EncodingConfig, PrefinetuneConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
-from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
@@ -57,20 +57,34 @@ def _reze(help: str, *names: str, **more: Any) -> Any:
 def prefinetune_command(
     out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints lie beside it, in OUT.unfinished.")],
     pairs: Annotated[
-        list[str] | None, typer.Option(help="File of anchors and their positives; may be given more than once.")
+        list[str] | None,
+        typer.Option(
+            help="File of anchors and their positives; may be given more than once, with columns of its own: "
+            "FILE:anchor=COLUMN,positive=COLUMN,source=COLUMN."
+        ),
     ] = None,
     labelled: Annotated[
-        list[str] | None, typer.Option(help="File of labelled texts as pairs; may be given more than once.")
+        list[str] | None,
+        typer.Option(
+            help="File of labelled texts as pairs; may be given more than once, with what is its own: "
+            "FILE:text=COLUMN,label=COLUMN,labels=LABELFILE."
+        ),
     ] = None,
     scored: Annotated[
         list[str] | None,
-        typer.Option(help="File of pairs with a score or 0/1, those from --threshold on; may be given more than once."),
+        typer.Option(
+            help="File of pairs with a score or 0/1, those from --threshold on; may be given more than once, with what "
+            "is its own: FILE:anchor=COLUMN,positive=COLUMN,score=COLUMN,threshold=X."
+        ),
     ] = None,
     threshold: Annotated[float | None, typer.Option(help="The least score of a positive pair.")] = None,
     anchor_column: Annotated[
         str, typer.Option(help="Column of the anchors, or of first texts with a score.")
     ] = "anchor",
     positive_column: Annotated[str, typer.Option(help="Column of the positives, or of second texts.")] = "positive",
+    source_column: Annotated[
+        str, typer.Option(help="Column of --pairs files that names each row's source, if there; empty: the file does.")
+    ] = "source",
     score_column: Annotated[str, typer.Option(help="Column of the scores.")] = "label",
     labels: Annotated[
         Path | None, typer.Option(help="Label file: a labelled text then goes with a description of its label.")
@@ -120,7 +134,7 @@ def prefinetune_command(
     """Move an encoder into a domain by pairs of texts from several sources, without breaking its geometry (REZE).
 
     Every estimator can start from what comes out: labelspace fit labels.yaml --encoder OUT --out model. Ctrl-C keeps
-    the last sound state; --resume goes on as if nothing had happened.
+    the last sound state, and replaces no finished encoder; --resume goes on as if nothing had happened.
     """
     hush(quiet)
     # Everything that can be refused comes first and takes no time; then the encoder, then the work.
@@ -144,14 +158,17 @@ def prefinetune_command(
     )
     encoding = EncodingConfig(dtype=dtype, device=device)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
-    _check_out(out, work, resume=resume, overwrite=overwrite)
-    _check_files(pairs, labelled, scored, labels, threshold)
-    names = _names([*(pairs or []), *(labelled or []), *(scored or [])])
-    sources = [
-        *_plain(pairs or [], names, anchor_column, positive_column),
-        *_labelled(labelled or [], names, labels, text_column, label_column, seed),
-        *_scored(scored or [], names, threshold, anchor_column, positive_column, score_column),
+    _check_out(out, work, encoder, resume=resume, overwrite=overwrite)
+    files = [
+        *parse_files("pairs", pairs),
+        *parse_files("labelled", labelled),
+        *parse_files("scored", scored),
     ]
+    columns = {
+        **{"anchor": anchor_column, "positive": positive_column, "source": source_column, "score": score_column},
+        **{"text": text_column, "label": label_column, "labels": labels, "threshold": threshold},
+    }
+    sources = open_files(files, columns, seed=seed)
     drawn = _draw(sources, config, seed, quiet=quiet)
     if resume:
         _check_resume(work)
@@ -178,25 +195,30 @@ def prefinetune_command(
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
         tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {_again()}")
         return 130
-    saved = done.save(out)
+    saved = done.save(out) if training.finished or not _keeps(out, overwrite=overwrite) else None
     if training.finished:
         shutil.rmtree(work, ignore_errors=True)
     if as_json:
-        print_json({"encoder": str(saved), "result": done.result.to_dict()})
+        print_json({"encoder": None if saved is None else str(saved), "result": done.result.to_dict()})
     else:
         _print(done.result, saved)
     if not training.finished:
-        tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
+        if saved is None:
+            tell(f"interrupted: {out} holds what it held before; update {training.kept_step} lies in {work}.")
+        else:
+            tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
         tell(f"to go on from it: {_again()}")
         return 130
     note(f"next: labelspace fit labels.yaml --encoder {out} --out model")
     return 0
 
 
-def _check_out(out: Path, work: Path, *, resume: bool, overwrite: bool) -> None:
+def _check_out(out: Path, work: Path, encoder: str, *, resume: bool, overwrite: bool) -> None:
     """Refuse, before any work, a place where the encoder could not be saved."""
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
+    if Path(encoder).resolve() == out.resolve():  # --resume would begin from another encoder than the run did
+        raise ConfigError(f"--encoder and --out are both {out}; give --out another name.")
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is a file; an encoder is saved as a folder, give another name.")
     if resume and not work.is_dir():
@@ -215,6 +237,17 @@ def _check_out(out: Path, work: Path, *, resume: bool, overwrite: bool) -> None:
         raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
 
 
+def _keeps(out: Path, *, overwrite: bool) -> bool:
+    """Whether a folder holds an encoder that half a run must not replace: any other run's, or a finished one."""
+    if not (out / HEADER).is_file():
+        return False
+    try:
+        reason = json.loads((out / HEADER).read_text(encoding="utf-8"))["training"]["stop_reason"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+    return overwrite or reason != "interrupted"
+
+
 def _check_resume(work: Path) -> None:
     if (work / "checkpoint" / "state.json").is_file():
         from labelspace.training.checkpoint import read_state
@@ -222,72 +255,13 @@ def _check_resume(work: Path) -> None:
         read_state(work / "checkpoint")
 
 
-def _check_files(
-    pairs: list[str] | None,
-    labelled: list[str] | None,
-    scored: list[str] | None,
-    labels: Path | None,
-    threshold: float | None,
-) -> None:
-    if not (pairs or labelled or scored):
-        raise ConfigError(
-            "there is nothing to learn from; give --pairs FILE, --labelled FILE or --scored FILE, once or more."
-        )
-    if labels is not None and not labelled:
-        raise ConfigError("--labels needs --labelled FILE.")
-    if bool(scored) != (threshold is not None):
-        raise ConfigError("--scored FILE and --threshold X need one another; give both, or neither.")
-
-
-def _names(files: list[str]) -> dict[str, str | None]:
-    """Names for files that cannot go by their own: several of one name, or a glob."""
-    from labelspace.corpus.pair_sources import name_of_file
-
-    names = Counter(map(name_of_file, files))
-    several = {file for file in files if names[name_of_file(file)] > 1 or set(file) & set("*?[")}
-    return {file: file if file in several else None for file in files}
-
-
-def _plain(files: list[str], names: dict[str, str | None], anchor: str, positive: str) -> "list[PairSource]":
-    from labelspace.corpus import open_pairs
-
-    return [open_pairs(file, name=names[file], anchor=anchor, positive=positive) for file in files]
-
-
-def _labelled(
-    files: list[str],
-    names: dict[str, str | None],
-    labels: Path | None,
-    text_column: str,
-    label_column: str,
-    seed: int,
-) -> "list[PairSource]":
-    from labelspace.corpus import open_labelled_pairs
-
-    space = None if labels is None else LabelSpace.from_file(labels)
-    descriptions = None if space is None else {label.name: label.descriptions for label in space}
-    options: Any = {"text": text_column, "label": label_column, "descriptions": descriptions, "seed": seed}
-    return [open_labelled_pairs(file, name=names[file], **options) for file in files]
-
-
-def _scored(
-    files: list[str], names: dict[str, str | None], threshold: float | None, anchor: str, positive: str, score: str
-) -> "list[PairSource]":
-    from labelspace.corpus import open_scored_pairs
-
-    if threshold is None:
-        return []
-    options: Any = {"threshold": threshold, "anchor": anchor, "positive": positive, "score": score}
-    return [open_scored_pairs(file, name=names[file], **options) for file in files]
-
-
 def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":
-    from labelspace.training.prefinetune.sources import check_pairs, gather_pairs
+    from labelspace.training.prefinetune.sources import check_pairs, gather_pairs, some_of
 
     with busy("reading pairs", quiet=quiet):
         drawn = gather_pairs(sources, per_source=config.per_source, seed=seed)
     check_pairs(drawn, config)
-    counts = ", ".join(f"{name} {count:,}" for name, count in drawn.counts().items())
+    counts = some_of([f"{name:.60} {count:,}" for name, count in drawn.counts().items()])
     note(f"{len(drawn):,} pairs of {len(drawn.sources)} sources: {counts}")
     return drawn
 
@@ -308,7 +282,7 @@ def _train(
         raise typer.Exit(130) from None
 
 
-def _print(result: "PrefinetuneResult", saved: Path) -> None:
+def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
     from rich.table import Table
 
     training = result.training
@@ -322,7 +296,7 @@ def _print(result: "PrefinetuneResult", saved: Path) -> None:
         told.append(("regularizer", f"{first.regularizer:.4f} -> {last.regularizer:.4f}"))
         shrunk = f"{result.shrunk_directions} of {result.active} active ones, of {result.relation_width}"
         told.append(("directions shrunk", shrunk))
-    print_pairs([*told, ("saved", str(saved))])
+    print_pairs(told if saved is None else [*told, ("saved", str(saved))])
     table = Table(title=f"on {result.measured_pairs:,} {result.measured_on}", title_justify="left", box=None)
     for column in ("", "before", "after"):
         table.add_column(column, justify="right" if column else "left")

@@ -5,10 +5,10 @@
     open_scored_pairs     a table with two texts and a score or 0/1       pair classification, STS
 
 As in the paper, only positives become pairs: a row without a label, or below the threshold, is left out, and a pair
-with an empty half is an error. A query with a list of positives becomes a pair with each. Of clustering the paper
-takes a set of texts as one anchor and does not say how large or how joined; here each text is an anchor, as in
-classification. How tables are read, and what becomes of overlong texts, is told in `readers`; what becomes of the
-pairs, in `pairs`.
+with an empty half is an error. A query with a list of positives becomes a pair with each, and one with an empty list
+is left out and counted. Of clustering the paper takes a set of texts as one anchor and does not say how large or how
+joined; here each text is an anchor, as in classification. How tables are read, and what becomes of overlong texts, is
+told in `readers`; what becomes of the pairs, in `pairs`.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from typing import NamedTuple, final
 import pyarrow as pa
 
 from labelspace.checks import check_number, did_you_mean
-from labelspace.corpus.documents import DocumentPolicy, is_missing
+from labelspace.corpus.documents import DocumentPolicy, is_missing, missing_column
 from labelspace.corpus.readers import DocumentTable, open_table
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.seeds import child_seed
@@ -44,8 +44,10 @@ class PairSource:
     Args:
         table: the rows.
         name: of the source; None where each row names its own.
-        read: turns a batch of rows, the first of which has the number given, into pairs.
+        read: turns a batch of rows, the first of which has the number given, into pairs, and None for each row whose
+            list of positives is empty.
         nothing: what to say where no row becomes a pair, as the end of a sentence.
+        source_column: the column that names the source of each row, if one does.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class PairSource:
         table: DocumentTable,
         *,
         name: str | None,
-        read: Callable[[pa.RecordBatch, int], Iterator[Pair]],
+        read: Callable[[pa.RecordBatch, int], Iterator[Pair | None]],
         nothing: str,
+        source_column: str | None = None,
     ) -> None:
         self.table = table
         self.name = name
+        self.source_column = source_column
         self._read = read
         self._nothing = nothing
 
@@ -66,16 +70,26 @@ class PairSource:
 
         Raises:
             InputError: a damaged file, a row without a text where one belongs, or no pair at all.
+
+        Warns:
+            LabelSpaceWarning: at the end, how many rows have an empty list of positives.
         """
-        rows = count = 0
+        rows = count = without = 0
         for batch in self.table.batches():
             for pair in self._read(batch, rows):
+                if pair is None:
+                    without += 1
+                    continue
                 count += 1
                 yield pair
             rows += batch.num_rows
+        where = _where(self.table)
         if not count:
-            where = self.table.place(0).rpartition(": row ")[0]
             raise InputError(f"{where}: has no positive pair; {self._nothing.format(rows=rows)}, or leave it out.")
+        if without:
+            have = "has" if without == 1 else "have"
+            said = f"{where}: {without:,} of {rows:,} rows {have} an empty list of positives; no pair is made of them."
+            warnings.warn(said, LabelSpaceWarning, stacklevel=2)
 
 
 def open_pairs(
@@ -84,18 +98,23 @@ def open_pairs(
     name: str | None = None,
     anchor: str = "anchor",
     positive: str = "positive",
+    source_column: str | None = "source",
     task_type: str = "",
     batch_rows: int = 1024,
 ) -> PairSource:
     """Open a table of anchor-positive pairs without reading it.
 
-    A column `source` names the source of each row, a column `task_type` its task type; both may be missing.
+    A column `source` names the source of each row, a column `task_type` its task type; both may be missing. Where
+    `source` means something else, such as an address, pass `source_column=None`.
 
     Args:
         source: a path or glob, a list of paths, a table in memory or a stream, as `open_table` takes it.
-        name: of the source where no column `source` tells it; None: that of the file, without its extension.
+        name: of the source where no column tells it; None: that of the file, without its extension.
         anchor: the column of the anchors: queries, questions, long texts.
-        positive: the column of the positives: passages, answers, summaries; or of lists of them, a pair for each.
+        positive: the column of the positives: passages, answers, summaries; or of lists of them, a pair for each and
+            none for an empty one.
+        source_column: the column that names the source of each row; only `"source"` may be missing. None: no column
+            does.
         task_type: where no column `task_type` tells it.
         batch_rows: rows read together; changes no result.
 
@@ -112,27 +131,33 @@ def open_pairs(
         [Pair(anchor='who?', positive='she', source='qa', task_type='')]
     """
     table = open_table(source, text=anchor, label=positive, batch_rows=batch_rows)
-    named = "source" in table.columns
-    own = None if named else _name(table, name)
-    anchors, positives, names = (_Column(table, column) for column in (anchor, positive, "source"))
+    if source_column not in (None, "source", *table.columns):
+        raise missing_column(_where(table), source_column, table.columns)
+    named = source_column if source_column in table.columns else None
+    own = _name(table, name) if named is None else None
+    anchors, positives = _Column(table, anchor), _Column(table, positive)
+    names = None if named is None else _Column(table, named)
     for column in ("label", "score"):
         if column in table.columns and column not in (anchor, positive):
             warnings.warn(
-                f"{table.place(0).rpartition(': row ')[0]}: every row is taken for a positive pair, whatever its "
+                f"{_where(table)}: every row is taken for a positive pair, whatever its "
                 f"column {column!r} says; where that marks negatives, use open_scored_pairs (--scored, --threshold).",
                 LabelSpaceWarning,
                 stacklevel=2,
             )
 
-    def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair]:
+    def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair | None]:
         rows = zip(anchors.texts(batch, first), positives.lists(batch, first), strict=True)
-        sources = names.texts(batch, first) if named else [own or ""] * batch.num_rows
+        sources = [own or ""] * batch.num_rows if names is None else names.texts(batch, first)
         types = batch.column("task_type").to_pylist() if "task_type" in table.columns else [task_type] * batch.num_rows
         for (one, others), row_source, kind in zip(rows, sources, types, strict=True):
+            if not others:
+                yield None
             for other in others:
                 yield Pair(one, other, row_source, "" if is_missing(kind) else str(kind))
 
-    return PairSource(table, name=own, read=read, nothing="it has {rows} rows; give it some")
+    nothing = "it has {rows} rows; give it some"
+    return PairSource(table, name=own, read=read, nothing=nothing, source_column=named)
 
 
 def open_labelled_pairs(
@@ -286,7 +311,7 @@ class _Column:
         """Return the texts of each row of a batch: those of a list, or the one that stands there."""
         values = batch.column(self._name).to_pylist()
         texts = [
-            [self._text(one, row) for one in (value or [None] if isinstance(value, list) else [value])]
+            [self._text(one, row) for one in (value if isinstance(value, list) else [value])]
             for row, value in enumerate(values, first)
         ]
         self._warn()
@@ -303,6 +328,10 @@ class _Column:
             if not self._noted:
                 warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=5)
             self._noted = True
+
+
+def _where(table: DocumentTable) -> str:
+    return table.place(0).rpartition(": row ")[0]
 
 
 def _name(table: DocumentTable, name: str | None) -> str:

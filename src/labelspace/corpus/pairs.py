@@ -16,7 +16,6 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import final
 
 import numpy as np
@@ -50,6 +49,9 @@ class Pairs:
     seen: tuple[int, ...]
     """How many pairs each source had, with repetitions."""
 
+    source_columns: tuple[str, ...] = ()
+    """The column that names each source, empty where its file or its opener does; none at all where nobody noted it."""
+
     def __len__(self) -> int:
         return len(self.anchors)
 
@@ -62,6 +64,7 @@ class Pairs:
             sources=self.sources,
             task_types=self.task_types,
             seen=self.seen,
+            source_columns=self.source_columns,
         )
 
     def counts(self) -> dict[str, int]:
@@ -104,11 +107,14 @@ def draw_pairs(sources: Sequence[PairSource], *, per_source: int | None = None, 
         check_number("per_source", per_source, least=1, whole=True)
     _check_names(sources)
     draws: dict[str, _Draw] = {}
-    for pair in chain.from_iterable(sources):
-        draw = draws.get(pair.source)
-        if draw is None:
-            draw = draws[pair.source] = _Draw(per_source, child_seed(seed, "pairs", pair.source))
-        draw.add(pair)
+    columns: dict[str, str] = {}
+    for source in sources:
+        for pair in source:
+            draw = draws.get(pair.source)
+            if draw is None:
+                draw = draws[pair.source] = _Draw(per_source, child_seed(seed, "pairs", pair.source))
+                columns[pair.source] = source.source_column or ""
+            draw.add(pair)
     drawn = [draw.pairs() for draw in draws.values()]
     return Pairs(
         anchors=tuple(pair.anchor for part in drawn for pair in part),
@@ -117,6 +123,7 @@ def draw_pairs(sources: Sequence[PairSource], *, per_source: int | None = None, 
         sources=tuple(draws),
         task_types=tuple(", ".join(sorted(draw.task_types)) for draw in draws.values()),
         seen=tuple(draw.seen for draw in draws.values()),
+        source_columns=tuple(columns.values()),
     )
 
 

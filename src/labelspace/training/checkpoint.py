@@ -24,7 +24,8 @@ from labelspace.errors import ConfigError, ModelFolderError
 from labelspace.folders import check_files, fingerprints, staged
 
 FORMAT_VERSION = 1
-MAY_DIFFER = {"max_seconds"}
+# The number of updates follows from the rest, and older checkpoints lack it.
+MAY_DIFFER = {"max_seconds", "total_steps"}
 Look = TypeVar("Look")
 
 

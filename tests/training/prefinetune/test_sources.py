@@ -54,6 +54,25 @@ def test_a_source_with_fewer_than_five_pairs_is_refused_and_named():
     assert not check_pairs(pairs, PrefinetuneConfig(regularizer_weight=0.0)), "plain pre-finetuning has no source means"
 
 
+def test_a_column_that_names_no_sources_is_refused_in_a_few_words_that_say_so():
+    rows = pa.table(
+        {
+            "anchor": [f"a {row}" for row in range(3000)],
+            "positive": ["yes"] * 3000,
+            "source": [f"https://news/{row}/{'x' * 100}" for row in range(3000)],
+        }
+    )
+    with pytest.raises(InputError, match=r"/9/x+' \(1\) and 2,990 more; leave") as refused:
+        check_pairs(gather_pairs(open_pairs(rows)), PrefinetuneConfig())
+    assert str(refused.value).endswith(
+        "Names come from the column 'source'; if it means something else: source_column=None, --source-column ''."
+    )
+    assert len(str(refused.value)) < 1200
+    named = gather_pairs(open_pairs(rows.slice(0, 3), source_column=None, name="news"))
+    with pytest.raises(InputError, match=r"fewer in 'news' \(3\).*of their kind\.$"):
+        check_pairs(named, PrefinetuneConfig())
+
+
 def test_a_single_pair_has_nothing_to_be_contrasted_with():
     with pytest.raises(InputError, match=r"two at least\. Got 1"):
         check_pairs(toy_pairs(1, sources=("news",)), PrefinetuneConfig(regularizer_weight=0.0))

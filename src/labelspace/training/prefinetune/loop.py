@@ -277,7 +277,7 @@ class TrainingRun:
         write_checkpoint(
             self._folder,
             Checkpoint(
-                run=self._run,
+                run={**self._run, "total_steps": self._total},
                 looks=[asdict(each) for each in self._looks],
                 best_step=look.step,
                 seconds=seconds,

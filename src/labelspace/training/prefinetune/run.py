@@ -18,7 +18,7 @@ from labelspace.errors import ConfigError, InputError
 from labelspace.geometry import Eigenspace
 from labelspace.progress import progress_bar
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import read_checkpoint
+from labelspace.training.checkpoint import read_checkpoint, read_state
 from labelspace.training.prefinetune.loop import TrainingRun
 from labelspace.training.prefinetune.measures import Measures, Shift, Yardstick
 from labelspace.training.prefinetune.offline import Targets, find_eigenspace
@@ -108,8 +108,8 @@ def prefinetune(
             on the same machine.
         folder: where the reference relations are kept, for other runs too, and where about 20 checkpoints are written
             on the way; None: nothing is left on disk.
-        resume: True goes on from the checkpoint in `folder`, if the run came that far, to the same bits as a run that
-            was never interrupted.
+        resume: True goes on from the checkpoint in `folder`, to the same bits as a run that was never interrupted, and
+            begins anew where there is none yet; so a script that says True can be run again whatever stopped it.
         callbacks: told `loss`, `main`, `regularizer` and `learning_rate` at every step.
         verbose: True shows bars on a terminal, plain lines elsewhere.
 
@@ -119,7 +119,8 @@ def prefinetune(
 
     Raises:
         InputError: pairs that cannot be read or are too few, vectors that are not finite or all one.
-        ConfigError: an option makes no sense, or the checkpoint is of another run.
+        ConfigError: an option makes no sense, the checkpoint is of another run, or `folder` has one that is not
+            finished and `resume` is False.
         EncoderNotFoundError: nothing stands behind the encoder's name.
         TrainingError: a loss is not finite.
         OutputError: relations or a checkpoint cannot be written.
@@ -152,8 +153,12 @@ def prefinetune(
     config = PrefinetuneConfig() if config is None else config
     if not isinstance(config, PrefinetuneConfig):
         raise ConfigError(f"config must be a PrefinetuneConfig. Got {type(config).__name__} instead.")
-    if resume and (folder is None or not Path(folder).is_dir()):
-        raise ConfigError(f"there is nothing to go on from in {folder}; pass the folder of the run, or resume=False.")
+    if resume and folder is None:
+        raise ConfigError(
+            "there is nothing to go on from without a folder; pass the folder of the run, or resume=False."
+        )
+    if folder is not None and not resume:
+        _check_nothing_unfinished(Path(folder) / CHECKPOINT)
     drawn = gather_pairs(pairs, per_source=config.per_source, seed=seed)
     hopeless = check_pairs(drawn, config)
     # What is given is never changed; what is opened here is ours.
@@ -169,6 +174,21 @@ def prefinetune(
             callbacks=callbacks,
             verbose=verbose,
         )
+
+
+def _check_nothing_unfinished(checkpoint: Path) -> None:
+    """Refuse to write over a run that could go on."""
+    if not (checkpoint / "state.json").is_file():
+        return
+    state = read_state(checkpoint)
+    done, total = state["looks"][-1]["step"], state["run"].get("total_steps")
+    if done == total:
+        return
+    of = "" if total is None else f" of {total}"
+    raise ConfigError(
+        f"{checkpoint.parent} holds an unfinished run (update {done}{of}); pass resume=True to go on from it, or "
+        f"another folder, or remove {checkpoint}."
+    )
 
 
 @contextmanager

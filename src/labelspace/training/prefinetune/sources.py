@@ -2,7 +2,7 @@
 
 import random
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from labelspace.config import PrefinetuneConfig
@@ -13,6 +13,9 @@ from labelspace.seeds import child_seed
 
 # As in labelspace.geometry.reze, which brings torch; a test compares them.
 FEWEST_PAIRS = 5
+
+# Sources that a message names; a column that is no source has one for every row.
+MOST_NAMED = 10
 
 MOST_HELD_ASIDE = 500
 """Pairs that are held aside at most: enough to measure by."""
@@ -77,11 +80,11 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
         raise InputError(f"pre-finetuning contrasts pairs with one another and needs two at least. Got {len(pairs)}.")
     if not config.regularizer_weight:
         return False
-    few = [f"'{name}' ({count})" for name, count in counts.items() if count < FEWEST_PAIRS]
+    few = [f"'{name:.60}' ({count})" for name, count in counts.items() if count < FEWEST_PAIRS]
     if few:
         raise InputError(
             f"each source needs {FEWEST_PAIRS} pairs at least, or its mean says nothing of it. Got fewer in "
-            f"{', '.join(few)}; leave these sources out, or join them with others of their kind."
+            f"{some_of(few)}; leave these sources out, or join them with others of their kind.{_named_by(pairs)}"
         )
     # Of one, and at this width of band of two, none lies farther from their median than the band.
     hopeless = config.eta > 0 and (len(counts) == 1 or (len(counts) == 2 and config.gamma >= 1))
@@ -93,6 +96,27 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
             stacklevel=2,
         )
     return hopeless
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return names with commas, ten at most, and how many more there are.
+
+    Example:
+        >>> some_of(["a", "b"]), some_of([str(number) for number in range(12)])
+        ('a, b', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _named_by(pairs: Pairs) -> str:
+    """Say which column names sources that are too small, if one does; perhaps it means something else."""
+    named = zip(pairs.counts().values(), pairs.source_columns, strict=False)
+    columns = sorted({repr(column) for count, column in named if column and count < FEWEST_PAIRS})
+    if not columns:
+        return ""
+    which = " and ".join(columns)
+    return f" Names come from the column {which}; if it means something else: source_column=None, --source-column ''."
 
 
 def hold_aside(pairs: Pairs, *, seed: int, share: float = PrefinetuneConfig.held_aside) -> tuple[list[int], list[int]]:

@@ -1,0 +1,141 @@
+"""Files of pairs as `prefinetune` is given them: FILE, or FILE:key=value,... with columns of its own.
+
+    --pairs      qa.tsv:anchor=question,positive=answer,source=    empty source: none, the file's name
+    --labelled   news.csv:text=body,label=topic,labels=news.yaml   empty labels: none, the label's name
+    --scored     quora.tsv:anchor=question1,positive=question2,score=dup,threshold=1
+
+What a file does not say is said by the options: --anchor-column and its kin, --labels, --threshold. A path that exists
+is a path, whatever it looks like.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from labelspace.checks import did_you_mean
+from labelspace.errors import ConfigError
+from labelspace.labels import LabelSpace
+
+if TYPE_CHECKING:
+    from labelspace.corpus import PairSource
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "pairs": ("anchor", "positive", "source"),
+    "labelled": ("text", "label", "labels"),
+    "scored": ("anchor", "positive", "score", "threshold"),
+}
+_MAY_BE_EMPTY = ("source", "labels")
+# The first colon with a key behind it; that of a Windows drive has none.
+_OWN = re.compile(r"(.+?):([\w-]+=.*)", re.DOTALL)
+
+
+class PairFile(NamedTuple):
+    """One file of pairs, or several that a glob names."""
+
+    kind: str
+    """`"pairs"`, `"labelled"` or `"scored"`."""
+
+    given: str
+    """The word of the command line."""
+
+    path: str
+    """The path in it."""
+
+    own: dict[str, Any]
+    """What the word says beside the path."""
+
+
+def parse_files(kind: str, words: Sequence[str] | None) -> list[PairFile]:
+    """Take the words of one option apart.
+
+    Raises:
+        ConfigError: a key that this option does not know, one without a value, or a threshold that is no number.
+
+    Example:
+        >>> [(one.path, one.own) for one in parse_files("pairs", ["C:\\\\qa.tsv:anchor=q", "C:\\\\qa.tsv"])]
+        [('C:\\\\qa.tsv', {'anchor': 'q'}), ('C:\\\\qa.tsv', {})]
+    """
+    return [_parse(kind, word) for word in words or ()]
+
+
+def open_files(files: Sequence[PairFile], options: Mapping[str, Any], *, seed: int) -> "list[PairSource]":
+    """Open files of pairs without reading them.
+
+    Args:
+        files: from `parse_files`.
+        options: a value for each key of `KEYS`, for the files that say none of their own.
+        seed: of the draw among descriptions.
+
+    Raises:
+        ConfigError: labels or a threshold without a file, or scored files without a threshold.
+        InputError: as `open_pairs` and its kin.
+        LabelFileError: a label file makes no sense.
+    """
+    _check(files, options)
+    return [_open(one, name, options, seed) for one, name in zip(files, _names(files), strict=True)]
+
+
+def _parse(kind: str, word: str) -> PairFile:
+    found = None if Path(word).exists() else _OWN.fullmatch(word)
+    if found is None:
+        return PairFile(kind, word, word, {})
+    own: dict[str, Any] = {}
+    for piece in found[2].split(","):
+        key, equals, value = (part.strip() for part in piece.partition("="))
+        said = f"--{kind} {word}: "
+        if key not in KEYS[kind]:
+            raise ConfigError(
+                f"{said}no key {key!r}.{did_you_mean(key, KEYS[kind])} There are: {', '.join(KEYS[kind])}."
+            )
+        if not equals or not (value or key in _MAY_BE_EMPTY):
+            raise ConfigError(f"{said}{key} has no value; say {key}=..., or leave it out.")
+        if key in own:
+            raise ConfigError(f"{said}{key} is there twice; leave one out.")
+        own[key] = _number(said, value) if key == "threshold" else value
+    return PairFile(kind, word, found[1], own)
+
+
+def _number(said: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise ConfigError(f"{said}threshold must be a number. Got {value!r} instead.") from error
+
+
+def _check(files: Sequence[PairFile], options: Mapping[str, Any]) -> None:
+    if not files:
+        raise ConfigError(
+            "there is nothing to learn from; give --pairs FILE, --labelled FILE or --scored FILE, once or more."
+        )
+    kinds = {one.kind for one in files}
+    if options["labels"] and "labelled" not in kinds:
+        raise ConfigError("--labels needs --labelled FILE.")
+    lacking = any(one.kind == "scored" and "threshold" not in one.own for one in files)
+    if lacking if options["threshold"] is None else "scored" not in kinds:
+        raise ConfigError("--scored FILE and --threshold X need one another; give both, or neither.")
+
+
+def _names(files: Sequence[PairFile]) -> Iterable[str | None]:
+    """Names for files that cannot go by their own: several of one name or one path, or a glob."""
+    from labelspace.corpus.pair_sources import name_of_file
+
+    names = Counter(name_of_file(one.path) for one in files)
+    paths = Counter(one.path for one in files)
+    for one in files:
+        several = names[name_of_file(one.path)] > 1 or set(one.path) & set("*?[")
+        yield one.given if paths[one.path] > 1 else one.path if several else None
+
+
+def _open(one: PairFile, name: str | None, options: Mapping[str, Any], seed: int) -> "PairSource":
+    from labelspace.corpus import open_labelled_pairs, open_pairs, open_scored_pairs
+
+    columns = {key: one.own.get(key, options[key]) for key in KEYS[one.kind]}
+    if one.kind == "pairs":
+        return open_pairs(one.path, name=name, source_column=columns.pop("source") or None, **columns)
+    if one.kind == "scored":
+        return open_scored_pairs(one.path, name=name, **columns)
+    labels = columns.pop("labels")
+    descriptions = {label.name: label.descriptions for label in LabelSpace.from_file(labels)} if labels else None
+    return open_labelled_pairs(one.path, name=name, descriptions=descriptions, seed=seed, **columns)
