@@ -81,6 +81,13 @@ def test_a_folder_is_used_by_every_epoch_and_by_the_next_fit(
     assert len(entries(tmp_path)) == 2
 
 
+def test_the_same_rows_in_another_order_are_encoded_once(fitted: Maker, encoded: list[int], tmp_path: Path):
+    fitted(tmp_path)
+    uncertainty(fitted(None).encoder, cache=tmp_path).fit(MIXED[::-1], FEW_Y[::-1])
+    assert encoded.count(12) == 1
+    assert len(entries(tmp_path)) == 1
+
+
 def test_auto_is_the_cache_folder_of_labelspace(fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path))
     fitted("auto")

@@ -136,3 +136,18 @@ def test_the_map_holds_documents_drawn_from_the_whole_file(documents):
     assert len({text for texts, _ in everything for text in texts}) == 6
     assert _drawn(table, 2, 7) == _drawn(table, 2, 7)
     assert len(_drawn(table, 100, 0)[0]) == 6
+
+
+def test_what_shows_nothing_of_a_model_is_left_out_unless_it_is_asked_for(
+    run, refused, doubting, sorted_rows, tmp_path
+):
+    out = tmp_path / "figures"
+    line = refused(run("figures", doubting, sorted_rows, "--out", out, "--only", "map,similarity", "--method", "pca"))
+    assert "compares vectors of labels" in line
+    assert not out.exists()
+    result = run("figures", doubting, sorted_rows, "--out", out, "--method", "pca", "--max-documents", 9)
+    assert result.exit_code == 0, result.output
+    assert (
+        "left out: the similarity compares vectors of labels, and this UncertaintyClassifier has none" in result.stderr
+    )
+    assert result.stdout.splitlines() == [str(out / name) for name in files_of("map", "sphere")]

@@ -1,6 +1,10 @@
 """Batches that run side by side give what they give one after the other, and leave the caller's threads alone."""
 
+import gc
+import os
+import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +17,9 @@ from labelspace.encoders.side_by_side import side_by_side
 from tiny_models import BUILDERS
 
 CPU = torch.device("cpu")
+
+AHEAD = 2 * 2
+"""Batches that two workers are at, or that wait for them."""
 
 
 @pytest.fixture
@@ -67,7 +74,64 @@ def test_an_error_in_one_batch_ends_the_others_and_is_raised():
 
     with pytest.raises(ValueError, match="batch 3"):
         list(side_by_side(work, range(1000), CPU))
-    assert len(done) < 999
+    assert len(done) <= 3 + 2 * AHEAD
+    assert _threads_of_a_new_thread() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_caller_that_is_slow_finds_few_batches_done_ahead_of_it():
+    done: list[int] = []
+    too_many = threading.Event()
+
+    def work(item: int) -> int:
+        done.append(item)
+        if len(done) > 5 + AHEAD:
+            too_many.set()
+        return item
+
+    results = side_by_side(work, range(1000), CPU)
+    assert [next(results)[0] for _ in range(5)] == [0, 1, 2, 3, 4]
+    assert not too_many.wait(0.3)
+    assert [item for item, _ in results] == list(range(5, 1000))
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_result_that_the_caller_has_dropped_is_gone():
+    class Block:
+        pass
+
+    results = side_by_side(lambda _: Block(), range(100), CPU)
+    next(results)
+    dropped = [weakref.ref(next(results)[1]) for _ in range(20)]
+    next(results)
+    gc.collect()
+    assert not [block for block in dropped if block() is not None]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_caller_that_stops_ends_what_waits():
+    done: list[int] = []
+    results = side_by_side(done.append, range(1000), CPU)
+    for _ in range(5):
+        next(results)
+    results.close()  # pyright: ignore[reportAttributeAccessIssue]  # a generator, which its users need not know
+    assert len(done) <= 5 + AHEAD
+    assert _threads_of_a_new_thread() == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends no signal to a thread")
+@pytest.mark.usefixtures("two_threads")
+def test_ctrl_c_comes_out_at_once():
+    done: list[int] = []
+
+    def work(item: int) -> None:
+        if item == 3:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        done.append(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(side_by_side(work, range(100_000), CPU))
+    assert len(done) < 1000
     assert _threads_of_a_new_thread() == 2
 
 

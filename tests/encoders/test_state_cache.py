@@ -96,12 +96,43 @@ def test_the_key_knows_weights_precision_tokens_and_cuts(plain: Encoder, tiny_en
         "weights": state_key(changed, ids),
         "precision": state_key(Encoder(tiny_encoder_folder, dtype="bfloat16", device="cpu"), ids),
         "a text": state_key(plain, plain.tokenize([*TEXTS[:-1], "snow"])),
-        "an order": state_key(plain, ids[::-1]),
+        "a text less": state_key(plain, ids[1:]),
         "where a text ends": state_key(plain, [ids[0] + ids[1], *ids[2:]]),
         "a cut": state_key(plain, [row[:4] for row in ids]),
     }
     assert len({state_key(plain, ids), *others.values()}) == 7
     assert state_key(plain.copy(), ids) == state_key(plain, ids)
+
+
+def test_a_shuffle_and_a_text_that_comes_again_are_the_same_entry(plain: Encoder, tmp_path: Path, counted: list[int]):
+    ids, cache = plain.tokenize(TEXTS), StateCache(tmp_path)
+    before, _ = cache.open(plain, ids).take(range(4))
+    order = [2, 0, 2, 3, 1, 0, 2]
+    again = cache.open(plain, [ids[row] for row in order])
+    assert counted == [4]
+    assert again.lengths.tolist() == [len(ids[row]) for row in order]
+    states, mask = again.take([5, 0, 4, 2])
+    assert torch.equal(states, before[[0, 2, 1, 2]])
+    assert mask.sum(dim=1).tolist() == [len(ids[row]) for row in (0, 2, 1, 2)]
+    assert entry_of(cache)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2], [1, 1, 3, 0, 2, 0]])
+def test_whoever_comes_first_writes_the_same_bytes(encoder: Encoder, tmp_path: Path, order: list[int]):
+    ids = encoder.tokenize(TEXTS)
+    caches = [StateCache(tmp_path / name) for name in ("plain", "other")]
+    for cache, rows in zip(caches, (range(4), order), strict=True):
+        cache.open(encoder, [ids[row] for row in rows])
+    entries = [entry_of(cache) for cache in caches]
+    assert entries[0].name == entries[1].name
+    for name in (STATES, INDEX):
+        assert (entries[0] / name).read_bytes() == (entries[1] / name).read_bytes()
+
+
+def test_a_text_that_comes_often_takes_room_once(plain: Encoder, tmp_path: Path):
+    ids, cache = plain.tokenize(TEXTS), StateCache(tmp_path)
+    cache.open(plain, ids * 50)
+    assert cache.bytes() == sum(map(len, ids)) * 32 * 2
 
 
 @pytest.mark.parametrize("damage", ["a flipped byte", "cut off", "no index", "an older format", "nonsense"])
@@ -284,7 +315,7 @@ def test_memory_is_that_of_the_batch(tmp_path: Path):
     path = tmp_path / STATES
     with path.open("wb") as file:
         file.truncate(4096 * 64 * 384 * 2)
-    states, _ = StoredStates(path, lengths, 384).take([5, 4000])
+    states, _ = StoredStates(path, lengths, 384, np.arange(4096)).take([5, 4000])
     assert states.untyped_storage().nbytes() == 2 * 64 * 384 * 2
 
 

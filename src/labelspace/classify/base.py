@@ -16,9 +16,9 @@ from labelspace.checks import check_choice, check_keys, check_number
 from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, encode_label, encode_labels
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.explanation import Explanation, explain_scores
+from labelspace.classify.scoring import scored_rows
 from labelspace.config import ANCHORS
 from labelspace.corpus import as_documents, as_targets
-from labelspace.corpus.documents import document_values, is_unlabelled
 from labelspace.encoders import Encoder
 from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, InputError
@@ -111,24 +111,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InputError: y has another length than X, or names no label at all.
         """
-        names, truth = self.predict(X), list(document_values(y, text=None, what="y"))
-        truth = [name.strip() if isinstance(name, str) else name for name in truth]  # as label spaces strip theirs
-        if len(truth) != len(names):
-            raise InputError(f"y must hold one label for each of the {len(names)} documents. Got {len(truth)} instead.")
-        known = set(self.classes_)
-        rows = [row for row, name in enumerate(truth) if not is_unlabelled(name) or name in known]
-        if not rows:
-            raise InputError("y names no label, so there is nothing to score; pass label names.")
-        # No answer is never the right one. "" is no label's name, and unlike None it can be sorted among names.
-        answers = ["" if names[row] is None else names[row] for row in rows]
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        if weights is not None and weights.shape != (len(names),):
-            raise InputError(
-                f"sample_weight must hold one weight for each of the {len(names)} documents. Got the shape "
-                f"{weights.shape} instead."
-            )
-        weights = None if weights is None else weights[rows]
-        return float(accuracy_score([truth[row] for row in rows], answers, sample_weight=weights))
+        found = scored_rows(self.predict(X), y, self.classes_, sample_weight)
+        return float(accuracy_score(found.truth, found.answers, sample_weight=found.weights))
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""

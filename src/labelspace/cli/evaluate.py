@@ -163,8 +163,9 @@ def figures_command(
 ) -> None:
     """Draw what the model makes of documents and labels: .png and .svg files in one folder.
 
-    A map, a sphere, how near the labels lie to one another and, with labels, the confusion matrix. Two more are drawn
-    by name only, as they train the model anew: trajectory once, rates once for each learning rate.
+    A map, a sphere, how near the labels lie to one another and, with labels, the confusion matrix; what would show
+    nothing of a model's own is left out. Two more are drawn by name only, as they train the model anew: trajectory
+    once, rates once for each learning rate.
     """
     from labelspace.corpus import open_table
 
@@ -184,7 +185,15 @@ def figures_command(
     opened = open_model(model, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
     from labelspace import evaluate as draw
     from labelspace.evaluate.figures.retraining import retrainable
+    from labelspace.evaluate.figures.spaces import undrawable
 
+    for name in list(names):
+        why = undrawable(opened, name)
+        if why and (only or len(names) == 1):
+            raise ConfigError(why)
+        if why:
+            note(f"left out: {why}")
+            names.remove(name)
     anew = [name for name in names if name in RETRAINED]
     for name in anew:
         retrainable(opened, f"--only {name}")

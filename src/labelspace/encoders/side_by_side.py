@@ -1,10 +1,12 @@
 """Several batches at once on a CPU: small matrices keep one thread busier than all threads together.
 
-The vectors are those of one batch after the other: a batch is computed whole by one worker.
+The vectors are those of one batch after the other: a batch is computed whole by one worker. Only a few batches are
+ahead of the caller, so that what it is slow to write does not pile up in memory.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import torch
@@ -18,11 +20,14 @@ _MOST_WORKERS = 8
 # With fewer batches a worker, some wait for the last.
 _BATCHES_A_WORKER = 4
 
+# One that a worker is at and one that waits for it; with fewer it would idle while the caller is at work.
+_AHEAD_A_WORKER = 2
+
 
 def side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], device: torch.device
 ) -> Iterator[tuple[Item, Result]]:
-    """Yield each item with its result, in order; on a CPU several are worked on at a time.
+    """Yield each item with its result, in order; on a CPU several are worked on at a time, and few ahead of the caller.
 
     Args:
         work: called in inference mode, from several threads at once.
@@ -43,11 +48,22 @@ def side_by_side(
         yield item, in_inference(item)
     if len(alone) == len(items):
         return
-    rest = items[1:]
+    coming: deque[tuple[Item, Future[Result]]] = deque()
     pool = ThreadPoolExecutor(workers, "encode", initializer=torch.set_num_threads, initargs=(threads // workers,))
     try:
-        yield from zip(rest, pool.map(in_inference, rest), strict=True)
+        for item in items[1:]:
+            coming.append((item, pool.submit(in_inference, item)))
+            if len(coming) == _AHEAD_A_WORKER * workers:
+                yield _first(coming)
+        while coming:
+            yield _first(coming)
     finally:
         pool.shutdown(cancel_futures=True)
         # A worker's setting is its own, but threads that start later would inherit it.
         torch.set_num_threads(threads)
+
+
+def _first(coming: deque[tuple[Item, Future[Result]]]) -> tuple[Item, Result]:
+    # A function of its own, so that no name keeps a result that the caller has dropped.
+    item, future = coming.popleft()
+    return item, future.result()

@@ -1,15 +1,16 @@
 """Token states of a frozen encoder: computed once, kept on disk in bfloat16, read a batch at a time.
 
-    <folder>/<key>/states.bf16     the states of all tokens, text after text, [token dim], nothing else
+    <folder>/<key>/states.bf16     the states of all tokens, distinct text after text, [token dim], nothing else
     <folder>/<key>/index.json      sizes and the sha256 of states.bf16
     <folder>/<key>.lock            held while an entry is made, opened or removed
     <folder>/.<key>.<bytes>.room   room kept free for an entry that is being made
     <folder>/.lock                 held while entries are counted and removed, room is taken, and locks are
 
-The key is a hash of the encoder's weights, its precision and every token id, so another revision, prompt, cut or text
-is another entry, and a file that is not what it was written as is made again. Two processes that want the same entry
-make it once; two that want different ones take room one after the other, so that together they keep the bound. The
-least recently used entries go when that makes enough room, and none goes where it would not.
+The key is a hash of the encoder's weights, its precision and the set of the texts' tokens, so another revision, prompt,
+cut or text is another entry, while another order and a text that comes twice are not; and a file that is not what it
+was written as is made again. Two processes that want the same entry make it once; two that want different ones take
+room one after the other, so that together they keep the bound. The least recently used entries go when that makes
+enough room, and none goes where it would not.
 
 Nobody but their owner can read entries: they tell much of the texts. What else lies in the folder is not touched.
 """
@@ -39,7 +40,7 @@ from labelspace.errors import LabelSpaceWarning, OutputError
 from labelspace.folders import clear_away_killed, staged
 from labelspace.progress import Progress, silent
 
-FORMAT = 1
+FORMAT = 2
 BYTES = 2
 """Of a number in bfloat16."""
 
@@ -76,13 +77,14 @@ class StoredStates:
 
     Args:
         path: the file, [token dim] in bfloat16.
-        lengths: [text], tokens of each text, in the order of the file.
+        lengths: [distinct text], tokens of each, in the order of the file.
         dim: width of a state.
+        places: [text], where in that order each one is.
     """
 
-    def __init__(self, path: Path, lengths: NDArray[np.int64], dim: int) -> None:
-        self.lengths = lengths
-        self._ends = np.cumsum(lengths)
+    def __init__(self, path: Path, lengths: NDArray[np.int64], dim: int, places: NDArray[np.intp]) -> None:
+        self.lengths = lengths[places]
+        self._ends = np.cumsum(lengths)[places]
         # As signed integers of the same width: numpy has no bfloat16.
         self._values = np.memmap(path, dtype=np.int16, mode="r", shape=(int(lengths.sum()), dim))
 
@@ -151,19 +153,21 @@ class StateCache:
         Args:
             encoder: makes them; never changed.
             token_ids: from `Encoder.tokenize`.
-            report: told how many texts are done while they are computed.
+            report: told how many distinct texts are done while they are computed.
 
         Warns:
             LabelSpaceWarning: they do not fit in, or cannot be written; they are then computed anew each time.
         """
-        lengths, dim = _lengths(token_ids), encoder.backbone.hidden_size
+        first, places = _distinct(token_ids)
+        distinct = [token_ids[row] for row in first]
+        lengths, dim = _lengths(distinct), encoder.backbone.hidden_size
         size = int(lengths.sum()) * dim * BYTES
         if size > self.most_bytes:
             _say_fresh(f"they take {size / 1e9:.1f} GB, and the cache holds {self.most_bytes / 1e9:.1f} GB")
             return FreshStates(encoder, token_ids)
         if size == 0:
             return FreshStates(encoder, token_ids)
-        entry = self.folder / state_key(encoder, token_ids)
+        entry = self.folder / state_key(encoder, distinct)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with self._held(entry):
@@ -177,10 +181,10 @@ class StateCache:
                         _say_fresh(f"of {size / 1e9:.1f} GB no room can be made beside what is in use or on the disk")
                         return FreshStates(encoder, token_ids)
                     try:
-                        _write(entry, encoder, token_ids, lengths, report)
+                        _write(entry, encoder, distinct, lengths, report)
                     finally:
                         _unlink(room)
-                return StoredStates(entry / STATES, lengths, dim)
+                return StoredStates(entry / STATES, lengths, dim, places)
         except (OSError, OutputError) as error:
             _say_fresh(f"they cannot be written ({error})")
             return FreshStates(encoder, token_ids)
@@ -284,7 +288,7 @@ class StateCache:
 
 
 def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
-    """Return a name for the token states of some texts: whatever changes one of them changes it."""
+    """Return a name for the token states of a set of texts: whatever changes one of them changes it."""
     digest = hashlib.sha256(f"{FORMAT} {encoder.dtype}".encode())
     config = encoder.backbone.transformer.model.config.to_diff_dict()
     config = {name: value for name, value in config.items() if name not in IRRELEVANT}
@@ -292,9 +296,8 @@ def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
     for name, values in sorted(encoder.backbone.transformer.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(values.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
-    for ids in token_ids:
-        digest.update(len(ids).to_bytes(4, "little"))
-        digest.update(np.asarray(ids, dtype=np.int32).tobytes())
+    for own in sorted(set(_digests(token_ids))):
+        digest.update(own)
     return digest.hexdigest()[:KEY_LENGTH]
 
 
@@ -380,6 +383,22 @@ def _last_used(entry: Path) -> float:
     with contextlib.suppress(OSError):
         return (entry / INDEX).stat().st_mtime
     return 0.0
+
+
+def _distinct(token_ids: TokenIds) -> tuple[list[int], NDArray[np.intp]]:
+    """Return a row of each distinct text, in an order that the set alone decides, and the place of every row in it."""
+    digests = list(_digests(token_ids))
+    rows: dict[bytes, int] = {}
+    for row, digest in enumerate(digests):
+        rows.setdefault(digest, row)
+    ordered = sorted(rows)
+    places = {digest: place for place, digest in enumerate(ordered)}
+    return [rows[digest] for digest in ordered], np.array([places[digest] for digest in digests], dtype=np.intp)
+
+
+def _digests(token_ids: TokenIds) -> Iterator[bytes]:
+    # In place of the tokens themselves, which would be held a second time to be compared and sorted.
+    return (hashlib.sha256(np.asarray(ids, dtype=np.int32).tobytes()).digest() for ids in token_ids)
 
 
 def _lengths(token_ids: TokenIds) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ _HOMES = {
     "Rejections": "rejection",
     "Trajectory": "figures",
     "TrajectoryPoint": "figures",
+    "abstaining_scorer": "scorers",
     "confusion_figure": "figures",
     "difficulty": "rejection",
     "evaluate": "evaluation",
@@ -47,6 +48,7 @@ __all__ = [
     "Rejections",
     "Trajectory",
     "TrajectoryPoint",
+    "abstaining_scorer",
     "confusion_figure",
     "difficulty",
     "evaluate",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
         rejection_curve,
         softmax_entropy,
     )
+    from labelspace.evaluate.scorers import abstaining_scorer
 
 
 def __getattr__(name: str) -> Any:

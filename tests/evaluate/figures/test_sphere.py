@@ -10,6 +10,7 @@ from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.evaluate import sphere_figure
 from labelspace.evaluate.drawing import DOTS_PER_INCH
+from labelspace.evaluate.figures.spaces import shown_after
 from labelspace.evaluate.figures.sphere import _on_sphere, _turned_about_the_centre, _view
 from pictures import nothing_is_cut, png_size, words_of
 
@@ -28,8 +29,8 @@ def test_a_trained_model_has_two_spheres_and_an_untrained_one(trained, untrained
     assert png_size(two)[0] - png_size(one)[0] == pytest.approx(5.2 * DOTS_PER_INCH, abs=1)
 
 
-def test_documents_and_verbalizers_are_at_distance_one_from_the_centre(untrained, encoder, texts):
-    points = _on_sphere(encoder.encode(texts), untrained.label_vectors_, untrained)
+def test_documents_and_verbalizers_are_at_distance_one_from_the_centre(untrained, texts):
+    points = _on_sphere(shown_after(untrained, texts, np.zeros(len(texts), dtype=np.int64)))
     assert points.shape == (len(texts) + 3, 3)
     assert np.linalg.norm(points, axis=1) == pytest.approx(1)
 

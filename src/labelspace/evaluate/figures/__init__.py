@@ -6,6 +6,7 @@
     rates              uniformity against macro-F1 over learning rates; retrains
     trajectories       alignment and uniformity along training; retrains
     rejection          accuracy of what is left as the least sure documents are rejected
+    spaces             which vectors are shown of which model
     panels             what these share
 
 Everything is drawn on a `matplotlib.figure.Figure`, never through pyplot, so that no figure of the caller is touched;

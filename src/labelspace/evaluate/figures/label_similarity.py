@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice
 from labelspace.classify import BiEncoderClassifier
-from labelspace.classify.anchors import anchor_matrix, cosines
+from labelspace.classify.anchors import cosines
 from labelspace.config import ANCHORS
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES, short
+from labelspace.evaluate.figures.spaces import check_drawable, has_label_embeddings, label_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,8 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
     in the order of a hierarchical clustering (average linkage), so that near ones stand side by side.
 
     Args:
-        model: a fitted classifier; its `anchor` decides what is compared.
+        model: a fitted classifier; its `anchor` decides what is compared, and of a `LaConClassifier` its label
+            embeddings are.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
 
     Returns:
@@ -49,7 +51,7 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        ConfigError: `model.anchor` is none.
+        ConfigError: `model.anchor` is none, or the model compares documents with no vectors of labels.
         OutputError: another extension, or a file that cannot be written.
 
     Example:
@@ -64,9 +66,10 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
     """
     check_is_fitted(model)
     check_choice("anchor", model.anchor, ANCHORS)
+    check_drawable(model, "similarity")
     files = files_of(path)
     with drawing("the heat map of labels") as new_figure:
-        anchors = anchor_matrix(model.label_vectors_, model.label_space_, model.anchor)
+        anchors = label_matrix(model)
         values = cosines(anchors, anchors).astype(np.float64)
         order = label_order(values)
         names = [short(model.label_space_.names[column], 60) for column in order]
@@ -78,8 +81,9 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
         figure = new_figure(side + 3, side + 3)
         axes = figure.add_subplot()
         _draw_cosines(axes, values, names, font)
+        words = "label embeddings" if has_label_embeddings(model) else WORDS[model.anchor]
         figure.suptitle(
-            f"{short(model.label_space_.name, 40)}\n{type(model).__name__}: cosine of labels\n{WORDS[model.anchor]}",
+            f"{short(model.label_space_.name, 40)}\n{type(model).__name__}: cosine of labels\n{words}",
             fontsize=9 if count <= ORDERED_ABOVE else 12,
         )
         _make_square(figure, axes, side)

@@ -1,4 +1,4 @@
-"""The map of documents, verbalizers and descriptions, before and after training."""
+"""The map of documents, labels and descriptions, before and after training."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,16 +9,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice, check_number
 from labelspace.classify import BiEncoderClassifier
-from labelspace.classify.anchors import LabelVectors, encode_labels
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import (
+    BEFORE,
     LEGEND_LABELS,
+    after_title,
     draw_documents,
     draw_legend,
     drawn_documents,
+    in_step,
     name_stars,
     predicted_columns,
     untrained_of,
+)
+from labelspace.evaluate.figures.spaces import (
+    Shown,
+    check_drawable,
+    check_points,
+    shown_after,
+    shown_before,
+    star_word,
 )
 from labelspace.evaluate.palette import label_colours
 from labelspace.geometry import project
@@ -41,13 +51,15 @@ def map_figure(
     seed: int = 0,
     max_documents: int = 2000,
 ) -> tuple[Path, ...]:
-    """Draw where documents, verbalizers and descriptions lie: left by the untrained encoder, right by the trained one.
+    """Draw where documents, labels and descriptions lie: left by the untrained encoder, right where the model answers.
 
     Documents are dots, verbalizers stars, descriptions triangles, each in the colour of its label; up to eight labels
     differ in the form of the dots as well. The right map is turned so that its points lie near those of the left one.
+    Of a `LaConClassifier` the right map is the space of its label embeddings, which are the stars; of an
+    `UncertaintyClassifier` that of `transform`. Where no label has a vector, a star is the mean of its documents.
 
     Args:
-        model: a fitted classifier. Of a `ZeroShotClassifier` there is one map, as before is after.
+        model: a fitted classifier of texts. Of a `ZeroShotClassifier` there is one map, as before is after.
         X: [text] documents.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
         y: [text] label names, which colour the documents, missing ones in grey; None colours by what `model` predicts.
@@ -61,8 +73,8 @@ def map_figure(
 
     Raises:
         MissingDependencyError: matplotlib or umap-learn is not installed.
-        ConfigError: an option makes no sense.
-        InputError: no document, a document that is none, or `y` does not fit.
+        ConfigError: an option makes no sense, or the model has no vectors of texts.
+        InputError: too few documents, a document that is none, or `y` does not fit.
         OutputError: another extension, or a file that cannot be written.
 
     Example:
@@ -80,70 +92,72 @@ def map_figure(
     check_choice("method", method, METHODS)
     check_number("seed", seed, whole=True)
     check_number("max_documents", max_documents, least=1, whole=True)
+    check_drawable(model, "map")
     files = files_of(path)
     with drawing("the map") as new_figure:
         if method == "umap":
             import_umap()  # not only after the documents are encoded
         documents, own = drawn_documents(model, X, y, seed=seed, most=max_documents, what="a map")
-        after = model.encoder_.encode(documents)
         if own is None:
             own = predicted_columns(model, documents)
-        titles, maps = [], []
+        panels = {}
         untrained = untrained_of(model, "the map") if before else None
         if untrained is not None:
-            vectors = encode_labels(untrained, model.label_space_)
-            titles.append("before: the untrained encoder")
-            maps.append(_project(untrained.encode(documents), vectors, model, method, seed))
-        titles.append(f"after: {type(model).__name__}" if untrained is not None else type(model).__name__)
-        maps.append(_project(after, model.label_vectors_, model, method, seed))
+            panels[BEFORE] = shown_before(model, untrained, documents, own)
+        panels[after_title(model, untrained)] = shown_after(model, documents, own)
+        check_points([*panels.values()], 3, "a map")
+        maps = [_project(shown, method, seed) for shown in panels.values()]
         if len(maps) == 2:
-            maps[1] = turned_like(maps[1], maps[0])
+            maps[1] = turned_like(maps[1], in_step(maps[0], len(maps[1]), maps[0].mean(axis=0)))
         legend = len(model.label_space_) <= LEGEND_LABELS
         side = 5.2 if legend else 8.5
         figure = new_figure(side * len(maps) + (1.9 if legend else 0.1), side + 0.4)
-        for column, (title, points) in enumerate(zip(titles, maps, strict=True), 1):
+        for column, ((title, shown), points) in enumerate(zip(panels.items(), maps, strict=True), 1):
             axes = figure.add_subplot(1, len(maps), column)
-            _draw_map(axes, points, own, model, side)
+            _draw_map(axes, points, shown, own, model, side)
             axes.set_title(f"{title} ({method.upper() if method != 'tsne' else 't-SNE'})")
         names = model.label_space_.names if legend else ()
-        draw_legend(figure, names, unlabelled=bool((own < 0).any()), true_labels=y is not None)
+        signs = [("*", star_word(model))]
+        if any(len(shown.triangles.columns) for shown in panels.values()):
+            signs.append(("^", "description"))
+        unlabelled = bool((own < 0).any())
+        draw_legend(figure, names, unlabelled=unlabelled, true_labels=y is not None, signs=signs)
         return write_figure(figure, files)
 
 
 def _draw_map(
-    axes: "Axes", points: NDArray[np.float64], own: NDArray[np.int64], model: BiEncoderClassifier, side: float
+    axes: "Axes",
+    points: NDArray[np.float64],
+    shown: Shown,
+    own: NDArray[np.int64],
+    model: BiEncoderClassifier,
+    side: float,
 ) -> None:
     space = model.label_space_
     colours = label_colours(len(space))
-    documents, stars, triangles = np.split(points, [len(own), len(own) + len(space)])
+    columns = shown.stars.columns
+    documents, stars, triangles = np.split(points, [len(own), len(own) + len(columns)])
     # A dot for each document, smaller in a crowd.
     size = float(np.clip(6000 / len(own), 6, 22))
     draw_documents(axes, documents, own, len(space), size=size)
-    begin = 0
     many = len(space) > LEGEND_LABELS
-    for column, label in enumerate(space.labels):
-        mine = triangles[begin : begin + len(label.descriptions)]
-        begin += len(label.descriptions)
+    for column in range(len(space)):
         edge = {"edgecolors": "black", "color": colours[column], "clip_on": False}
+        mine = triangles[shown.triangles.columns == column]
         axes.scatter(*mine.T, s=16 if many else 46, marker="^", linewidths=0.5 if many else 0.8, zorder=3, **edge)
-        axes.scatter(*stars[column], s=70 if many else 260, marker="*", linewidths=0.7, zorder=4, **edge)
-    counts = np.bincount(own[own >= 0], minlength=len(space))
+        mine = stars[columns == column]
+        axes.scatter(*mine.T, s=70 if many else 260, marker="*", linewidths=0.7, zorder=4, **edge)
+    counts = np.bincount(own[own >= 0], minlength=len(space))[columns]
     inch = max(float(np.ptp(points, axis=0).max()), 1e-12) * 1.12 / side
-    name_stars(axes, stars / inch, inch, np.argsort(-counts, kind="stable"), space.names, small=many)
+    names = [space.names[column] for column in columns]
+    name_stars(axes, stars / inch, inch, np.argsort(-counts, kind="stable"), names, small=many)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
 
 
-def _project(
-    documents: NDArray[np.float32],
-    vectors: dict[str, LabelVectors],
-    model: BiEncoderClassifier,
-    method: str,
-    seed: int,
-) -> NDArray[np.float64]:
-    """Put documents, verbalizers and descriptions, in this order, on one map, [point 2]."""
-    names = model.label_space_.names
-    labels = [vectors[name].verbalizer[None] for name in names] + [vectors[name].descriptions for name in names]
-    return project(np.concatenate([documents, *labels]), method=method, seed=seed)
+def _project(shown: Shown, method: str, seed: int) -> NDArray[np.float64]:
+    """Put documents, stars and triangles, in this order, on one map, [point 2]."""
+    groups = [shown.documents, shown.stars.vectors, shown.triangles.vectors]
+    return project(np.concatenate(groups), method=method, seed=seed)

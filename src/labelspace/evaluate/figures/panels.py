@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.classify import BiEncoderClassifier, ZeroShotClassifier
+from labelspace.classify import BiEncoderClassifier, UncertaintyClassifier, ZeroShotClassifier
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
 from labelspace.errors import EncoderError, InputError, LabelSpaceWarning
@@ -25,6 +25,7 @@ MOST_INCHES = 40.0
 LEGEND_LABELS = 20
 """With more labels the legend would be longer than the map; then the largest classes are named on the map."""
 
+BEFORE = "before: the untrained encoder"
 NAMED_STARS = 20
 NO_LABEL = "#b8b8b8"
 
@@ -76,11 +77,26 @@ def untrained_of(model: BiEncoderClassifier, what: str) -> Encoder | None:
     """Open the encoder as it was before training; None, with a warning where it should be there, if there is none."""
     if isinstance(model, ZeroShotClassifier):
         return None
+    if isinstance(model, UncertaintyClassifier):
+        return model.encoder_  # it is frozen
     try:
         return untrained_encoder(model.encoder_)
     except EncoderError as error:
         warnings.warn(f"{what} before training is left out: {error}", LabelSpaceWarning, stacklevel=3)
         return None
+
+
+def after_title(model: BiEncoderClassifier, untrained: Encoder | None) -> str:
+    """Return the title of the panel that shows the model."""
+    return f"after: {type(model).__name__}" if untrained is not None else type(model).__name__
+
+
+def in_step(points: NDArray[np.float64], count: int, middle: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fill points up to so many, for `turned_like`: what the panel before has no place for goes to the middle.
+
+    There it has no say in the turn.
+    """
+    return np.concatenate([points, np.tile(middle, (count - len(points), 1))])
 
 
 def draw_documents(

@@ -18,8 +18,8 @@ def retrainable(model: BiEncoderClassifier, what: str) -> DescriptionClassifier:
     """
     if not isinstance(model, DescriptionClassifier):
         raise ConfigError(
-            f"{what} needs a model that was trained on descriptions. Got {type(model).__name__}, which is not "
-            "trained; fit a DescriptionClassifier (labelspace fit)."
+            f"{what} needs a model that was trained on descriptions. Got {type(model).__name__}, which is not; "
+            "fit a DescriptionClassifier (labelspace fit)."
         )
     if not any(model.label_space_.descriptions):
         raise ConfigError(

@@ -10,17 +10,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_number
 from labelspace.classify import BiEncoderClassifier
-from labelspace.classify.anchors import LabelVectors, encode_labels
-from labelspace.errors import InputError
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import (
+    BEFORE,
     LEGEND_LABELS,
+    after_title,
     draw_documents,
     draw_legend,
     drawn_documents,
+    in_step,
     name_stars,
     predicted_columns,
     untrained_of,
+)
+from labelspace.evaluate.figures.spaces import (
+    Shown,
+    check_drawable,
+    check_points,
+    shown_after,
+    shown_before,
+    star_word,
 )
 from labelspace.evaluate.palette import label_colours
 from labelspace.geometry import project
@@ -46,14 +55,15 @@ def sphere_figure(
     seed: int = 0,
     max_documents: int = 2000,
 ) -> tuple[Path, ...]:
-    """Draw documents and verbalizers on the unit sphere: left by the untrained encoder, right by the trained one.
+    """Draw documents and labels on the unit sphere: left by the untrained encoder, right where the model answers.
 
     Documents are dots and verbalizers stars, in three coordinates by PCA, each divided by its length. The right
     sphere is turned like the left one, and both are seen from where the stars of the trained one lie furthest apart.
-    What lies on the far side is paler.
+    What lies on the far side is paler. What takes the place of verbalizers where a model does not read them, and which
+    space is the right one, is as in `map_figure`.
 
     Args:
-        model: a fitted classifier. Of a `ZeroShotClassifier` there is one sphere, as before is after.
+        model: a fitted classifier of texts. Of a `ZeroShotClassifier` there is one sphere, as before is after.
         X: [text] documents.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
         y: [text] label names, which colour the documents, missing ones in grey; None colours by what `model` predicts.
@@ -66,7 +76,7 @@ def sphere_figure(
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        ConfigError: an option makes no sense.
+        ConfigError: an option makes no sense, or the model has no vectors of texts.
         InputError: too few documents, a document that is none, or `y` does not fit.
         OutputError: another extension, or a file that cannot be written.
 
@@ -84,50 +94,43 @@ def sphere_figure(
     check_is_fitted(model)
     check_number("seed", seed, whole=True)
     check_number("max_documents", max_documents, least=1, whole=True)
+    check_drawable(model, "sphere")
     files = files_of(path)
     with drawing("the sphere") as new_figure:
         documents, own = drawn_documents(model, X, y, seed=seed, most=max_documents, what="a sphere")
-        labels = len(model.label_space_)
-        if len(documents) + labels < 4:
-            raise InputError(
-                f"a sphere needs four points, documents and labels together. Got {len(documents)} and {labels}; "
-                "give more documents."
-            )
-        after = model.encoder_.encode(documents)
         if own is None:
             own = predicted_columns(model, documents)
-        titles, spheres = [], []
+        panels = {}
         untrained = untrained_of(model, "the sphere") if before else None
         if untrained is not None:
-            titles.append("before: the untrained encoder")
-            spheres.append(_on_sphere(untrained.encode(documents), encode_labels(untrained, model.label_space_), model))
-        titles.append(f"after: {type(model).__name__}" if untrained is not None else type(model).__name__)
-        spheres.append(_on_sphere(after, model.label_vectors_, model))
+            panels[BEFORE] = shown_before(model, untrained, documents, own)
+        panels[after_title(model, untrained)] = shown_after(model, documents, own)
+        check_points([*panels.values()], 4, "a sphere")
+        spheres = [_on_sphere(shown) for shown in panels.values()]
         if len(spheres) == 2:
-            spheres[1] = _turned_about_the_centre(spheres[1], spheres[0])
+            spheres[1] = _turned_about_the_centre(spheres[1], in_step(spheres[0], len(spheres[1]), np.zeros(3)))
         view = _view(spheres[-1][len(documents) :])
-        legend = labels <= LEGEND_LABELS
+        legend = len(model.label_space_) <= LEGEND_LABELS
         side = 5.2 if legend else 7.5
         figure = new_figure(side * len(spheres) + (1.9 if legend else 0.1), side + (0.4 if legend else 0.9))
-        for column, (title, points) in enumerate(zip(titles, spheres, strict=True), 1):
+        for column, ((title, shown), points) in enumerate(zip(panels.items(), spheres, strict=True), 1):
             axes = figure.add_subplot(1, len(spheres), column)
-            _draw_sphere(axes, points @ view, own, model, side)
+            _draw_sphere(axes, points @ view, shown, own, model, side)
             axes.set_title(f"{title} (PCA, on the sphere)")
         draw_legend(
             figure,
             model.label_space_.names if legend else (),
             unlabelled=bool((own < 0).any()),
             true_labels=y is not None,
-            signs=[("*", "verbalizer")],
+            signs=[("*", star_word(model))],
             far="pale: on the far side",
         )
         return write_figure(figure, files)
 
 
-def _on_sphere(documents: NDArray[np.float32], vectors: dict[str, LabelVectors], model: BiEncoderClassifier) -> Points:
-    """Put documents and verbalizers, in this order, on one sphere, [point 3]."""
-    stars = np.stack([vectors[name].verbalizer for name in model.label_space_.names])
-    return project(np.concatenate([documents, stars]), method="pca-sphere")
+def _on_sphere(shown: Shown) -> Points:
+    """Put documents and stars, in this order, on one sphere, [point 3]."""
+    return project(np.concatenate([shown.documents, shown.stars.vectors]), method="pca-sphere")
 
 
 def _turned_about_the_centre(moved: Points, fixed: Points) -> Points:
@@ -140,6 +143,8 @@ def _view(stars: Points) -> Points:
 
     Of places that are as good, the one with more stars on the near side is better.
     """
+    if not len(stars):
+        return np.eye(3)
     # Directions spread evenly by the golden angle.
     turns = np.arange(VIEWS) * np.pi * (3 - 5**0.5)
     heights = 1 - 2 * (np.arange(VIEWS) + 0.5) / VIEWS
@@ -157,7 +162,9 @@ def _view(stars: Points) -> Points:
     return best_view
 
 
-def _draw_sphere(axes: "Axes", points: Points, own: NDArray[np.int64], model: BiEncoderClassifier, side: float) -> None:
+def _draw_sphere(
+    axes: "Axes", points: Points, shown: Shown, own: NDArray[np.int64], model: BiEncoderClassifier, side: float
+) -> None:
     space = model.label_space_
     colours = label_colours(len(space))
     documents, stars = np.split(points, [len(own)])
@@ -167,7 +174,8 @@ def _draw_sphere(axes: "Axes", points: Points, own: NDArray[np.int64], model: Bi
     draw_documents(axes, documents[~near, :2], own[~near], len(space), size=0.6 * size, alpha=0.28, zorder=1)
     draw_documents(axes, documents[near, :2], own[near], len(space), size=size, alpha=0.75, zorder=3)
     many = len(space) > LEGEND_LABELS
-    for column, star in enumerate(stars):
+    columns = shown.stars.columns
+    for column, star in zip(columns, stars, strict=True):
         far = bool(star[2] < 0)
         axes.scatter(
             *star[:2],
@@ -180,10 +188,11 @@ def _draw_sphere(axes: "Axes", points: Points, own: NDArray[np.int64], model: Bi
             clip_on=False,
             zorder=2.5 if far else 5,
         )
-    counts = np.bincount(own[own >= 0], minlength=len(space))
+    counts = np.bincount(own[own >= 0], minlength=len(space))[columns]
     inch = 2.3 / side
+    names = [space.names[column] for column in columns]
     order = np.lexsort((-counts, stars[:, 2] < 0))
-    name_stars(axes, stars[:, :2] / inch, inch, order, space.names, small=many, pale=stars[:, 2] < 0, edge=side / 2)
+    name_stars(axes, stars[:, :2] / inch, inch, order, names, small=many, pale=stars[:, 2] < 0, edge=side / 2)
     axes.set_xlim(-1.12, 1.12)
     axes.set_ylim(-1.12, 1.12)
     axes.set_aspect("equal")

@@ -1,0 +1,187 @@
+"""Which vectors a figure shows of a model: those by which it answers, and nothing that it does not read.
+
+    by anchors              the encoder's vectors; verbalizers and descriptions
+    LaCon, matching         what comes out of its head; label embeddings, and descriptions through the same head
+    LaCon, cross-entropy    what comes out of its head; no label has a vector there
+    uncertainty             the means of its Gaussians; no label has a vector there
+
+Where no label has a vector, the mean of its documents stands for it.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.classify import BiEncoderClassifier, LaConClassifier, UncertaintyClassifier
+from labelspace.classify.anchors import anchor_matrix, encode_labels
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError
+
+Matrix = NDArray[np.float32]
+Columns = NDArray[np.int64]
+
+
+class Group(NamedTuple):
+    """Vectors that belong to labels."""
+
+    vectors: Matrix
+    """[point dim]"""
+
+    columns: Columns
+    """[point], the label of each."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What a figure places in one panel."""
+
+    documents: Matrix
+    """[text dim]"""
+
+    stars: Group
+    """One for each label that has a place."""
+
+    triangles: Group
+    """One for each description that is read."""
+
+
+def undrawable(model: BiEncoderClassifier, figure: str) -> str:
+    """Return why a figure would show nothing of what a model does, in one line; empty where it shows something.
+
+    Args:
+        model: a fitted classifier.
+        figure: `"confusion"`, `"map"`, `"sphere"` or `"similarity"`; of others nothing is known here.
+    """
+    name, instead = type(model).__name__, "draw the confusion matrix instead"
+    if figure == "similarity":
+        if _has_label_vectors(model):
+            return ""
+        return f"the {figure} compares vectors of labels, and this {name} has none; {instead}."
+    if model.pairs_ and figure in ("confusion", "map", "sphere"):
+        return (
+            f"the {figure} is one of texts, and this {name} was fitted on pairs of them; labelspace evaluate "
+            "--confusion draws how it mistakes those."
+        )
+    if (
+        figure in ("map", "sphere")
+        and isinstance(model, LaConClassifier)
+        and model.head_ is not None
+        and model.head_.shape.head in ("leam", "lsan")
+    ):
+        return f"the {figure} needs a vector of each text, and head={model.head_.shape.head!r} makes none; {instead}."
+    return ""
+
+
+def check_drawable(model: BiEncoderClassifier, figure: str) -> None:
+    """Raise ConfigError where a figure would show nothing of what this model does."""
+    why = undrawable(model, figure)
+    if why:
+        raise ConfigError(why)
+
+
+def check_points(panels: list[Shown], least: int, what: str) -> None:
+    """Raise InputError where a panel has fewer documents and stars than it takes to lay them out."""
+    for shown in panels:
+        documents, labels = len(shown.documents), len(shown.stars.columns)
+        if documents + labels < least:
+            words = {3: "three", 4: "four"}[least]
+            raise InputError(
+                f"{what} needs {words} points, documents and labels together. Got {documents} and {labels}; give more "
+                "documents."
+            )
+
+
+def shown_before(model: BiEncoderClassifier, encoder: Encoder, documents: list[str], own: Columns) -> Shown:
+    """Return where everything lies by the encoder that training began with.
+
+    Args:
+        model: a fitted classifier.
+        encoder: as it was before.
+        documents: texts.
+        own: [text] column of each one's label, -1 for none.
+    """
+    space, vectors = model.label_space_, encoder.encode(documents)
+    if not _has_label_vectors(model):
+        return _with_means(vectors, own)
+    if not has_label_embeddings(model):
+        return _with_texts(model, encoder, vectors)
+    if not model._looks_at_descriptions():
+        return Shown(documents=vectors, stars=_nothing(vectors), triangles=_nothing(vectors))
+    labels = encode_labels(encoder, space)
+    triangles = np.concatenate([labels[name].descriptions for name in space.names])
+    stars = anchor_matrix(labels, space, model.anchor)
+    return Shown(documents=vectors, stars=_of_labels(stars), triangles=_of_descriptions(model, triangles))
+
+
+def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) -> Shown:
+    """Return where everything lies in the space by which the model answers; arguments as in `shown_before`."""
+    if isinstance(model, UncertaintyClassifier):
+        return _with_means(model.transform(documents), own)
+    if not isinstance(model, LaConClassifier) or model.head_ is None:
+        return _with_texts(model, None, model.encoder_.encode(documents))
+    vectors = model._vectors(documents)
+    if not _has_label_vectors(model):
+        return _with_means(vectors, own)
+    texts = [text for label in model.label_space_.labels for text in label.descriptions]
+    triangles = _nothing(vectors)
+    if texts and model._looks_at_descriptions():
+        triangles = _of_descriptions(model, model._vectors(texts))
+    return Shown(documents=vectors, stars=_of_labels(label_matrix(model)), triangles=triangles)
+
+
+def label_matrix(model: BiEncoderClassifier) -> Matrix:
+    """Return what documents are compared with, [label dim]."""
+    if isinstance(model, LaConClassifier):
+        return model._embeddings(model.label_space_)
+    return anchor_matrix(model.label_vectors_, model.label_space_, model.anchor)
+
+
+def star_word(model: BiEncoderClassifier) -> str:
+    """Return what a star of the map is, for the legend."""
+    if not _has_label_vectors(model):
+        return "mean of its documents"
+    return "label" if has_label_embeddings(model) else "verbalizer"
+
+
+def has_label_embeddings(model: BiEncoderClassifier) -> bool:
+    """Return whether documents are compared with label embeddings that were learnt."""
+    return isinstance(model, LaConClassifier) and model.head_ is not None and not model._classifies
+
+
+def _has_label_vectors(model: BiEncoderClassifier) -> bool:
+    if isinstance(model, LaConClassifier):
+        return not model._classifies
+    return not isinstance(model, UncertaintyClassifier)
+
+
+def _with_texts(model: BiEncoderClassifier, encoder: Encoder | None, documents: Matrix) -> Shown:
+    labels = model.label_vectors_ if encoder is None else encode_labels(encoder, model.label_space_)
+    names = model.label_space_.names
+    return Shown(
+        documents=documents,
+        stars=_of_labels(np.stack([labels[name].verbalizer for name in names])),
+        triangles=_of_descriptions(model, np.concatenate([labels[name].descriptions for name in names])),
+    )
+
+
+def _with_means(documents: Matrix, own: Columns) -> Shown:
+    columns = np.unique(own[own >= 0])
+    means = [documents[own == column].mean(axis=0) for column in columns]
+    stars = Group(np.stack(means), columns) if means else _nothing(documents)
+    return Shown(documents=documents, stars=stars, triangles=_nothing(documents))
+
+
+def _of_labels(vectors: Matrix) -> Group:
+    return Group(vectors, np.arange(len(vectors)))
+
+
+def _of_descriptions(model: BiEncoderClassifier, vectors: Matrix) -> Group:
+    counts = [len(label.descriptions) for label in model.label_space_.labels]
+    return Group(vectors, np.repeat(np.arange(len(counts)), counts))
+
+
+def _nothing(like: Matrix) -> Group:
+    return Group(like[:0], np.zeros(0, dtype=np.int64))
