@@ -4,6 +4,7 @@
     python benchmarks/run_lacon.py --parts main few           # tables 2 and 4
     python benchmarks/run_lacon.py --full --minutes 600       # the paper's protocol, into results/lacon-full
     python benchmarks/run_lacon.py --small                    # to see that it works, into build/lacon
+    python benchmarks/run_lacon.py --full --tables            # the tables of docs/lacon.md, of those results
     python benchmarks/run_lacon.py --figures docs/figures
 
 Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
@@ -14,6 +15,7 @@ Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), a
 import argparse
 from pathlib import Path
 
+from lacon import runs
 from lacon.cost import speed_pieces
 from lacon.curve import curve_pieces
 from lacon.experiments import (
@@ -25,8 +27,10 @@ from lacon.experiments import (
     main_pieces,
 )
 from lacon.protocol import PAPER, SMALL, Protocol, Settings, changed
+from lacon.report import BLOCKS
 from lacon.setfit_curve import setfit_pieces
 from lacon.tsne import tsne_pieces
+from layout import NOT_YET
 from pieces import read_results
 from runner import Parts, chosen_parts, new_parser, run_parts
 from tasks import ROOT
@@ -75,6 +79,8 @@ def main() -> None:
     parser = new_parser(__doc__, PARTS)
     parser.add_argument("--out", type=Path, help="default: benchmarks/results/lacon, lacon-full, build/lacon")
     parser.add_argument("--encoder", default=Settings.encoder)
+    parser.add_argument("--pooling", choices=("mean", "cls"), help="default: the encoder's own; the paper has cls")
+    parser.add_argument("--tables", action="store_true", help="print the tables of these results, and run nothing")
     parser.add_argument("--repeats", type=int, help="seeds of every part; default: 1 to 5 by part, with --full 10")
     parser.add_argument("--full", action="store_true", help="the paper's rows, epochs, rates and repeats")
     parser.add_argument("--small", action="store_true", help="one set, one seed, few changes: to see that it works")
@@ -90,15 +96,26 @@ def main() -> None:
         data=options.data,
         out=options.out or _folder(options),
         encoder=options.encoder,
+        pooling=options.pooling,
         protocol=changed(PAPER if options.full else SMALL, vars(options)),
         full=options.full,
         small=options.small,
         repeats=options.repeats,
     )
+    if options.tables:
+        print(all_tables(settings))
+        return
     if not options.piece:
         refuse_another_protocol(settings.out, settings.protocol)
     needs_data = chosen_parts(options) != ["speed"]
     run_parts(options, PARTS, settings, command=_same(options, settings), needs_data=needs_data)
+
+
+def all_tables(settings: Settings) -> str:
+    """Return every table of the page that the results in a folder, with one encoder, have rows for."""
+    runs.OUT, runs.ENCODER = settings.out, settings.short
+    tables = {name: make() for name, make in BLOCKS.items()}
+    return "\n\n".join(f"{name}\n\n{table}" for name, table in tables.items() if table != NOT_YET)
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -114,6 +131,8 @@ def _same(options: argparse.Namespace, settings: Settings) -> list[object]:
     for name in ("repeats", *NUMBERS):
         if getattr(options, name) is not None:
             words += [f"--{name.replace('_', '-')}", getattr(options, name)]
+    if options.pooling:
+        words += ["--pooling", options.pooling]
     return words + ["--full"] * options.full + ["--small"] * options.small
 
 

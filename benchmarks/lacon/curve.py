@@ -97,7 +97,9 @@ def described(settings: Settings, name: str) -> LaConClassifier:
     folder = settings.out / "described" / f"{settings.short}_{name}_{steps}_{(COMMIT or 'none')[:10]}"
     if not folder.exists():
         clf = LaConClassifier(
-            task_of(settings, name).labels, encoder=opened(settings.encoder, None), description_steps=steps
+            task_of(settings, name).labels,
+            encoder=opened(settings.encoder, None, settings.pooling),
+            description_steps=steps,
         )
         folder.parent.mkdir(parents=True, exist_ok=True)
         clf.fit().save(folder)
@@ -125,7 +127,9 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
     texts, truth = first(settings, task, count, seed)
     asked = agreement(settings, task, texts, truth, seed)
     if asked.contradicted:  # what is left of the descriptions is then trained on anew
-        clf = LaConClassifier(task.labels, encoder=settings.encoder, seed=seed).fit(texts, truth)
+        clf = LaConClassifier(task.labels, encoder=opened(settings.encoder, None, settings.pooling), seed=seed).fit(
+            texts, truth
+        )
     else:
         encoder = described(settings, name).encoder_
         clf = LaConClassifier(task.labels, encoder=encoder, description_steps=0, seed=seed).fit(texts, truth)
@@ -152,7 +156,7 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
 
 def agreement(settings: Settings, task: Task, texts: list[str], truth: list[str], seed: int) -> Agreement:
     """Ask the untrained encoder whether rows contradict descriptions, as a plain `fit` of all rows does."""
-    encoder, space = opened(settings.encoder, None), task.labels
+    encoder, space = opened(settings.encoder, None, settings.pooling), task.labels
     targets = np.array([space.index(name) for name in truth], dtype=np.intp)
     anchors = label_vectors(encoder, space, words=False)
     return measure_agreement(encoder, anchors, tokenize(encoder, texts), targets, space.names, words=False, seed=seed)
@@ -161,7 +165,7 @@ def agreement(settings: Settings, task: Task, texts: list[str], truth: list[str]
 def _logistic(settings: Settings, name: str, counts: tuple[int, ...]) -> dict[str, Any]:
     """Logistic regression on the frozen encoder's vectors, every count and seed."""
     task = task_of(settings, name)
-    encoder = opened(settings.encoder, None)
+    encoder = opened(settings.encoder, None, settings.pooling)
     test = encoder.encode(task.texts)
     found: dict[str, dict[str, float]] = {str(count): {} for count in counts}
     for seed in settings.curve_seeds:

@@ -50,14 +50,14 @@ OURS = ("lacon-vanilla", "lacon-fusion")
 
 
 @functools.cache
-def opened(name: str, max_tokens: int | None) -> Encoder:
+def opened(name: str, max_tokens: int | None, pooling: str | None = None) -> Encoder:
     """An encoder, opened once; never trained itself, classifiers copy it."""
-    return Encoder(name, max_tokens=max_tokens)
+    return Encoder(name, max_tokens=max_tokens, pooling=pooling)
 
 
 def encoder_of(settings: Settings) -> Encoder:
     """The encoder of the paper's experiments, which cuts texts where the protocol says."""
-    return opened(settings.encoder, settings.protocol.max_tokens)
+    return opened(settings.encoder, settings.protocol.max_tokens, settings.pooling)
 
 
 def train(settings: Settings, options: Options, rows: Rows, seed: int) -> LaConClassifier:

@@ -3,6 +3,7 @@
 Scores are in percent, as in the paper; its own figures, BERT-base trained on its own samples, stand in brackets.
 """
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -89,16 +90,20 @@ def few() -> str:
 
 
 def more() -> str:
-    """Figure 2: the gain over CE with more and more rows of each class."""
+    """Figure 2: the gain over CE with more and more rows of each class, over the draws that all counts have."""
     rows = []
     for name in FEW:
-        cells = []
-        for count in PER_CLASS:
-            pair = [by_seed("few", set=name, method=method, per_class=count) for method in ("ce", "lacon-vanilla")]
-            cells.append(_pair_cell(*pair))
-        if any(cell != "-" for cell in cells):
-            rows.append([SETS[name].title, *cells])
-    return markdown(["CE to LaCon (gain)", *map(str, PER_CLASS)], rows)
+        own = {
+            method: {count: by_seed("few", set=name, method=method, per_class=count) for count in PER_CLASS}
+            for method in ("ce", "lacon-vanilla")
+        }
+        there = [count for count in PER_CLASS if all(scores[count] for scores in own.values())]
+        if len(there) < 2:
+            continue
+        seeds = set.intersection(*(set(scores[count]) for scores in own.values() for count in there))
+        pairs = ([{s: own[m][count][s] for s in seeds & own[m][count].keys()} for m in own] for count in PER_CLASS)
+        rows.append([SETS[name].title, *(_pair_cell(*pair) for pair in pairs), str(len(seeds))])
+    return markdown(["CE to LaCon (gain)", *map(str, PER_CLASS), "draws"], rows)
 
 
 def imbalance() -> str:
@@ -110,8 +115,47 @@ def imbalance() -> str:
             pair = [by_seed("imbalance", set=name, method=method, degree=degree) for method in ("ce", "lacon-vanilla")]
             cells.append(_pair_cell(*pair))
         if any(cell != "-" for cell in cells):
-            rows.append([SETS[name].title, *cells])
+            larger = {r["majority"] for r in results("imbalance") if r["set"] == name}
+            rows.append([SETS[name].title, *cells, percent([*larger])])
+    return markdown(["CE to LaCon (gain)", *map(str, DEGREES), "the larger class, for all"], rows)
+
+
+def balanced() -> str:
+    """The same as the mean recall of the two classes: it does not ask how many of each are scored."""
+    rows = []
+    for name in sets_of("imbalance"):
+        own = {
+            method: [r for r in results("imbalance") if (r["set"], r["method"]) == (name, method)]
+            for method in ("ce", "lacon-vanilla")
+        }
+        pairs = [
+            [{r["seed"]: _mean_recall(r) for r in own[method] if r["degree"] == degree} for method in own]
+            for degree in DEGREES
+        ]
+        rows.append([SETS[name].title, *(_pair_cell(*pair) for pair in pairs)])
     return markdown(["CE to LaCon (gain)", *map(str, DEGREES)], rows)
+
+
+def _mean_recall(result: Result) -> float:
+    """Mean recall of two classes, from what is stored: F1 = 2 hits / (2 hits + errors) gives the hits of each.
+
+    The share of the larger class gives the sizes, and Matthews' correlation says which of the two is the larger.
+    """
+    total = result["test_rows"]
+    errors = total * (1 - result["accuracy"])
+    hits = [f1 * errors / (2 * (1 - f1)) for f1 in result["f1_by_class"].values()]
+    larger = result["majority"] * total
+    ways = [(larger, total - larger), (total - larger, larger)]
+    sizes = min(ways, key=lambda way: abs(_matthews(hits, way) - result["matthews"]))
+    return statistics.fmean(hit / size for hit, size in zip(hits, sizes, strict=True))
+
+
+def _matthews(hits: Sequence[float], sizes: Sequence[float]) -> float:
+    """Matthews' correlation of two classes from their hits and sizes."""
+    first, second = hits
+    wrong_first, wrong_second = sizes[0] - first, sizes[1] - second
+    below = (first + wrong_second) * (second + wrong_first) * sizes[0] * sizes[1]
+    return (first * second - wrong_first * wrong_second) / math.sqrt(below) if below > 0 else math.inf
 
 
 def minority() -> str:
@@ -210,6 +254,18 @@ def protocol() -> str:
     )
 
 
+def hours() -> str:
+    """How long the results of each part took, one process on one core each, whatever else the machine did."""
+    parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit")
+    found = {part: results(part) for part in parts}
+    rows = [
+        [part, str(len(own)), f"{sum(result['seconds'] for result in own) / 3600:.1f}"]
+        for part, own in found.items()
+        if own
+    ]
+    return markdown(["part", "results", "core-hours"], rows)
+
+
 def _two_methods(part: str, names: Sequence[str], facts: Mapping[str, Any], beside: Callable[[str, str], str]) -> str:
     scores = {
         method: {name: by_seed(part, set=name, method=method, **facts) for name in names}
@@ -228,10 +284,14 @@ def _two_methods(part: str, names: Sequence[str], facts: Mapping[str, Any], besi
 
 
 def _pair_cell(plain: BySeed, ours: BySeed) -> str:
-    if not plain or not ours:
+    """From the mean of one to that of the other, over the draws that both have, and the gain with its deviation."""
+    seeds = sorted(plain.keys() & ours.keys())
+    if not seeds:
         return "-"
-    before, after = (statistics.fmean(own.values()) for own in (plain, ours))
-    return f"{100 * before:.1f} to {100 * after:.1f} ({100 * (after - before):+.1f})"
+    gains = [100 * (ours[seed] - plain[seed]) for seed in seeds]
+    before, after = (100 * statistics.fmean(own[seed] for seed in seeds) for own in (plain, ours))
+    deviation = f" ± {statistics.stdev(gains):.1f}" if len(seeds) > 1 else ""
+    return f"{before:.1f} to {after:.1f} ({statistics.fmean(gains):+.1f}{deviation})"
 
 
 def _rarer_first(result: Result) -> list[str]:
@@ -260,11 +320,13 @@ def _ablated(words: Mapping[str, str]) -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "lacon-protocol": protocol,
+    "lacon-hours": hours,
     "lacon-main": main,
     "lacon-tests": tests,
     "lacon-few": few,
     "lacon-more": more,
     "lacon-imbalance": imbalance,
+    "lacon-balanced": balanced,
     "lacon-minority": minority,
     "lacon-ablation": ablation,
     "lacon-added": added,

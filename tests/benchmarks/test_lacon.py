@@ -321,6 +321,37 @@ def test_setfit_cut_short_is_marked(lacon, monkeypatch):
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-10.0) | 1 |")
 
 
+@pytest.mark.parametrize("larger", ["a", "b"])
+def test_the_mean_recall_is_found_from_what_a_result_stores(lacon, larger):
+    smaller = "ba"["ab".index(larger)]
+    truth = [larger] * 30 + [smaller] * 10
+    answers = [larger] * 22 + [smaller] * 8 + [smaller] * 7 + [larger] * 3
+    stored = {**lacon.methods.scores(truth, answers), "majority": 0.75, "test_rows": 40}
+    assert lacon.report._mean_recall(stored) == pytest.approx((22 / 30 + 7 / 10) / 2)
+
+
+def test_a_gain_is_of_the_draws_that_both_have_and_says_how_far_it_varies(lacon):
+    cell = lacon.report._pair_cell({0: 0.5, 1: 0.6, 2: 0.9}, {0: 0.6, 1: 0.8})
+    assert cell == "55.0 to 70.0 (+15.0 ± 7.1)"
+    assert lacon.report._pair_cell({0: 0.5}, {0: 0.6}) == "50.0 to 60.0 (+10.0)"
+    assert lacon.report._pair_cell({0: 0.5}, {1: 0.6}) == "-"
+
+
+def test_the_tables_of_another_folder_and_pooling_can_be_printed(lacon, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lacon.runs, "OUT", lacon.runs.OUT)
+    monkeypatch.setattr(lacon.runs, "ENCODER", lacon.runs.ENCODER)
+    words = ["run_lacon.py", "--data", str(data), "--out", str(tmp_path), "--small", *QUICK]
+    words += ["--encoder", str(TINY), "--pooling", "cls"]
+    monkeypatch.setattr(sys, "argv", [*words, "--piece", "few/tiny-bert-cls_bustm_ce_n010_seed00"])
+    lacon.run.main()
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", [*words, "--tables"])
+    lacon.run.main()
+    printed = capsys.readouterr().out
+    assert "lacon-few\n\n|  | BUSTM |" in printed
+    assert "lacon-main" not in printed
+
+
 def test_an_unfinished_curve_compares_equal_draws(lacon):
     scores = {0: {0: 0.5}, 1: {0: 0.4, 1: 0.8}, 2: {0: 0.45}}
     assert lacon.aims.means_of(scores) == {0: 0.5, 1: 0.4, 2: 0.45}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from labelspace.checks import check_choice, check_number, plain
 from labelspace.config.saved import SavedConfig
@@ -138,6 +138,25 @@ class LaConConfig(SavedConfig):
             check_choice("class_weight", self.class_weight, (None, "balanced"))
         check_choice("dropout", self.dropout, (False, True))
         self._check_together()
+
+    @staticmethod
+    def search_space(width: int) -> dict[str, list[Any]]:
+        """Return the grid of section 4.4, for `GridSearchCV` or Optuna: temperature, weight of the regularizer, heads.
+
+        Args:
+            width: of the encoder's vectors, which the heads must divide.
+
+        Example:
+            >>> grid = LaConConfig.search_space(width=384)
+            >>> grid["temperature"][:3], grid["regularizer_weight"][-1], grid["heads"]
+            ([0.05, 0.1, 0.15], 1.0, [1, 2, 3, 4, 6, 8, 12, 16, 24])
+        """
+        check_number("width", width, least=1, whole=True)
+        return {
+            "temperature": [round(0.05 * step, 2) for step in range(1, 11)],
+            "regularizer_weight": [round(0.1 * step, 1) for step in range(1, 11)],
+            "heads": [heads for heads in range(1, 25) if width % heads == 0],
+        }
 
     def _check_together(self) -> None:
         if self.head in ("leam", "lsan") and self.objective != "cross-entropy":
