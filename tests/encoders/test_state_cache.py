@@ -5,6 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import tracemalloc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -310,13 +313,55 @@ def test_no_text_is_no_entry(plain: Encoder, tmp_path: Path):
     assert mask.shape == (0, 1)
 
 
-def test_memory_is_that_of_the_batch(tmp_path: Path):
+def test_reading_takes_the_memory_of_the_batch(tmp_path: Path):
     lengths = np.full(4096, 64, dtype=np.int64)
     path = tmp_path / STATES
     with path.open("wb") as file:
         file.truncate(4096 * 64 * 384 * 2)
-    states, _ = StoredStates(path, lengths, 384, np.arange(4096)).take([5, 4000])
+    stored = StoredStates(path, lengths, 384, np.arange(4096))
+    tracemalloc.start()
+    states, _ = stored.take([5, 4000])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     assert states.untyped_storage().nbytes() == 2 * 64 * 384 * 2
+    assert peak < 2 * states.untyped_storage().nbytes()
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("kept", [True, False])
+def test_making_takes_the_memory_of_a_few_batches_however_slow_the_disk(
+    tiny_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+):
+    made: list[weakref.ref[torch.Tensor]] = []
+    held: list[int] = []
+    many = threading.Event()
+    real = module.side_by_side
+
+    def watched(work: Any, items: Any, device: Any) -> Any:
+        def noted(item: Any) -> Any:
+            block = work(item)
+            made.extend(weakref.ref(states) for states in block)
+            if len(made) > 20:
+                many.set()
+            return block
+
+        return real(noted, items, device)
+
+    def slow(done: float, total: float | None = None, note: str = "") -> None:
+        if done == 5:
+            many.wait(0.3)  # the disk is busy, and who encodes may run ahead
+        held.append(sum(states() is not None for states in made))
+
+    monkeypatch.setattr(module, "side_by_side", watched)
+    encoder = Encoder(tiny_encoder_folder, dtype="float32", device="cpu", token_budget=1)  # each text is a batch
+    ids = encoder.tokenize([f"text {number}" for number in range(100)])
+    if kept:
+        StateCache(tmp_path).open(encoder, ids, slow)
+    else:
+        for _ in module.encoded_states(encoder, ids, slow):
+            pass
+    assert len(made) == len(held) == 100
+    assert max(held) <= 2 * 2 + 2, "what two workers are ahead, and what is being written"
 
 
 def test_a_negative_size_is_refused(tmp_path: Path):
