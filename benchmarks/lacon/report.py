@@ -143,6 +143,8 @@ def _mean_recall(result: Result) -> float:
     """
     total = result["test_rows"]
     errors = total * (1 - result["accuracy"])
+    if not errors:
+        return 1.0
     hits = [f1 * errors / (2 * (1 - f1)) for f1 in result["f1_by_class"].values()]
     larger = result["majority"] * total
     ways = [(larger, total - larger), (total - larger, larger)]
