@@ -277,10 +277,31 @@ def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
 
 
 @pytest.mark.parametrize("labels", [["money", "sports", "world"], LabelSpace.from_names(["money", "sports", "world"])])
-def test_names_alone_say_nothing(labels: Any, make: Maker):
+def test_names_that_are_words_are_where_labels_start(labels: Any, make: Maker):
     fit = make(labels=labels).fit(TEXTS, Y).fit_result_
+    assert (fit.prior.reason, fit.prior.weight, fit.init) == ("rows per label", pytest.approx(8 / 12), "descriptions")
+    assert fit.descriptions is None, "there is nothing to train on before the rows"
+    alone = make(labels=labels, max_steps=1, learning_rate=1e-12, head_learning_rate=1e-12).fit(TEXTS[::4], Y[::4])
+    sentences = alone.encoder_.encode(alone.label_space_.verbalizers)
+    placed = np.stack([alone.label_embeddings_[name] for name in alone.label_space_.names])
+    assert (placed * sentences).sum(axis=1).min() > 0.9, "eight parts of its sentence, one of its row"
+
+
+@pytest.mark.parametrize("names", [("0", "1", "2"), ("A", "B", "C"), ("LABEL_0", "LABEL_1", "LABEL_2")])
+def test_names_that_are_codes_say_nothing_unless_a_number_or_a_template_says_that_they_do(
+    names: tuple[str, ...], make: Maker
+):
+    y = [names[("sports", "money", "world").index(name)] for name in Y]
+    fit = make(labels=list(names)).fit(TEXTS, y).fit_result_
     assert (fit.prior.reason, fit.prior.weight, fit.prior.rate, fit.init) == ("no meaning", 0, 1, "random")
-    assert fit.descriptions is None
+    assert make(labels=list(names), description_weight=0.5).fit(TEXTS, y).fit_result_.init == "descriptions"
+    space = LabelSpace.from_names(names, template="A text of kind {label}.")
+    assert make(labels=space).fit(TEXTS, y).fit_result_.init == "descriptions"
+
+
+def test_names_alone_say_nothing_of_pairs(make: Maker):
+    fit = make(labels=["money", "sports", "world"]).fit(PAIRS, Y).fit_result_
+    assert (fit.prior.reason, fit.init) == ("no meaning", "random")
 
 
 @pytest.mark.parametrize("given", [(None, None), (TEXTS, None), (TEXTS, [None] * 12)], ids=["nothing", "X", "empty y"])

@@ -29,7 +29,8 @@ class Supervision:
     """The labels."""
 
     meaningful: bool
-    """False where labels are only names, without a description, a sentence, a phrase or a template of their own."""
+    """Whether the labels say something: False where only `y` names them, where names are codes, and where names are all
+    there is and documents are pairs, which no text is about."""
 
     documents: list[Document]
     """Labelled texts, or pairs of them."""
@@ -60,6 +61,7 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
     if X is None:
         raise InputError("y names labels, and X is None. Pass the documents they belong to.")
     documents = as_texts_or_pairs(X)
+    given_space = space is not None
     given, y = y, list(document_values(y, text=None, what="y"))
     if space is None:
         _check_names(y, given)
@@ -82,7 +84,7 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
         )
     return Supervision(
         space,
-        meaningful=_says_more_than_names(space),
+        meaningful=given_space and _says_something(space, pairs=is_pairs(documents)),
         documents=[documents[row] for row in rows],
         everything=documents,
         targets=targets[rows],
@@ -90,11 +92,21 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
     )
 
 
-def _says_more_than_names(space: LabelSpace) -> bool:
-    """Whether a description, a sentence, a phrase or a template was written: a bare name may be a code."""
-    return space.template != DEFAULT_TEMPLATE or any(
-        label.descriptions or label.verbalizer or label.phrase for label in space.labels
-    )
+def _says_something(space: LabelSpace, *, pairs: bool) -> bool:
+    """Whether a description, a sentence, a phrase or a template was written, or names are words."""
+    written = (label.descriptions or label.verbalizer or label.phrase for label in space.labels)
+    return space.template != DEFAULT_TEMPLATE or any(written) or not (pairs or are_codes(space.names))
+
+
+def are_codes(names: Sequence[str]) -> bool:
+    """Whether names say nothing: their letters are fewer than two, or do not tell them apart.
+
+    Example:
+        >>> are_codes(["0", "1"]), are_codes(["A", "B"]), are_codes(["LABEL_0", "LABEL_1"]), are_codes(["yes", "no"])
+        (True, True, True, False)
+    """
+    letters = {"".join(filter(str.isalpha, name)).casefold() for name in names}
+    return len(letters) < len(names) or min(map(len, letters)) < 2
 
 
 def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:

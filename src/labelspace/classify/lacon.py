@@ -31,9 +31,9 @@ Matrix = NDArray[np.float32]
 class LaConClassifier(BiEncoderClassifier):
     """Trains the encoder on labelled texts: every text against the labels, every label against the texts.
 
-    Each label is a vector that is learnt along, and a text gets the label whose vector is nearest. Where the labels
-    have descriptions, or a verbalizer, the vectors start there and these go on teaching, the less the more rows are
-    labelled. Without a labelled row it is trained as `DescriptionClassifier` is, for `description_steps` updates.
+    Each label is a vector that is learnt along, and a text gets the label whose vector is nearest. Where labels have
+    descriptions, or names that are words, the vectors start there and these go on teaching, the less the more rows
+    are labelled. Without a labelled row it is trained as `DescriptionClassifier` is, for `description_steps` updates.
 
     Args:
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names that y holds.
@@ -51,8 +51,8 @@ class LaConClassifier(BiEncoderClassifier):
         label_weight: of the part that asks each label for its texts; of the contrastive part of a baseline.
         init: where label embeddings start, `"descriptions"` (and the rows there are) or `"random"`.
         description_weight: share of the descriptions in the loss, 0 to 1; `"auto"`: 8 / (8 + labelled rows) of each
-            label for its own, 0 where that is below 0.05, the rows contradict them or labels are only names; the mean
-            also lowers the rates.
+            label for its own, 0 where that is below 0.05, the rows contradict them or labels are codes; the mean also
+            lowers the rates.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
             for an encoder that was trained on them already.
         learning_rate: highest rate of the encoder.

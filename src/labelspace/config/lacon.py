@@ -51,14 +51,14 @@ class LaConConfig(SavedConfig):
     """Where the label embeddings start: `"descriptions"`, at the mean of the label's descriptions and its rows, the
     descriptions counting as 8 rows, with the projection, if there is one, as the identity; or `"random"`, as in section
     2.1. A label without a description stands where its verbalizer does; one whose descriptions the rows contradict
-    starts at its rows alone; where labels are only names, all start at random."""
+    starts at its rows alone; where labels are codes, or only `y` names them, all start at random."""
 
     description_weight: float | str = "auto"
     """Share of the prior in the loss, 0 to 1: the contrastive loss of the labels' descriptions, as if they were texts,
     counted as often as a text counts in the objective. `"auto"`: of each label 8 / (8 + its labelled rows), and 0 where
     that is below 0.05 or the rows contradict its descriptions, which are drawn in proportion; the mean over labels is
-    the share, and both learning rates are lowered by it. Of labels that are only names it is 0, because names may be
-    codes; a number says that they mean something. Not in the paper; 0 takes it out."""
+    the share, and both learning rates are lowered by it. Of codes, and of labels that only `y` names, it is 0;
+    a number says that they mean something. Not in the paper; 0 takes it out."""
 
     description_steps: int = 60
     """Updates of description-only training before the labelled rows come, where the prior has a weight, and instead of

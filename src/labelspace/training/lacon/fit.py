@@ -103,7 +103,7 @@ def train_on_labels(
         documents: texts or pairs of texts, each of which has a label.
         targets: [text], the column of each one's label.
         config: objective, head, schedule.
-        meaningful: False where the labels are only names, which say nothing.
+        meaningful: False where the labels say nothing, as codes do.
         seed: of everything random.
         described: the same labels in the order in which descriptions alone are trained on; None: that of `space`.
         unlabelled: how many more rows there were, for the record.
