@@ -288,15 +288,15 @@ def test_names_that_are_words_are_where_labels_start(labels: Any, make: Maker):
 
 
 @pytest.mark.parametrize("names", [("0", "1", "2"), ("A", "B", "C"), ("LABEL_0", "LABEL_1", "LABEL_2")])
-def test_names_that_are_codes_say_nothing_unless_a_number_or_a_template_says_that_they_do(
-    names: tuple[str, ...], make: Maker
-):
+def test_names_that_are_codes_say_nothing_unless_a_number_says_that_they_do(names: tuple[str, ...], make: Maker):
     y = [names[("sports", "money", "world").index(name)] for name in Y]
     fit = make(labels=list(names)).fit(TEXTS, y).fit_result_
     assert (fit.prior.reason, fit.prior.weight, fit.prior.rate, fit.init) == ("no meaning", 0, 1, "random")
     assert make(labels=list(names), description_weight=0.5).fit(TEXTS, y).fit_result_.init == "descriptions"
     space = LabelSpace.from_names(names, template="A text of kind {label}.")
-    assert make(labels=space).fit(TEXTS, y).fit_result_.init == "descriptions"
+    assert make(labels=space).fit(TEXTS, y).fit_result_.init == "random", "a sentence about a code says no more"
+    renamed = space.rename(names[0], "sports").rename(names[1], "money").rename(names[2], "world")
+    assert make(labels=renamed).fit(TEXTS, Y).fit_result_.init == "random", "its sentences are still about codes"
 
 
 def test_names_alone_say_nothing_of_pairs(make: Maker):
@@ -373,8 +373,28 @@ def test_class_weights_decide_which_rows_every_update_sees(asked: Any, make: Mak
 def test_a_class_weight_of_an_unknown_label_or_of_zero_is_refused(make: Maker):
     with pytest.raises(ConfigError, match=r"class_weight has a weight for 'sport', which is no label\. Did you mean"):
         make(class_weight={"sport": 2}).fit(TEXTS, Y)
+    with pytest.raises(ConfigError, match=r"class_weight has a weight for 'sport', which is no label"):
+        make(class_weight={"sport": 2}, encoder="there-is-none").fit()
     with pytest.raises(ConfigError, match=r"class_weight\['sports'\] must be a number above 0"):
         make(class_weight={"sports": 0}).fit(TEXTS, Y)
+
+
+def test_class_weights_follow_the_names_of_labels(make: Maker, tmp_path: Path):
+    clf = make(class_weight={"sports ": 2.0, "money": 3.0}, max_steps=1).fit(TEXTS, Y)
+    clf.rename_label("sports", "games")
+    clf.remove_label("money")
+    clf.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert isinstance(again, LaConClassifier)
+    assert again.class_weight == {"games": 2.0}
+    assert again.fit(TEXTS, ["games" if name == "sports" else None if name == "money" else name for name in Y])
+    assert hash(again.training_config()) == hash(clf.training_config())
+
+
+def test_without_weights_for_texts_training_still_runs(make: Maker):
+    for options in ({}, {"regularizer_weight": 0.0}, {"max_tokens_in_memory": 8}):
+        clf = make(instance_weight=0.0, label_weight=0.0, labels=None, **options).fit(TEXTS, Y)
+        assert np.isfinite(clf.fit_result_.curve.losses).all()
 
 
 def test_rows_held_out_stop_training_early(make: Maker):

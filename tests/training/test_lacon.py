@@ -120,6 +120,17 @@ def test_balanced_rows_are_as_many_of_each_label_and_no_row_twice_before_all_cam
     assert draw_weighted(targets, equally, seed=0, epoch=1) != drawn
 
 
+def test_a_label_of_little_weight_is_drawn_in_some_epochs():
+    targets = np.array([0] * 40 + [1] * 2)
+    weights = class_weights({"b": 0.1}, "ab", targets)
+    drawn = [draw_weighted(targets, weights, seed=0, epoch=epoch) for epoch in range(200)]
+    assert {len(rows) for rows in drawn} == {42}
+    mean = np.mean([np.bincount(targets[rows], minlength=2) for rows in drawn], axis=0)
+    assert mean == pytest.approx(42 * np.array([40, 0.2]) / 40.2, rel=0.25)
+    heavy = [draw_weighted(np.repeat([0, 1, 2], [90, 9, 1]), np.array([1e6, 1, 1]), seed=0, epoch=0)]
+    assert len(heavy[0]) == 100
+
+
 def test_a_cycle_goes_round_without_end():
     turns = cycle(3, seed=0)
     first, second = [next(turns) for _ in range(3)], [next(turns) for _ in range(3)]

@@ -1,7 +1,9 @@
 """What `fit` is given where labels teach, made into documents and targets: texts or pairs, labels known or not."""
 
 import numbers
+import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -13,10 +15,10 @@ from labelspace.corpus import as_documents, as_targets
 from labelspace.corpus.documents import UNLABELLED, DocumentPolicy, document_values, is_missing, is_table
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
-from labelspace.labels.document import DEFAULT_TEMPLATE
 from labelspace.training.rows import Document
 
 PAIR_COLUMNS = ("text", "text_pair")
+_WORDS = re.compile(r"[^\W\d_]+")
 NUMPYS_WORDS = ("nan", "None", b"nan", b"None")
 
 
@@ -29,8 +31,8 @@ class Supervision:
     """The labels."""
 
     meaningful: bool
-    """Whether the labels say something: False where only `y` names them, where names are codes, and where names are all
-    there is and documents are pairs, which no text is about."""
+    """Whether the labels say something: False where only `y` names them, and where nothing but names was written that
+    are codes or stand for pairs, which are not about them."""
 
     documents: list[Document]
     """Labelled texts, or pairs of them."""
@@ -93,20 +95,27 @@ def supervise(space: LabelSpace | None, X: Any, y: Any) -> Supervision | None:
 
 
 def _says_something(space: LabelSpace, *, pairs: bool) -> bool:
-    """Whether a description, a sentence, a phrase or a template was written, or names are words."""
-    written = (label.descriptions or label.verbalizer or label.phrase for label in space.labels)
-    return space.template != DEFAULT_TEMPLATE or any(written) or not (pairs or are_codes(space.names))
+    """Whether a description or a sentence was written, or what fills the template is words and documents are texts."""
+    if any(label.descriptions or label.verbalizer for label in space.labels):
+        return True
+    return not pairs and not are_codes([label.phrase or label.name for label in space.labels])
 
 
 def are_codes(names: Sequence[str]) -> bool:
-    """Whether names say nothing: their letters are fewer than two, or do not tell them apart.
+    """Whether most names say nothing: without a letter, a single Latin letter, or a stem that most have in common.
 
     Example:
-        >>> are_codes(["0", "1"]), are_codes(["A", "B"]), are_codes(["LABEL_0", "LABEL_1"]), are_codes(["yes", "no"])
+        >>> are_codes(["0", "1"]), are_codes(["A", "B"]), are_codes(["LABEL_A", "LABEL_B"]), are_codes(["yes", "no"])
         (True, True, True, False)
+        >>> are_codes(["type 1 diabetes", "type 2 diabetes", "asthma", "gout"]), are_codes(["Python", "Java", "C"])
+        (False, False)
     """
-    letters = {"".join(filter(str.isalpha, name)).casefold() for name in names}
-    return len(letters) < len(names) or min(map(len, letters)) < 2
+    words = [
+        [part for part in _WORDS.findall(name.casefold()) if len(part) > 1 or not part.isascii()] for name in names
+    ]
+    stems = Counter(" ".join(own) for own in words)
+    shared = max((count for stem, count in stems.items() if stem), default=0)
+    return 2 * max(stems[""], shared if shared > 1 else 0) > len(names)
 
 
 def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:

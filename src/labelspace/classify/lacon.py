@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn import functional as F
 
-from labelspace.checks import as_seed, check_number
+from labelspace.checks import as_seed, check_number, did_you_mean
 from labelspace.classify.anchors import cosines, encode_label
 from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space, in_windows
 from labelspace.classify.editing import LabelChange
@@ -195,6 +195,8 @@ class LaConClassifier(BiEncoderClassifier):
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=-1, most=1)
         space = None if self.labels is None else as_label_space(self.labels)
+        if space is not None:
+            _check_class_weight(config, space)
         given = supervise(space, X, y)
         if given is None:
             return self._fit_on_descriptions(X, y, space, config, seed)
@@ -267,9 +269,10 @@ class LaConClassifier(BiEncoderClassifier):
         self.label_embeddings_ = {**self.label_embeddings_, label.name: placed}
         if self.head_ is None:
             return change
+        own = "descriptions are" if label.descriptions else "verbalizer is"
         return LabelChange(
             retrain=True,
-            reason=f"{label.name!r} stands where its descriptions are, while the others have seen labelled texts; "
+            reason=f"{label.name!r} stands where its {own}, while the others have seen labelled texts; "
             "label some of its own and call fit again.",
         )
 
@@ -289,6 +292,8 @@ class LaConClassifier(BiEncoderClassifier):
         new = self.label_space_.names[place]
         self.label_embeddings_ = {new if name == old else name: v for name, v in self.label_embeddings_.items()}
         self.logit_columns_ = {new if name == old else name: c for name, c in self.logit_columns_.items()}
+        if isinstance(self.class_weight, Mapping):
+            self.class_weight = {new if name.strip() == old else name: w for name, w in self.class_weight.items()}
         return change
 
     def remove_label(self, name: str) -> LabelChange:
@@ -296,6 +301,8 @@ class LaConClassifier(BiEncoderClassifier):
         change = super().remove_label(name)
         self.label_embeddings_ = {kept: v for kept, v in self.label_embeddings_.items() if kept != name}
         self.logit_columns_ = {kept: c for kept, c in self.logit_columns_.items() if kept != name}
+        if isinstance(self.class_weight, Mapping):
+            self.class_weight = {kept: w for kept, w in self.class_weight.items() if kept.strip() != name}
         return change
 
     @property
@@ -439,3 +446,13 @@ class LaConClassifier(BiEncoderClassifier):
         logits = scores.astype(np.float64)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return powers / powers[:, self._class_columns()].sum(axis=1, keepdims=True)
+
+
+def _check_class_weight(config: LaConConfig, space: LabelSpace) -> None:
+    for name in config.class_weight if isinstance(config.class_weight, Mapping) else ():
+        if name not in space:
+            names = space.names
+            raise ConfigError(
+                f"class_weight has a weight for {name!r}, which is no label.{did_you_mean(name, names)} "
+                f"Labels are {', '.join(names[:10])}{' and more' if len(names) > 10 else ''}."
+            )

@@ -1,7 +1,7 @@
 """Training on labelled texts, with labels as anchors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from labelspace.checks import check_choice, check_number, plain
@@ -51,14 +51,15 @@ class LaConConfig(SavedConfig):
     """Where the label embeddings start: `"descriptions"`, at the mean of the label's descriptions and its rows, the
     descriptions counting as 8 rows, with the projection, if there is one, as the identity; or `"random"`, as in section
     2.1. A label without a description stands where its verbalizer does; one whose descriptions the rows contradict
-    starts at its rows alone; where labels are codes, or only `y` names them, all start at random."""
+    starts at its rows alone; where labels say nothing, all start at random: codes, names
+    of pairs, and labels that only `y` names."""
 
     description_weight: float | str = "auto"
     """Share of the prior in the loss, 0 to 1: the contrastive loss of the labels' descriptions, as if they were texts,
     counted as often as a text counts in the objective. `"auto"`: of each label 8 / (8 + its labelled rows), and 0 where
     that is below 0.05 or the rows contradict its descriptions, which are drawn in proportion; the mean over labels is
-    the share, and both learning rates are lowered by it. Of codes, and of labels that only `y` names, it is 0;
-    a number says that they mean something. Not in the paper; 0 takes it out."""
+    the share, and both learning rates are lowered by it. Of labels that say nothing (see `init`) it is 0; a
+    number says that they mean something. Not in the paper; 0 takes it out."""
 
     description_steps: int = 60
     """Updates of description-only training before the labelled rows come, where the prior has a weight, and instead of
@@ -94,7 +95,7 @@ class LaConConfig(SavedConfig):
     patience: int = 3
     """Epochs without improvement on the held-out rows after which training stops; the paper is silent."""
 
-    class_weight: str | Mapping[str, float] | None = None
+    class_weight: str | Mapping[str, float] | None = field(default=None, hash=False)
     """How often a row is drawn: None, once an epoch; a mapping from label names to weights, in proportion to its
     label's weight (1 where it has none); `"balanced"`, so that all labels come equally often. An epoch stays as long.
     It decides which rows are drawn, and multiplies no loss: in eq. 5 a text is a term of one label and a negative of
@@ -130,7 +131,7 @@ class LaConConfig(SavedConfig):
         check_number("description_steps", self.description_steps, least=0, whole=True)
         check_number("warmup", self.warmup, least=0, most=1)
         if isinstance(self.class_weight, Mapping):
-            weights = {name: plain(weight) for name, weight in self.class_weight.items()}
+            weights = {str(name).strip(): plain(weight) for name, weight in self.class_weight.items()}
             for name, weight in weights.items():
                 check_number(f"class_weight[{name!r}]", weight, above=0)
             object.__setattr__(self, "class_weight", weights)

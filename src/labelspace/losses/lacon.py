@@ -232,8 +232,8 @@ def lacon_loss(
         label_weight: of the label-centred part, zero or more.
 
     Returns:
-        `total`, and the parts `instance`, `label` and `regularizer` before weighting; float32 or wider. A part of
-        weight 0 is not computed, and told as 0.
+        `total`, and the parts `instance`, `label` and `regularizer` before weighting; float32 or wider. A
+        regularizer of weight 0 is not computed, and told as 0.
 
     Raises:
         ShapeError: as `instance_centred`.
@@ -259,13 +259,11 @@ def lacon_loss(
     }
     for name, weight in weights.items():
         check_number(name, weight, least=0)
-    nothing = instances.new_zeros((), dtype=torch.promote_types(instances.dtype, torch.float32))
-    parts = (
-        instance_centred(instances, labels, targets, temperature, heads) if instance_weight else nothing,
-        label_centred(instances, labels, targets, temperature) if label_weight else nothing,
-        # The dearest part with thousands of labels.
-        label_regularizer(labels) if regularizer_weight else nothing,
-    )
+    instance = instance_centred(instances, labels, targets, temperature, heads)
+    label = label_centred(instances, labels, targets, temperature)
+    # With thousands of labels it is the dearest part by far.
+    regularizer = label_regularizer(labels) if regularizer_weight else torch.zeros_like(label)
+    parts = (instance, label, regularizer)
     total = torch.stack([weight * part for weight, part in zip(weights.values(), parts, strict=True)]).sum()
     return LaConLoss(total, *parts)
 

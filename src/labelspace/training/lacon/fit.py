@@ -119,7 +119,7 @@ def train_on_labels(
 
     Raises:
         InputError: a validation share is asked for, and a label has a single row.
-        ConfigError: `heads` does not divide the width, or `class_weight` names a label that is not there.
+        ConfigError: `heads` does not divide the width.
         TrainingError: the loss is not finite.
         KeyboardInterrupt: it came before the end of the first epoch; later, what was learnt of the rows is kept.
     """

@@ -67,8 +67,8 @@ class Prior:
     """[label], sorted by name, the weight of each label's own descriptions: they are drawn in proportion to it."""
 
     reason: str
-    """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (codes, or labels that only
-    `y` names)."""
+    """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (codes, names of pairs,
+    or labels that only `y` names)."""
 
     rate: float
     """Share of the learning rates that is used. AdamW's steps are as long however little the rows weigh in the loss, so
