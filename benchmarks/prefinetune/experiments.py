@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pieces import Piece
-from probe import linear_probe
+from probe import CHOICES, linear_probe
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold
 
@@ -41,8 +41,6 @@ UNTUNED = "untuned"
 """The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
 
 MAPS = ("none", "whitening", "flow")
-CHOICES = (1.0, 10.0, 100.0)
-"""Of a head's C; see `probe`."""
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:

@@ -338,9 +338,10 @@ def clusters(rows: int, seed: int, apart: float = 3.0, middle: float = 0.6) -> t
 
 
 def test_without_a_map_the_c_is_that_of_the_probes_own_search(modules):
-    from probe import linear_probe
+    from probe import CHOICES, linear_probe
 
-    assert modules.experiments.CHOICES == (1.0, 10.0, 100.0)
+    assert modules.experiments.CHOICES is CHOICES
+    assert CHOICES == (1.0, 10.0, 100.0)
     for apart, middle, best in ((2.0, 0.6, 1.0), (2.0, 0.8, 100.0)):
         vectors, labels = clusters(40, 0, apart, middle)
         grid = linear_probe(tuned=True).set_params(param_grid={"C": [1.0, 10.0, 100.0]}).fit(vectors, labels)

@@ -41,13 +41,37 @@ def test_a_path_that_exists_is_a_path_whatever_it_looks_like(tmp_path):
     assert parse_files("pairs", [str(path)])[0][2:] == (str(path), {})
 
 
+def test_a_glob_that_names_files_is_a_path_and_one_that_names_none_may_have_columns(tmp_path):
+    runs = tmp_path / "runs:lr=1"
+    runs.mkdir()
+    word = f"{runs}/*.csv"
+    with pytest.raises(ConfigError, match="no key 'lr'"):
+        parse_files("pairs", [word])
+    (runs / "qa.csv").write_text("anchor,positive\na,A\n")
+    (found,) = parse_files("pairs", [word])
+    assert (found.path, found.own) == (word, {})
+    (source,) = opened(found)
+    assert [pair.positive for pair in source] == ["A"]
+    (found,) = parse_files("pairs", [f"{tmp_path}/*/*.csv:anchor=q"])
+    assert (found.path, found.own) == (f"{tmp_path}/*/*.csv", {"anchor": "q"})
+
+
+def test_a_word_too_long_for_a_path_is_one_with_columns():
+    (found,) = parse_files("pairs", [f"qa.csv:anchor={'q' * 5000}"])
+    assert (found.path, found.own) == ("qa.csv", {"anchor": "q" * 5000})
+
+
 @pytest.mark.parametrize(
     ("kind", "own", "said"),
     [
-        ("pairs", "anchr=q", "no key 'anchr'. Did you mean 'anchor'? There are: anchor, positive, source."),
+        ("pairs", "anchr=q", "no key 'anchr'. Did you mean 'anchor'? There are: anchor, positive, source; for columns"),
         ("pairs", "anchor-column=q", "no key 'anchor-column'. Did you mean 'anchor'? There are"),
-        ("pairs", "threshold=1", "no key 'threshold'. There are: anchor, positive, source."),
-        ("labelled", "text=body,topic", "no key 'topic'. There are: text, label, labels."),
+        ("pairs", "threshold=1", "no key 'threshold'. There are: anchor, positive, source; for columns"),
+        (
+            "labelled",
+            "text=body,topic",
+            "no key 'topic'. There are: text, label, labels; for columns with a comma use --text-column and its kin.",
+        ),
         ("labelled", "text=body,label", "label has no value; say label=..., or leave it out."),
         ("scored", "score=", "score has no value; say score=..., or leave it out."),
         ("scored", "anchor=a,anchor=b", "anchor is there twice; leave one out."),

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from labelspace.errors import ConfigError, InputError, MissingDependencyError, ShapeError, TrainingError
+from labelspace.errors import (
+    ConfigError,
+    InputError,
+    LabelSpaceWarning,
+    MissingDependencyError,
+    ShapeError,
+    TrainingError,
+)
 from labelspace.geometry import Flow, fit_flow
 from losses.checked import geometry as checked
 
@@ -74,6 +81,7 @@ def test_training_makes_the_vectors_likelier_than_any_linear_map_could():
     assert np.cov(mapped.T) == pytest.approx(np.eye(4), abs=0.4)
 
 
+@pytest.mark.filterwarnings("ignore:the flow was kept as it was before training")
 def test_a_seed_decides_all_and_the_global_random_state_has_no_say_and_stays():
     rows = banana(rows=64)
     torch.manual_seed(5)
@@ -133,14 +141,16 @@ def test_a_fifth_is_held_out_and_the_weights_that_make_it_likeliest_are_kept(epo
     assert flow.losses[-1] < flow.losses[kept], "the texts of its own would have gone on to gain"
 
 
-def test_where_there_is_nothing_to_learn_the_weights_stay_those_before_training():
+def test_where_there_is_nothing_to_learn_the_weights_stay_those_before_training_and_it_is_said():
     rows = np.random.default_rng(0).normal(size=(60, 40))
-    flow = fit_flow(rows)
+    with pytest.warns(LabelSpaceWarning, match="kept as it was before training: the vectors held out grew less likely"):
+        flow = fit_flow(rows)
     assert flow.kept_epoch == 0
     assert len(flow.losses) == 6
     assert flow.losses[-1] < flow.losses[0] - 1, "though the texts of its own became likelier"
 
 
+@pytest.mark.filterwarnings("ignore:the flow was kept as it was before training")
 @pytest.mark.parametrize(("rows", "aside"), [(2, False), (9, False), (10, True)])
 def test_fewer_than_ten_texts_are_all_trained_on(rows: int, aside: bool):
     flow = fit_flow(banana(rows=rows), blocks=1, epochs=4)
@@ -166,6 +176,26 @@ def test_a_likelihood_that_is_not_finite_stops_the_training(monkeypatch: pytest.
     monkeypatch.setattr(normflows.NormalizingFlow, "forward_kld", lambda self, x: (x * math.inf).sum())
     with pytest.raises(TrainingError, match="no longer finite"):
         fit_flow(banana())
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
+def test_vectors_held_out_that_are_thrown_far_out_are_no_gain_and_cost_no_weights(
+    monkeypatch: pytest.MonkeyPatch, bad: float
+):
+    """Of 50 texts 40 are trained on; what is asked of the other 10 is no longer finite after the first epoch."""
+    import normflows
+
+    real, asked = normflows.NormalizingFlow.forward_kld, []
+
+    def forward_kld(self, x):
+        asked.extend([len(x)] if len(x) == 10 else [])
+        return real(self, x) + (bad if len(x) == 10 and len(asked) > 2 else 0.0)
+
+    monkeypatch.setattr(normflows.NormalizingFlow, "forward_kld", forward_kld)
+    flow = fit_flow(banana(rows=50), blocks=2)
+    assert flow.kept_epoch == 1
+    assert flow.held_out_losses[2:] == (math.inf,) * 5, "five epochs without gain, and it ends"
+    assert np.isfinite(flow.apply(banana(rows=50))).all()
 
 
 @pytest.mark.parametrize("option", [{"blocks": 0}, {"epochs": 0}, {"epochs": 1.5}, {"seed": 0.5}], ids=str)

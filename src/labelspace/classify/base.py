@@ -16,7 +16,7 @@ from labelspace.checks import check_choice, check_keys, check_number
 from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, encode_label, encode_labels
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.explanation import Explanation, explain_scores
-from labelspace.classify.scoring import scored_rows
+from labelspace.classify.scored_rows import scored_rows
 from labelspace.config import ANCHORS
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder

@@ -4,10 +4,11 @@
     --labelled   news.csv:text=body,label=topic,labels=news.yaml   empty labels: none, the label's name
     --scored     quora.tsv:anchor=question1,positive=question2,score=dup,threshold=1
 
-What a file does not say is said by the options: --anchor-column and its kin, --labels, --threshold. A path that exists
-is a path, whatever it looks like.
+What a file does not say is said by the options: --anchor-column and its kin, --labels, --threshold. A path that exists,
+or a glob that names files, is a path, whatever it looks like.
 """
 
+import glob
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +79,7 @@ def open_files(files: Sequence[PairFile], options: Mapping[str, Any], *, seed: i
 
 
 def _parse(kind: str, word: str) -> PairFile:
-    found = None if Path(word).exists() else _OWN.fullmatch(word)
+    found = None if _names_files(word) else _OWN.fullmatch(word)
     if found is None:
         return PairFile(kind, word, word, {})
     own: dict[str, Any] = {}
@@ -87,7 +88,8 @@ def _parse(kind: str, word: str) -> PairFile:
         said = f"--{kind} {word}: "
         if key not in KEYS[kind]:
             raise ConfigError(
-                f"{said}no key {key!r}.{did_you_mean(key, KEYS[kind])} There are: {', '.join(KEYS[kind])}."
+                f"{said}no key {key!r}.{did_you_mean(key, KEYS[kind])} There are: {', '.join(KEYS[kind])}; for columns "
+                f"with a comma use --{KEYS[kind][0]}-column and its kin."
             )
         if not equals or not (value or key in _MAY_BE_EMPTY):
             raise ConfigError(f"{said}{key} has no value; say {key}=..., or leave it out.")
@@ -95,6 +97,16 @@ def _parse(kind: str, word: str) -> PairFile:
             raise ConfigError(f"{said}{key} is there twice; leave one out.")
         own[key] = _number(said, value) if key == "threshold" else value
     return PairFile(kind, word, found[1], own)
+
+
+def _names_files(word: str) -> bool:
+    try:
+        if Path(word).exists():
+            return True
+    except OSError:  # a path and many columns may be longer than any name of a file
+        return False
+    # As `open_table` looks for them.
+    return glob.has_magic(word) and any(glob.iglob(word, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
 
 
 def _number(said: str, value: str) -> float:

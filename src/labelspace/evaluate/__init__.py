@@ -20,7 +20,7 @@ _HOMES = {
     "Rejections": "rejection",
     "Trajectory": "figures",
     "TrajectoryPoint": "figures",
-    "abstaining_scorer": "scorers",
+    "abstaining_scorer": "sklearn_scoring",
     "confusion_figure": "figures",
     "difficulty": "rejection",
     "evaluate": "evaluation",
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
         rejection_curve,
         softmax_entropy,
     )
-    from labelspace.evaluate.scorers import abstaining_scorer
+    from labelspace.evaluate.sklearn_scoring import abstaining_scorer
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ blocks are those of Glow, from the package normflows.
 
 import copy
 import math
+import warnings
 from types import ModuleType
 from typing import Any, final
 
@@ -15,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labelspace.checks import check_number, import_optional
-from labelspace.errors import InputError, ShapeError, TrainingError
+from labelspace.errors import InputError, LabelSpaceWarning, ShapeError, TrainingError
 from labelspace.geometry.moments import Moments, as_matrix, row_blocks
 from labelspace.seeds import child_seed
 
@@ -50,7 +51,8 @@ class Flow:
         scale: [dim], what the rest is divided by.
         losses: mean negative log-likelihood of the standardized vectors that were trained on, in nats a vector: before
             training and after each epoch.
-        held_out_losses: the same of the vectors held out; empty where there were too few to hold any out.
+        held_out_losses: the same of the vectors held out, infinite where it was not finite; empty where there were too
+            few to hold any out.
     """
 
     def __init__(
@@ -134,9 +136,13 @@ def fit_flow(
     Raises:
         ShapeError: `vectors` is not a matrix, or has one row or one column.
         InputError: a value is not finite, or all vectors are one.
-        TrainingError: the likelihood is no longer finite.
+        TrainingError: the likelihood is no longer finite; after an epoch, that of the vectors held out may be, which is
+            no gain.
         ConfigError: an option is out of its range.
         MissingDependencyError: the package normflows is not installed.
+
+    Warns:
+        LabelSpaceWarning: no epoch made the vectors held out likelier.
 
     Example:
         >>> cloud = np.random.default_rng(0).normal(3.0, 0.1, size=(64, 4))
@@ -165,7 +171,11 @@ def fit_flow(
     _look(model, train[:_FIRST_LOOK])
     losses, held_out_losses = _train(model, train, held_out, epochs, generator)
     model.eval().requires_grad_(False)
-    return Flow(model, mean=mean, scale=scale, losses=losses, held_out_losses=held_out_losses)
+    flow = Flow(model, mean=mean, scale=scale, losses=losses, held_out_losses=held_out_losses)
+    if flow.kept_epoch == 0:
+        said = "the flow was kept as it was before training: the vectors held out grew less likely; give more texts."
+        warnings.warn(said, LabelSpaceWarning, stacklevel=2)
+    return flow
 
 
 def _standardized(vectors: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -222,15 +232,17 @@ def _train(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Leave the model with its best weights; return the losses of both parts, before training and after each epoch."""
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    losses, others, best, kept = [_loss(model, train)], list[float](), 0, None
+    losses, others, best, kept = [_finite_loss(model, train)], list[float](), 0, None
     if len(held_out):
-        others, kept = [_loss(model, held_out)], copy.deepcopy(model.state_dict())
+        others, kept = [_finite_loss(model, held_out)], copy.deepcopy(model.state_dict())
     for epoch in range(1, epochs + 1):
         _epoch(model, optimizer, train, generator)
-        losses.append(_loss(model, train))
+        losses.append(_finite_loss(model, train))
         if kept is None:
             continue
-        others.append(_loss(model, held_out))
+        # One vector that is thrown far out is no gain, and no reason to lose the weights that are kept.
+        loss = _loss(model, held_out)
+        others.append(loss if math.isfinite(loss) else math.inf)
         if others[epoch] < others[best]:
             best, kept = epoch, copy.deepcopy(model.state_dict())
         elif epoch - best == PATIENCE:
@@ -243,7 +255,7 @@ def _train(
 def _epoch(model: Any, optimizer: torch.optim.Optimizer, rows: Tensor, generator: torch.Generator) -> None:
     for batch in torch.randperm(len(rows), generator=generator).split(BATCH_SIZE):
         loss = model.forward_kld(rows[batch])
-        _check_finite(loss)
+        _check_finite(loss.item())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -253,10 +265,15 @@ def _loss(model: Any, rows: Tensor) -> float:
     """Return the mean negative log-likelihood of some rows."""
     with torch.no_grad():
         total = sum(model.forward_kld(block).double() * len(block) for block in rows.split(BATCH_SIZE))
-    _check_finite(total)
     return float(total) / len(rows)
 
 
-def _check_finite(loss: Any) -> None:
-    if not torch.isfinite(loss):
+def _finite_loss(model: Any, rows: Tensor) -> float:
+    loss = _loss(model, rows)
+    _check_finite(loss)
+    return loss
+
+
+def _check_finite(loss: float) -> None:
+    if not math.isfinite(loss):
         raise TrainingError("the likelihood of the flow is no longer finite; give it fewer blocks or more texts.")

@@ -162,3 +162,12 @@ def test_a_model_of_pairs_is_told_where_its_confusions_are_drawn(encoder: Encode
         map_figure(clf, TEXTS, tmp_path / "map.svg", y=NAMES)
     assert "pairs" in undrawable(clf, "confusion")
     assert undrawable(clf, "similarity") == ""
+
+
+def test_a_model_of_pairs_without_label_vectors_is_not_sent_to_a_figure_that_refuses_pairs(encoder: Encoder):
+    pairs = [(text, text) for text in TEXTS]
+    clf = LaConClassifier(encoder=encoder, epochs=1, objective="cross-entropy").fit(pairs, NAMES)
+    assert undrawable(clf, "similarity") == (
+        "the similarity compares vectors of labels, and this LaConClassifier has none; labelspace evaluate --confusion "
+        "draws how it mistakes its pairs."
+    )

@@ -269,6 +269,20 @@ def test_an_unfinished_run_is_not_written_over_without_a_word(older, base, pairs
     assert prefinetune(pairs, base, SHORT, folder=tmp_path, resume=True).result.training.finished
 
 
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.9])
+def test_a_finished_run_of_a_version_that_noted_no_number_of_updates_is_no_unfinished_one(
+    warmup, base, pairs, tmp_path
+):
+    config = replace(SHORT, warmup=warmup)
+    assert prefinetune(pairs, base, config, folder=tmp_path).result.training.kept_step == 5
+    state = tmp_path / "checkpoint" / "state.json"
+    told = json.loads(state.read_text())
+    assert told["run"].pop("total_steps") == 5
+    state.write_text(json.dumps(told))
+    again = prefinetune(pairs, base, replace(config, epochs=2), folder=tmp_path)
+    assert again.result.training.kept_step == 10
+
+
 def test_a_figure_that_cannot_be_had_costs_no_weights(base, pairs, monkeypatch):
     real, calls = run.Yardstick.measure, []
 

@@ -56,15 +56,14 @@ def undrawable(model: BiEncoderClassifier, figure: str) -> str:
         figure: `"confusion"`, `"map"`, `"sphere"` or `"similarity"`; of others nothing is known here.
     """
     name, instead = type(model).__name__, "draw the confusion matrix instead"
+    if model.pairs_:  # which `confusion_figure` refuses
+        instead = "labelspace evaluate --confusion draws how it mistakes its pairs"
     if figure == "similarity":
         if _has_label_vectors(model):
             return ""
         return f"the {figure} compares vectors of labels, and this {name} has none; {instead}."
     if model.pairs_ and figure in ("confusion", "map", "sphere"):
-        return (
-            f"the {figure} is one of texts, and this {name} was fitted on pairs of them; labelspace evaluate "
-            "--confusion draws how it mistakes those."
-        )
+        return f"the {figure} is one of texts, and this {name} was fitted on pairs of them; {instead}."
     if (
         figure in ("map", "sphere")
         and isinstance(model, LaConClassifier)

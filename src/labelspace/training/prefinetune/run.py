@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from labelspace.training.prefinetune.sources import (
     gather_pairs,
     hold_aside,
 )
+from labelspace.training.schedule import cosine_factor
 from labelspace.training.trainable import trainable_weights
 
 MOST_TOKENS = 1024
@@ -181,14 +182,26 @@ def _check_nothing_unfinished(checkpoint: Path) -> None:
     if not (checkpoint / "state.json").is_file():
         return
     state = read_state(checkpoint)
-    done, total = state["looks"][-1]["step"], state["run"].get("total_steps")
-    if done == total:
+    last, total = state["looks"][-1], state["run"].get("total_steps")
+    done = last["step"]
+    if done == total or (total is None and _has_the_last_rate(last, state["run"]["config"])):
         return
     of = "" if total is None else f" of {total}"
     raise ConfigError(
         f"{checkpoint.parent} holds an unfinished run (update {done}{of}); pass resume=True to go on from it, or "
         f"another folder, or remove {checkpoint}."
     )
+
+
+def _has_the_last_rate(look: dict[str, Any], config: dict[str, Any]) -> bool:
+    """Return whether the rate at a look is that of a schedule which ends there.
+
+    Older checkpoints do not say how many updates there are, but a schedule of more stands elsewhere at this one. Of the
+    first update alone it cannot be told, and no more than that is lost.
+    """
+    done = look["step"]
+    ends = config["learning_rate"] * cosine_factor(done - 1, done, config["warmup"])
+    return math.isclose(look["learning_rate"], ends, rel_tol=1e-9)
 
 
 @contextmanager

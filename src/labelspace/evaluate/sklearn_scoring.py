@@ -12,7 +12,7 @@ from typing import Any, final
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from labelspace.checks import check_choice
-from labelspace.classify.scoring import scored_rows
+from labelspace.classify.scored_rows import scored_rows
 from labelspace.errors import ConfigError
 
 OF_LABELS = ("precision", "recall", "f1")

@@ -15,7 +15,7 @@ from labelspace import DescriptionClassifier, LaConClassifier, UncertaintyClassi
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate import abstaining_scorer, evaluate
-from labelspace.evaluate.scorers import METRICS
+from labelspace.evaluate.sklearn_scoring import METRICS
 from tiny_rows import tiny_rows
 
 TEXTS, NAMES = tiny_rows(18, doubtful=0.3)
