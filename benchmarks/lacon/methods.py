@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, recall_score
 
 from labelspace import Encoder, LaConClassifier
 from lacon.protocol import Settings
@@ -98,6 +98,7 @@ def scores(truth: list[str], predicted: Any) -> dict[str, Any]:
     return {
         "accuracy": float(accuracy_score(truth, found)),
         "macro_f1": macro_f1(truth, found),
+        "mean_recall": float(recall_score(truth, found, labels=names, average="macro", zero_division=0)),  # pyright: ignore[reportArgumentType]
         "matthews": float(matthews_corrcoef(truth, found)),
         "f1_by_class": dict(zip(names, np.asarray(by_class).tolist(), strict=True)),
     }
