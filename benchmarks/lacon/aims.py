@@ -4,6 +4,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 from layout import markdown, percent
 
@@ -26,8 +27,8 @@ MOST_MIB = 2048
 def curve_scores(task: str, method: str) -> dict[int, BySeed]:
     """Macro-F1 by labels a class and seed; what has one run for all seeds stands for each of them."""
     found: dict[int, BySeed] = defaultdict(dict)
-    runs = [r for r in [*results("curve"), *results("setfit")] if (r["task"], r["method"]) == (task, method)]
-    for result in runs:
+    runs = setfit_runs(task) if method == "setfit" else results("curve")
+    for result in (run for run in runs if (run["task"], run["method"].removesuffix("-whole")) == (task, method)):
         if "macro_f1_by_count" in result:
             for count, scores in result["macro_f1_by_count"].items():
                 found[int(count)] |= {int(seed): score for seed, score in scores.items()}
@@ -36,10 +37,16 @@ def curve_scores(task: str, method: str) -> dict[int, BySeed]:
     return dict(found)
 
 
+def setfit_runs(task: str) -> list[dict[str, Any]]:
+    """SetFit's runs of a task: at each count those of its whole schedule where there are any, else those cut short."""
+    cut, whole = ([run for run in results(part) if run["task"] == task] for part in ("setfit", "setfit-whole"))
+    done = {run["per_class"] for run in whole}
+    return [run for run in cut if run["per_class"] not in done] + whole
+
+
 def cut_short(task: str) -> set[int]:
     """Counts at which SetFit was stopped before its own schedule was through: it might have come further."""
-    runs = [found for found in results("setfit") if found["task"] == task]
-    return {found["per_class"] for found in runs if found["steps"] < found["whole_schedule"]}
+    return {run["per_class"] for run in setfit_runs(task) if run["steps"] < run["whole_schedule"]}
 
 
 def means_of(scores: Mapping[int, BySeed]) -> dict[int, float]:

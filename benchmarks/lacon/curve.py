@@ -57,7 +57,7 @@ def curve_piece(
     """One result of the curve; logistic regression has all counts and seeds in one."""
     which = "" if count is None else f"_n{count:02d}_seed{seeds[0]:02d}"
     return Piece(
-        part="setfit" if method == "setfit" else "curve",
+        part=method if method.startswith("setfit") else "curve",
         name=f"{settings.short}_{task}_{method}{which}",
         facts=settings.curve_facts(
             task=task, method=method, per_class=count, seed=seeds[0] if len(seeds) == 1 else None

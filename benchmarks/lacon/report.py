@@ -260,7 +260,7 @@ def protocol() -> str:
 
 def hours() -> str:
     """How long the results of each part took, one process on one core each, whatever else the machine did."""
-    parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit")
+    parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit", "setfit-whole")
     found = {part: results(part) for part in parts}
     rows = [
         [part, str(len(own)), f"{sum(result['seconds'] for result in own) / 3600:.1f}"]

@@ -16,6 +16,8 @@ from lacon.protocol import Settings
 
 # SetFit's own documentation makes eight templated texts of each class, with labels or without.
 TEMPLATED = 8
+# The part setfit-whole runs longer schedules than the protocol's, up to this: all counts of all tasks but Banking77.
+MOST_WHOLE = 1100
 TEMPLATES = STUDY_TEMPLATES | {
     "banking77": "The customer is asking about {}",
     "rottentomatoes": "This movie review is {}",
@@ -24,6 +26,24 @@ TEMPLATES = STUDY_TEMPLATES | {
 
 def setfit_pieces(settings: Settings) -> Iterator[Piece]:
     """The same tasks, counts and seeds as the curve."""
+    yield from _pieces(settings, "setfit", settings.protocol.setfit_steps)
+
+
+def whole_pieces(settings: Settings) -> Iterator[Piece]:
+    """Those that the protocol cuts short, run to their end where that is not too far."""
+    most = settings.protocol.setfit_steps
+    if most is None or settings.small:
+        return
+    tasks, counts = tasks_and_counts(settings)
+    labels = {name: len(task_of(settings, name).labels) for name in tasks}
+    texts = {(name, count): labels[name] * (count + TEMPLATED) for name in tasks for count in counts}
+    cut = {key for key, own in texts.items() if most < updates(own) <= MOST_WHOLE}
+    for piece in _pieces(settings, "setfit-whole", None):
+        if (piece.facts["task"], piece.facts["per_class"]) in cut:
+            yield piece
+
+
+def _pieces(settings: Settings, part: str, most: int | None) -> Iterator[Piece]:
     if find_spec("setfit") is None:
         print("setfit is not installed, so its curve is left out; `make .venv/.peers` has it.", file=sys.stderr)
         return
@@ -31,11 +51,11 @@ def setfit_pieces(settings: Settings) -> Iterator[Piece]:
     for seed in settings.curve_seeds:
         for name in tasks:
             for count in counts:
-                work = partial(_run, settings, name, count, seed)
-                yield curve_piece(settings, name, "setfit", count, (seed,), work)
+                work = partial(_run, settings, name, count, seed, most)
+                yield curve_piece(settings, name, part, count, (seed,), work)
 
 
-def _run(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]:
+def _run(settings: Settings, name: str, count: int, seed: int, most: int | None) -> dict[str, Any]:
     """SetFit on the curve's draw, with its templated texts; without a label they are all there is."""
     from datasets import Dataset
     from setfit import get_templated_dataset
@@ -50,7 +70,6 @@ def _run(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]
         template=TEMPLATES[name],
         sample_size=TEMPLATED,
     )
-    most = settings.protocol.setfit_steps
     folder = opened(settings.encoder, None).folder
     predicted, seconds = run_setfit(folder, dataset, names, task.texts, seed=seed, most_updates=most)
     return {

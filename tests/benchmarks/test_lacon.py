@@ -1,11 +1,13 @@
 """LaCon's experiments: draws are what they say, every method runs, the runner goes on, and the tables add up."""
 
+import dataclasses
 import json
 import re
 import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -321,11 +323,34 @@ def test_setfit_cut_short_is_marked(lacon, monkeypatch):
         theirs = {"method": "setfit", "macro_f1": 0.6, "seed": 0, "steps": 100}
         setfit = [theirs | {"per_class": count, "whole_schedule": 80 + 40 * count} for count in (0, 1)]
         setfit[0]["steps"] = 80
-        return [{"task": "emotion", **run} for run in (setfit if part == "setfit" else ours)]
+        return [{"task": "emotion", **run} for run in {"setfit": setfit, "curve": ours}.get(part, whole)]
 
+    whole: list[dict[str, Any]] = []
     monkeypatch.setattr(lacon.aims, "results", found)
     assert "| 60.0 | 60.0* |" in lacon.aims.curve()
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-10.0) | 1 |")
+    # A whole schedule takes the place of all that were cut at its count, also of other seeds.
+    ended = {"method": "setfit-whole", "macro_f1": 0.7, "seed": 3, "per_class": 1, "steps": 120, "whole_schedule": 120}
+    whole.append(ended)
+    assert "| 60.0 | 70.0 |" in lacon.aims.curve()
+    assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-20.0) | none |")
+
+
+def test_setfit_is_run_to_its_end_where_the_protocol_cuts_it_and_the_end_is_near(lacon, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(lacon.setfit_curve, "find_spec", lambda name: name)
+    labels = {"emotion": 6, "agnews": 4, "banking77": 77, "rottentomatoes": 2}
+    tasks = {name: SimpleNamespace(labels=range(count)) for name, count in labels.items()}
+    monkeypatch.setattr(lacon.setfit_curve, "task_of", lambda _settings, name: tasks[name])
+    own = lacon.protocol.Settings(data=data, out=tmp_path)
+    pieces = [piece for piece in lacon.setfit_curve.whole_pieces(own) if piece.seeds == (0,)]
+    assert {piece.part for piece in pieces} == {"setfit-whole"}
+    assert [(piece.facts["task"], piece.facts["per_class"]) for piece in pieces] == [
+        *(("emotion", count) for count in (0, 1, 2, 4, 8, 16, 64)),
+        *(("agnews", count) for count in (4, 8, 16, 64)),
+        *(("rottentomatoes", count) for count in (16, 64)),
+    ]
+    whole = dataclasses.replace(own, protocol=lacon.protocol.PAPER)
+    assert list(lacon.setfit_curve.whole_pieces(whole)) == [], "the full protocol cuts none"
 
 
 @pytest.mark.parametrize("larger", ["a", "b"])
