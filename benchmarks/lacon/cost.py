@@ -19,7 +19,7 @@ from labelspace.config import LaConConfig
 from labelspace.evaluate.bench.memory import PeakMemory, resident_mib
 from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
 from labelspace.training.lacon import HeadShape, LaConHead
-from labelspace.training.lacon.loop import Labelled, make_optimizer, update
+from labelspace.training.lacon.loop import Labelled, Rates, make_optimizer, update
 from labelspace.training.lacon.objective import choose_heads
 from labelspace.training.rows import tokenize
 from labelspace.training.trainable import trainable_weights
@@ -111,7 +111,9 @@ class Stepper:
         """Make so many updates, and return the seconds of each."""
         backbone = self.encoder.backbone
         with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.dropout):
-            optimizer = make_optimizer([values for _, values in weights], list(self.head.parameters()), self.config)
+            rates = Rates(encoder=2e-5, head=self.config.head_learning_rate)
+            of_head = list(self.head.parameters())
+            optimizer = make_optimizer([values for _, values in weights], of_head, rates, self.config)
             self.step(optimizer)  # the optimizer makes its state in the first
             return [self.step(optimizer) for _ in range(steps)]
 

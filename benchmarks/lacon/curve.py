@@ -148,6 +148,7 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
         "steps": result.curve.steps,
         "best_step": result.curve.best_step,
         "stop_reason": result.curve.stop_reason,
+        "rates": [result.curve.learning_rate, result.curve.head_learning_rate],
         "fit_seconds": result.curve.seconds,
         "test_rows": len(task.texts),
         "training": clf.training_config().to_dict(),

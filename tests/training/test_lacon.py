@@ -524,7 +524,7 @@ def test_both_groups_follow_the_schedule_and_callbacks_hear_all_parts(encoder: E
     train(encoder, space, callbacks=(lambda step, values: told.append(values),), max_steps=5, warmup=0.4)
     rates = [values["learning_rate"] for values in told]
     own = 3 / (8 + 3)  # three rows per label against the descriptions' eight
-    assert rates == pytest.approx([1e-3 * own * factor for factor in (0.5, 1, 0.75, 0.5, 0.25)])
+    assert rates == pytest.approx([1e-3 * own**2 * factor for factor in (0.5, 1, 0.75, 0.5, 0.25)])
     assert {"loss", "instance", "label", "regularizer", "descriptions"} <= set(told[0])
 
 

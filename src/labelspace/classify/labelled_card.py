@@ -148,8 +148,9 @@ def _lacon_facts(header: dict[str, Any]) -> dict[str, Any]:
     }
     if fit["curve"]:
         curve, prior = fit["curve"], fit["prior"]
+        names = ("learning_rate", "head_learning_rate")  # models of before 0.2 have no other than those given
         facts |= {
-            "learning rates": f"{parameters['learning_rate']:.0e}, head {parameters['head_learning_rate']:.0e}",
+            "learning rates": " and head ".join(f"{curve.get(name, parameters[name]):.0e}" for name in names),
             "steps": f"{len(curve['losses'])}, best after {curve['best_step']} ({curve['stop_reason']})",
             "loss": f"{curve['losses'][0]:.4f} to {curve['losses'][-1]:.4f}" if curve["losses"] else "no step made",
             "weight of the descriptions": f"{prior['weight']:.3f} ({prior['reason']})",

@@ -55,7 +55,7 @@ class LaConClassifier(BiEncoderClassifier):
             lowers the rates.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
             for an encoder that was trained on them already.
-        learning_rate: highest rate of the encoder.
+        learning_rate: highest rate of the encoder; `"auto"`, by its width.
         head_learning_rate: highest rate of what stands on it.
         batch_size: texts of one update.
         epochs: times that each text is seen. With a dozen labelled texts give more.
@@ -117,7 +117,7 @@ class LaConClassifier(BiEncoderClassifier):
         init: str = LaConConfig.init,
         description_weight: float | str = LaConConfig.description_weight,
         description_steps: int = LaConConfig.description_steps,
-        learning_rate: float = LaConConfig.learning_rate,
+        learning_rate: float | str = LaConConfig.learning_rate,
         head_learning_rate: float = LaConConfig.head_learning_rate,
         batch_size: int = LaConConfig.batch_size,
         epochs: int = LaConConfig.epochs,

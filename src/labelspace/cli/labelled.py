@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from labelspace.encoders import Encoder
     from labelspace.training.lacon import LaConFit
     from labelspace.training.uncertainty import UncertaintyFit
+
+Default = TypeVar("Default")
 
 METHODS = ("lacon", "uncertainty")
 # What --labelled leaves as it is in the Python API; the others are of training on descriptions alone.
@@ -95,7 +97,7 @@ def uncertainty_config(
     )
 
 
-def _rate(text: str, default: float) -> float:
+def _rate(text: str, default: Default) -> float | Default:
     if text == TrainingConfig.learning_rate:
         return default
     try:

@@ -58,15 +58,17 @@ class LaConConfig(SavedConfig):
     """Share of the prior in the loss, 0 to 1: the contrastive loss of the labels' descriptions, as if they were texts,
     counted as often as a text counts in the objective. `"auto"`: of each label 8 / (8 + its labelled rows), and 0 where
     that is below 0.05 or the rows contradict its descriptions, which are drawn in proportion; the mean over labels is
-    the share, and both learning rates are lowered by it. Of labels that say nothing (see `init`) it is 0; a
-    number says that they mean something. Not in the paper; 0 takes it out."""
+    the share, by which the head's learning rate is lowered, and the encoder's twice. Of labels that say nothing (see
+    `init`) it is 0; a number says that they mean something. Not in the paper; 0 takes it out."""
 
     description_steps: int = 60
     """Updates of description-only training before the labelled rows come, where the prior has a weight, and instead of
     them where no row is labelled. 0: none, for an encoder that has been trained on these descriptions."""
 
-    learning_rate: float = 2e-5
-    """Highest rate of the encoder; the paper searches 1e-5, 2e-5 and 3e-5 (section 3.1)."""
+    learning_rate: float | str = "auto"
+    """Highest rate of the encoder. `"auto"`: 1e-4, in an encoder of more than 384 coordinates by as much less as it is
+    wider. The paper searches 1e-5 to 3e-5 (section 3.1), for BERT of 768 and thousands of updates: dozens to hundreds
+    move a small encoder too little at these (docs/LOG.md)."""
 
     head_learning_rate: float = 1e-4
     """Highest rate of what stands on the encoder. The paper has one rate for all; its thousands of updates bring new
@@ -125,7 +127,10 @@ class LaConConfig(SavedConfig):
             else:
                 check_number(name, getattr(self, name), least=0, most=most)
         for name in ("learning_rate", "head_learning_rate"):
-            check_number(name, getattr(self, name), above=0, most=1)
+            if name == "learning_rate" and isinstance(self.learning_rate, str):
+                check_choice(name, self.learning_rate, ("auto",))
+            else:
+                check_number(name, getattr(self, name), above=0, most=1)
         for name in ("batch_size", "epochs", "patience", "max_tokens_in_memory"):
             check_number(name, getattr(self, name), least=1, whole=True)
         check_number("description_steps", self.description_steps, least=0, whole=True)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -18,7 +18,7 @@ from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
 from labelspace.training.description import FitResult, train_on_descriptions
 from labelspace.training.lacon.head import HeadShape, LaConHead
-from labelspace.training.lacon.loop import Labelled, LaConCurve, run
+from labelspace.training.lacon.loop import Labelled, LaConCurve, Rates, run
 from labelspace.training.lacon.objective import choose_heads
 from labelspace.training.lacon.prior import (
     Prior,
@@ -37,6 +37,10 @@ from labelspace.training.sweep import sweep_texts
 AUTO_SHARE = 0.05
 AUTO_ROWS = 20
 AUTO_HELD_OUT = 100
+
+# `learning_rate="auto"`: of an encoder this wide or less; a wider one moves as far at a lower rate.
+AUTO_RATE = 1e-4
+AUTO_WIDTH = 384
 
 
 @final
@@ -176,6 +180,9 @@ def train_on_labels(
         drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
         texts, columns = zip(*drawn, strict=True)
         descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
+    # At the rate of many rows four of each label would undo in the encoder what the descriptions have taught it.
+    rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
+    rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
     with progress_bar("training", show=show_progress) as report:
         curve = run(
             encoder,
@@ -183,11 +190,8 @@ def train_on_labels(
             train,
             held_out,
             descriptions,
-            replace(
-                config,
-                learning_rate=config.learning_rate * prior.rate,
-                head_learning_rate=config.head_learning_rate * prior.rate,
-            ),
+            config,
+            rates=rates,
             heads=heads or 1,
             prior=np.array(prior.by_label),
             class_weights=weights,
@@ -217,6 +221,18 @@ def train_on_labels(
         seed=seed,
         descriptions=on_descriptions,
     )
+
+
+def choose_rate(learning_rate: float | str, width: int) -> float:
+    """Return the highest rate of an encoder so many coordinates wide; see `LaConConfig.learning_rate`.
+
+    Example:
+        >>> [choose_rate("auto", width) for width in (312, 384, 768)], choose_rate(3e-5, 768)
+        ([0.0001, 0.0001, 5e-05], 3e-05)
+    """
+    if not isinstance(learning_rate, str):
+        return learning_rate
+    return AUTO_RATE * min(1.0, AUTO_WIDTH / width)
 
 
 def train_before_labels(

@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
@@ -74,6 +74,13 @@ class Look:
         return self.loss < other.loss - TOLERANCE
 
 
+class Rates(NamedTuple):
+    """A highest learning rate for each part of the model."""
+
+    encoder: float
+    head: float
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class LaConCurve:
@@ -84,6 +91,12 @@ class LaConCurve:
 
     looks: tuple[Look, ...] = field(repr=False)
     """Every look at held-out rows, the first before training; none without such rows."""
+
+    learning_rate: float
+    """Highest rate of the encoder."""
+
+    head_learning_rate: float
+    """Highest rate of what stands on it."""
 
     best_step: int
     """The step after which the kept weights were taken; 0: the weights as they came."""
@@ -108,6 +121,7 @@ def run(
     descriptions: Labelled | None,
     config: LaConConfig,
     *,
+    rates: Rates,
     heads: int,
     prior: NDArray[np.float64],
     class_weights: NDArray[np.float64] | None,
@@ -126,6 +140,7 @@ def run(
         held_out: what says when to stop, or None.
         descriptions: the texts of the prior, or None.
         config: objective, schedule, stopping rule.
+        rates: the highest.
         heads: of eq. 4.
         prior: [label], weight of each label's descriptions; their mean is the share of the descriptions in the loss.
         class_weights: [label], how often rows of each label are drawn; None: all rows once an epoch.
@@ -147,7 +162,7 @@ def run(
     started = time.perf_counter()
     with trainable_weights(backbone) as of_encoder:
         weights = [*of_encoder, *((f"head.{name}", values) for name, values in head.named_parameters())]
-        optimizer = make_optimizer([values for _, values in of_encoder], list(head.parameters()), config)
+        optimizer = make_optimizer([values for _, values in of_encoder], list(head.parameters()), rates, config)
         kept, kept_step, kept_look = snapshot(weights), 0, None
         try:
             if held_out is not None:
@@ -162,9 +177,9 @@ def run(
                         optimizer.zero_grad(set_to_none=True)
                         texts, some = train.take(batch), _next_of(descriptions, turns, config.batch_size)
                         loss, parts = update(encoder, head, texts, some, config, heads, share, seed=seed, step=step)
+                        losses.append(_checked(loss, step, rates))
                         optimizer.step()
-                        losses.append(loss)
-                        rate = config.learning_rate * factor
+                        rate = rates.encoder * factor
                         for callback in callbacks:
                             callback(step + 1, {"loss": loss, "learning_rate": rate, **parts})
                         report(step + 1, total, f"loss {loss:.4f}")
@@ -189,6 +204,8 @@ def run(
     return LaConCurve(
         losses=tuple(losses),
         looks=tuple(looks),
+        learning_rate=rates.encoder,
+        head_learning_rate=rates.head,
         best_step=kept_step,
         stop_reason=stop_reason,
         seconds=time.perf_counter() - started,
@@ -196,12 +213,12 @@ def run(
 
 
 def make_optimizer(
-    of_encoder: list[nn.Parameter], of_head: list[nn.Parameter], config: LaConConfig
+    of_encoder: list[nn.Parameter], of_head: list[nn.Parameter], rates: Rates, config: LaConConfig
 ) -> torch.optim.Optimizer:
     """Make AdamW with the two highest rates; each group keeps its own as `"highest"`."""
     groups = [
-        {"params": of_encoder, "lr": config.learning_rate, "highest": config.learning_rate},
-        {"params": of_head, "lr": config.head_learning_rate, "highest": config.head_learning_rate},
+        {"params": of_encoder, "lr": rates.encoder, "highest": rates.encoder},
+        {"params": of_head, "lr": rates.head, "highest": rates.head},
     ]
     return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True)
 
@@ -276,13 +293,16 @@ def update(
         seed=child_seed(seed, "step", step),
         max_tokens_in_memory=config.max_tokens_in_memory,
     )
-    if not math.isfinite(loss):
-        rate = config.learning_rate
-        raise TrainingError(
-            f"the loss is {loss} at step {step + 1} with learning rate {rate:.1e}; use a lower learning_rate, for "
-            f"example {rate / 10:.0e}, a lower head_learning_rate, or an encoder with dtype='float32'."
-        )
     return loss, objective.parts
+
+
+def _checked(loss: float, step: int, rates: Rates) -> float:
+    if not math.isfinite(loss):
+        raise TrainingError(
+            f"the loss is {loss} at step {step + 1} with learning rate {rates.encoder:.1e}; use a lower learning_rate, "
+            f"for example {rates.encoder / 10:.0e}, a lower head_learning_rate, or an encoder with dtype='float32'."
+        )
+    return loss
 
 
 def _turns(weights: NDArray[np.float64], seed: int) -> Iterator[int]:
