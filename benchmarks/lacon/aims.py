@@ -90,7 +90,7 @@ def aim() -> str:
         ours, setfit = curve_scores(task, "lacon"), curve_scores(task, "setfit")
         if len(ours) < 2:
             continue
-        means, theirs = means_of(ours), means_of(setfit)
+        means, theirs = means_of(ours), {count: statistics.fmean(own.values()) for count, own in setfit.items()}
         early = cut_short(task)
         dip = largest_dip(means)
         assert dip is not None

@@ -213,6 +213,7 @@ def test_a_pipeline_a_grid_search_and_cross_validation_work(make: Maker):
     [
         ({"head": "lsan"}, "head 'lsan' gives logits"),
         ({"objective": "ce"}, "objective must be one of"),
+        ({"learning_rate": "base"}, "learning_rate must be a number or 'auto'. Got 'base'"),
         ({"threshold": 2}, "threshold must be a number at least -1 and at most 1"),
         ({"heads": 5}, "heads must divide the width of the encoder, 32"),
         ({"seed": None}, "seed must be a whole number at least 0. Got None instead"),

@@ -25,6 +25,7 @@ from labelspace.losses import (
 )
 from labelspace.training.features import Features, answers, backpropagate, plain_vectors
 from labelspace.training.lacon import HeadShape, LaConHead, objective, prior, train_on_labels
+from labelspace.training.lacon.fit import choose_rate
 from labelspace.training.lacon.loop import Look, _turns
 from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
 from labelspace.training.lacon.prior import (
@@ -526,6 +527,17 @@ def test_both_groups_follow_the_schedule_and_callbacks_hear_all_parts(encoder: E
     own = 3 / (8 + 3)  # three rows per label against the descriptions' eight
     assert rates == pytest.approx([1e-3 * own**2 * factor for factor in (0.5, 1, 0.75, 0.5, 0.25)])
     assert {"loss", "instance", "label", "regularizer", "descriptions"} <= set(told[0])
+
+
+def test_the_rate_is_lower_in_a_wide_encoder_and_where_the_descriptions_weigh(encoder: Encoder, space: LabelSpace):
+    assert [choose_rate("auto", width) for width in (32, 384, 768, 1024)] == pytest.approx([1e-4, 1e-4, 5e-5, 3.75e-5])
+    own = 3 / (8 + 3)
+    for given, highest in (("auto", 1e-4), (2e-5, 2e-5)):
+        _, fit = train(encoder, space, learning_rate=given, head_learning_rate=1e-3, max_steps=1)
+        assert fit.curve.learning_rate == pytest.approx(highest * own**2)
+        assert fit.curve.head_learning_rate == pytest.approx(1e-3 * own)
+    _, fit = train(encoder, space, learning_rate="auto", head_learning_rate=1e-3, max_steps=1, description_weight=0.5)
+    assert (fit.curve.learning_rate, fit.curve.head_learning_rate) == (1e-4, 1e-3), "a given weight lowers none"
 
 
 # ---- training

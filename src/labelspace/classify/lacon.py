@@ -51,8 +51,8 @@ class LaConClassifier(BiEncoderClassifier):
         label_weight: of the part that asks each label for its texts; of the contrastive part of a baseline.
         init: where label embeddings start, `"descriptions"` (and the rows there are) or `"random"`.
         description_weight: share of the descriptions in the loss, 0 to 1; `"auto"`: 8 / (8 + labelled rows) of each
-            label for its own, 0 where that is below 0.05, the rows contradict them or labels are codes; the mean also
-            lowers the rates.
+            label for its own, 0 where that is below 0.05, the rows contradict them or labels are codes; by the
+            mean the head's rate is lowered, and the encoder's twice.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
             for an encoder that was trained on them already.
         learning_rate: highest rate of the encoder; `"auto"`, by its width.

@@ -121,16 +121,16 @@ class LaConConfig(SavedConfig):
         for name in ("regularizer_weight", "instance_weight", "label_weight", "weight_decay"):
             check_number(name, getattr(self, name), least=0)
         check_choice("init", self.init, LABEL_STARTS)
+        for name in ("description_weight", "validation", "learning_rate"):
+            value = getattr(self, name)
+            if isinstance(value, str) and value != "auto":
+                raise ConfigError(f"{name} must be a number or 'auto'. Got {value!r} instead.")
         for name, most in (("description_weight", 1), ("validation", 0.9)):
-            if isinstance(getattr(self, name), str):
-                check_choice(name, getattr(self, name), ("auto",))
-            else:
+            if getattr(self, name) != "auto":
                 check_number(name, getattr(self, name), least=0, most=most)
-        for name in ("learning_rate", "head_learning_rate"):
-            if name == "learning_rate" and isinstance(self.learning_rate, str):
-                check_choice(name, self.learning_rate, ("auto",))
-            else:
-                check_number(name, getattr(self, name), above=0, most=1)
+        if self.learning_rate != "auto":
+            check_number("learning_rate", self.learning_rate, above=0, most=1)
+        check_number("head_learning_rate", self.head_learning_rate, above=0, most=1)
         for name in ("batch_size", "epochs", "patience", "max_tokens_in_memory"):
             check_number(name, getattr(self, name), least=1, whole=True)
         check_number("description_steps", self.description_steps, least=0, whole=True)

@@ -180,7 +180,7 @@ def train_on_labels(
         drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
         texts, columns = zip(*drawn, strict=True)
         descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
-    # At the rate of many rows four of each label would undo in the encoder what the descriptions have taught it.
+    # Squared: or four rows of each label undo in the encoder what the descriptions have taught it (docs/LOG.md).
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
     rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
     with progress_bar("training", show=show_progress) as report:

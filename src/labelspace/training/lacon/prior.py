@@ -71,8 +71,9 @@ class Prior:
     or labels that only `y` names)."""
 
     rate: float
-    """Share of the learning rates that is used. AdamW's steps are as long however little the rows weigh in the loss, so
-    few rows would move the encoder as far as many; the rows' own share makes the steps shorter."""
+    """Share of the head's learning rate that is used; of the encoder's it is the square. AdamW's steps are as long
+    however little the rows weigh in the loss, so few rows would move a model as far as many; the rows' own share makes
+    the steps shorter."""
 
     rows_per_label: float
     """Labelled rows per label, in the mean."""
