@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -338,9 +337,6 @@ def test_setfit_cut_short_is_marked(lacon, monkeypatch):
 
 def test_setfit_is_run_to_its_end_where_the_protocol_cuts_it_and_the_end_is_near(lacon, data, tmp_path, monkeypatch):
     monkeypatch.setattr(lacon.setfit_curve, "find_spec", lambda name: name)
-    labels = {"emotion": 6, "agnews": 4, "banking77": 77, "rottentomatoes": 2}
-    tasks = {name: SimpleNamespace(labels=range(count)) for name, count in labels.items()}
-    monkeypatch.setattr(lacon.setfit_curve, "task_of", lambda _settings, name: tasks[name])
     own = lacon.protocol.Settings(data=data, out=tmp_path)
     pieces = [piece for piece in lacon.setfit_curve.whole_pieces(own) if piece.seeds == (0,)]
     assert {piece.part for piece in pieces} == {"setfit-whole"}

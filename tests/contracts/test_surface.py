@@ -265,7 +265,7 @@ FIELDS = {
         "init": "descriptions",
         "description_weight": "auto",
         "description_steps": 60,
-        "learning_rate": 2e-5,
+        "learning_rate": "auto",
         "head_learning_rate": 1e-4,
         "batch_size": 16,
         "epochs": 10,
