@@ -19,6 +19,7 @@ from labelspace.config import LaConConfig
 from labelspace.evaluate.bench.memory import PeakMemory, resident_mib
 from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
 from labelspace.training.lacon import HeadShape, LaConHead
+from labelspace.training.lacon.fit import choose_rate
 from labelspace.training.lacon.loop import Labelled, Rates, make_optimizer, update
 from labelspace.training.lacon.objective import choose_heads
 from labelspace.training.rows import tokenize
@@ -111,7 +112,8 @@ class Stepper:
         """Make so many updates, and return the seconds of each."""
         backbone = self.encoder.backbone
         with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.dropout):
-            rates = Rates(encoder=2e-5, head=self.config.head_learning_rate)
+            highest = choose_rate(self.config.learning_rate, backbone.hidden_size)
+            rates = Rates(encoder=highest, head=self.config.head_learning_rate)
             of_head = list(self.head.parameters())
             optimizer = make_optimizer([values for _, values in weights], of_head, rates, self.config)
             self.step(optimizer)  # the optimizer makes its state in the first

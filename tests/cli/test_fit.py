@@ -275,7 +275,7 @@ def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encode
     [
         (("--pool", "documents.csv"), "--pool does not go with --labelled"),
         (("--method", "zero-shot"), "--method must be lacon or uncertainty with --labelled. Got 'zero-shot'"),
-        (("--learning-rate", "base"), "--learning-rate must be a number with --labelled"),
+        (("--learning-rate", "base"), "--learning-rate must be a number or auto with --labelled"),
         (("--epochs", 0), "epochs must be"),
         (("--validation", 0.95), "validation must be a number at least 0 and at most 0.9"),
         (("--no-cache",), "--no-cache needs --method uncertainty"),

@@ -81,7 +81,7 @@ def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head):
         (("--pool", "documents.csv"), "--pool does not go with --labelled"),
         (("--temperature", 0.1), "--temperature does not go with --labelled"),
         (("--anchor", "both"), "--anchor does not go with --labelled"),
-        (("--learning-rate", "base"), "--learning-rate must be a number with --labelled"),
+        (("--learning-rate", "base"), "--learning-rate must be a number or auto with --labelled"),
         (("--learning-rate", "2"), "learning_rate must be a number above 0 and at most 1"),
         (("--epochs", 0), "epochs must be"),
         (("--batch-size", 0), "batch_size must be"),

@@ -148,7 +148,7 @@ def _lacon_facts(header: dict[str, Any]) -> dict[str, Any]:
     }
     if fit["curve"]:
         curve, prior = fit["curve"], fit["prior"]
-        names = ("learning_rate", "head_learning_rate")  # models of before 0.2 have no other than those given
+        names = ("learning_rate", "head_learning_rate")  # a model saved before has those given alone
         facts |= {
             "learning rates": " and head ".join(f"{curve.get(name, parameters[name]):.0e}" for name in names),
             "steps": f"{len(curve['losses'])}, best after {curve['best_step']} ({curve['stop_reason']})",

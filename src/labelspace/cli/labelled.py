@@ -103,7 +103,7 @@ def _rate(text: str, default: Default) -> float | Default:
     try:
         return float(text)
     except ValueError as error:
-        raise ConfigError(f"--learning-rate must be a number with --labelled. Got {text!r}.") from error
+        raise ConfigError(f"--learning-rate must be a number or auto with --labelled. Got {text!r}.") from error
 
 
 def labelled_rows(
