@@ -55,7 +55,8 @@ class LaConClassifier(BiEncoderClassifier):
             mean the head's rate is lowered, and the encoder's twice.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
             for an encoder that was trained on them already.
-        learning_rate: highest rate of the encoder; `"auto"`, by its width.
+        learning_rate: highest rate of the encoder with labelled rows; `"auto"`: 1e-4, less in proportion for one wider
+            than 384.
         head_learning_rate: highest rate of what stands on it.
         batch_size: texts of one update.
         epochs: times that each text is seen. With a dozen labelled texts give more.

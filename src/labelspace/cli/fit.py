@@ -133,7 +133,8 @@ def fit_command(
     learning_rate: Annotated[
         str,
         _training(
-            "base: the encoder's published rate, or 2e-5; uniformity: chosen on the pool; auto: either.",
+            "base: the encoder's published rate, or 2e-5; uniformity: chosen on the pool; auto: either. "
+            "With --labelled a number, or auto: that of the method.",
             metavar="RATE|auto|base|uniformity",
         ),
     ] = str(TrainingConfig.learning_rate),

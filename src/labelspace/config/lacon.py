@@ -66,8 +66,8 @@ class LaConConfig(SavedConfig):
     them where no row is labelled. 0: none, for an encoder that has been trained on these descriptions."""
 
     learning_rate: float | str = "auto"
-    """Highest rate of the encoder. `"auto"`: 1e-4, in an encoder of more than 384 coordinates by as much less as it is
-    wider. The paper searches 1e-5 to 3e-5 (section 3.1), for BERT of 768 and thousands of updates: dozens to hundreds
+    """Highest rate of the encoder. `"auto"`: 1e-4 up to a width of 384, and less in proportion for a wider one, 5e-5
+    at 768. The paper searches 1e-5 to 3e-5 (section 3.1), for BERT of 768 and thousands of updates: dozens to hundreds
     move a small encoder too little at these (docs/LOG.md)."""
 
     head_learning_rate: float = 1e-4
