@@ -292,6 +292,31 @@ def test_options_that_make_no_sense_with_labelled_rows_are_refused(
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.parametrize(("share", "kept"), [(0, "last"), (0.2, "best")])
+def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
+    run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, monkeypatch, share, kept
+):
+    from labelspace.training.lacon import loop
+
+    real, out = loop.update, tmp_path / "model"
+
+    def interrupted(*given, step, **more):
+        if step == 8:  # in the third epoch; one has four updates, or three where rows are held out
+            raise KeyboardInterrupt
+        return real(*given, step=step, **more)
+
+    monkeypatch.setattr(loop, "update", interrupted)
+    given = ("--labelled", sorted_rows, "--validation", share, "--batch-size", 24, "--epochs", 3, "--quiet")
+    encoder = ("--encoder", tiny_encoder_folder, "--dtype", "float32", "--learning-rate", "1e-3")
+    result = run("fit", sorted_labels, "--out", out, *given, *encoder)
+    assert result.exit_code == 130, result.output
+    assert f"{out} holds the {kept} whole epoch, and can be used as it is" in result.stderr
+    curve = load(out).fit_result_.to_dict()["curve"]
+    scores = {look["step"]: look["macro_f1"] for look in curve["looks"]}
+    assert list(scores) == ([0, 3, 6] if share else [])
+    assert scores[curve["best_step"]] == max(scores.values()) if share else curve["best_step"] == 8
+
+
 def test_an_unknown_label_is_named_by_file_and_row_before_an_encoder_is_opened(run, label_file, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("text,label\nthe team won,sports\nthe vote,politik\n", encoding="utf-8")

@@ -156,7 +156,9 @@ def learn(
         told = _told_of_uncertainty(result) if method == "uncertainty" else _told_of_lacon(result)
         print_pairs([("labelled", _rows(result)), *told, ("saved", str(out))])
     if interrupted:
-        tell(f"interrupted: {out} holds the last whole epoch, and can be used as it is.")
+        # LaCon's rows held out choose an epoch, those of a head none.
+        kept = "best" if method != "uncertainty" and result.held_out else "last"
+        tell(f"interrupted: {out} holds the {kept} whole epoch, and can be used as it is.")
         return 130
     return 0
 
