@@ -251,9 +251,14 @@ def test_labelled_rows_make_a_model_that_learnt_from_them(run, label_file, tiny_
     result = fit_labelled(run, label_file, tiny_encoder_folder, documents, out, "--learning-rate", "1e-4", "--seed", 3)
     assert result.exit_code == 0, result.output
     said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
-    assert list(said) == ["labelled", "descriptions", "steps", "loss", "saved"]
+    assert list(said) == ["labelled", "descriptions", "learning rates", "steps", "loss", "saved"]
     assert "(rows per label)" in said["descriptions"]
     model = load(out)
+    curve = model.fit_result_.to_dict()["curve"]
+    assert (
+        said["learning rates"].strip()
+        == f"encoder {curve['learning_rate']:.2g}, head {curve['head_learning_rate']:.2g}"
+    )
     given = model.get_params()
     assert type(model).__name__ == "LaConClassifier"
     assert (given["epochs"], given["description_steps"], given["learning_rate"], given["seed"]) == (2, 2, 1e-4, 3)

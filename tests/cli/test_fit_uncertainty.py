@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch_of_a_head_or_writes_nothing(fit_head,
     last = 1
     result = fit_head("--quiet")
     assert (result.exit_code, result.stdout) == (130, "")
-    assert "interrupted before the first epoch was over; nothing was written." in result.stderr
+    assert "interrupted before there was an epoch worth keeping; nothing was written." in result.stderr
     assert not (tmp_path / "model").exists()
     last = len(asked) + 4
     result = fit_head("--quiet")

@@ -145,7 +145,7 @@ def learn(
             warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
             model.fit(*rows)
     except KeyboardInterrupt:
-        tell("interrupted before the first epoch was over; nothing was written.")
+        tell("interrupted before there was an epoch worth keeping; nothing was written.")
         raise typer.Exit(130) from None
     result = model.fit_result_
     interrupted = result.curve is not None and result.curve.stop_reason == "interrupted"
@@ -176,6 +176,7 @@ def _told_of_lacon(result: "LaConFit") -> list[tuple[str, str]]:
     assert prior is not None
     pairs = [
         ("descriptions", f"weigh {prior.weight:.2f} ({prior.reason})"),
+        ("learning rates", f"encoder {curve.learning_rate:.2g}, head {curve.head_learning_rate:.2g}"),
         ("steps", f"{curve.steps}; {curve.stop_reason}; weights of step {curve.best_step}"),
     ]
     if curve.losses:
