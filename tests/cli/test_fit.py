@@ -255,10 +255,8 @@ def test_labelled_rows_make_a_model_that_learnt_from_them(run, label_file, tiny_
     assert "(rows per label)" in said["descriptions"]
     model = load(out)
     curve = model.fit_result_.to_dict()["curve"]
-    assert (
-        said["learning rates"].strip()
-        == f"encoder {curve['learning_rate']:.2g}, head {curve['head_learning_rate']:.2g}"
-    )
+    rates = f"encoder {curve['learning_rate']:.2g}, head {curve['head_learning_rate']:.2g}"
+    assert said["learning rates"].strip() == rates
     given = model.get_params()
     assert type(model).__name__ == "LaConClassifier"
     assert (given["epochs"], given["description_steps"], given["learning_rate"], given["seed"]) == (2, 2, 1e-4, 3)
