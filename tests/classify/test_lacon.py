@@ -239,6 +239,11 @@ def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
     assert (clf.decision_function(TEXTS) == alone.decision_function(TEXTS)).all()
 
 
+def test_an_iterator_without_a_labelled_row_still_chooses_the_rate_for_descriptions(make: Maker):
+    told = make().fit(iter(TEXTS), [None] * 12).fit_result_
+    assert told.descriptions.pool_documents == make().fit(TEXTS).fit_result_.descriptions.pool_documents == 12
+
+
 def test_a_label_without_a_row_keeps_the_recall_that_its_descriptions_give_it(make: Maker):
     """Sixty rows of each of two labels, none of the third, at rates that learn them."""
     labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}
