@@ -244,6 +244,11 @@ def test_an_iterator_without_a_labelled_row_still_chooses_the_rate_for_descripti
     assert told.descriptions.pool_documents == make().fit(TEXTS).fit_result_.descriptions.pool_documents == 12
 
 
+@pytest.mark.parametrize("given", [list, tuple, np.array, pd.Series, iter])
+def test_without_a_label_every_document_counts_as_unlabelled(given: Callable[..., Any], make: Maker):
+    assert make().fit(given(TEXTS)).fit_result_.unlabelled == 12
+
+
 def test_a_label_without_a_row_keeps_the_recall_that_its_descriptions_give_it(make: Maker):
     """Sixty rows of each of two labels, none of the third, at rates that learn them."""
     labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}

@@ -353,7 +353,7 @@ class LaConClassifier(BiEncoderClassifier):
             init=None,
             heads=None,
             labelled=0,
-            unlabelled=len(documents) if isinstance(documents, list) else 0,
+            unlabelled=len(documents) if pairs else pool.seen if pool else 0,
             held_out=0,
             device=str(encoder.backbone.device),
             seed=seed,
