@@ -691,6 +691,17 @@ def test_a_label_added_to_the_label_file_by_hand_is_placed_by_its_description(fi
             load(folder)
 
 
+def test_descriptions_edited_by_hand_count_where_no_row_was_labelled(make: Maker, tmp_path: Path):
+    folder = make().fit().save(tmp_path / "model")
+    before, path = load(folder), folder / "label_space.yaml"
+    text = path.read_text(encoding="utf-8")
+    edited = text.replace("War, peace and elections.", "Films and music.")
+    assert edited != text
+    path.write_text(edited, encoding="utf-8")
+    found = load(folder).decision_function(TEXTS) != before.decision_function(TEXTS)
+    assert found.any(axis=0).tolist() == [name == "world" for name in before.classes_]
+
+
 def test_a_label_renamed_in_the_label_file_by_hand_does_not_lose_what_was_learnt_of_it(fitted: Maker, tmp_path: Path):
     folder = fitted().save(tmp_path / "model")
     path = folder / "label_space.yaml"
