@@ -386,6 +386,8 @@ def test_a_class_weight_of_an_unknown_label_or_of_zero_is_refused(make: Maker):
         make(class_weight={"sport": 2}).fit(TEXTS, Y)
     with pytest.raises(ConfigError, match=r"class_weight has a weight for 'sport', which is no label"):
         make(class_weight={"sport": 2}, encoder="there-is-none").fit()
+    with pytest.raises(ConfigError, match=r"class_weight has a weight for 'sport', which is no label\. Did you mean"):
+        make(class_weight={"sport": 2}, encoder="there-is-none", labels=None).fit(TEXTS, Y)
     with pytest.raises(ConfigError, match=r"class_weight\['sports'\] must be a number above 0"):
         make(class_weight={"sports": 0}).fit(TEXTS, Y)
 

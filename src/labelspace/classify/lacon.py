@@ -202,6 +202,7 @@ class LaConClassifier(BiEncoderClassifier):
         given = supervise(space, X, y)
         if given is None:
             return self._fit_on_descriptions(X, y, space, config, seed)
+        _check_class_weight(config, given.space)  # where y names the labels, it is known only now
         encoder = self._own_encoder()
         # Labels by name, so that the order of the label file decides nothing.
         ordered = given.space.reorder(sorted(given.space.names))
