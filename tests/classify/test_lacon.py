@@ -737,6 +737,20 @@ def test_ctrl_c_before_the_end_of_the_first_epoch_leaves_no_classifier(make: Mak
     assert clf.fit_result_.curve.best_step == 3
 
 
+def test_ctrl_c_after_epochs_that_were_no_better_than_the_start_keeps_the_start(
+    make: Maker, monkeypatch: pytest.MonkeyPatch
+):
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 6 and "loss" in values:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop.Look, "better_than", lambda _, other: other is None)
+    several = {"labels": None, "max_steps": None, "epochs": 3, "batch_size": 4, "validation": 0.25, "patience": 9}
+    with pytest.warns(LabelSpaceWarning, match="interrupted at step 6; the weights of step 0 are kept"):
+        clf = make(**several, callbacks=[stop]).fit(TEXTS, Y)
+    assert [look.step for look in clf.fit_result_.curve.looks] == [0, 3]
+
+
 def test_a_pair_is_explained_by_a_model_of_pairs(fitted: Maker, make: Maker):
     clf = make().fit(PAIRS, Y)
     told = clf.explain(PAIRS[0])
