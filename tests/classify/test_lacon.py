@@ -239,6 +239,16 @@ def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
     assert (clf.decision_function(TEXTS) == alone.decision_function(TEXTS)).all()
 
 
+def test_an_iterator_without_a_labelled_row_still_chooses_the_rate_for_descriptions(make: Maker):
+    told = make().fit(iter(TEXTS), [None] * 12).fit_result_
+    assert told.descriptions.pool_documents == make().fit(TEXTS).fit_result_.descriptions.pool_documents == 12
+
+
+@pytest.mark.parametrize("given", [list, tuple, np.array, pd.Series, iter])
+def test_without_a_label_every_document_counts_as_unlabelled(given: Callable[..., Any], make: Maker):
+    assert make().fit(given(TEXTS)).fit_result_.unlabelled == 12
+
+
 def test_a_label_without_a_row_keeps_the_recall_that_its_descriptions_give_it(make: Maker):
     """Sixty rows of each of two labels, none of the third, at rates that learn them."""
     labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}
@@ -376,6 +386,8 @@ def test_a_class_weight_of_an_unknown_label_or_of_zero_is_refused(make: Maker):
         make(class_weight={"sport": 2}).fit(TEXTS, Y)
     with pytest.raises(ConfigError, match=r"class_weight has a weight for 'sport', which is no label"):
         make(class_weight={"sport": 2}, encoder="there-is-none").fit()
+    with pytest.raises(ConfigError, match=r"class_weight has a weight for 'sport', which is no label\. Did you mean"):
+        make(class_weight={"sport": 2}, encoder="there-is-none", labels=None).fit(TEXTS, Y)
     with pytest.raises(ConfigError, match=r"class_weight\['sports'\] must be a number above 0"):
         make(class_weight={"sports": 0}).fit(TEXTS, Y)
 
@@ -681,6 +693,17 @@ def test_a_label_added_to_the_label_file_by_hand_is_placed_by_its_description(fi
             load(folder)
 
 
+def test_descriptions_edited_by_hand_count_where_no_row_was_labelled(make: Maker, tmp_path: Path):
+    folder = make().fit().save(tmp_path / "model")
+    before, path = load(folder), folder / "label_space.yaml"
+    text = path.read_text(encoding="utf-8")
+    edited = text.replace("War, peace and elections.", "Films and music.")
+    assert edited != text
+    path.write_text(edited, encoding="utf-8")
+    found = load(folder).decision_function(TEXTS) != before.decision_function(TEXTS)
+    assert found.any(axis=0).tolist() == [name == "world" for name in before.classes_]
+
+
 def test_a_label_renamed_in_the_label_file_by_hand_does_not_lose_what_was_learnt_of_it(fitted: Maker, tmp_path: Path):
     folder = fitted().save(tmp_path / "model")
     path = folder / "label_space.yaml"
@@ -712,6 +735,20 @@ def test_ctrl_c_before_the_end_of_the_first_epoch_leaves_no_classifier(make: Mak
     with pytest.warns(LabelSpaceWarning, match="interrupted at step 5; the weights of step 3 are kept"):
         clf = make(**several).fit(TEXTS, Y)
     assert clf.fit_result_.curve.best_step == 3
+
+
+def test_ctrl_c_after_epochs_that_were_no_better_than_the_start_keeps_the_start(
+    make: Maker, monkeypatch: pytest.MonkeyPatch
+):
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 6 and "loss" in values:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop.Look, "better_than", lambda _, other: other is None)
+    several = {"labels": None, "max_steps": None, "epochs": 3, "batch_size": 4, "validation": 0.25, "patience": 9}
+    with pytest.warns(LabelSpaceWarning, match="interrupted at step 6; the weights of step 0 are kept"):
+        clf = make(**several, callbacks=[stop]).fit(TEXTS, Y)
+    assert [look.step for look in clf.fit_result_.curve.looks] == [0, 3]
 
 
 def test_a_pair_is_explained_by_a_model_of_pairs(fitted: Maker, make: Maker):

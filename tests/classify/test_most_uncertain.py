@@ -111,6 +111,14 @@ def test_rows_are_those_of_all_chunks(clf: UncertaintyClassifier, tmp_path: Path
     assert all('"predicted_score:world"' in line for line in lines)
 
 
+def test_a_file_with_predictions_is_predicted_again_under_another_prefix(clf: UncertaintyClassifier, tmp_path: Path):
+    pq.write_table(pa.table({"text": TEXTS, "predicted_label": ["sports"] * 60}), tmp_path / "in.parquet")
+    done = most_uncertain_file(clf, tmp_path / "in.parquet", tmp_path / "out.parquet", 4, prefix="again_")
+    found = pq.read_table(tmp_path / "out.parquet")
+    added = [f"again_{what}" for what in ("label", "score", "probability", "uncertainty")]
+    assert (done.rows, found.column_names) == (4, ["text", "predicted_label", *added])
+
+
 def test_an_empty_file_has_no_most_uncertain_row(clf: UncertaintyClassifier, tmp_path: Path):
     (tmp_path / "in.csv").write_text("id,text\n", encoding="utf-8")
     assert most_uncertain_file(clf, tmp_path / "in.csv", tmp_path / "out.csv", 3).rows == 0

@@ -126,6 +126,11 @@ def test_a_column_that_may_mark_negatives_is_warned_of(column: str):
     assert len(list(source)) == 2
 
 
+def test_a_label_that_names_the_source_is_not_taken_for_one_that_marks_negatives():
+    source = open_pairs(table(rows_of(2, label="news")), source_column="label")
+    assert [pair.source for pair in source] == ["news", "news"]
+
+
 def test_a_stream_is_read_as_often_as_asked_and_skips_nothing():
     rows = rows_of(250)
     datasets = pytest.importorskip("datasets")

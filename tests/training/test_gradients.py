@@ -146,6 +146,21 @@ def test_the_callers_random_state_does_not_decide_the_masks(encoder: Encoder, sp
     assert values[0] == values[1]
 
 
+def test_apples_gpu_is_seeded_as_well_and_its_state_put_back(monkeypatch: pytest.MonkeyPatch):
+    theirs = torch.Generator()  # stands for the one of that device, which is not on this machine
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda device="mps": theirs.get_state())
+    monkeypatch.setattr(torch.mps, "set_rng_state", lambda state, device="mps": theirs.set_state(state))
+    monkeypatch.setattr(torch.mps, "manual_seed", theirs.manual_seed)
+    masks = []
+    for _ in range(2):
+        before = theirs.get_state()
+        with seeded(torch.device("mps"), 5, "dropout", 1):
+            masks.append(torch.rand(4, generator=theirs))
+        assert torch.equal(theirs.get_state(), before)
+        torch.rand(1, generator=theirs)
+    assert torch.equal(*masks), "else the second pass would draw other masks than the first"
+
+
 def test_seeded_puts_the_state_back_even_after_an_error():
     before = torch.get_rng_state()
 

@@ -146,7 +146,7 @@ def as_texts_or_pairs(X: Any, what: str = "X") -> list[Document]:
         X = list(zip(*(as_documents_of(X, name) for name in columns), strict=True))
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 2:
         X = [tuple(row) for row in X.tolist()]
-    elif _objects_of_pairs(X) or _is_stream(X):
+    elif _objects_of_pairs(X) or is_stream(X):
         X = list(X)
     if not is_pairs(X):
         return list(as_documents(X, what=what))
@@ -187,7 +187,8 @@ def is_pairs(X: Any) -> bool:
     return _objects_of_pairs(X) or (isinstance(X, (list, tuple)) and bool(X) and isinstance(X[0], (tuple, list)))
 
 
-def _is_stream(X: Any) -> bool:
+def is_stream(X: Any) -> bool:
+    """Whether X can be read once only."""
     return not hasattr(X, "__len__") and hasattr(X, "__iter__") and not hasattr(X, "__fspath__")
 
 

@@ -13,7 +13,7 @@ from labelspace.checks import as_seed, check_number, did_you_mean
 from labelspace.classify.anchors import cosines, encode_label
 from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space, in_windows
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
+from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, is_stream, supervise
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
@@ -198,9 +198,12 @@ class LaConClassifier(BiEncoderClassifier):
         space = None if self.labels is None else as_label_space(self.labels)
         if space is not None:
             _check_class_weight(config, space)
+        if y is not None and is_stream(X):
+            X = list(X)  # it is read once, and asked for again where no row has a label
         given = supervise(space, X, y)
         if given is None:
             return self._fit_on_descriptions(X, y, space, config, seed)
+        _check_class_weight(config, given.space)  # where y names the labels, it is known only now
         encoder = self._own_encoder()
         # Labels by name, so that the order of the label file decides nothing.
         ordered = given.space.reorder(sorted(given.space.names))
@@ -352,7 +355,7 @@ class LaConClassifier(BiEncoderClassifier):
             init=None,
             heads=None,
             labelled=0,
-            unlabelled=len(documents) if isinstance(documents, list) else 0,
+            unlabelled=len(documents) if pairs else pool.seen if pool else 0,
             held_out=0,
             device=str(encoder.backbone.device),
             seed=seed,

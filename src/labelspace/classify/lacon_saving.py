@@ -31,7 +31,8 @@ def write_head(model: LaConClassifier, folder: Path) -> dict[str, Any]:
 def read_head(model: LaConClassifier, folder: Path, header: dict[str, Any]) -> None:
     """Give a model that is read from a folder its head, as `write_head` left it.
 
-    A label that was added by hand to the label file is placed by its descriptions.
+    A label that was added by hand to the label file is placed by its descriptions; so are all of a model that saw no
+    labelled row.
 
     Raises:
         ModelFolderError: the folder is damaged, its label file names a label that the model has no logit for, or a
@@ -50,6 +51,9 @@ def read_head(model: LaConClassifier, folder: Path, header: dict[str, Any]) -> N
         model.label_embeddings_ = {name: tensors[f"embeddings.{n}"] for n, name in enumerate(facts["embedded"])}
     except (OSError, KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.") from error
+    if model.head_ is None:
+        # No row has moved a label from where its texts are, and these may have been edited by hand.
+        model._set_head(None, model.label_space_.names)
     known = model.logit_columns_ or model.label_embeddings_
     lost = [name for name in known if name not in model.label_space_]
     new = [name for name in model.label_space_.names if name not in known]

@@ -104,7 +104,7 @@ def most_uncertain_file(
     _check(model, top)
     table = open_table(source, text=text, batch_rows=CHUNK_ROWS)
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
-    schema = _output_schema(table.schema, model, "predicted_", all_scores)
+    schema = _output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
     out.check_place()
     table.check_documents()
@@ -125,7 +125,7 @@ def most_uncertain_file(
         for batch in found.to_batches():
             writer.write(batch)
         writer.finish()
-    abstained = found["predicted_label"].null_count
+    abstained = found[f"{prefix}label"].null_count
     return Predicted(path=Path(target), rows=found.num_rows, resumed_at=0, abstained=abstained)
 
 

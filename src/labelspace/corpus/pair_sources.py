@@ -138,7 +138,7 @@ def open_pairs(
     anchors, positives = _Column(table, anchor), _Column(table, positive)
     names = None if named is None else _Column(table, named)
     for column in ("label", "score"):
-        if column in table.columns and column not in (anchor, positive):
+        if column in table.columns and column not in (anchor, positive, named):
             warnings.warn(
                 f"{_where(table)}: every row is taken for a positive pair, whatever its "
                 f"column {column!r} says; where that marks negatives, use open_scored_pairs (--scored, --threshold).",

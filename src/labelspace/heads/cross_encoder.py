@@ -36,7 +36,7 @@ class CrossEncoderHead(nn.Module):
     Args:
         dim: width of the [CLS] row, D.
         classes: logits of a pair, C: 1 or 3.
-        dropout: share of the coordinates of h that are set to 0 in training, `0 <= dropout < 1`.
+        dropout: share of the coordinates of h that are set to 0 in training, 0 to 0.99.
 
     Raises:
         ConfigError: `classes` is neither 1 nor 3, or another argument is out of its range.
@@ -54,7 +54,7 @@ class CrossEncoderHead(nn.Module):
         super().__init__()
         check_number("dim", dim, least=1, whole=True)
         check_choice("classes", classes, CLASSES.values())
-        check_number("dropout", dropout, least=0, most=1)
+        check_number("dropout", dropout, least=0, most=0.99)
         self.dropout = nn.Dropout(float(dropout))
         self.inner = nn.Linear(dim, dim)
         self.norm = nn.LayerNorm(dim)

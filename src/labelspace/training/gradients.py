@@ -31,12 +31,15 @@ def seeded(device: torch.device, *seed_path: int | str) -> Iterator[None]:
     """Run the block with torch's generators at a child seed, and put their states back after."""
     seed, *names = seed_path
     child = child_seed(int(seed), *names)
-    on_gpu = device.type == "cuda"
-    with torch.random.fork_rng(devices=[device] if on_gpu else []):
+    # Both draw dropout from a generator of their own.
+    on_gpu = device.type in ("cuda", "mps")
+    with torch.random.fork_rng(devices=[device] if on_gpu else [], device_type=device.type if on_gpu else "cuda"):
         torch.default_generator.manual_seed(child)
-        if on_gpu:
+        if device.type == "cuda":
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(child)
+        elif on_gpu:
+            torch.mps.manual_seed(child)
         yield
 
 

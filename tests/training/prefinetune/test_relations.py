@@ -92,6 +92,22 @@ def test_what_was_done_before_a_stop_is_not_done_again(base, pairs, tmp_path, en
     assert torch.equal(went_on.take(range(36)), straight)
 
 
+def test_a_kill_in_the_first_window_after_going_on_loses_none_that_were_done(base, pairs, tmp_path, monkeypatch):
+    stopped = ReferenceRelations(base, pairs, tmp_path).blocks()
+    for _ in range(3):
+        next(stopped)
+    stopped.close()
+    real, on_disk = ReferenceRelations._encode, []
+
+    def watched(self, start):
+        on_disk.append(len((entry_of(tmp_path) / WINDOWS).read_text().splitlines()))
+        return real(self, start)
+
+    monkeypatch.setattr(ReferenceRelations, "_encode", watched)
+    made(base, pairs, tmp_path)
+    assert on_disk == [3, 4], "what a kill at this moment would leave"
+
+
 @pytest.mark.parametrize("damage", ["a flipped byte", "cut off", "a torn line", "no log", "nonsense"])
 def test_what_is_damaged_is_made_again_with_all_after_it(base, pairs, tmp_path, encoded, damage):
     before = made(base, pairs, tmp_path).take(range(36))
@@ -142,7 +158,7 @@ def test_a_disk_that_takes_no_more_is_one_error_and_loses_no_window(base, pairs,
 
     def full(file):
         calls.append(file)
-        if len(calls) == 5:
+        if len(calls) == 6:  # the empty log, two of each window, the vectors of the third
             raise OSError(28, "No space left on device")
         real(file)
 

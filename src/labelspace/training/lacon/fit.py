@@ -200,7 +200,8 @@ def train_on_labels(
             report=report,
         )
     if curve.stop_reason == "interrupted":
-        if not curve.best_step:
+        # Best may be what training began with, also after epochs; the first look is before them all.
+        if not curve.best_step and len(curve.looks) < 2:
             raise KeyboardInterrupt
         warnings.warn(
             f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can "

@@ -113,8 +113,8 @@ class ReferenceRelations:
             if len(kept) == len(starts):
                 return
             vectors.truncate()
-            with (entry / WINDOWS).open("w", encoding="utf-8") as log:
-                log.writelines(json.dumps({"sha256": one}) + "\n" for one in kept)
+            _write_log(entry, kept)
+            with (entry / WINDOWS).open("a", encoding="utf-8") as log:
                 for start in starts[len(kept) :]:
                     data = self._encode(start).tobytes()
                     # Written, not mapped: on a full disk writing raises an error, and a map kills the process.
@@ -169,6 +169,15 @@ def _known_windows(entry: Path) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return known
+
+
+def _write_log(entry: Path, windows: list[str]) -> None:
+    """Put the log of these windows in place of the last one, in one step: a kill must not cost those that are done."""
+    new = entry / f"{WINDOWS}.new"
+    with new.open("w", encoding="utf-8") as log:
+        log.writelines(json.dumps({"sha256": one}) + "\n" for one in windows)
+        _settle(log)
+    new.replace(entry / WINDOWS)
 
 
 def _settle(file: IO[Any]) -> None:
