@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
-from labelspace.classify import predict_file
+from labelspace.classify import base, predict_file
 from labelspace.classify.labelled_input import as_texts_or_pairs
 from labelspace.classify.stream import model_fingerprint
 from labelspace.config import SearchConfig
@@ -735,6 +735,21 @@ def test_ctrl_c_before_the_end_of_the_first_epoch_leaves_no_classifier(make: Mak
     with pytest.warns(LabelSpaceWarning, match="interrupted at step 5; the weights of step 3 are kept"):
         clf = make(**several).fit(TEXTS, Y)
     assert clf.fit_result_.curve.best_step == 3
+
+
+@pytest.mark.parametrize("y", [Y, None], ids=["labelled", "descriptions"])
+def test_ctrl_c_while_labels_are_encoded_leaves_what_was_learnt_before(
+    make: Maker, monkeypatch: pytest.MonkeyPatch, y: list[str] | None
+):
+    def stop(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    clf = make().fit(TEXTS, Y)
+    before = dict(vars(clf))
+    monkeypatch.setattr(base, "encode_labels", stop)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(TEXTS, y)
+    assert vars(clf) == before
 
 
 def test_ctrl_c_after_epochs_that_were_no_better_than_the_start_keeps_the_start(

@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from classify.doubt import FEW, FEW_Y, NAMES, NEW, NEW_Y, SEEN, SEEN_Y, uncertainty
 from labelspace import LabelSpace, UncertaintyClassifier
+from labelspace.classify import base
 from labelspace.classify.uncertainty import NO_LOGIT
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
@@ -280,6 +281,20 @@ def test_an_interrupted_fit_leaves_what_was_learnt_before(make: Maker):
     with pytest.raises(KeyboardInterrupt):
         clf.set_params(callbacks=(stop,)).fit(FEW, ["a", "b"] * 6)
     assert (clf.decision_function(FEW) == before).all()
+
+
+def test_a_fit_interrupted_while_labels_are_encoded_leaves_what_was_learnt_before(
+    make: Maker, monkeypatch: pytest.MonkeyPatch
+):
+    def stop(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    clf = make().fit(FEW, FEW_Y)
+    before = dict(vars(clf))
+    monkeypatch.setattr(base, "encode_labels", stop)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(FEW, ["a", "b"] * 6)
+    assert vars(clf) == before
 
 
 def test_the_callers_encoder_stays_as_it_is(encoders: dict[str, Encoder], fitted: Maker):

@@ -432,6 +432,7 @@ def stored() -> tuple[dict[str, Tensor], dict[str, str]]:
 SPOILT: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "newer": (lambda t, m: m.update(format_version="2"), "has format 2, and this labelspace reads 1"),
     "no metadata": (lambda t, m: m.clear(), r"no stored eigenspace.*'format_version'"),
+    "a count that is no number": (lambda t, m: m.update(active="null"), "no stored eigenspace"),
     "metadata that is no JSON": (lambda t, m: m.update(sources="["), "no stored eigenspace"),
     "a tensor less": (lambda t, m: t.pop("alpha"), "lacks alpha"),
     "a narrower matrix": (

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from labelspace.config import LaConConfig
+from labelspace.config import LaConConfig, SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, TrainingError
 from labelspace.labels import LabelSpace
@@ -25,6 +25,7 @@ from labelspace.losses import (
 )
 from labelspace.training.features import Features, answers, backpropagate, plain_vectors
 from labelspace.training.lacon import HeadShape, LaConHead, objective, prior, train_on_labels
+from labelspace.training.lacon import fit as lacon_fit
 from labelspace.training.lacon.fit import choose_rate
 from labelspace.training.lacon.loop import Look, _turns
 from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
@@ -508,6 +509,16 @@ def test_in_a_batch_of_one_label_a_description_counts_as_the_heads_alone():
 
 
 # ---- the schedule
+
+
+def test_steps_on_labelled_rows_go_on_counting_from_those_on_the_descriptions(
+    encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lacon_fit, "SearchConfig", lambda: SearchConfig(rates=(1e-4, 1e-5), steps=2))
+    told: list[int] = []
+    callbacks = (lambda step, values: told.append(step) if "loss" in values else None,)
+    train(encoder, space, callbacks=callbacks, description_steps=3, max_steps=4)
+    assert told == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.06, 0.5, 1.0])

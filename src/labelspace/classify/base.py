@@ -245,10 +245,11 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
 
     def _finish(self, encoder: Encoder, space: LabelSpace) -> Self:
         given = self.encoder
+        vectors = encode_labels(encoder, space)  # first: Ctrl-C here must not leave half of another fit
         self.encoder_, self.started_from_ = encoder, encoder.name
         if isinstance(given, Encoder) and given.backbone.trained and not given.name.endswith(TRAINED):
             self.started_from_ = given.name + TRAINED
-        self.label_vectors_ = encode_labels(encoder, space)
+        self.label_vectors_ = vectors
         self._set_labels(space, keep_parameter=True)
         return self
 

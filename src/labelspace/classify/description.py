@@ -148,7 +148,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed)
         given = as_encoder(self.encoder)
         encoder = given.copy() if given is self.encoder else given
-        self.fit_result_ = train_on_descriptions(
+        result = train_on_descriptions(
             encoder,
             space,
             config,
@@ -158,4 +158,6 @@ class DescriptionClassifier(BiEncoderClassifier):
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
-        return self._finish(encoder, space)
+        self._finish(encoder, space)
+        self.fit_result_ = result
+        return self

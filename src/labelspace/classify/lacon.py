@@ -222,9 +222,9 @@ class LaConClassifier(BiEncoderClassifier):
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
+        self._finish(encoder, given.space)
         self.pairs_ = is_pairs(given.documents)
         self.fit_result_ = result
-        self._finish(encoder, given.space)
         self._set_head(head, ordered.names)
         return self
 
@@ -348,6 +348,7 @@ class LaConClassifier(BiEncoderClassifier):
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
+        self._finish(encoder, space)
         self.pairs_ = pairs
         self.fit_result_ = LaConFit(
             curve=None,
@@ -361,7 +362,6 @@ class LaConClassifier(BiEncoderClassifier):
             seed=seed,
             descriptions=result,
         )
-        self._finish(encoder, space)
         self._set_head(None, space.names)
         return self
 

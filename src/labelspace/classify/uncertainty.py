@@ -209,13 +209,14 @@ class UncertaintyClassifier(AbstainingClassifier):
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
+        self._finish(encoder, given.space)
         self.fit_result_ = result
         self.head_ = head
         self.held_out_ = held_out
         self.temperature_ = result.calibration.temperature if result.calibration else 1.0
         self.limit_ = None
         self.logit_columns_ = {name: columns.get(name) for name in sorted(names)}
-        return self._finish(encoder, given.space)
+        return self
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
         """Return the uncertainty of each document: the mean of std over its coordinates, [text], above 0.

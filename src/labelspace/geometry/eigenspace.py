@@ -135,7 +135,8 @@ def _read_metadata(metadata: Mapping[str, str]) -> dict[str, Any]:
     try:
         version = int(metadata["format_version"])
         plain = {name: json.loads(metadata[name]) for name in ("sources", "settings", "active", "threshold")}
-    except (KeyError, ValueError) as error:
+        plain["active"] = int(plain["active"])
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelFolderError(
             f"this is no stored eigenspace, its metadata cannot be read ({error}); give one that labelspace wrote."
         ) from error

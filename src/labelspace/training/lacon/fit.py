@@ -112,7 +112,7 @@ def train_on_labels(
         described: the same labels in the order in which descriptions alone are trained on; None: that of `space`.
         unlabelled: how many more rows there were, for the record.
         pool: all documents there are, with a label or without, for training on the descriptions; None: none.
-        callbacks: told losses and rates at every step.
+        callbacks: told losses and rates at every step; steps go on counting from those on the descriptions.
         show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
     Returns:
@@ -183,6 +183,7 @@ def train_on_labels(
     # Squared: or four rows of each label undo in the encoder what the descriptions have taught it (docs/LOG.md).
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
     rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
+    before = on_descriptions.curve.steps if on_descriptions is not None else 0
     with progress_bar("training", show=show_progress) as report:
         curve = run(
             encoder,
@@ -196,7 +197,7 @@ def train_on_labels(
             prior=np.array(prior.by_label),
             class_weights=weights,
             seed=child_seed(seed, "training"),
-            callbacks=callbacks,
+            callbacks=[_counting_from(before, callback) for callback in callbacks],
             report=report,
         )
     if curve.stop_reason == "interrupted":
@@ -272,6 +273,11 @@ def train_before_labels(
         callbacks=callbacks,
         show_progress=show_progress,
     )
+
+
+def _counting_from(before: int, callback: Callback) -> Callback:
+    """A tracker that is told a step twice mixes two curves, or drops the second."""
+    return lambda step, values: callback(before + step, values)
 
 
 def _described(space: LabelSpace, names: set[str]) -> LabelSpace | None:
