@@ -46,7 +46,7 @@ class Explanation:
     """The likeliest labels, first the winner."""
 
     threshold: float | None
-    """Score below which the answer is None."""
+    """Below it the answer is None: of the score, or where the classifier's threshold is a probability, of that."""
 
     too_uncertain: bool
     """Whether the uncertainty is above the limit that was set, and the answer None for that."""
