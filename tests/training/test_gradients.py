@@ -1,6 +1,7 @@
 """The gradient in bounded memory is the gradient: same numbers, same dropout masks, no trace in global state."""
 
 import random
+import threading
 import weakref
 from collections.abc import Callable
 
@@ -144,6 +145,29 @@ def test_the_callers_random_state_does_not_decide_the_masks(encoder: Encoder, sp
             torch.default_generator.manual_seed(state)
             values.append(gradients(encoder, sweep, EVERYTHING, dropout=True)[0])
     assert values[0] == values[1]
+
+
+def test_a_second_thread_waits_for_the_generators():
+    """Else two fits in threads, as of a joblib backend, would come out otherwise each time."""
+    cpu, entered, leave = torch.device("cpu"), threading.Event(), threading.Event()
+    with seeded(cpu, 1):
+        alone = torch.rand(2)
+
+    def other() -> None:
+        with seeded(cpu, 2):
+            entered.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with seeded(cpu, 1):
+        first = torch.rand(1)
+        thread.start()
+        came_in = entered.wait(0.05)
+        second = torch.rand(1)
+    leave.set()
+    thread.join()
+    assert not came_in
+    assert torch.equal(torch.cat([first, second]), alone)
 
 
 def test_seeded_puts_the_state_back_even_after_an_error():
