@@ -207,7 +207,8 @@ def document_values(X: object, *, text: str | None, what: str) -> Iterable[objec
     for method in ("to_list", "to_pylist"):  # Series of pandas and polars; arrays of Arrow
         if hasattr(X, method):
             return getattr(X, method)()
-    if isinstance(X, (Mapping, set, frozenset)) or not isinstance(X, Iterable):
+    # A sparse matrix holds numbers; some kinds of it cannot even be walked through.
+    if isinstance(X, (Mapping, set, frozenset)) or not isinstance(X, Iterable) or hasattr(X, "tocsr"):
         raise InputError(
             f"{what} must be documents in some order: a list, an array, a column or a table. "
             f"Got a {type(X).__name__} instead."
