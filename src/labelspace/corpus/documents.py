@@ -95,7 +95,7 @@ class DocumentPolicy:
         ):
             if count:
                 many = "1 document is" if count == 1 else f"{count} documents are"
-                sentences[kind] = f"{many} {what} (first: {self._place(first)}); {then}."
+                sentences[kind] = f"{many} {what} (first: {self._place(first).rstrip(',')}); {then}."
         self._empty, self._cut = [0, -1], [0, -1]
         return sentences
 
