@@ -121,6 +121,16 @@ def check_scores_and_targets(scores: HasShape, targets: HasShape) -> None:
         )
 
 
+def check_callbacks(callbacks: object) -> None:
+    """Raise ConfigError unless it is a list or tuple of callables; one alone is not in a list yet."""
+    if not isinstance(callbacks, (list, tuple)) or not all(callable(one) for one in callbacks):
+        cure = "; pass [it]" if callable(callbacks) else ""
+        raise ConfigError(
+            f"callbacks must be a list of callables. Got {type(callbacks).__name__}"
+            f"{' of other things' if isinstance(callbacks, (list, tuple)) else ''} instead{cure}."
+        )
+
+
 def import_optional(module: str, *, package: str, extra: str, purpose: str) -> ModuleType:
     """Import `module` now, or raise MissingDependencyError with the install command.
 

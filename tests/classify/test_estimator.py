@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import labelspace
 from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
 from labelspace.config import SearchConfig, TrainingConfig
@@ -402,6 +403,21 @@ def test_labels_in_y_teach_nothing(make: Maker):
 
 
 # ---- parameters
+
+
+@pytest.mark.parametrize("name", ["DescriptionClassifier", "LaConClassifier", "UncertaintyClassifier"])
+@pytest.mark.parametrize(
+    ("callbacks", "message"),
+    [
+        (print, r"must be a list of callables\. Got builtin_function_or_method instead; pass \[it\]"),
+        (["tensorboard"], r"must be a list of callables\. Got list of other things instead"),
+        (None, "Got NoneType instead"),
+    ],
+)
+def test_callbacks_that_are_no_list_of_callables_are_refused_before_the_work(name, callbacks, message, space):
+    clf = getattr(labelspace, name)(space, "no such encoder", callbacks=callbacks)
+    with pytest.raises(ConfigError, match=message):
+        clf.fit(["a text", "another one"], list(space.names[:2]))
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,24 @@ def test_whether_the_output_can_be_written_is_asked_before_the_input_is_read(
     monkeypatch.setattr(DocumentTable, "check_documents", lambda *_: pytest.fail("the input was read"))
     with pytest.raises(InputError, match="exists already"):
         predict_file(clf, source, target)
-    assert predict_file(clf, source, target, resume=True).abstained == 0, "it is complete"
+    done = predict_file(clf, source, target, resume=True)
+    assert (done.rows, done.resumed_at, done.abstained) == (ROWS, ROWS, 0), "it is complete"
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "csv.gz"])
+def test_a_finished_file_is_told_with_the_rows_it_has(suffix: str, source: Path, fitted: Maker, tmp_path: Path):
+    clf, target = fitted("zero-shot"), tmp_path / f"out.{suffix}"
+    before = predict_file(clf, source, target)
+    done = predict_file(clf, source, target, resume=True)
+    assert (before.rows, done.rows, done.resumed_at) == (ROWS, ROWS, ROWS)
+
+
+def test_a_file_without_answers_is_not_taken_for_a_finished_one(source: Path, fitted: Maker, tmp_path: Path):
+    target = tmp_path / "mine.csv"
+    target.write_text("text\nmine\n", encoding="utf-8")
+    with pytest.raises(ColumnError, match=r"mine\.csv has no column 'predicted_label'"):
+        predict_file(fitted("zero-shot"), source, target, resume=True)
+    assert target.read_text(encoding="utf-8") == "text\nmine\n"
 
 
 def test_a_stream_is_read_but_once(fitted: Maker, tmp_path: Path):

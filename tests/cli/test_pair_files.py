@@ -90,6 +90,13 @@ def test_a_command_line_refuses_such_a_key_before_any_file_is_looked_for(run, re
     assert "Did you mean 'positive'?" in said
 
 
+def test_one_file_given_twice_alike_is_refused_in_the_words_of_the_command_line(run, refused, tmp_path):
+    path = tmp_path / "qa.csv"
+    path.write_text("anchor,positive\na,b\n")
+    said = refused(run("prefinetune", "--pairs", path, "--pairs", path, "--out", tmp_path / "model"))
+    assert said == f"error: --pairs {path} is there 2 times; leave one of them."
+
+
 def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_file, documents):
     def positives(own="", **options):
         return [pair.positive for pair in opened(*parse_files("labelled", [f"{documents}{own}"]), **options)[0]]

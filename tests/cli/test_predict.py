@@ -41,7 +41,8 @@ def test_what_is_there_stays(run, refused, saved, documents, tmp_path):
     assert "--overwrite" in refused(run("predict", saved, documents, out))
     assert out.read_text() == "mine"
     assert run("predict", saved, documents, out, "--overwrite").exit_code == 0
-    assert run("predict", saved, documents, out, "--resume").exit_code == 0
+    again = run("predict", saved, documents, out, "--resume")
+    assert again.stdout == f"kept {out} with 6 rows (all of them from an earlier run)\n"
 
 
 def test_a_file_that_has_predictions_takes_those_of_a_second_model(run, refused, saved, documents, tmp_path):

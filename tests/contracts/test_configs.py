@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contracts.source import undocumented_fields
-from labelspace.config import CONFIGS, LaConConfig, SearchConfig, TrainingConfig, UncertaintyConfig
+from labelspace.config import CONFIGS, LaConConfig, PrefinetuneConfig, SearchConfig, TrainingConfig, UncertaintyConfig
 from labelspace.errors import ConfigError
 
 FIELDS = [(config, field.name) for config in CONFIGS for field in dataclasses.fields(config)]
@@ -161,6 +161,11 @@ def test_the_estimator_that_knows_its_doubts_has_every_option_of_its_own_with_th
 def test_options_of_lacon_that_do_not_go_together_are_refused(values, message):
     with pytest.raises(ConfigError, match=message):
         LaConConfig(**values)
+
+
+def test_a_batch_of_one_pair_has_nothing_to_be_told_from_and_is_refused():
+    with pytest.raises(ConfigError, match=r"batch_size must be a whole number at least 2\. Got 1"):
+        PrefinetuneConfig(batch_size=1)
 
 
 def test_both_estimators_share_their_defaults():

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.sparse
 
 from labelspace.corpus import MAX_CHARACTERS, as_documents, as_targets
 from labelspace.corpus.documents import as_arrow_table
@@ -129,6 +130,7 @@ def test_a_missing_value_in_a_column_is_refused(make):
         (None, "Got a NoneType instead"),
         ({"a": 1}, "Got a dict instead"),
         ({"a"}, "in some order.*Got a set instead"),
+        (scipy.sparse.coo_matrix((2, 2)), "in some order.*Got a coo_matrix instead"),
         (np.array("a"), r"Got an array of shape \(\) instead"),
         (np.array([["a", "b"]]), r"Got an array of shape \(1, 2\) instead"),
         (pl.LazyFrame({"text": ["a"]}), r"call \.collect\(\) first"),

@@ -202,10 +202,16 @@ def test_a_label_without_descriptions_keeps_its_name():
     assert [pair.positive for pair in source] == ["sports", "elections", "sports"]
 
 
-@pytest.mark.parametrize("nothing", [None, "", " ", "-1"])
+@pytest.mark.parametrize("nothing", [None, "", " ", "-1", " -1 "])
 def test_rows_without_a_label_are_left_out(nothing: str | None):
     rows = [{"text": "?", "label": nothing}, *LABELLED]
     assert texts(open_labelled_pairs(table(rows), name="news"))[0] == ("a cup", "sports")
+
+
+def test_the_place_of_an_overlong_text_ends_where_its_brackets_do():
+    rows = [{"anchor": "a" * 100_001, "positive": "b"}]
+    with pytest.warns(LabelSpaceWarning, match=r"\(first: the table: row 1, column 'anchor'\); only"):
+        list(open_pairs(table(rows), name="long"))
 
 
 def test_pandas_has_nan_where_a_label_is_missing_and_that_is_no_label():

@@ -186,8 +186,9 @@ def test_batch_rows_do_not_change_the_types_of_json(tmp_path):
         (b'{"text": "\xff"}\n', r"in\.jsonl: line 1 is not valid JSON .*utf-8"),
         (
             b'{"text": "a", "n": 1}\n{"text": "b", "n": "x"}\n',
-            "'n' in the first 2 rows do not share one type",
+            r"'n' in the first 2 rows do not share one type: .*in\.jsonl: row 2 has 'x' .*; give the column one type",
         ),
+        (b'{"text": "a", "n": []}\n\n{"text": "b", "n": [1, "x"]}\n', r"one type: .*in\.jsonl: row 2 has \[1, 'x'\]"),
         (b'{"text": 5}\n', "column 'text' holds int64, not texts"),
         (b'{"text": "a", "n": 99999999999999999999999}\n', "values of 'n'"),
     ],
@@ -205,7 +206,8 @@ def test_broken_jsonl_is_one_line_that_names_the_place(tmp_path, content, said):
     [
         ("in.csv", b"", "is empty; its first line must name the columns"),
         ("in.csv", b"id,text\n1,a\n1,2,3\n", r"cannot be read.*Expected 2 columns, got 3"),
-        ("in.csv", b"id,text\n1,\xff\xfe\n", r"cannot be read.*(UTF8|utf-8)"),
+        ("in.csv", b"id,text\n1,\xff\xfe\n", r"cannot be read.*not UTF-8.*; save it as UTF-8"),
+        ("in.csv", b"t\xe9xte,text\n1,a\n", r"cannot be read.*not UTF-8.*; save it as UTF-8"),
         ("in.csv", b"text,text\na,b\n", "two columns share a name"),
         ("in.csv.gz", b"no gzip at all", "cannot be read"),
         ("in.jsonl.gz", b"no gzip at all", "cannot be read"),
@@ -268,7 +270,8 @@ def test_files_of_a_glob_must_share_their_columns(tmp_path):
         ("nowhere.csv", "nowhere.csv: no such file"),
         ("no-*.csv", "no file matches"),
         ("x" * 5000, "is not a path"),
-        ("folder", "is a folder, not a file"),
+        ("folder", r"is a folder, not a file; name a file in it, or several by a glob, such as 'folder/\*\.jsonl'"),
+        ("saved", "is a folder, not a file; write this data set to a file, with its to_parquet"),
         ("in.txt", "the extension must tell the format"),
         ("in.parquet.gz", "the extension must tell the format"),
         (["a", 3], "not a table but a list"),
@@ -279,6 +282,8 @@ def test_files_of_a_glob_must_share_their_columns(tmp_path):
 def test_what_names_no_table_is_refused(tmp_path, monkeypatch, source, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "dataset_info.json").write_text("{}")
     (tmp_path / "in.txt").write_text("text\n")
     (tmp_path / "in.parquet.gz").write_text("")
     with pytest.raises(InputError, match=said):

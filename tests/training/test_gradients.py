@@ -1,6 +1,7 @@
 """The gradient in bounded memory is the gradient: same numbers, same dropout masks, no trace in global state."""
 
 import random
+import threading
 import weakref
 from collections.abc import Callable
 
@@ -159,6 +160,29 @@ def test_apples_gpu_is_seeded_as_well_and_its_state_put_back(monkeypatch: pytest
         assert torch.equal(theirs.get_state(), before)
         torch.rand(1, generator=theirs)
     assert torch.equal(*masks), "else the second pass would draw other masks than the first"
+
+
+def test_a_second_thread_waits_for_the_generators():
+    """Else two fits in threads, as of a joblib backend, would come out otherwise each time."""
+    cpu, entered, leave = torch.device("cpu"), threading.Event(), threading.Event()
+    with seeded(cpu, 1):
+        alone = torch.rand(2)
+
+    def other() -> None:
+        with seeded(cpu, 2):
+            entered.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with seeded(cpu, 1):
+        first = torch.rand(1)
+        thread.start()
+        came_in = entered.wait(0.05)
+        second = torch.rand(1)
+    leave.set()
+    thread.join()
+    assert not came_in
+    assert torch.equal(torch.cat([first, second]), alone)
 
 
 def test_seeded_puts_the_state_back_even_after_an_error():

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Self, final
 
-from labelspace.checks import as_seed
+from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
 from labelspace.config import DEFAULT_ANCHOR, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
@@ -141,6 +141,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         """
         space = self._check_parameters()
         config, seed = self.training_config(), as_seed(self.seed)
+        check_callbacks(self.callbacks)
         if self.search is not None and not isinstance(self.search, SearchConfig):
             raise ConfigError(f"search must be a SearchConfig or None. Got {type(self.search).__name__} instead.")
         search = self.search or SearchConfig()

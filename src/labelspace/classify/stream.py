@@ -31,7 +31,7 @@ class Predicted:
     """Rows in it."""
 
     resumed_at: int
-    """Rows that an earlier, interrupted run had done; 0 for a fresh one."""
+    """Rows that an earlier run had done, all of them where it had finished; 0 for a fresh one."""
 
     abstained: int
     """Rows of this run without a label: below the threshold, or above the limit of uncertainty."""
@@ -96,9 +96,10 @@ def predict_file(
         # A file mended half-way is another input, from which the finished chunks cannot go on.
         table.check_documents()
     with out as writer, progress_bar("predicting", show=show_progress) as report:
-        resumed_at = writer.rows_done
         if writer.already_done:
-            return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=0)
+            rows = _rows_of(Path(target), label=schema.names[len(table.schema)])
+            return Predicted(path=Path(target), rows=rows, resumed_at=rows, abstained=0)
+        resumed_at = writer.rows_done
         for batch in table.batches(skip_rows=resumed_at):
             columns, without = _predictions(model, model._answers(cast(list[str], table.documents(batch))), all_scores)
             writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
@@ -126,6 +127,12 @@ def model_fingerprint(model: BiEncoderClassifier) -> str:
     }
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()
+
+
+def _rows_of(target: Path, *, label: str) -> int:
+    """Count the rows of a finished file, which has that column of answers unless it is something else."""
+    finished = open_table(target, label=label, text=label)
+    return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 
 def _output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:

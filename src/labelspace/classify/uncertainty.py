@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import as_seed, check_number
+from labelspace.checks import as_seed, check_callbacks, check_number
 from labelspace.classify.abstaining import AbstainingClassifier
 from labelspace.classify.base import Answers, _label_from, as_encoder, as_label_space, in_windows
 from labelspace.classify.editing import LabelChange
@@ -177,6 +177,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             TrainingError: the loss is not finite.
         """
         config, seed = self.training_config(), as_seed(self.seed)
+        check_callbacks(self.callbacks)
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=0, most=1)
         check_number("cache_bytes", self.cache_bytes, least=0, whole=True)

@@ -121,6 +121,9 @@ def _check(files: Sequence[PairFile], options: Mapping[str, Any]) -> None:
         raise ConfigError(
             "there is nothing to learn from; give --pairs FILE, --labelled FILE or --scored FILE, once or more."
         )
+    for (kind, given), count in Counter((one.kind, one.given) for one in files).items():
+        if count > 1:
+            raise ConfigError(f"--{kind} {given} is there {count} times; leave one of them.")
     kinds = {one.kind for one in files}
     if options["labels"] and "labelled" not in kinds:
         raise ConfigError("--labels needs --labelled FILE.")

@@ -129,7 +129,8 @@ def predict_command(
     if as_json:
         print_json({**asdict(done), "path": str(done.path)})
     else:
-        print(f"wrote {done.path} with {done.rows:,} rows{_details(done)}")
+        whole = done.rows > 0 and done.resumed_at == done.rows
+        print(f"{'kept' if whole else 'wrote'} {done.path} with {done.rows:,} rows{_details(done)}")
 
 
 def explain_command(
@@ -164,7 +165,8 @@ def explain_command(
 def _details(done: Any) -> str:
     details = []
     if done.resumed_at:
-        details.append(f"{done.resumed_at:,} of them from an earlier run")
+        which = "all" if done.resumed_at == done.rows else f"{done.resumed_at:,}"
+        details.append(f"{which} of them from an earlier run")
     if done.abstained:
         details.append(f"{done.abstained:,} without a label")
     return f" ({', '.join(details)})" if details else ""

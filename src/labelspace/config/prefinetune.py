@@ -37,7 +37,7 @@ class PrefinetuneConfig(SavedConfig):
     """Highest rate (appendix B)."""
 
     batch_size: int = 8
-    """Pairs of one update, sources mixed freely (appendix B and section 3.2)."""
+    """Pairs of one update, two at least, sources mixed freely (appendix B and section 3.2)."""
 
     epochs: int = 1
     """Times that each pair is seen (appendix B)."""
@@ -77,7 +77,9 @@ class PrefinetuneConfig(SavedConfig):
         check_number("learning_rate", self.learning_rate, above=0, most=1)
         check_number("warmup", self.warmup, least=0, most=0.99)
         check_number("held_aside", self.held_aside, least=0, most=0.5)
-        for name in ("batch_size", "epochs", "max_tokens_in_memory"):
+        # A pair alone in its batch has nothing to be told from: its main loss is 0, whatever the encoder does.
+        check_number("batch_size", self.batch_size, least=2, whole=True)
+        for name in ("epochs", "max_tokens_in_memory"):
             check_number(name, getattr(self, name), least=1, whole=True)
         for name, least in (("max_tokens", 4), ("per_source", 1)):
             if getattr(self, name) is not None:

@@ -95,7 +95,7 @@ class DocumentPolicy:
         ):
             if count:
                 many = "1 document is" if count == 1 else f"{count} documents are"
-                sentences[kind] = f"{many} {what} (first: {self._place(first)}); {then}."
+                sentences[kind] = f"{many} {what} (first: {self._place(first).rstrip(',')}); {then}."
         self._empty, self._cut = [0, -1], [0, -1]
         return sentences
 
@@ -207,7 +207,8 @@ def document_values(X: object, *, text: str | None, what: str) -> Iterable[objec
     for method in ("to_list", "to_pylist"):  # Series of pandas and polars; arrays of Arrow
         if hasattr(X, method):
             return getattr(X, method)()
-    if isinstance(X, (Mapping, set, frozenset)) or not isinstance(X, Iterable):
+    # A sparse matrix holds numbers; some kinds of it cannot even be walked through.
+    if isinstance(X, (Mapping, set, frozenset)) or not isinstance(X, Iterable) or hasattr(X, "tocsr"):
         raise InputError(
             f"{what} must be documents in some order: a list, an array, a column or a table. "
             f"Got a {type(X).__name__} instead."

@@ -81,6 +81,11 @@ def readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):  # what a spreadsheet saves as CSV
+            raise InputError(
+                f"{path}: cannot be read, its text is not UTF-8 ({one_line(error)}); save it as UTF-8, which "
+                "spreadsheets call 'CSV UTF-8'."
+            ) from error
         raise InputError(f"{path}: cannot be read, it may be damaged or cut short ({one_line(error)}).") from error
 
 
@@ -196,25 +201,41 @@ def _json_row(path: Path, number: int, line: bytes) -> dict[str, Any]:
 def jsonl_schema(paths: list[Path], wanted: list[str]) -> pa.Schema:
     """Return the columns and types of the first SCHEMA_ROWS rows of all files together."""
     rows, size = [], 0
+    places: list[str] = []
     for path in paths:
         with readable(path):
-            for number, line, _ in _json_lines(path):
+            for row_number, (number, line, _) in enumerate(_json_lines(path), 1):
                 if len(rows) == SCHEMA_ROWS or size > _SCHEMA_BYTES:
                     break
                 rows.append(_json_row(path, number, line))
+                places.append(f"{path}: row {row_number}")
                 size += len(line)
     if not rows:  # no row in, no row out: whatever was asked for is there
         return pa.schema([(name, pa.string()) for name in wanted])
     fields = []
     for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
         try:
-            fields.append((name, _without_null(pa.array([row.get(name) for row in rows]).type)))
+            fields.append((name, _without_null(pa.array(values).type)))
         except (pa.ArrowException, OverflowError) as error:
+            odd = _first_odd(values)
+            which = "" if odd is None else f": {places[odd]} has {one_line(repr(values[odd]), 60)}"
             raise InputError(
-                f"{paths[0]}: the values of {name!r} in the first {len(rows)} rows do not share one type "
-                f"({one_line(error)})."
+                f"{paths[0]}: the values of {name!r} in the first {len(rows)} rows do not share one type{which} "
+                f"({one_line(error)}); give the column one type."
             ) from error
     return pa.schema(fields)
+
+
+def _first_odd(values: list[Any]) -> int | None:
+    """Return the place of the first value that Arrow cannot hold beside the first one, or alone."""
+    first = next((value for value in values if value is not None), None)
+    for place, value in enumerate(values):
+        try:
+            pa.array([first, value])
+        except (pa.ArrowException, OverflowError):
+            return place
+    return None
 
 
 def jsonl_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:

@@ -221,7 +221,7 @@ def open_labelled_pairs(
         kept = [
             row
             for row, value in enumerate(values)
-            if not (is_missing(value) or (isinstance(value, str) and (value in nothing or value.isspace())))
+            if not (is_missing(value) or (isinstance(value, str) and value.strip() in nothing))
         ]
         texts, names = anchors.texts(batch, first, kept), labels.texts(batch, first, kept)
         for row, one, value in zip(kept, texts, names, strict=True):

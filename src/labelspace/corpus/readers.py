@@ -284,7 +284,7 @@ class _FileSource:
     def __init__(self, paths: list[Path], wanted: list[str]) -> None:
         for path in paths:
             if not path.is_file():
-                raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}.")
+                raise InputError(f"{path}: {_in_place_of_a_file(path)}.")
             if file_kind(path)[0] != file_kind(paths[0])[0]:
                 raise InputError(f"{path}: files read together must have one format; {paths[0]} has another.")
         self._paths, self._kind = paths, file_kind(paths[0])[0]
@@ -400,6 +400,14 @@ def _paths(source: object) -> list[Path] | None:
             raise InputError(f"{item}: no file matches.")
         paths.extend(Path(match) for match in matches)
     return paths
+
+
+def _in_place_of_a_file(path: Path) -> str:
+    if not path.is_dir():
+        return "no such file"
+    if any((path / name).is_file() for name in ("dataset_info.json", "dataset_dict.json")):
+        return "is a folder, not a file; write this data set to a file, with its to_parquet or to_json"
+    return f"is a folder, not a file; name a file in it, or several by a glob, such as '{path}/*.jsonl'"
 
 
 def _file_fingerprint(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ Dropout draws the same masks in 1 and 3, because each chunk's random state is a 
 that fits in memory skips pass 1 and keeps its graphs; the masks, and so the gradient, are the same.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -25,15 +26,22 @@ from labelspace.training.sweep import Sweep
 SweepLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(descriptions [desc dim], verbalizers [label dim], targets [desc]) -> scalar."""
 
+# Torch's generators are of the process: two fits in threads would draw from one another's seeds.
+_GENERATORS = threading.RLock()
+
 
 @contextmanager
 def seeded(device: torch.device, *seed_path: int | str) -> Iterator[None]:
-    """Run the block with torch's generators at a child seed, and put their states back after."""
+    """Run the block with torch's generators at a child seed, and put their states back after.
+
+    One thread at a time: the same seed gives the same draws, whoever else trains in this process.
+    """
     seed, *names = seed_path
     child = child_seed(int(seed), *names)
     # Both draw dropout from a generator of their own.
     on_gpu = device.type in ("cuda", "mps")
-    with torch.random.fork_rng(devices=[device] if on_gpu else [], device_type=device.type if on_gpu else "cuda"):
+    kind = device.type if on_gpu else "cuda"
+    with _GENERATORS, torch.random.fork_rng(devices=[device] if on_gpu else [], device_type=kind):
         torch.default_generator.manual_seed(child)
         if device.type == "cuda":
             with torch.cuda.device(device):

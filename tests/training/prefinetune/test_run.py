@@ -334,6 +334,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         ({"config": replace(SHORT, max_tokens=4096)}, ConfigError, r"more than the encoder reads \(128\)"),
         ({"config": replace(SHORT, per_source=3)}, ConfigError, "drawn already"),
         ({"seed": 0.5}, ConfigError, "seed"),
+        ({"callbacks": print}, ConfigError, r"callbacks must be a list of callables\. Got .* instead; pass \[it\]"),
         ({"resume": True}, ConfigError, "nothing to go on from"),
     ],
     ids=[
@@ -345,6 +346,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         "tokens",
         "drawn already",
         "half a seed",
+        "a callback alone",
         "no folder",
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.checks import as_seed
+from labelspace.checks import as_seed, check_callbacks
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
@@ -151,6 +151,7 @@ def prefinetune(
         and Algorithm 1.
     """
     seed = as_seed(seed)
+    check_callbacks(callbacks)
     config = PrefinetuneConfig() if config is None else config
     if not isinstance(config, PrefinetuneConfig):
         raise ConfigError(f"config must be a PrefinetuneConfig. Got {type(config).__name__} instead.")
