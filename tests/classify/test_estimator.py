@@ -420,6 +420,17 @@ def test_callbacks_that_are_no_list_of_callables_are_refused_before_the_work(nam
         clf.fit(["a text", "another one"], list(space.names[:2]))
 
 
+@pytest.mark.parametrize("wrong", [{"threshold": 2}, {"threshold": "0.5"}, {"temperature": 0}])
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "explain"])
+def test_a_wrong_parameter_set_after_fit_is_refused_before_documents_are_encoded(
+    fitted: Maker, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], ask: str
+):
+    clf = fitted("zero-shot")
+    monkeypatch.setattr(Encoder, "encode", lambda *given, **more: pytest.fail("documents were encoded"))
+    with pytest.raises(ConfigError, match=f"{next(iter(wrong))} must be a number"):
+        getattr(clf.set_params(**wrong), ask)("a text" if ask == "explain" else ["a text"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

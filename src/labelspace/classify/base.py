@@ -60,6 +60,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     measures_uncertainty = False
     pairs_ = False
     """True: the documents are pairs of texts."""
+    _least_threshold = -1
+    """Of a cosine; 0 where the threshold is a probability."""
 
     def predict(
         self, X: Any, *, return_scores: bool = False
@@ -229,6 +231,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
 
     def _answers(self, texts: Sequence[str]) -> Answers:
         """All that there is to know of checked documents, from one run of the encoder."""
+        self._check_threshold()
+        check_number("temperature", self.temperature, above=0)
         return Answers(self.scores(texts, self.label_space_), None)
 
     def _encoded(self, documents: Sequence[Any]) -> NDArray[np.float32]:
@@ -290,9 +294,13 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> LabelSpace:
         check_choice("anchor", self.anchor, ANCHORS)
         check_number("temperature", self.temperature, above=0)
-        if self.threshold is not None:
-            check_number("threshold", self.threshold, least=-1, most=1)
+        self._check_threshold()
         return as_label_space(self.labels)
+
+    def _check_threshold(self) -> None:
+        """Refuse one that nothing, or all, would be below; it may have been set after `fit`."""
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, least=self._least_threshold, most=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

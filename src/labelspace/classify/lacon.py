@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn import functional as F
 
-from labelspace.checks import as_seed, check_callbacks, check_number, did_you_mean
+from labelspace.checks import as_seed, check_callbacks, did_you_mean
 from labelspace.classify.anchors import cosines, encode_label
 from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space, in_windows
 from labelspace.classify.editing import LabelChange
@@ -194,8 +194,7 @@ class LaConClassifier(BiEncoderClassifier):
         """
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)
-        if self.threshold is not None:
-            check_number("threshold", self.threshold, least=-1, most=1)
+        self._check_threshold()
         space = None if self.labels is None else as_label_space(self.labels)
         if space is not None:
             _check_class_weight(config, space)

@@ -101,6 +101,8 @@ class UncertaintyClassifier(AbstainingClassifier):
     fit_result_: UncertaintyFit
     logit_columns_: dict[str, int | None]
 
+    _least_threshold = 0
+
     def __init__(
         self,
         labels: Any = None,
@@ -178,8 +180,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         """
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)
-        if self.threshold is not None:
-            check_number("threshold", self.threshold, least=0, most=1)
+        self._check_threshold()
         check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
         cache = self._state_cache()
         space = None if self.labels is None else as_label_space(self.labels)
@@ -318,6 +319,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             yield rows, outputs_of_texts(self.encoder_, self.head_, self.encoder_.tokenize(list(window)))
 
     def _answers(self, texts: Sequence[str]) -> Answers:
+        self._check_threshold()
         return self._judge(texts, self.label_space_)
 
     def _judge(self, texts: Sequence[str], space: Any) -> Answers:
