@@ -44,6 +44,21 @@ def setfit_runs(task: str) -> list[dict[str, Any]]:
     return [run for run in cut if run["per_class"] not in done] + whole
 
 
+def setfit_schedules() -> str:
+    """What SetFit gains or loses when it is not cut short: the draws that have both runs, at each count."""
+    rows = []
+    for task in TASKS:
+        cut, whole = (
+            {(run["per_class"], run["seed"]): run["macro_f1"] for run in results(part) if run["task"] == task}
+            for part in ("setfit", "setfit-whole")
+        )
+        both = sorted(cut.keys() & whole.keys())
+        for words, scores in (("100 updates", cut), ("all of them", whole)) if both else ():
+            cells = [percent([scores[key] for key in both if key[0] == count]) or "-" for count in COUNTS]
+            rows.append([TITLES[task], words, *cells])
+    return markdown(["", "SetFit with", *map(str, COUNTS)], rows)
+
+
 def cut_short(task: str) -> set[int]:
     """Counts at which SetFit was stopped before its own schedule was through: it might have come further."""
     return {run["per_class"] for run in setfit_runs(task) if run["steps"] < run["whole_schedule"]}

@@ -339,6 +339,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lacon-tsne": tsne,
     "lacon-curve": aims.curve,
     "lacon-aim": aims.aim,
+    "lacon-setfit": aims.setfit_schedules,
     "lacon-prior": aims.prior,
     "lacon-speed": aims.speed,
     "lacon-loss": aims.loss,

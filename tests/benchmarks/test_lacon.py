@@ -335,6 +335,17 @@ def test_setfit_cut_short_is_marked(lacon, monkeypatch):
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-20.0) | none |")
 
 
+def test_what_the_cut_cost_setfit_is_told_of_draws_that_have_both_runs(lacon, monkeypatch):
+    def found(part: str) -> list[dict[str, Any]]:
+        scores = {"setfit": {0: 0.5, 1: 0.1}, "setfit-whole": {0: 0.6, 2: 0.9}}[part]
+        return [{"task": "emotion", "per_class": 16, "seed": seed, "macro_f1": one} for seed, one in scores.items()]
+
+    monkeypatch.setattr(lacon.aims, "results", found)
+    cut, whole = lacon.aims.setfit_schedules().splitlines()[2:]
+    assert cut == "| Emotion | 100 updates | - | - | - | - | - | 50.0 | - |"
+    assert whole == "| Emotion | all of them | - | - | - | - | - | 60.0 | - |"
+
+
 def test_setfit_is_run_to_its_end_where_the_protocol_cuts_it_and_the_end_is_near(lacon, data, tmp_path, monkeypatch):
     monkeypatch.setattr(lacon.setfit_curve, "find_spec", lambda name: name)
     own = lacon.protocol.Settings(data=data, out=tmp_path)
