@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from labelspace import LabelSpace, ZeroShotClassifier, load
@@ -204,7 +205,10 @@ def test_the_dictionary_is_plain_and_can_be_written_as_a_result(trained, texts, 
     assert values["metrics"]["macro_f1"] == found.metrics.macro_f1
     assert values["per_label"][0]["label"] == "sports"
     path = write_result(tmp_path / "result.json", values, provenance=found.provenance)
-    assert json.loads(path.read_text())["confusion"] == found.confusion.tolist()
+    cells = json.loads(path.read_text())["confusion"]
+    columns = [*found.labels, None]
+    told = {(found.labels.index(cell["true"]), columns.index(cell["predicted"])): cell["documents"] for cell in cells}
+    assert told == {place: count for place, count in np.ndenumerate(found.confusion) if count}
 
 
 def test_the_provenance_is_there_with_seed_data_and_encoder(trained, untrained, texts, names):
@@ -250,15 +254,15 @@ def test_with_many_labels_the_text_lists_the_most_frequent_confusions(encoder, t
     found = evaluate(model, texts, wrong, baselines=False)
     text = found.to_text()
     assert "true \\ predicted" not in text
-    for true, predicted, count in most_frequent_confusions(found.confusion, found.labels):
+    for true, predicted, count in most_frequent_confusions(found.counts, found.labels):
         assert f"{true} -> {predicted}: {count}" in text
     right = evaluate(model, texts, model.predict(texts), baselines=False)
     assert "no document was confused" in right.to_text()
 
 
 def test_frequent_confusions_come_largest_first_and_hold_abstentions():
-    confusion = np.array([[9, 1, 0, 2], [0, 9, 3, 0], [1, 0, 9, 5]])
-    found = most_frequent_confusions(confusion, ["a", "b", "c"], most=3)
+    counts = csr_array(np.array([[9, 1, 0, 2], [0, 9, 3, 0], [1, 0, 9, 5]]))
+    found = most_frequent_confusions(counts, ["a", "b", "c"], most=3)
     assert found == [("c", "none of these", 5), ("b", "c", 3), ("a", "none of these", 2)]
 
 

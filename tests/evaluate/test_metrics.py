@@ -94,14 +94,14 @@ def test_batches_change_no_number(rows, cut):
         own, answer, sure = zip(*part, strict=True) if part else ((), (), ())
         tally.add(own, answer, sure)
     same(tally.metrics(), tally_of(rows).metrics().to_dict())
-    assert np.array_equal(tally.confusion, tally_of(rows).confusion)
+    assert np.array_equal(tally.counts.toarray(), tally_of(rows).counts.toarray())
 
 
 @given(cases)
 @settings(max_examples=25, deadline=None)
 def test_the_table_of_labels_is_the_confusion_matrix_added_up(rows):
     tally = tally_of(rows)
-    confusion = tally.confusion
+    confusion = tally.counts.toarray()
     for column, row in enumerate(tally.per_label()):
         assert row.support == sum(own == column for own, _, _ in rows) == confusion[column].sum()
         assert row.predicted == sum(own >= 0 and answer == column for own, answer, _ in rows)
@@ -161,13 +161,24 @@ def test_whoever_always_abstains_is_right_never_and_calibrated_nowhere():
 def test_the_last_column_of_the_confusion_matrix_is_none_of_these():
     tally = Tally(["a", "b"])
     tally.add([0, 0, 1, 1, 1], [0, -1, 0, -1, -1])
-    assert tally.confusion.tolist() == [[1, 0, 1], [1, 0, 2]]
+    assert tally.counts.toarray().tolist() == [[1, 0, 1], [1, 0, 2]]
 
 
-def test_the_confusion_matrix_handed_out_is_a_copy():
+def test_the_counts_handed_out_are_a_copy():
     tally = tally_of([(0, 0, 1.0)])
-    tally.confusion[:] = 9
-    assert tally.confusion.sum() == 1
+    tally.counts.data[:] = 9
+    assert tally.counts.sum() == 1
+
+
+def test_what_is_held_grows_with_the_pairs_of_labels_that_came_and_not_with_all_there_could_be():
+    labels = 100_000  # all pairs would be 80 GB
+    tally = Tally([f"label {number}" for number in range(labels)])
+    for _ in range(3):
+        tally.add([0, 1, labels - 1], [0, 2, -1])
+    assert tally.counts.nnz == 3
+    found = tally.metrics()
+    assert (found.accuracy, found.coverage) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert tally.per_label()[-1].support == 3
 
 
 def test_a_sure_and_right_model_is_calibrated_and_a_sure_and_wrong_one_is_not():
@@ -211,4 +222,4 @@ def test_what_does_not_fit_is_refused_and_counts_nothing(own, answer, sure, word
     tally = Tally(NAMES)
     with pytest.raises(ShapeError, match=words):
         tally.add(own, answer, sure)
-    assert tally.confusion.sum() == 0
+    assert tally.counts.toarray().sum() == 0

@@ -26,6 +26,7 @@ from labelspace.losses import (
 from labelspace.training.features import Features, answers, backpropagate, plain_vectors
 from labelspace.training.lacon import HeadShape, LaConHead, objective, prior, train_on_labels
 from labelspace.training.lacon import fit as lacon_fit
+from labelspace.training.lacon import loop as lacon_loop
 from labelspace.training.lacon.fit import choose_rate
 from labelspace.training.lacon.loop import Look, _turns
 from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
@@ -40,7 +41,7 @@ from labelspace.training.lacon.prior import (
     rows_to_tell,
     sums_of_rows,
 )
-from labelspace.training.rows import class_weights, cut, cycle, draw_weighted, split, tokenize
+from labelspace.training.rows import Rows, class_weights, cut, cycle, draw_weighted, split, tokenize
 from labelspace.training.schedule import rate_factor
 from labelspace.training.sweep import sweep_texts
 
@@ -632,6 +633,23 @@ def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Enco
     assert curve.looks[-1].step - curve.best_step >= 2 * 2
     assert all(torch.equal(at_look[best.step][name], values) for name, values in weights_of(encoder).items())
     assert any((at_look[best.step][name] != values).any() for name, values in at_look[curve.steps].items())
+
+
+def test_looks_at_held_out_rows_are_the_same_window_by_window(open_tiny, space: LabelSpace, monkeypatch):
+    whole = train(open_tiny(), space, validation=0.34)[1].curve.looks
+    sizes: list[int] = []
+
+    def counted(encoder: Encoder, rows: Rows, *more: Any, **options: Any) -> Any:
+        sizes.append(len(rows.lengths))
+        return answers(encoder, rows, *more, **options)
+
+    monkeypatch.setattr(lacon_loop, "answers", counted)
+    monkeypatch.setattr(lacon_loop, "LOOKED_AT_ONCE", 3)
+    parts = train(open_tiny(), space, validation=0.34)[1].curve.looks
+    assert max(sizes) == 3
+    assert len(sizes) > len(whole)
+    assert [look.macro_f1 for look in parts] == [look.macro_f1 for look in whole]
+    assert [look.loss for look in parts] == pytest.approx([look.loss for look in whole], rel=1e-5)
 
 
 def test_a_look_is_better_by_macro_f1_and_among_equals_by_loss():

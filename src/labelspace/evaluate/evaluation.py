@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice
@@ -26,7 +27,7 @@ from labelspace.errors import ConfigError, EncoderError, InputError
 from labelspace.evaluate.metrics import LabelMetrics, Metrics, Tally
 from labelspace.evaluate.provenance import provenance
 from labelspace.evaluate.rejection import Rejections
-from labelspace.evaluate.tables import evaluation_text
+from labelspace.evaluate.tables import confusion_rows, evaluation_text
 from labelspace.progress import progress_bar
 
 BASELINES = {
@@ -70,10 +71,10 @@ class Evaluation:
     """The numbers of each label, in the order of the space."""
 
     labels: tuple[str, ...]
-    """The label names: rows and columns of `confusion`."""
+    """The label names: rows and columns of `counts` and `confusion`."""
 
-    confusion: NDArray[np.int64]
-    """[label, label + 1]: rows true, columns predicted, the last column "none of these"."""
+    counts: csr_array
+    """[label, label + 1], documents: rows true, columns predicted, the last column "none of these"; zeros left out."""
 
     baselines: tuple[Baseline, ...]
     """The untrained encoder on the same documents; empty where not asked for."""
@@ -87,8 +88,16 @@ class Evaluation:
     documents_per_second: float
     """Documents that it scored in a second."""
 
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """`counts` with its zeros, made anew at each call: 8 bytes for each pair of labels."""
+        return self.counts.toarray()
+
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON and for `write_result`."""
+        """Return everything as plain values, ready for JSON and for `write_result`.
+
+        `confusion` has a row for each pair of labels that came: true, predicted (None for none of these), documents.
+        """
         return {
             "model": self.model,
             "label_space": self.space,
@@ -99,7 +108,7 @@ class Evaluation:
             ],
             "per_label": [vars(row) for row in self.per_label],
             "labels": list(self.labels),
-            "confusion": self.confusion.tolist(),
+            "confusion": confusion_rows(self.counts, self.labels),
             "seconds": self.seconds,
             "documents_per_second": self.documents_per_second,
             "provenance": self.provenance,
@@ -290,7 +299,7 @@ def _evaluate(
         metrics=metrics,
         per_label=tally.per_label(),
         labels=space.names,
-        confusion=tally.confusion,
+        counts=tally.counts,
         baselines=untrained.results(tally.left_out) if untrained is not None else (),
         provenance=_provenance(model, data),
         seconds=seconds,

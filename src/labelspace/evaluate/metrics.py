@@ -20,6 +20,7 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from labelspace.checks import check_choice
@@ -101,7 +102,7 @@ class LabelMetrics:
 
 @final
 class Tally:
-    """Counts predictions batch by batch; what it holds does not grow with the documents.
+    """Counts predictions batch by batch; it holds a number for each pair of labels that came, and no documents.
 
     Args:
         names: the label names, in the order of the columns.
@@ -110,7 +111,7 @@ class Tally:
         >>> tally = Tally(["sports", "world"])
         >>> tally.add([0, 0, 1], [0, 1, 1])
         >>> tally.add([1, -1], [-1, 0])
-        >>> tally.confusion.tolist()
+        >>> tally.counts.toarray().tolist()
         [[1, 1, 0], [0, 1, 1]]
         >>> found = tally.metrics()
         >>> found.accuracy, found.coverage, found.documents, found.left_out
@@ -120,7 +121,8 @@ class Tally:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
         self.left_out = 0
-        self._counts = np.zeros((len(self.names), len(self.names) + 1), dtype=np.int64)
+        # Without its zeros: of 10,000 labels a whole matrix would take 0.8 GB.
+        self._counts = csr_array((len(self.names), len(self.names) + 1), dtype=np.int64)
         # As `calibration_bins` counts them.
         self._bins = np.zeros((3, ECE_BINS))
         self._with_confidence = True
@@ -142,8 +144,9 @@ class Tally:
         self._check(own, answer, sure)
         known = own >= 0
         self.left_out += int((~known).sum())
-        # The last column is that of abstentions, which is what -1 means to numpy.
-        np.add.at(self._counts, (own[known], answer[known]), 1)
+        column = np.where(answer[known] == ABSTAINED, len(self.names), answer[known])
+        ones = np.ones(len(column), dtype=np.int64)
+        self._counts = self._counts + csr_array(coo_array((ones, (own[known], column)), shape=self._counts.shape))
         if sure is None:
             self._with_confidence &= not known.any()
             return
@@ -151,7 +154,7 @@ class Tally:
         self._bins += calibration_bins(sure[covered], (own == answer)[covered])
 
     @property
-    def confusion(self) -> NDArray[np.int64]:
+    def counts(self) -> csr_array:
         """[label, label + 1]: rows are true labels, columns predicted ones, the last column "none of these"."""
         return self._counts.copy()
 
@@ -179,7 +182,7 @@ class Tally:
             own, answer, labels=present, average="macro", sample_weight=weight, **NO_DIVISION
         )
         covered = int(self._counts[:, :-1].sum())
-        right = int(np.trace(self._counts))
+        right = int(self._counts.diagonal().sum())
         return Metrics(
             macro_f1=float(f1),
             accuracy=float(accuracy_score(own, answer, sample_weight=weight)),
@@ -217,8 +220,8 @@ class Tally:
 
     def _as_samples(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """One sample per cell that holds something, weighed by its count: the same sums as one per document."""
-        own, answer = np.nonzero(self._counts)
-        return own, answer, self._counts[own, answer]
+        cells = self._counts.tocoo()
+        return cells.row, cells.col, cells.data.astype(np.int64)
 
     def _calibration_error(self) -> float | None:
         return error_of_bins(self._bins) if self._with_confidence and self._bins.any() else None

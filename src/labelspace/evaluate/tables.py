@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
 
@@ -26,31 +27,51 @@ def evaluation_text(found: "Evaluation") -> str:
     if len(found.labels) <= MATRIX_LABELS:
         parts.append(_matrix(found.confusion, found.labels))
     else:
-        parts.append(_confusions(found.confusion, found.labels))
+        parts.append(_confusions(found.counts, found.labels))
     parts.append(_origin(found))
     return "\n\n".join(parts)
 
 
+def confusion_rows(counts: csr_array, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return `true`, `predicted` (None for none of these) and `documents` of each cell that holds some.
+
+    Args:
+        counts: [label, label + 1], the last column "none of these".
+        labels: the label names.
+
+    Example:
+        >>> confusion_rows(csr_array(np.array([[5, 0, 2], [0, 0, 0]])), ["sports", "world"])[1]
+        {'true': 'sports', 'predicted': None, 'documents': 2}
+    """
+    columns = [*labels, None]
+    return [
+        {"true": labels[row], "predicted": columns[column], "documents": count} for row, column, count in _cells(counts)
+    ]
+
+
 def most_frequent_confusions(
-    confusion: NDArray[np.int64], labels: Sequence[str], most: int = CONFUSIONS
+    counts: csr_array, labels: Sequence[str], most: int = CONFUSIONS
 ) -> list[tuple[str, str, int]]:
     """Return (true, predicted, documents) of the largest cells off the diagonal, largest first.
 
     Args:
-        confusion: [label, label + 1], the last column "none of these".
+        counts: [label, label + 1], the last column "none of these".
         labels: the label names.
         most: how many to return.
 
     Example:
-        >>> most_frequent_confusions(np.array([[5, 2, 0], [0, 3, 4]]), ["sports", "world"])
+        >>> most_frequent_confusions(csr_array(np.array([[5, 2, 0], [0, 3, 4]])), ["sports", "world"])
         [('world', 'none of these', 4), ('sports', 'world', 2)]
     """
-    wrong = confusion.copy()
-    np.fill_diagonal(wrong, 0)
     columns = [*labels, NONE_OF_THESE]
-    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    cells = (divmod(int(place), wrong.shape[1]) for place in order)
-    return [(labels[row], columns[column], int(wrong[row, column])) for row, column in cells if wrong[row, column]]
+    wrong = sorted((cell for cell in _cells(counts) if cell[0] != cell[1]), key=lambda cell: -cell[2])
+    return [(labels[row], columns[column], count) for row, column, count in wrong[:most]]
+
+
+def _cells(counts: csr_array) -> list[tuple[int, int, int]]:
+    """Row, column and count of each cell above 0, row by row."""
+    cells = counts.tocoo()
+    return sorted(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
 
 
 def rejection_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -122,8 +143,8 @@ def _matrix(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
     return _table(rows)
 
 
-def _confusions(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
-    found = most_frequent_confusions(confusion, labels)
+def _confusions(counts: csr_array, labels: Sequence[str]) -> str:
+    found = most_frequent_confusions(counts, labels)
     if not found:
         return "no document was confused"
     lines = [f"{true} -> {predicted}: {count:,}" for true, predicted, count in found]

@@ -43,7 +43,8 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         ['confusion.png', 'confusion.svg']
     """
     files = files_of(path)
-    counts = evaluation.confusion if evaluation.confusion[:, -1].any() else evaluation.confusion[:, :-1]
+    counts = evaluation.confusion
+    counts = counts if counts[:, -1].any() else counts[:, :-1]
     columns = [*evaluation.labels, NONE_OF_THESE][: counts.shape[1]]
     longest = max(map(len, columns))
     with drawing("the confusion matrix") as new_figure:

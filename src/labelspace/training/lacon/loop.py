@@ -30,6 +30,8 @@ from labelspace.training.trainable import restore, snapshot, trainable_weights
 
 # Most batches within which texts are sorted by length.
 WINDOW = 50
+# Held-out rows that are scored at a time: all at once would be rows times labels.
+LOOKED_AT_ONCE = 4096
 # A loss on held-out rows that falls by less counts as the same.
 TOLERANCE = 1e-4
 
@@ -332,18 +334,22 @@ def _look(
     looks: list[Look],
     callbacks: Sequence[Callback],
 ) -> Look:
-    table = answers(
-        encoder,
-        held_out.rows,
-        lambda features: head.table(features, config.temperature),
-        words=head.shape.words,
-        width=head.shape.labels,
-    ).astype(np.float64)
-    own = table[np.arange(len(table)), held_out.targets]
-    peak = table.max(axis=1)
-    losses = peak + np.log(np.exp(table - peak[:, None]).sum(axis=1)) - own
-    score = float(f1_score(held_out.targets, table.argmax(axis=1), average="macro"))
-    look = Look(step=step, macro_f1=score, loss=float(losses.mean()))
+    predicted, losses = [], []
+    for start in range(0, len(held_out.targets), LOOKED_AT_ONCE):
+        window = range(start, min(start + LOOKED_AT_ONCE, len(held_out.targets)))
+        table = answers(
+            encoder,
+            held_out.rows.take(window),
+            lambda features: head.table(features, config.temperature),
+            words=head.shape.words,
+            width=head.shape.labels,
+        ).astype(np.float64)
+        own = table[np.arange(len(table)), held_out.targets[window.start : window.stop]]
+        peak = table.max(axis=1)
+        losses.append(peak + np.log(np.exp(table - peak[:, None]).sum(axis=1)) - own)
+        predicted.append(table.argmax(axis=1))
+    score = float(f1_score(held_out.targets, np.concatenate(predicted), average="macro"))
+    look = Look(step=step, macro_f1=score, loss=float(np.concatenate(losses).mean()))
     looks.append(look)
     for callback in callbacks:
         callback(step, {"held_out_macro_f1": look.macro_f1, "held_out_loss": look.loss})
