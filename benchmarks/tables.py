@@ -292,6 +292,7 @@ DOCS = (
     "btzsc.md",
     "method.md",
     "uncertainty.md",
+    "uncertainty-study.md",
     "prefinetuning.md",
 )
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in DOCS))

@@ -584,7 +584,7 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
 
 
 def test_the_page_has_every_table_and_no_other(parts):
-    page = (ROOT / "benchmarks" / "uncertainty" / "page.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "uncertainty-study.md").read_text(encoding="utf-8")
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
     assert opened == closed
     assert sorted(opened) == sorted([*parts.report.BLOCKS, *parts.aims.BLOCKS])
