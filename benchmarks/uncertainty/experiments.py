@@ -39,6 +39,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "textcnn-ucl": ("uncertainty",),
     "textcnn-both": ("uncertainty", "entropy"),
     "textcnn-chosen": ("uncertainty", "entropy"),
+    "attention-both-chosen": ("uncertainty", "entropy"),
 }
 
 

@@ -32,6 +32,7 @@ TITLES = {
     "textcnn-supcon-0.1": "TextCNN + SupCon, temperature 0.1",
     "mlp-base": "MLP of the same size",
     "textcnn-chosen": "TextCNN + both, chosen",
+    "attention-both-chosen": "attention + both, chosen",
     **{f"{extractor}-chosen": f"{PARTED[extractor]}, rate chosen" for extractor in ("mean", "cls", "attention")},
     "simcse-chosen": "TextCNN + SimCSE, temperature 0.05, weight chosen",
     "supcon-chosen": "TextCNN + SupCon, temperature 0.1, weight chosen",
@@ -40,7 +41,7 @@ TITLES = {
 SMALL_SET = "toxic_conversations"
 """Two hundred rows to train on and a hundred to score, 93 of one label."""
 
-MAIN = ("probe", "probe-tuned", "textcnn-base", "textcnn-lcl", "textcnn-ucl", "textcnn-both", "textcnn-chosen")
+MAIN = ("probe", "probe-tuned", *(f"textcnn-{part}" for part in PARTS), "textcnn-chosen", "attention-both-chosen")
 
 
 def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:

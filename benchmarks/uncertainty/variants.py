@@ -64,6 +64,16 @@ FAMILIES: Mapping[str, Mapping[str, Options]] = {
             ("mlp", (1e-4, 3e-4, 8e-4)),
         )
     },
+    # Attention costs a twelfth of TextCNN's products: the whole method on it, in the same way.
+    "attention-both": {
+        f"attention-both_rate-{rate:g}_lcl-{weight:g}": {
+            "extractor": "attention",
+            "learning_rate": rate,
+            "contrastive_weight": weight,
+        }
+        for rate in (8e-4, 3e-3, 1e-2, 3e-2)
+        for weight in (0.6, 0.9)
+    },
     **{
         name.partition("-")[0]: {
             f"{name}_lcl-{weight:g}": {**options, "contrastive_weight": weight} for weight in (0.05, 0.1, 0.5, 0.9)
@@ -77,8 +87,8 @@ CHOICES: Mapping[str, Options] = {
     **{f"textcnn_kl-{weight:g}": {"kl_weight": weight} for weight in (0.0, 1e-6, 1e-5, 1e-4)},
 }
 CHOSEN: Mapping[str, Mapping[str, str]] = {
-    "main": {"textcnn": "textcnn-chosen"},
-    "ablations": {family: f"{family}-chosen" for family in FAMILIES if family != "textcnn"},
+    "main": {"textcnn": "textcnn-chosen", "attention-both": "attention-both-chosen"},
+    "ablations": {family: f"{family}-chosen" for family in FAMILIES if family not in ("textcnn", "attention-both")},
 }
 """The variants with what was chosen, by part and family; beside those with the defaults."""
 
