@@ -145,7 +145,7 @@ def targets() -> str:
             rows += [[encoder, report.TITLES[method], *row] for row in own if row]
         for result in read_results(report.OUT, "cost"):
             if result["encoder"] == encoder:
-                rows += [[encoder, "TextCNN", *row, "", ""] for row in _cost_rows(result)]
+                rows += [[encoder, report.PARTED[result["extractor"]], *row, "", ""] for row in _cost_rows(result)]
     return markdown(["", "", "target", "reached", "not on", "cannot be told on"], rows, side="---|")
 
 

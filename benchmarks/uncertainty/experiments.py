@@ -131,7 +131,7 @@ def trained_head(
         raise KeyboardInterrupt
     head.requires_grad_(False)
     facts = {
-        "config": config.to_dict(),
+        "config": full_config(options),
         "epochs": curve.epochs,
         "steps": curve.steps,
         "last_loss": float(np.mean(curve.losses[-10:])),

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from pieces import read_results
 
-from labelspace.config import UncertaintyConfig
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS
 from uncertainty.experiments import CURVE_POINTS, SHOWN, SHOWN_VARIANTS
 from uncertainty.report import ENCODERS, OUT, TITLES, grid_runs, ucl_curves
 from uncertainty.sets import SETS
-from uncertainty.variants import GRID, GRID_SETS, PARTS
+from uncertainty.variants import GRID, GRID_SETS, PARTS, full_config
 
 WORDS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
 
@@ -31,7 +30,7 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
                 there = [value for value in values if (option, value, name) in found]
                 scores = [found[option, value, name] for value in there]
                 axes.plot(there, scores, color=FEW[place], marker=MARKERS[place], markersize=4, label=SETS[name])
-            axes.axvline(getattr(UncertaintyConfig, option), color="#888888", linestyle="--", linewidth=0.9)
+            axes.axvline(full_config({})[option], color="#888888", linestyle="--", linewidth=0.9)
             if option == "kl_weight":
                 axes.set_xscale("symlog", linthresh=min(value for value in values if value))  # it may be 0
             elif option == "learning_rate":

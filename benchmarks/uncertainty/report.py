@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -259,10 +260,11 @@ def usage() -> str:
 def cost() -> str:
     """Table 5, and an epoch from stored states."""
     rows = []
-    for encoder in ENCODERS:
+    for encoder, extractor in product(ENCODERS, ("textcnn", "attention")):
         for length in ("short", "long"):
+            own = (encoder, extractor, length)
             found = {
-                r["what"]: r for r in read_results(OUT, "cost") if (r["encoder"], r["length"]) == (encoder, length)
+                r["what"]: r for r in read_results(OUT, "cost") if (r["encoder"], r["extractor"], r["length"]) == own
             }
             if not found:
                 continue
@@ -271,6 +273,7 @@ def cost() -> str:
             rows.append(
                 [
                     encoder,
+                    PARTED[extractor],
                     f"{length}, {latency['tokens'] / latency['batch']:.0f} tokens" if latency else length,
                     f"{parameters['head'] / parameters['encoder']:.1%}" if parameters else "-",
                     f"{latency['ratio']:.3f}" if latency else "-",
@@ -284,8 +287,9 @@ def cost() -> str:
             )
     if rows:
         more, slower = f"{paper.MORE_PARAMETERS:.1%}", f"{paper.LATENCY_RATIO:.3f}"
-        rows.append(["paper: Qwen3-Embedding-0.6B", "", more, slower, *["-"] * 6])
+        rows.append(["paper: Qwen3-Embedding-0.6B", PARTED["textcnn"], "", more, slower, *["-"] * 6])
     head = [
+        "",
         "",
         "texts",
         "parameters added",

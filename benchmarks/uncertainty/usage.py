@@ -14,6 +14,7 @@ from labelspace.training.calibration import expected_calibration_error
 from uncertainty.sets import SETS, Rows
 from uncertainty.settings import Settings
 from uncertainty.states import STATES_BYTES, both, opened
+from uncertainty.variants import plain
 
 COVERAGES = (0.9, 0.8, 0.5)
 RISKS = (0.1, 0.05, 0.02)
@@ -28,7 +29,7 @@ def usage_pieces(settings: Settings) -> Iterator[Piece]:
             yield Piece(
                 part="usage",
                 name=f"{settings.short}_{name}_seed{seed}",
-                facts=settings.facts(name, seed=seed, config=UncertaintyConfig(validation=HELD_OUT).to_dict()),
+                facts=settings.facts(name, seed=seed, config=plain(UncertaintyConfig(validation=HELD_OUT))),
                 work=partial(_run, settings, name, seed),
                 seeds=(seed,),
                 data=f"shared/data/mteb/{name}",

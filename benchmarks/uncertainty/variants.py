@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from labelspace.config import UncertaintyConfig
+from labelspace.training.uncertainty.loop import RATES, choose_rate
 
 Options = dict[str, Any]
+PAPER_RATE = RATES["textcnn"]
 
 BASE: Options = {"uncertain": False, "contrastive": "none", "contrastive_weight": 0.0, "kl_weight": 0.0}
 LCL: Options = {"uncertain": False, "kl_weight": 0.0}
@@ -25,11 +27,14 @@ COLDER: Mapping[str, Options] = {
 MAIN: Mapping[str, Options] = {f"textcnn-{part}": options for part, options in PARTS.items()}
 """Tables 2, 3 and 7, the right-hand columns."""
 
+# Other extractors with TextCNN's rate, the paper's; beside them those with a rate of their own, `CHOSEN`.
 ABLATIONS: Mapping[str, Options] = {
-    **{f"cls-{part}": {"extractor": "cls", **options} for part, options in PARTS.items()},
-    **{f"mean-{part}": {"extractor": "mean", **options} for part, options in PARTS.items()},
-    **{f"attention-{part}": {"extractor": "attention", **options} for part, options in PARTS.items()},
-    "mlp-base": {"extractor": "mlp", **BASE},
+    **{
+        f"{extractor}-{part}": {"extractor": extractor, "learning_rate": PAPER_RATE, **options}
+        for extractor in ("cls", "mean", "attention")
+        for part, options in PARTS.items()
+    },
+    "mlp-base": {"extractor": "mlp", "learning_rate": PAPER_RATE, **BASE},
     **{f"textcnn-{name}": options for name, options in {**CONTRASTIVE, **COLDER}.items()},
 }
 """The rest of tables 7, 4 and 8. The paper's encoder keeps its vector at the end token, ours in the mean."""
@@ -95,11 +100,16 @@ CHOSEN: Mapping[str, Mapping[str, str]] = {
 
 def full_config(options: Options) -> dict[str, Any]:
     """Return every option of a run that holds nothing out: results of another default are no results of this run."""
-    return UncertaintyConfig(validation=0.0, **options).to_dict()
+    return plain(UncertaintyConfig(validation=0.0, **options))
+
+
+def plain(config: UncertaintyConfig) -> dict[str, Any]:
+    """Return the options of a run with the rate that it has."""
+    return {**config.to_dict(), "learning_rate": choose_rate(config)}
 
 
 def grid_twin(option: str, value: float) -> str | None:
     """Return the variant of `MAIN` that this point of the grid is; None: none, it is to be run."""
-    if value == getattr(UncertaintyConfig, option):
+    if value == full_config({})[option]:
         return "textcnn-both"
     return "textcnn-ucl" if (option, value) == ("contrastive_weight", 0.0) else None

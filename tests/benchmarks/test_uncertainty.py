@@ -380,10 +380,10 @@ def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
     assert found["risk"] == dict.fromkeys(("0.1", "0.05", "0.02")), "two held-out rows promise nothing"
 
 
-def cost_of(parts: Any, options: Any, what: str) -> dict[str, Any]:
-    (piece,) = [piece for piece in parts.run.PARTS["cost"](options) if piece.facts["what"] == what]
-    assert piece.alone
-    return piece.work()
+def cost_of(parts: Any, options: Any, what: str, extractor: str = "textcnn") -> dict[str, Any]:
+    pieces = {(piece.facts["what"], piece.facts["extractor"]): piece for piece in parts.run.PARTS["cost"](options)}
+    assert pieces[what, extractor].alone
+    return pieces[what, extractor].work()
 
 
 def test_latency_is_that_with_the_head_over_the_encoders_alone(parts, data, tmp_path, monkeypatch):
@@ -423,9 +423,10 @@ def test_ways_are_timed_in_turns_and_the_first_turn_is_thrown_away(parts, monkey
     assert parts.cost._in_turns({"told": lambda: 0.125}, 1) == {"told": [0.125]}, "a way that timed itself"
 
 
+@pytest.mark.parametrize("extractor", ["textcnn", "attention"])
 @pytest.mark.parametrize("what", ["latency", "epoch"])
-def test_costs_are_measured(parts, data, tmp_path, what):
-    found = cost_of(parts, settings(parts, data, tmp_path), what)
+def test_costs_are_measured(parts, data, tmp_path, what, extractor):
+    found = cost_of(parts, settings(parts, data, tmp_path), what, extractor)
     assert all(value > 0 for value in found["seconds"].values())
 
 
@@ -449,7 +450,7 @@ def test_every_variant_is_a_configuration(parts):
 
 def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
     for option, values in parts.variants.GRID.items():
-        assert getattr(UncertaintyConfig, option) in values
+        assert parts.variants.full_config({})[option] in values
         assert list(values) == sorted(values)
     assert {0.6, 0.7, 0.9} <= set(parts.variants.GRID["contrastive_weight"])
     assert min(parts.variants.GRID["kl_weight"][1:]) < 1e-3 / 768, "the mean over coordinates, if that was meant"
@@ -503,9 +504,11 @@ def made_up_results(parts: Any, out: Path) -> None:
         rates = {"encoder": 64.0, "with head": 51.2}
         load = {"length": length, "load_average": [0.5, 0.2, 0.1]}
         latency = {"tokens": 320, "batch": 32, "texts_per_second": rates, "parameters": parameters}
-        write("cost", f"latency_{length}", what="latency", ratio=1.25, seconds=own, **latency, **load)
         ratios = {"ratio": 2.5, "training included": 3.5, "encoding to reading": 40.0}
-        write("cost", f"epoch_{length}", what="epoch", **ratios, **load)
+        for extractor, ratio in (("textcnn", 1.25), ("attention", 1.02)):
+            load["extractor"] = extractor
+            write("cost", f"{extractor}_latency_{length}", what="latency", ratio=ratio, seconds=own, **latency, **load)
+            write("cost", f"{extractor}_epoch_{length}", what="epoch", **ratios, **load)
 
 
 def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeypatch):
@@ -550,7 +553,7 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
         "entropy",
     ]
     assert cells("usage", "Imdb")[5] == "never possible"
-    assert cells("cost", "tiny", "long, 10 tokens") == [
+    assert cells("cost", "tiny", "TextCNN", "long, 10 tokens") == [
         "25.0%",
         "1.250",
         "500.0 to 625.0",
@@ -576,6 +579,8 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
     for length in ("short", "long"):
         latency = cells("targets", "tiny", "TextCNN", f"latency at most 1.05 of the encoder's, {length} texts")
         assert latency[0] == "no, 1.25"
+        latency = cells("targets", "tiny", "attention", f"latency at most 1.05 of the encoder's, {length} texts")
+        assert latency[0] == "yes, 1.02"
         epoch = f"an epoch after the first 10 times as fast as encoding, {length} texts"
         assert cells("targets", "tiny", "TextCNN", epoch)[0] == "no, 2.5", "the epoch, not the reading"
         reading = "reading the stored states alone, without training, 10 times as fast as encoding"

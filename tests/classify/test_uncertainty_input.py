@@ -71,6 +71,7 @@ def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier
         ({"kl_weight": -1}, "kl_weight must be a number at least 0"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"learning_rate": 0}, "learning_rate must be a number above 0"),
+        ({"learning_rate": "base"}, "learning_rate must be one of 'auto'. Got 'base'"),
         ({"batch_size": 0}, "batch_size must be a whole number at least 1"),
         ({"epochs": "many"}, "epochs must be one of 'auto'"),
         ({"validation": 1.0}, "validation must be"),

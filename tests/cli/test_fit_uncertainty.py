@@ -25,7 +25,7 @@ def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_
     result = fit_head("--learning-rate", "1e-3", "--batch-size", 9, *more)
     assert result.exit_code == 0, result.output
     said = {name: value.strip() for name, value in (line.split("  ", 1) for line in result.stdout.splitlines())}
-    assert list(said) == ["labelled", "steps", "loss", "held out", "temperature", "saved"]
+    assert list(said) == ["labelled", "learning rate", "steps", "loss", "held out", "temperature", "saved"]
     assert (said["labelled"], said["steps"]) == ("90, 9 of them held out", "18 in 2 epochs")
     assert said["held out"].startswith("accuracy ")
     assert said["held out"].endswith("; on 9 rows, those that the temperature was fitted on")
@@ -69,7 +69,7 @@ def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head):
     result = fit_head()
     assert result.exit_code == 0, result.output
     said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
-    assert list(said) == ["labelled", "steps", "loss", "saved"]
+    assert list(said) == ["labelled", "learning rate", "steps", "loss", "saved"]
     assert said["labelled"].strip() == "90"
 
 

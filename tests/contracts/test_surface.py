@@ -286,7 +286,7 @@ FIELDS = {
         "kl_weight": 1e-3,
         "contrastive_temperature": 2.0,
         "dropout": 0.5,
-        "learning_rate": 8e-4,
+        "learning_rate": "auto",
         "batch_size": 64,
         "epochs": "auto",
         "warmup": 0.1,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from labelspace.config import UncertaintyConfig
+from labelspace.config import EXTRACTORS, UncertaintyConfig
 from labelspace.encoders import Encoder
 from labelspace.encoders.state_cache import FreshStates, StateCache
 from labelspace.errors import LabelSpaceWarning, TrainingError
@@ -157,6 +157,16 @@ def test_chosen_epochs_make_enough_updates_and_not_an_epoch_more(texts: int):
     epochs, updates = choose_epochs(config, texts), math.ceil(texts / config.batch_size)
     assert epochs == loop.MOST_EPOCHS or epochs * updates >= loop.FEWEST_UPDATES
     assert epochs == loop.PAPER_EPOCHS or (epochs - 1) * updates < loop.FEWEST_UPDATES
+
+
+@pytest.mark.parametrize("extractor", EXTRACTORS)
+def test_each_extractor_has_a_rate_of_its_own_unless_one_is_given(encoder: Encoder, extractor: str):
+    told: list[float] = []
+    hear = (lambda step, values: told.append(values["learning_rate"]),)
+    _, _, fit = train(encoder, extractor=extractor, learning_rate="auto", epochs=2, warmup=0.0, callbacks=hear)
+    large = extractor in ("textcnn", "mlp")
+    assert max(told) == fit.curve.learning_rate == (8e-4 if large else 3e-3)
+    assert train(encoder, extractor=extractor, learning_rate=2e-3)[2].curve.learning_rate == 2e-3
 
 
 def test_the_rate_rises_to_its_peak_and_falls_and_callbacks_hear_all_parts(encoder: Encoder):

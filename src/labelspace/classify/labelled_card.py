@@ -161,6 +161,7 @@ def _lacon_facts(header: dict[str, Any]) -> dict[str, Any]:
 def _uncertainty_facts(header: dict[str, Any]) -> dict[str, Any]:
     fit, parameters = header["fit"], header["parameters"]
     curve = fit["curve"]
+    rate = curve.get("learning_rate", parameters["learning_rate"])  # a model saved before has it given alone
     facts = {
         "encoder": f"{header['encoder']['name']} ({header['encoder']['dtype']})",
         "extractor": header["uncertainty"]["head"]["extractor"],
@@ -168,7 +169,7 @@ def _uncertainty_facts(header: dict[str, Any]) -> dict[str, Any]:
         "temperature": f"{header['uncertainty']['temperature']:.4g}",
         "threshold": parameters["threshold"],
         "rows": f"{fit['labelled']} labelled, of which {fit['held_out']} held out; {fit['unlabelled']} unlabelled",
-        "learning rate": f"{parameters['learning_rate']:.0e}",
+        "learning rate": f"{rate:.0e}",
         "steps": f"{len(curve['losses'])} in {curve['epochs']} epochs ({curve['stop_reason']})",
         "loss": f"{curve['losses'][0]:.4f} to {curve['losses'][-1]:.4f}",
     }

@@ -60,7 +60,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         kl_weight: of the part that pulls each Gaussian towards the standard normal one.
         contrastive_temperature: divides the cosines of the contrastive part.
         dropout: share of TextCNN's features set to zero in training.
-        learning_rate: highest rate.
+        learning_rate: highest rate; `"auto"`: 8e-4 for `"textcnn"`, higher for extractors with few weights.
         batch_size: texts of one update.
         epochs: times that each text is seen; `"auto"`: 3, and more for less than some ten thousand texts.
         warmup: share of the updates over which the rate rises, before it falls to 0.
@@ -115,7 +115,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         kl_weight: float = UncertaintyConfig.kl_weight,
         contrastive_temperature: float = UncertaintyConfig.contrastive_temperature,
         dropout: float = UncertaintyConfig.dropout,
-        learning_rate: float = UncertaintyConfig.learning_rate,
+        learning_rate: float | str = UncertaintyConfig.learning_rate,
         batch_size: int = UncertaintyConfig.batch_size,
         epochs: int | str = UncertaintyConfig.epochs,
         warmup: float = UncertaintyConfig.warmup,

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from labelspace.training.lacon import LaConFit
     from labelspace.training.uncertainty import UncertaintyFit
 
-Default = TypeVar("Default")
 
 METHODS = ("lacon", "uncertainty")
 # What --labelled leaves as it is in the Python API; the others are of training on descriptions alone.
@@ -71,7 +70,7 @@ def lacon_config(
 ) -> LaConConfig:
     """Options of training on labelled rows; steps are those on the descriptions, as without labels."""
     return LaConConfig(
-        learning_rate=_rate(learning_rate, LaConConfig.learning_rate),
+        learning_rate=_rate(learning_rate),
         description_steps=max_steps if _given(context, "max_steps") else LaConConfig.description_steps,
         epochs=epochs,
         batch_size=batch_size,
@@ -92,14 +91,14 @@ def uncertainty_config(
     """Options of `--method uncertainty`; what is not given is as in the Python API."""
     given = {"epochs": epochs, "batch_size": batch_size, "weight_decay": weight_decay, "validation": validation}
     return UncertaintyConfig(
-        learning_rate=_rate(learning_rate, UncertaintyConfig.learning_rate),
+        learning_rate=_rate(learning_rate),
         **{name: value for name, value in given.items() if value is not None and _given(context, name)},
     )
 
 
-def _rate(text: str, default: Default) -> float | Default:
-    if text == TrainingConfig.learning_rate:
-        return default
+def _rate(text: str) -> float | str:
+    if text == "auto":
+        return text
     try:
         return float(text)
     except ValueError as error:
@@ -187,6 +186,7 @@ def _told_of_lacon(result: "LaConFit") -> list[tuple[str, str]]:
 def _told_of_uncertainty(result: "UncertaintyFit") -> list[tuple[str, str]]:
     curve, calibration = result.curve, result.calibration
     pairs = [
+        ("learning rate", f"{curve.learning_rate:.2g}"),
         ("steps", f"{curve.steps} in {len(curve.epoch_seconds)} epochs"),
         ("loss", f"{curve.losses[0]:.4f} -> {curve.losses[-1]:.4f}, in {curve.seconds:.1f} s"),
     ]

@@ -29,6 +29,8 @@ WINDOW = 20
 PAPER_EPOCHS = 3
 MOST_EPOCHS = 30
 FEWEST_UPDATES = 400
+# `learning_rate="auto"`, by extractor.
+RATES = {"textcnn": 8e-4, "mlp": 8e-4, "mean": 3e-3, "cls": 3e-3, "eos": 3e-3, "attention": 3e-3}
 
 
 @final
@@ -41,6 +43,9 @@ class UncertaintyCurve:
 
     epochs: int
     """Times that each text was to be seen."""
+
+    learning_rate: float
+    """The highest rate."""
 
     best_step: int
     """The update after which the weights were kept: the last one, or the end of the last whole epoch."""
@@ -71,6 +76,16 @@ def choose_epochs(config: UncertaintyConfig, texts: int) -> int:
         return config.epochs
     updates = math.ceil(texts / config.batch_size)
     return max(PAPER_EPOCHS, min(MOST_EPOCHS, math.ceil(FEWEST_UPDATES / updates)))
+
+
+def choose_rate(config: UncertaintyConfig) -> float:
+    """Return the highest rate; see `UncertaintyConfig.learning_rate`.
+
+    Example:
+        >>> choose_rate(UncertaintyConfig()), choose_rate(UncertaintyConfig(extractor="attention"))
+        (0.0008, 0.003)
+    """
+    return RATES[config.extractor] if isinstance(config.learning_rate, str) else config.learning_rate
 
 
 def run(
@@ -108,9 +123,8 @@ def run(
     """
     epochs = choose_epochs(config, len(rows))
     total = epochs * math.ceil(len(rows) / config.batch_size)
-    optimizer = torch.optim.AdamW(
-        head.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-    )
+    highest = choose_rate(config)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=highest, weight_decay=config.weight_decay, fused=True)
     lengths = [int(states.lengths[row]) for row in rows]
     window = sorting_window(len(rows), config.batch_size, most=WINDOW)
     noise = torch.Generator().manual_seed(child_seed(seed, "noise"))
@@ -124,7 +138,7 @@ def run(
             began = time.perf_counter()
             for batch in epoch_batches(lengths, config.batch_size, window=window, seed=seed, epoch=epoch):
                 texts = [rows[place] for place in batch]
-                rate = config.learning_rate * rate_factor(len(losses), total, config.warmup)
+                rate = highest * rate_factor(len(losses), total, config.warmup)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
                 optimizer.zero_grad(set_to_none=True)
@@ -137,7 +151,7 @@ def run(
                     config,
                     noise,
                 )
-                losses.append(_checked(loss, len(losses) + 1, config))
+                losses.append(_checked(loss, len(losses) + 1, highest))
                 loss.backward()
                 optimizer.step()
                 for callback in callbacks:
@@ -155,6 +169,7 @@ def run(
     return UncertaintyCurve(
         losses=tuple(losses),
         epochs=epochs,
+        learning_rate=highest,
         best_step=kept_step,
         stop_reason=stop_reason,
         seconds=time.perf_counter() - started,
@@ -210,11 +225,11 @@ def objective(
     return total, {**parts, "contrastive": contrastive.item()}
 
 
-def _checked(loss: Tensor, step: int, config: UncertaintyConfig) -> float:
+def _checked(loss: Tensor, step: int, rate: float) -> float:
     value = loss.item()
     if not math.isfinite(value):
         raise TrainingError(
-            f"the loss is {value} at step {step} with learning rate {config.learning_rate:.1e}; use a lower "
-            f"learning_rate, for example {config.learning_rate / 10:.0e}, or an encoder with dtype='float32'."
+            f"the loss is {value} at step {step} with learning rate {rate:.1e}; use a lower "
+            f"learning_rate, for example {rate / 10:.0e}, or an encoder with dtype='float32'."
         )
     return value
