@@ -50,6 +50,7 @@ def check_number(
     above: float | None = None,
     least: float | None = None,
     most: float | None = None,
+    below: float | None = None,
     whole: bool = False,
 ) -> None:
     """Raise ConfigError unless `value` is a finite number within the bounds.
@@ -60,6 +61,7 @@ def check_number(
         above: exclusive lower bound.
         least: inclusive lower bound.
         most: inclusive upper bound.
+        below: exclusive upper bound.
         whole: True where only integers make sense.
     """
     kind = "a whole number" if whole else "a number"
@@ -70,6 +72,8 @@ def check_number(
         bounds.append(f"at least {least:g}")
     if most is not None:
         bounds.append(f"at most {most:g}")
+    if below is not None:
+        bounds.append(f"below {below:g}")
     wanted = " ".join([kind, " and ".join(bounds)]).strip()
     # Floats of any library, but no fractions, with which arrays cannot be computed.
     is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)
@@ -81,6 +85,7 @@ def check_number(
         and (above is None or value > above)  # pyright: ignore[reportOperatorIssue]
         and (least is None or value >= least)  # pyright: ignore[reportOperatorIssue]
         and (most is None or value <= most)  # pyright: ignore[reportOperatorIssue]
+        and (below is None or value < below)  # pyright: ignore[reportOperatorIssue]
     )
     if not fits:
         raise ConfigError(f"{name} must be {wanted}. Got {value!r} instead.")

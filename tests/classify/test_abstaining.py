@@ -196,7 +196,7 @@ def test_rows_without_a_label_promise_nothing(clf: UncertaintyClassifier):
         ((0.1, NEW[:2], ["money", "spots"]), InputError, r"y\[1\] is 'spots', which is no label"),
         ((0.1, NEW[:2], [None, None]), InputError, "y names no label"),
         ((0, NEW, NEW_Y), ConfigError, "risk must be a number above 0"),
-        ((1, NEW, NEW_Y), ConfigError, "risk must be below 1"),
+        ((1, NEW, NEW_Y), ConfigError, "risk must be a number above 0 and below 1. Got 1 instead"),
     ],
 )
 def test_risks_and_rows_that_cannot_be_are_refused(
@@ -206,6 +206,16 @@ def test_risks_and_rows_that_cannot_be_are_refused(
         clf.set_risk(*given)
     assert "\n" not in str(told.value)
     assert clf.limit_ is None
+
+
+def test_a_promise_that_nobody_can_make_is_refused_before_documents_are_encoded(
+    clf: UncertaintyClassifier, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Encoder, "tokenize", lambda *_: pytest.fail("work began"))
+    with pytest.raises(ConfigError, match="risk must be a number above 0 and below 1"):
+        clf.set_risk(1.5, NEW, NEW_Y)
+    with pytest.raises(ConfigError, match=r"confidence must be a number above 0 and below 1\. Got 1 instead"):
+        clf.set_risk(0.1, NEW, NEW_Y, confidence=1)
 
 
 def test_other_words_and_confidences_are_refused(clf: UncertaintyClassifier):

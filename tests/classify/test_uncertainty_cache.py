@@ -94,6 +94,17 @@ def test_auto_is_the_cache_folder_of_labelspace(fitted: Maker, tmp_path: Path, m
     assert len(entries(tmp_path / "token-states")) == 1
 
 
+def test_a_folder_in_the_home_of_the_user_may_begin_with_a_tilde(
+    fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    fitted(cache="~/states")
+    assert list((tmp_path / "home" / "states").glob("*/states.bf16"))
+    assert not (tmp_path / "~").exists()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("how", ["evicted", "damaged", "removed"])
 def test_states_that_were_made_again_change_no_bit(

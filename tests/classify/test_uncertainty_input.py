@@ -80,6 +80,7 @@ def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier
         ({"threshold": -0.1}, "threshold must be a number at least 0 and at most 1. Got -0.1"),
         ({"cache": ""}, "cache must be a folder, 'auto' or None. Got '' instead"),
         ({"cache": 3}, "cache must be a folder, 'auto' or None. Got 3 instead"),
+        ({"cache": "a\0b"}, "cache must be a folder, 'auto' or None. Got 'a"),
         ({"cache": True}, "cache must be a folder, 'auto' or None. Got True instead"),
         ({"cache_bytes": -1}, "cache_bytes must be a whole number at least 0. Got -1"),
         ({"seed": "x"}, "seed must be a whole number at least 0. Got 'x' instead"),
@@ -125,6 +126,17 @@ def test_documents_and_labels_that_cannot_be_used_are_one_line(X: Any, y: Any, m
         clf.fit(X, y)
     assert "\n" not in str(error.value)
     assert not hasattr(clf, "classes_")
+
+
+def test_a_share_to_hold_out_of_which_no_row_comes_is_refused_before_any_work(
+    make: Maker, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(GaussianHead, "forward", lambda *_, **__: pytest.fail("work began"))
+    for X, y in ((["a match", "a bank"], ["sports", "money"]), (["a match"] * 10, ["sports", "money"] * 5)):
+        with pytest.raises(InputError, match=r"validation=0.5 holds out none of \d+ rows.*; label more texts, or set"):
+            make(validation=0.5).fit(X, y)
+    monkeypatch.undo()
+    assert make(validation="auto").fit(["a match", "a bank"], ["sports", "money"]).fit_result_.held_out == 0
 
 
 TWO_LABELS = "y must name two labels at least, as text, .* Got {} instead"

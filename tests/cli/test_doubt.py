@@ -172,7 +172,7 @@ def test_an_interrupt_leaves_nothing(run, doubting, source, tmp_path, monkeypatc
         (["--coverage", "nan"], "--coverage must be a number"),
         (["--coverage", "half"], "--coverage"),
         (["--risk", "-0.1"], "--risk must be a number above 0"),
-        (["--risk", "1"], "risk must be below 1"),
+        (["--risk", "1"], "--risk must be a number above 0 and below 1. Got 1.0"),
         (["--risk", "0.01"], "a risk of 0.01 cannot be promised with confidence 0.95: of 9 rows"),
         (["--most-uncertain", "0"], "--most-uncertain must be a whole number at least 1. Got 0"),
         (["--most-uncertain", "2.5"], "--most-uncertain"),

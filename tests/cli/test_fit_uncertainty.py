@@ -73,6 +73,14 @@ def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head):
     assert said["labelled"].strip() == "90"
 
 
+def test_empty_texts_are_told_of_once_and_by_their_row(fit_head, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\nthe team won,sports\na bank,money\n  ,money\n", encoding="utf-8")
+    result = fit_head("--quiet", rows=rows)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("empty or white space") == result.stderr.count("rows.csv: row 3") == 1
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -105,6 +113,8 @@ def test_a_head_without_labelled_rows_and_rows_of_another_label_are_refused(
     assert "'politics', which is no label" in refused(fit_head("--quiet", rows=rows))
     rows.write_text("text,label\nthe team won,sports\na match,sports\n", encoding="utf-8")
     assert "nothing to tell apart" in refused(fit_head("--quiet", rows=rows))
+    rows.write_text("text,label\nthe team won,\na match,\n", encoding="utf-8")
+    assert "; leave --labelled and --method out" in refused(fit_head("--quiet", rows=rows))
     assert not (tmp_path / "model").exists()
 
 

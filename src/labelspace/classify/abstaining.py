@@ -122,6 +122,8 @@ class AbstainingClassifier(BiEncoderClassifier):
                 uncertain a model.
         """
         check_is_fitted(self)
+        check_number("risk", risk, above=0, below=1)
+        check_number("confidence", confidence, above=0, below=1)
         # The two that auto compares, unless there is but one.
         measures = 2 if by == "auto" and X is None and self.head_.log_variance is not None else 1
         by = self._ranking(by)

@@ -175,7 +175,8 @@ class UncertaintyClassifier(AbstainingClassifier):
             ConfigError: a parameter makes no sense.
             LabelFileError: the labels cannot be used.
             EncoderError: the encoder cannot be opened.
-            InputError: documents and labels do not fit, or no row has a label.
+            InputError: documents and labels do not fit, no row has a label, or none can be held out as `validation`
+                asks.
             TrainingError: the loss is not finite.
         """
         config, seed = self.training_config(), as_seed(self.seed)
@@ -302,9 +303,9 @@ class UncertaintyClassifier(AbstainingClassifier):
     def _state_cache(self) -> StateCache | None:
         if self.cache is None:
             return None
-        if not isinstance(self.cache, (str, Path)) or self.cache == "":
+        if not isinstance(self.cache, (str, Path)) or self.cache == "" or "\0" in str(self.cache):
             raise ConfigError(f"cache must be a folder, 'auto' or None. Got {self.cache!r} instead.")
-        folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache)
+        folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache).expanduser()
         return StateCache(folder, self.cache_bytes)
 
     def _documents(self, X: Any) -> list[str]:

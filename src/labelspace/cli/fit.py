@@ -214,7 +214,9 @@ def fit_command(
     _check_out(out, overwrite)
     documents = _sample(pool, text_column, size=search.documents, seed=seed)
     rows = (
-        labelled_rows(labelled, text_column, pair_column, label_column, space.names) if labelled is not None else None
+        labelled_rows(labelled, text_column, pair_column, label_column, space.names, method=of_rows)
+        if labelled is not None
+        else None
     )
     opened = open_encoder(
         encoder,

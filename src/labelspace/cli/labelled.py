@@ -106,15 +106,16 @@ def _rate(text: str) -> float | str:
 
 
 def labelled_rows(
-    source: str, text: str, pair: str | None, label: str, names: Sequence[str]
+    source: str, text: str, pair: str | None, label: str, names: Sequence[str], *, method: str
 ) -> tuple[list[Any], list[Any]]:
     """Read labelled rows: documents, and the label of each."""
     from labelspace.corpus import open_table
 
     table = open_table(source, text=text, pair=pair, label=label)
     if not table.check_labels(names)[1]:
+        options = "--labelled and --method" if method == "uncertainty" else "--labelled"
         raise InputError(
-            f"{source}: no row has a label in column {label!r}; leave --labelled out, and the descriptions are enough."
+            f"{source}: no row has a label in column {label!r}; leave {options} out, and the descriptions are enough."
         )
     documents: list[Any] = []
     labels: list[Any] = []
@@ -142,6 +143,8 @@ def learn(
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
+            # Whoever read the rows has warned of odd ones, and by their place in the file.
+            warnings.filterwarnings("ignore", r"[\d,]+ documents? (is|are) (empty|longer)", LabelSpaceWarning)
             model.fit(*rows)
     except KeyboardInterrupt:
         tell("interrupted before there was an epoch worth keeping; nothing was written.")

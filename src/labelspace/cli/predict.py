@@ -194,7 +194,7 @@ def _check_doubt(coverage: float | None, risk: float | None, most_uncertain: int
     if coverage is not None:
         check_number("--coverage", coverage, above=0, most=1)
     if risk is not None:
-        check_number("--risk", risk, above=0, most=1)
+        check_number("--risk", risk, above=0, below=1)
     if most_uncertain is not None:
         check_number("--most-uncertain", most_uncertain, least=1, whole=True)
         if resume:

@@ -163,7 +163,7 @@ class StateCache:
         lengths, dim = _lengths(distinct), encoder.backbone.hidden_size
         size = int(lengths.sum()) * dim * BYTES
         if size > self.most_bytes:
-            _say_fresh(f"they take {size / 1e9:.1f} GB, and the cache holds {self.most_bytes / 1e9:.1f} GB")
+            _say_fresh(f"they take {_told(size)}, and the cache holds {_told(self.most_bytes)}")
             return FreshStates(encoder, token_ids)
         if size == 0:
             return FreshStates(encoder, token_ids)
@@ -178,7 +178,7 @@ class StateCache:
                 else:
                     room = self._take_room(size, entry)
                     if room is None:
-                        _say_fresh(f"of {size / 1e9:.1f} GB no room can be made beside what is in use or on the disk")
+                        _say_fresh(f"of {_told(size)} no room can be made beside what is in use or on the disk")
                         return FreshStates(encoder, token_ids)
                     try:
                         _write(entry, encoder, distinct, lengths, report)
@@ -403,6 +403,19 @@ def _digests(token_ids: TokenIds) -> Iterator[bytes]:
 
 def _lengths(token_ids: TokenIds) -> NDArray[np.int64]:
     return np.array([len(ids) for ids in token_ids], dtype=np.int64)
+
+
+def _told(size: int) -> str:
+    """Return a number of bytes as one would say it.
+
+    Example:
+        >>> [_told(size) for size in (0, 1_000, 76_800_000, 10 * 1024**3)]
+        ['0 bytes', '1,000 bytes', '76.8 MB', '10.7 GB']
+    """
+    for unit, name in ((10**9, "GB"), (10**6, "MB")):
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size:,} bytes"
 
 
 def _say_fresh(why: str) -> None:

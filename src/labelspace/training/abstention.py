@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from labelspace.checks import check_number
-from labelspace.errors import ConfigError
 from labelspace.training.calibration import as_flags, one_number_each
 
 RISK_STEPS = 100
@@ -132,8 +131,8 @@ def risk_limit(
         Angelopoulos et al., 2021, "Learn then test", https://arxiv.org/abs/2110.01052 (fixed-sequence testing with
         several starts); Clopper and Pearson, 1934.
     """
-    _check_within("risk", risk)
-    _check_within("confidence", confidence)
+    check_number("risk", risk, above=0, below=1)
+    check_number("confidence", confidence, above=0, below=1)
     check_number("measures", measures, least=1, whole=True)
     unsure = one_number_each("uncertainty", uncertainty)
     errors = as_flags("wrong", wrong, len(unsure))
@@ -149,9 +148,3 @@ def risk_limit(
                 break
             limits.append(float(unsure[given - 1]))
     return max(limits, default=None)
-
-
-def _check_within(name: str, value: float) -> None:
-    check_number(name, value, above=0, most=1)
-    if value == 1:
-        raise ConfigError(f"{name} must be below 1. Got {value!r} instead.")

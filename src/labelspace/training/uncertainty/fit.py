@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders import Encoder
 from labelspace.encoders.state_cache import FreshStates, StateCache
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.heads import GaussianHead
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
@@ -135,11 +135,17 @@ def train_gaussian_head(
         LabelSpaceWarning: training was interrupted, or the states cannot be kept.
 
     Raises:
+        InputError: a share is to be held out, and there is no row that can be.
         TrainingError: the loss is not finite.
         KeyboardInterrupt: it came before the first epoch was over, so nothing was learnt.
     """
     share = _share(config, targets, labels)
     rows, held_out = _split(token_ids, targets, share, seed=seed) if share else (list(range(len(targets))), [])
+    if share and not held_out and config.validation != "auto":
+        raise InputError(
+            f"validation={share:g} holds out none of {len(targets)} rows, as each label keeps a text of its own for "
+            "training; label more texts, or set validation to 0 or 'auto'."
+        )
     backbone = encoder.backbone
     if cache is None:
         states = FreshStates(encoder, token_ids)
