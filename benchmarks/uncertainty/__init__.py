@@ -12,7 +12,8 @@
     draws        test rows drawn again: how sure a difference of areas is
     paper        the paper's own figures
     report, aims tables, and whether the targets are reached; pictures: figures
-    page.md      the page of results, which goes to docs when they are in (and into `PAGES` of tables.py)
+
+The page of results is docs/uncertainty-study.md.
 
 Run by `benchmarks/run_uncertainty.py`; `pieces` beside this folder keeps one file a run.
 """

@@ -282,6 +282,7 @@ def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encode
         (("--epochs", 0), "epochs must be"),
         (("--validation", 0.95), "validation must be a number at least 0 and at most 0.9"),
         (("--no-cache",), "--no-cache needs --method uncertainty"),
+        (("--extractor", "mean"), "--extractor needs --method uncertainty"),
         (("--label-column", "nothing"), "nothing"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

@@ -49,6 +49,13 @@ def test_nothing_is_kept_of_the_texts_where_that_is_asked_for(fit_head, tmp_path
     assert "90, 18 of them held out" in result.stdout
 
 
+def test_another_extractor_has_a_rate_of_its_own(fit_head, tmp_path):
+    result = fit_head("--extractor", "attention")
+    assert result.exit_code == 0, result.output
+    assert "learning rate  0.003" in result.stdout
+    assert load(tmp_path / "model").extractor == "attention"
+
+
 def test_what_is_not_given_is_as_in_python(fit_head, tmp_path):
     assert fit_head("--quiet").exit_code == 0
     given = load(tmp_path / "model").get_params()
@@ -90,6 +97,10 @@ def test_empty_texts_are_told_of_once_and_by_their_row(fit_head, tmp_path):
         (("--temperature", 0.1), "--temperature does not go with --labelled"),
         (("--anchor", "both"), "--anchor does not go with --labelled"),
         (("--learning-rate", "base"), "--learning-rate must be a number or auto with --labelled"),
+        (
+            ("--extractor", "cnn"),
+            "extractor must be one of 'textcnn',",
+        ),
         (("--learning-rate", "2"), "learning_rate must be a number above 0 and at most 1"),
         (("--epochs", 0), "epochs must be"),
         (("--batch-size", 0), "batch_size must be"),

@@ -114,6 +114,9 @@ def fit_command(
         float | None,
         _labelled("Share of the rows held out, to stop early or to set probabilities right; by their number."),
     ] = None,
+    extractor: Annotated[
+        str, _labelled("Uncertainty: how words become features; attention is smaller, and better for sentiment.")
+    ] = UncertaintyConfig.extractor,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Uncertainty: write no token states.", rich_help_panel=_LABELLED)
     ] = False,
@@ -181,7 +184,7 @@ def fit_command(
     of_rows = check_options(context, labelled=labelled is not None)
     from_rows: LaConConfig | UncertaintyConfig | None = None
     if labelled is not None and of_rows == "uncertainty":
-        from_rows = uncertainty_config(context, learning_rate, epochs, batch_size, weight_decay, validation)
+        from_rows = uncertainty_config(context, learning_rate, epochs, batch_size, weight_decay, validation, extractor)
     elif labelled is not None:
         from_rows = lacon_config(
             context, learning_rate, max_steps, epochs, batch_size, weight_decay, validation, max_tokens_in_memory

@@ -26,7 +26,7 @@ _OF_DESCRIPTIONS = (
     *("pool", "anchor", "tensorboard"),
     *(f"search_{name}" for name in SearchConfig.__dataclass_fields__),
 )
-_OF_ROWS = ("label_column", "pair_column", "epochs", "batch_size", "validation", "no_cache")
+_OF_ROWS = ("label_column", "pair_column", "epochs", "batch_size", "validation", "extractor", "no_cache")
 
 
 def check_options(context: typer.Context, *, labelled: bool) -> str:
@@ -44,8 +44,11 @@ def check_options(context: typer.Context, *, labelled: bool) -> str:
                 raise ConfigError(
                     f"--{name.replace('_', '-')} does not go with --method uncertainty; leave one of them out."
                 )
-    if labelled and method != "uncertainty" and _given(context, "no_cache"):
-        raise ConfigError("--no-cache needs --method uncertainty; nothing else keeps token states.")
+    if labelled and method != "uncertainty":
+        if _given(context, "no_cache"):
+            raise ConfigError("--no-cache needs --method uncertainty; nothing else keeps token states.")
+        if _given(context, "extractor"):
+            raise ConfigError("--extractor needs --method uncertainty; nothing else has one.")
     if labelled and _given(context, "method"):
         return method
     if not labelled and method in METHODS:
@@ -87,10 +90,12 @@ def uncertainty_config(
     batch_size: int,
     weight_decay: float,
     validation: float | None,
+    extractor: str,
 ) -> UncertaintyConfig:
     """Options of `--method uncertainty`; what is not given is as in the Python API."""
     given = {"epochs": epochs, "batch_size": batch_size, "weight_decay": weight_decay, "validation": validation}
     return UncertaintyConfig(
+        extractor=extractor,
         learning_rate=_rate(learning_rate),
         **{name: value for name, value in given.items() if value is not None and _given(context, name)},
     )
