@@ -230,6 +230,17 @@ def test_a_label_that_has_no_description_list_is_refused_with_the_closest_one():
         list(open_labelled_pairs(table(LABELLED), name="news", descriptions={"sports": ["s"], "politic": ["p"]}))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_numbers_of_a_data_set_that_names_them_are_these_names(stream: bool):
+    datasets = pytest.importorskip("datasets")
+    kinds = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["money", "sports"]))
+    made = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [1, -1, 0]}, features=kinds)
+    made = made.to_iterable_dataset() if stream else made
+    assert texts(open_labelled_pairs(made, name="x")) == [("a", "sports"), ("c", "money")]
+    described = open_labelled_pairs(made, name="x", descriptions={"sports": ["s"], "money": []})
+    assert texts(described) == [("a", "s"), ("c", "money")]
+
+
 def test_a_number_is_no_label_name():
     with pytest.raises(InputError, match=r"row 1, column 'label', is not a text but 2 of type int"):
         list(open_labelled_pairs(table([{"text": "a", "label": 2}]), name="x"))
@@ -310,7 +321,7 @@ NOTHING: dict[str, tuple[Callable[[], PairSource], str]] = {
     ),
     "empty lists": (
         lambda: open_pairs(pa.table({"anchor": ["a"], "positive": pa.array([[]], pa.list_(pa.string()))}), name="x"),
-        "has no positive pair; it has 1 rows",
+        "has no positive pair; the list of positives of every row is empty; fill one in, or leave it out",
     ),
     "no label": (
         lambda: open_labelled_pairs(pa.table({"text": ["a"], "label": pa.array([None], pa.string())}), name="x"),
