@@ -250,6 +250,13 @@ def test_one_script_is_right_on_the_first_run_after_a_kill_and_when_it_is_done(b
     assert runs[1].result.training.looks == runs[2].result.training.looks
 
 
+def test_other_pairs_are_not_gone_on_with_and_no_relation_of_theirs_is_made(base, pairs, tmp_path, monkeypatch):
+    prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])
+    monkeypatch.setattr(Encoder, "embed", None)
+    with pytest.raises(ConfigError, match="had other pairs"):
+        prefinetune(toy_pairs(seed=1), base, SHORT, folder=tmp_path, resume=True)
+
+
 @pytest.mark.parametrize("older", [False, True], ids=["of today", "of a version that noted no number of updates"])
 def test_an_unfinished_run_is_not_written_over_without_a_word(older, base, pairs, tmp_path):
     prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])

@@ -18,7 +18,7 @@ from labelspace.errors import ConfigError, InputError
 from labelspace.geometry import Eigenspace
 from labelspace.progress import progress_bar
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import read_checkpoint, read_state
+from labelspace.training.checkpoint import check_run, read_checkpoint, read_state
 from labelspace.training.prefinetune.loop import TrainingRun
 from labelspace.training.prefinetune.measures import Measures, Shift, Yardstick
 from labelspace.training.prefinetune.offline import Targets, find_eigenspace
@@ -253,6 +253,8 @@ def _run(
         "pairs": pairs.fingerprint(),
         "tokens of a text": max_tokens,
     }
+    if resume:  # the relations of other pairs would take hours before anybody said so
+        check_run(work / CHECKPOINT, run)
     eigenspace = targets = None
     if config.regularizer_weight:
         relations = ReferenceRelations(encoder, train, work / REFERENCE)
