@@ -290,6 +290,27 @@ def test_a_finished_run_of_a_version_that_noted_no_number_of_updates_is_no_unfin
     assert again.result.training.kept_step == 10
 
 
+@pytest.mark.parametrize(
+    ("bias", "said"), [(1.0, "makes one vector of all"), (float("nan"), "has a NaN or an infinity; look at its")]
+)
+def test_plain_prefinetuning_refuses_an_encoder_without_a_space_before_it_trains(base, pairs, bias, said):
+    encoder, steps = base.copy(), []
+    for name, values in encoder.backbone.model.state_dict().items():
+        if "LayerNorm" in name:
+            values.fill_(bias if name.endswith("bias") else 0.0)
+    encoder.backbone.weights_changed()
+    plain = replace(SHORT, regularizer_weight=0.0)
+    with pytest.raises(InputError, match=said):
+        prefinetune(pairs, encoder, plain, callbacks=[lambda step, _: steps.append(step)])
+    assert steps == []
+
+
+def test_a_source_of_any_name_is_one_row_of_the_card(base, tmp_path):
+    pairs = replace(toy_pairs(6), sources=("news", "a|b\nc", "shouts"))
+    card = prefinetune(pairs, base, replace(SHORT, epochs=1)).save(tmp_path / "model") / "README.md"
+    assert "| news | 6 |\n| a\\|b c | 6 |\n| shouts | 6 |\n" in card.read_text(encoding="utf-8")
+
+
 def test_a_figure_that_cannot_be_had_costs_no_weights(base, pairs, monkeypatch):
     real, calls = run.Yardstick.measure, []
 
