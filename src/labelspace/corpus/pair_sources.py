@@ -227,7 +227,10 @@ def open_labelled_pairs(
             if not (is_missing(value) or (isinstance(value, str) and value.strip() in nothing))
         ]
         texts = anchors.texts(batch, first, kept)
-        names = labels.texts(batch, first, kept) if numbered is None else [numbered[values[row]] for row in kept]
+        if numbered is None:
+            names = labels.texts(batch, first, kept)
+        else:
+            names = [numbered[int(value)] for row in kept if (value := values[row]) is not None]
         for row, one, value in zip(kept, texts, names, strict=True):
             yield Pair(one, positive(one, value, first + row), own, task_type)
 
