@@ -500,6 +500,24 @@ def test_a_limit_that_is_no_positive_whole_number_is_refused(most: Any):
         draw_pairs(sources_of(5), per_source=most)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"positives": ("A",)}, "2 anchors, 1 positives and 2 source ids"),
+        ({"source_ids": (0,)}, "2 anchors, 2 positives and 1 source ids"),
+        ({"seen": ()}, "1 sources, 1 task types and 0 numbers seen"),
+        ({"source_ids": (0, 1)}, "places among the 1 sources, from 0 on. Got 1 instead"),
+        ({"source_ids": (-1, 0)}, "Got -1 instead"),
+    ],
+)
+def test_pairs_made_by_hand_must_fit_together(wrong: dict[str, Any], said: str):
+    right = {"anchors": ("a", "b"), "positives": ("A", "B"), "source_ids": (0, 0)}
+    named = {"sources": ("letters",), "task_types": ("",), "seen": (2,)}
+    assert len(Pairs(**right, **named)) == 2
+    with pytest.raises(InputError, match=said):
+        Pairs(**{**right, **named, **wrong})
+
+
 def test_taken_rows_keep_their_sources_and_the_fingerprint_tells_pairs_apart():
     pairs = draw_pairs(sources_of(5, 3))
     some = pairs.take([6, 0])

@@ -364,6 +364,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         ({"seed": 0.5}, ConfigError, "seed"),
         ({"callbacks": print}, ConfigError, r"callbacks must be a list of callables\. Got .* instead; pass \[it\]"),
         ({"resume": True}, ConfigError, "nothing to go on from"),
+        ({"folder": __file__}, OutputError, "is a file; relations and checkpoints are kept in a folder"),
     ],
     ids=[
         "four pairs",
@@ -376,6 +377,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         "half a seed",
         "a callback alone",
         "no folder",
+        "a file",
     ],
 )
 def test_what_cannot_be_done_is_refused_before_the_encoder_is_asked(base, pairs, monkeypatch, given, error, message):

@@ -14,7 +14,7 @@ from labelspace.checks import as_seed, check_callbacks
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, OutputError
 from labelspace.geometry import Eigenspace
 from labelspace.progress import progress_bar
 from labelspace.training.callbacks import Callback
@@ -159,6 +159,8 @@ def prefinetune(
         raise ConfigError(
             "there is nothing to go on from without a folder; pass the folder of the run, or resume=False."
         )
+    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
+        raise OutputError(f"{folder} is a file; relations and checkpoints are kept in a folder, give another name.")
     if folder is not None and not resume:
         _check_nothing_unfinished(Path(folder) / CHECKPOINT)
     drawn = gather_pairs(pairs, per_source=config.per_source, seed=seed)
