@@ -4,6 +4,7 @@
     python benchmarks/run_prefinetune.py --parts encoders main --minutes 600
     python benchmarks/run_prefinetune.py --full --minutes 6000        # all pairs, a mix for each target, whole texts
     python benchmarks/run_prefinetune.py --small                      # into build/prefinetune-small
+    python benchmarks/run_prefinetune.py --encoder all-mpnet-base-v2 --parts main    # more rows of table 2
     python benchmarks/run_prefinetune.py --figures docs/figures
 
 Parts: encoders (figure 3), main (tables 2, 3 and 5 to 7), sweep (figure 2), maps (figure 4), descriptions (ours). Any

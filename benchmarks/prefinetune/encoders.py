@@ -218,8 +218,3 @@ def target_pairs(settings: Settings, names: tuple[str, ...], most: int = MEASURE
         task_types=tuple(TARGETS[name].task for name in names),
         seen=tuple(seen),
     )
-
-
-def domain_mix(settings: Settings, domain: str) -> str:
-    """Return the mix that stands for a domain in a figure: its only one, or that of its first target."""
-    return mix_name(settings, targets(settings, domain)[0])

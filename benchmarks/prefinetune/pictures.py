@@ -63,7 +63,10 @@ def isotropy_figure(path: Path) -> tuple[Path, ...]:
                 own = [run for run in runs if run["mix"] == mix and method in ("base", run["method"])]
                 if not own:
                     continue
-                values = [run["targets"]["isoscore"][0 if method == "base" else 1] for run in own]
+                measured = [run["targets"]["isoscore"][0 if method == "base" else 1] for run in own]
+                values = [value for value in measured if value is not None]  # the package may have been missing
+                if not values:
+                    continue
                 axes.bar(
                     column + (place - (len(BARS) - 1) / 2) * width,
                     statistics.fmean(values),

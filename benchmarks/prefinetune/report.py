@@ -45,9 +45,9 @@ SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean"}
 STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 
 
-def results(part: str) -> list[Result]:
-    """Results of a part by the encoder of these tables."""
-    return [result for result in read_results(OUT, part) if result["encoder"] == ENCODER]
+def results(part: str, encoder: str | None = None) -> list[Result]:
+    """Results of a part by one encoder; None: that of these tables."""
+    return [result for result in read_results(OUT, part) if result["encoder"] == (encoder or ENCODER)]
 
 
 def by_seed(found: Iterable[Result], target: str, method: Method, size: int, what: str = "score") -> BySeed:
@@ -76,21 +76,23 @@ def averages(found: Sequence[Result], domain: str, method: Method, size: int) ->
 
 
 def main() -> str:
-    """Table 2: averages over the targets of each domain."""
-    found = results("main")
-    rows = []
-    for method, (title, _) in {**MAIN, **BESIDE}.items():
-        cells = [over_seeds(averages(found, domain, method, size)[0]) for domain in DOMAINS for size in SIZES]
-        rows.append([ENCODER, title, *cells])
-    if not found:
+    """Table 2: averages over the targets of each domain, of every encoder that has results."""
+    if not results("main"):
         return NOT_YET
+    cells = [(domain, size) for domain in DOMAINS for size in SIZES]
+    others = sorted({run["encoder"] for run in read_results(OUT, "main")} - {ENCODER})
+    rows = []
+    for encoder in (ENCODER, *others):
+        found = results("main", encoder)
+        for method, (title, _) in {**MAIN, **BESIDE}.items():
+            means = [over_seeds(averages(found, domain, method, size)[0]) for domain, size in cells]
+            rows.append([encoder, title, *means])
+        counts = [averages(found, domain, ("base", "none"), size)[1] for domain, size in cells]
+        rows.append([encoder, "targets averaged", *(str(count or "-") for count in counts)])
     for title, key in MAIN.values():
-        cells = [theirs(paper.E5, domain, key, size) for domain in DOMAINS for size in SIZES]
-        rows.append([f"paper: {paper.E5}, other tasks", title, *cells])
-    of = [[averages(found, domain, ("base", "none"), size)[1] for size in SIZES] for domain in DOMAINS]
-    head = [f"{domain}, {size:,}" for domain in DOMAINS for size in SIZES]
-    rows.append(["", "targets averaged here", *(str(count or "-") for counts in of for count in counts)])
-    return markdown(["", "", *head], rows)
+        figures = [theirs(paper.E5, domain, key, size) for domain, size in cells]
+        rows.append([f"paper: {paper.E5}, other tasks", title, *figures])
+    return markdown(["", "", *(f"{domain}, {size:,}" for domain, size in cells)], rows)
 
 
 def detail() -> str:

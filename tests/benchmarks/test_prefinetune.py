@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import inspect
 import json
 import math
 import re
@@ -312,6 +313,29 @@ def test_averages_are_of_seeds_that_have_every_target(modules):
     means, count = modules.report.averages(found, "code", ("pft", "none"), 100)
     assert means == {0: pytest.approx(0.3)}
     assert count == 2
+
+
+def test_every_encoder_that_has_results_has_its_rows_of_table_2(modules, tmp_path, monkeypatch):
+    (tmp_path / "main").mkdir()
+    for encoder, score in ((modules.report.ENCODER, 0.25), ("all-mpnet-base-v2", 0.75)):
+        for seed in (0, 1, 2):
+            run = {"target": "fomc", "start": "reze", "rows_wanted": 100, "seed": seed, "encoder": encoder}
+            text = json.dumps({**run, "scores": {"none": {"score": score}}})
+            (tmp_path / "main" / f"{encoder}{seed}.json").write_text(text)
+    monkeypatch.setattr(modules.report, "OUT", tmp_path)
+    table = modules.report.main()
+    assert "| all-MiniLM-L6-v2 | REZE | 0.2500 ± 0.0000 | - |" in table
+    assert "| all-mpnet-base-v2 | REZE | 0.7500 ± 0.0000 | - |" in table
+    assert "| all-mpnet-base-v2 | targets averaged | 1 | - |" in table
+
+
+def test_a_run_without_isoscore_is_left_out_of_its_figure(modules, tmp_path, monkeypatch):
+    def run(method: str, *isoscore: float | None) -> dict[str, Any]:
+        return {"mix": "finance", "method": method, "targets": {"isoscore": isoscore}}
+
+    runs = [run("pft", 0.1, 0.2), run("pft", None, None), run("reze", None, None)]
+    monkeypatch.setattr(modules.pictures, "results", lambda part: runs)
+    assert [file.name for file in modules.pictures.isotropy_figure(tmp_path / "iso")] == ["iso.png", "iso.svg"]
 
 
 def test_fine_tuning_learns_from_every_row_and_leaves_the_start_alone(modules, data, tmp_path):
@@ -650,11 +674,13 @@ def test_the_papers_figures_are_those_of_its_tables(modules):
         assert {key for key in theirs[number] if key[0] == modules.paper.E5} <= set(figures)
 
 
-def test_the_page_has_every_table_and_no_other(modules):
+def test_the_page_has_every_table_and_figure_and_no_other(modules):
     page = (ROOT / "benchmarks" / "prefinetune" / "page.md").read_text(encoding="utf-8")
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
     assert opened == closed
     assert sorted(opened) == sorted(modules.report.BLOCKS)
+    drawn = set(re.findall(r'folder / "([\w-]+)"', inspect.getsource(modules.pictures.all_figures)))
+    assert set(re.findall(r"\]\(figures/([\w-]+)\.png\)", page)) == drawn
 
 
 @pytest.mark.slow

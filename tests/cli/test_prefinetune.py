@@ -216,6 +216,22 @@ def test_files_of_one_name_and_globs_are_sources_of_their_own(run, tiny_encoder_
     ]
 
 
+def test_one_file_under_two_names_is_no_two_sources(run, refused, command, sources, tmp_path):
+    again = tmp_path / "." / ".." / tmp_path.name / sources[0].name
+    said = refused(run(*command, "--pairs", again))
+    assert f"--pairs {sources[0]} and --pairs {again} are one file" in said
+    assert f"--pairs {sources[0]} is there 2 times" in refused(run(*command, "--pairs", sources[0]))
+
+
+def test_a_seed_that_makes_no_sense_is_refused_before_any_pair_is_read(run, refused, command):
+    assert "seed" in refused(run(*command, "--seed", -1))
+
+
+def test_what_to_do_next_can_be_pasted(run, command, tmp_path):
+    result = run(*command, "--out", tmp_path / "of mine")
+    assert f"--encoder '{tmp_path / 'of mine'}' --out model" in result.stderr
+
+
 def test_what_is_refused_on_the_way_does_not_stand_in_the_way(run, refused, command, tmp_path, monkeypatch):
     from labelspace.training.prefinetune import run as module
 

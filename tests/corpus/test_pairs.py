@@ -230,6 +230,17 @@ def test_a_label_that_has_no_description_list_is_refused_with_the_closest_one():
         list(open_labelled_pairs(table(LABELLED), name="news", descriptions={"sports": ["s"], "politic": ["p"]}))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_numbers_of_a_data_set_that_names_them_are_these_names(stream: bool):
+    datasets = pytest.importorskip("datasets")
+    kinds = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["money", "sports"]))
+    made = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [1, -1, 0]}, features=kinds)
+    made = made.to_iterable_dataset() if stream else made
+    assert texts(open_labelled_pairs(made, name="x")) == [("a", "sports"), ("c", "money")]
+    described = open_labelled_pairs(made, name="x", descriptions={"sports": ["s"], "money": []})
+    assert texts(described) == [("a", "s"), ("c", "money")]
+
+
 def test_a_number_is_no_label_name():
     with pytest.raises(InputError, match=r"row 1, column 'label', is not a text but 2 of type int"):
         list(open_labelled_pairs(table([{"text": "a", "label": 2}]), name="x"))
@@ -310,7 +321,7 @@ NOTHING: dict[str, tuple[Callable[[], PairSource], str]] = {
     ),
     "empty lists": (
         lambda: open_pairs(pa.table({"anchor": ["a"], "positive": pa.array([[]], pa.list_(pa.string()))}), name="x"),
-        "has no positive pair; it has 1 rows",
+        "has no positive pair; the list of positives of every row is empty; fill one in, or leave it out",
     ),
     "no label": (
         lambda: open_labelled_pairs(pa.table({"text": ["a"], "label": pa.array([None], pa.string())}), name="x"),
@@ -487,6 +498,24 @@ def test_a_long_file_is_drawn_from_in_little_memory(tmp_path: Path):
 def test_a_limit_that_is_no_positive_whole_number_is_refused(most: Any):
     with pytest.raises(ConfigError, match="per_source must be a whole number at least 1"):
         draw_pairs(sources_of(5), per_source=most)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"positives": ("A",)}, "2 anchors, 1 positives and 2 source ids"),
+        ({"source_ids": (0,)}, "2 anchors, 2 positives and 1 source ids"),
+        ({"seen": ()}, "1 sources, 1 task types and 0 numbers seen"),
+        ({"source_ids": (0, 1)}, "places among the 1 sources, from 0 on. Got 1 instead"),
+        ({"source_ids": (-1, 0)}, "Got -1 instead"),
+    ],
+)
+def test_pairs_made_by_hand_must_fit_together(wrong: dict[str, Any], said: str):
+    right = {"anchors": ("a", "b"), "positives": ("A", "B"), "source_ids": (0, 0)}
+    named = {"sources": ("letters",), "task_types": ("",), "seen": (2,)}
+    assert len(Pairs(**right, **named)) == 2
+    with pytest.raises(InputError, match=said):
+        Pairs(**{**right, **named, **wrong})
 
 
 def test_taken_rows_keep_their_sources_and_the_fingerprint_tells_pairs_apart():

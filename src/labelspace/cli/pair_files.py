@@ -124,6 +124,12 @@ def _check(files: Sequence[PairFile], options: Mapping[str, Any]) -> None:
     for (kind, given), count in Counter((one.kind, one.given) for one in files).items():
         if count > 1:
             raise ConfigError(f"--{kind} {given} is there {count} times; leave one of them.")
+    known: dict[tuple[str, Path, str], str] = {}
+    for one in files:
+        # A source that is there twice under two names would count twice in every median.
+        first = known.setdefault((one.kind, Path(one.path).resolve(), repr(sorted(one.own.items()))), one.given)
+        if first != one.given:
+            raise ConfigError(f"--{one.kind} {first} and --{one.kind} {one.given} are one file; leave one of them.")
     kinds = {one.kind for one in files}
     if options["labels"] and "labelled" not in kinds:
         raise ConfigError("--labels needs --labelled FILE.")

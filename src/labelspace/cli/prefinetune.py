@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from labelspace.checks import as_seed
 from labelspace.cli.options import (
     AsJson,
     Device,
@@ -156,7 +157,7 @@ def prefinetune_command(
         dropout=not no_dropout,
         max_tokens_in_memory=max_tokens_in_memory,
     )
-    encoding = EncodingConfig(dtype=dtype, device=device)
+    encoding, seed = EncodingConfig(dtype=dtype, device=device), as_seed(seed)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
     _check_out(out, work, encoder, resume=resume, overwrite=overwrite)
     files = [
@@ -209,7 +210,7 @@ def prefinetune_command(
             tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
         tell(f"to go on from it: {_again()}")
         return 130
-    note(f"next: labelspace fit labels.yaml --encoder {out} --out model")
+    note(f"next: labelspace fit labels.yaml --encoder {shlex.quote(str(out))} --out model")
     return 0
 
 
@@ -262,7 +263,7 @@ def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, 
         drawn = gather_pairs(sources, per_source=config.per_source, seed=seed)
     check_pairs(drawn, config)
     counts = some_of([f"{name:.60} {count:,}" for name, count in drawn.counts().items()])
-    note(f"{len(drawn):,} pairs of {len(drawn.sources)} sources: {counts}")
+    note(f"{len(drawn):,} pairs of {_sources(len(drawn.sources))}: {counts}")
     return drawn
 
 
@@ -288,7 +289,7 @@ def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
     training = result.training
     first, last = training.looks[0], training.looks[-1]
     told = [
-        ("pairs", f"{sum(result.pairs.values()):,} of {len(result.pairs)} sources"),
+        ("pairs", f"{sum(result.pairs.values()):,} of {_sources(len(result.pairs))}"),
         ("steps", f"{training.kept_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
         ("loss", f"{first.loss:.4f} -> {last.loss:.4f}"),
     ]
@@ -306,6 +307,10 @@ def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
     console().print(table)
     for line in result.notes:
         note(line)
+
+
+def _sources(count: int) -> str:
+    return f"{count} source" if count == 1 else f"{count} sources"
 
 
 def _again() -> str:

@@ -85,7 +85,8 @@ class PairSource:
             rows += batch.num_rows
         where = _where(self.table)
         if not count:
-            raise InputError(f"{where}: has no positive pair; {self._nothing.format(rows=rows)}, or leave it out.")
+            nothing = "the list of positives of every row is empty; fill one in" if without else self._nothing
+            raise InputError(f"{where}: has no positive pair; {nothing.format(rows=rows)}, or leave it out.")
         if without:
             have = "has" if without == 1 else "have"
             said = f"{where}: {without:,} of {rows:,} rows {have} an empty list of positives; no pair is made of them."
@@ -173,7 +174,8 @@ def open_labelled_pairs(
 ) -> PairSource:
     """Open a table of labelled texts: the positive of a text is its label in words.
 
-    Rows without a label (None, NaN, an empty cell, -1) are left out.
+    Rows without a label (None, NaN, an empty cell, -1) are left out. The labels are names; numbers are taken where a
+    data set of `datasets` says which names they stand for (`ClassLabel`).
 
     Args:
         source: as in `open_pairs`.
@@ -199,6 +201,7 @@ def open_labelled_pairs(
         ['matches']
     """
     known = None if descriptions is None else {key: _descriptions(key, texts) for key, texts in descriptions.items()}
+    numbered = _names_of_numbers(source, label)
     table = open_table(source, text=text, label=label, batch_rows=batch_rows)
     own = _name(table, name)
     anchors, labels = _Column(table, text), _Column(table, label)
@@ -223,7 +226,11 @@ def open_labelled_pairs(
             for row, value in enumerate(values)
             if not (is_missing(value) or (isinstance(value, str) and value.strip() in nothing))
         ]
-        texts, names = anchors.texts(batch, first, kept), labels.texts(batch, first, kept)
+        texts = anchors.texts(batch, first, kept)
+        if numbered is None:
+            names = labels.texts(batch, first, kept)
+        else:
+            names = [numbered[int(value)] for row in kept if (value := values[row]) is not None]
         for row, one, value in zip(kept, texts, names, strict=True):
             yield Pair(one, positive(one, value, first + row), own, task_type)
 
@@ -353,6 +360,12 @@ def name_of_file(file: str) -> str:
     """
     path = Path(file)
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).stem
+
+
+def _names_of_numbers(source: object, label: str) -> Sequence[str] | None:
+    """The names of a `ClassLabel` of `datasets`, which keeps numbers in its rows; None where there is none."""
+    features = getattr(source, "features", None)
+    return getattr(features.get(label), "names", None) if isinstance(features, Mapping) else None
 
 
 def _descriptions(label: str, texts: object) -> tuple[str, ...]:

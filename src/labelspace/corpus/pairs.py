@@ -29,7 +29,11 @@ from labelspace.seeds import child_seed
 @final
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """Pairs held in memory, row by row; made by `draw_pairs`."""
+    """Pairs held in memory, row by row; made by `draw_pairs`.
+
+    Raises:
+        InputError: columns that are not of one length, or a source without a name.
+    """
 
     anchors: tuple[str, ...]
     """The anchors."""
@@ -51,6 +55,25 @@ class Pairs:
 
     source_columns: tuple[str, ...] = ()
     """The column that names each source, empty where its file or its opener does; none at all where nobody noted it."""
+
+    def __post_init__(self) -> None:
+        lengths = [len(self.anchors), len(self.positives), len(self.source_ids)]
+        if len(set(lengths)) > 1:
+            raise InputError(
+                "pairs need one positive and one source id for each anchor. Got "
+                "{} anchors, {} positives and {} source ids.".format(*lengths)
+            )
+        names = [len(self.sources), len(self.task_types), len(self.seen)]
+        if len(set(names)) > 1:
+            raise InputError(
+                "pairs need one task type and one number seen for each source. Got "
+                "{} sources, {} task types and {} numbers seen.".format(*names)
+            )
+        odd = {number for number in self.source_ids if not 0 <= number < len(self.sources)}
+        if odd:
+            raise InputError(
+                f"source ids are places among the {len(self.sources)} sources, from 0 on. Got {min(odd)} instead."
+            )
 
     def __len__(self) -> int:
         return len(self.anchors)

@@ -103,6 +103,15 @@ def read_state(folder: Path) -> dict[str, Any]:
     return state
 
 
+def check_run(folder: Path, run: dict[str, Any]) -> None:
+    """Refuse another run than the one that was interrupted, without opening its weights.
+
+    Raises:
+        ConfigError, ModelFolderError: as `read_checkpoint`.
+    """
+    _check_same(folder, read_state(folder)["run"], run)
+
+
 def read_checkpoint(folder: Path, run: dict[str, Any]) -> Checkpoint:
     """Open a checkpoint.
 

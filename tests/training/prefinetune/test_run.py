@@ -250,6 +250,13 @@ def test_one_script_is_right_on_the_first_run_after_a_kill_and_when_it_is_done(b
     assert runs[1].result.training.looks == runs[2].result.training.looks
 
 
+def test_other_pairs_are_not_gone_on_with_and_no_relation_of_theirs_is_made(base, pairs, tmp_path, monkeypatch):
+    prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])
+    monkeypatch.setattr(Encoder, "embed", None)
+    with pytest.raises(ConfigError, match="had other pairs"):
+        prefinetune(toy_pairs(seed=1), base, SHORT, folder=tmp_path, resume=True)
+
+
 @pytest.mark.parametrize("older", [False, True], ids=["of today", "of a version that noted no number of updates"])
 def test_an_unfinished_run_is_not_written_over_without_a_word(older, base, pairs, tmp_path):
     prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])
@@ -281,6 +288,27 @@ def test_a_finished_run_of_a_version_that_noted_no_number_of_updates_is_no_unfin
     state.write_text(json.dumps(told))
     again = prefinetune(pairs, base, replace(config, epochs=2), folder=tmp_path)
     assert again.result.training.kept_step == 10
+
+
+@pytest.mark.parametrize(
+    ("bias", "said"), [(1.0, "makes one vector of all"), (float("nan"), "has a NaN or an infinity; look at its")]
+)
+def test_plain_prefinetuning_refuses_an_encoder_without_a_space_before_it_trains(base, pairs, bias, said):
+    encoder, steps = base.copy(), []
+    for name, values in encoder.backbone.model.state_dict().items():
+        if "LayerNorm" in name:
+            values.fill_(bias if name.endswith("bias") else 0.0)
+    encoder.backbone.weights_changed()
+    plain = replace(SHORT, regularizer_weight=0.0)
+    with pytest.raises(InputError, match=said):
+        prefinetune(pairs, encoder, plain, callbacks=[lambda step, _: steps.append(step)])
+    assert steps == []
+
+
+def test_a_source_of_any_name_is_one_row_of_the_card(base, tmp_path):
+    pairs = replace(toy_pairs(6), sources=("news", "a|b\nc", "shouts"))
+    card = prefinetune(pairs, base, replace(SHORT, epochs=1)).save(tmp_path / "model") / "README.md"
+    assert "| news | 6 |\n| a\\|b c | 6 |\n| shouts | 6 |\n" in card.read_text(encoding="utf-8")
 
 
 def test_a_figure_that_cannot_be_had_costs_no_weights(base, pairs, monkeypatch):
@@ -336,6 +364,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         ({"seed": 0.5}, ConfigError, "seed"),
         ({"callbacks": print}, ConfigError, r"callbacks must be a list of callables\. Got .* instead; pass \[it\]"),
         ({"resume": True}, ConfigError, "nothing to go on from"),
+        ({"folder": __file__}, OutputError, "is a file; relations and checkpoints are kept in a folder"),
     ],
     ids=[
         "four pairs",
@@ -348,6 +377,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         "half a seed",
         "a callback alone",
         "no folder",
+        "a file",
     ],
 )
 def test_what_cannot_be_done_is_refused_before_the_encoder_is_asked(base, pairs, monkeypatch, given, error, message):

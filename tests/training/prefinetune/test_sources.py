@@ -49,9 +49,21 @@ def test_nothing_to_read_is_refused(given):
 
 def test_a_source_with_fewer_than_five_pairs_is_refused_and_named():
     pairs = toy_pairs(12).take([*range(24), *range(24, 28)])
-    with pytest.raises(InputError, match=r"5 pairs at least.*fewer in 'shouts' \(4\); leave these sources out"):
+    with pytest.raises(InputError, match=r"5 pairs at least.*fewer in 'shouts' \(4 of 12\); leave these sources out"):
         check_pairs(pairs, PrefinetuneConfig())
     assert not check_pairs(pairs, PrefinetuneConfig(regularizer_weight=0.0)), "plain pre-finetuning has no source means"
+
+
+def test_too_few_pairs_say_whether_repetitions_or_the_cap_made_them_few(tmp_path):
+    alike, other = tmp_path / "alike.jsonl", file_of(tmp_path / "other.jsonl", 9)
+    alike.write_text('{"anchor": "a", "positive": "A"}\n' * 20, encoding="utf-8")
+    config = PrefinetuneConfig()
+    with pytest.raises(InputError, match=r"two at least\. Got 1 of 20, repetitions not counted"):
+        check_pairs(gather_pairs(alike), config)
+    with pytest.raises(InputError, match=r"5 pairs at least, repetitions not counted,.* 'alike' \(1 of 20\); leave"):
+        check_pairs(gather_pairs([alike, other]), config)
+    with pytest.raises(InputError, match=r"'other' \(4 of 9\); let per_source be 5 or more, it is 4\."):
+        check_pairs(gather_pairs(other, per_source=4), PrefinetuneConfig(per_source=4))
 
 
 def test_a_column_that_names_no_sources_is_refused_in_a_few_words_that_say_so():

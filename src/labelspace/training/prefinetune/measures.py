@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labelspace.corpus import Pairs
 from labelspace.encoders import Encoder
-from labelspace.errors import MissingDependencyError
+from labelspace.errors import InputError, MissingDependencyError
 from labelspace.geometry import alignment, drift, isoscore, neighbours_kept, sample_pairs, uniformity
 from labelspace.seeds import child_seed
 
@@ -67,7 +67,22 @@ class Yardstick:
         return encoder.encode(self.texts)
 
     def measure(self, vectors: NDArray[np.float32]) -> Measures:
-        """Measure the space of an encoder by its vectors of the texts."""
+        """Measure the space of an encoder by its vectors of the texts.
+
+        Raises:
+            InputError: a vector is not finite, or all of them are one.
+        """
+        odd = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        if len(odd):
+            raise InputError(
+                f"the encoder's vector of {self.texts[odd[0]]!r:.60} has a NaN or an infinity; look at its weights, or "
+                "try dtype='float32'."
+            )
+        if (vectors == vectors[0]).all():
+            raise InputError(
+                f"the encoder makes one vector of all {len(vectors)} texts that it is measured by; look at the texts, "
+                "or at an encoder that maps them all to one point."
+            )
         rows = torch.from_numpy(vectors)
         try:
             evenness = isoscore(vectors)

@@ -14,11 +14,11 @@ from labelspace.checks import as_seed, check_callbacks
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, OutputError
 from labelspace.geometry import Eigenspace
 from labelspace.progress import progress_bar
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import read_checkpoint, read_state
+from labelspace.training.checkpoint import check_run, read_checkpoint, read_state
 from labelspace.training.prefinetune.loop import TrainingRun
 from labelspace.training.prefinetune.measures import Measures, Shift, Yardstick
 from labelspace.training.prefinetune.offline import Targets, find_eigenspace
@@ -159,6 +159,8 @@ def prefinetune(
         raise ConfigError(
             "there is nothing to go on from without a folder; pass the folder of the run, or resume=False."
         )
+    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
+        raise OutputError(f"{folder} is a file; relations and checkpoints are kept in a folder, give another name.")
     if folder is not None and not resume:
         _check_nothing_unfinished(Path(folder) / CHECKPOINT)
     drawn = gather_pairs(pairs, per_source=config.per_source, seed=seed)
@@ -253,6 +255,8 @@ def _run(
         "pairs": pairs.fingerprint(),
         "tokens of a text": max_tokens,
     }
+    if resume:  # the relations of other pairs would take hours before anybody said so
+        check_run(work / CHECKPOINT, run)
     eigenspace = targets = None
     if config.regularizer_weight:
         relations = ReferenceRelations(encoder, train, work / REFERENCE)

@@ -120,7 +120,7 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
         "",
         "| source | pairs |",
         "|---|---|",
-        *(f"| {name} | {count:,} |" for name, count in result.pairs.items()),
+        *(f"| {_cell(name)} | {count:,} |" for name, count in result.pairs.items()),
         "",
         "Some sources forbid commercial use; look up the licence of each before you publish the encoder.",
         "",
@@ -131,6 +131,11 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
     ]
     lines += [f"| {name} | {before} | {after} |" for name, before, after in result.table()]
     return "\n".join([*lines, "", *result.notes, ""])
+
+
+def _cell(name: str) -> str:
+    """A name from a column of a file may hold what ends a cell or a row."""
+    return " ".join(name.split()).replace("|", "\\|")
 
 
 def _finite(value: Any) -> Any:

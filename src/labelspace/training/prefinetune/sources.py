@@ -77,14 +77,24 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
     """
     counts = pairs.counts()
     if len(pairs) < 2:
-        raise InputError(f"pre-finetuning contrasts pairs with one another and needs two at least. Got {len(pairs)}.")
+        raise InputError(
+            "pre-finetuning contrasts pairs with one another and needs two at least. "
+            f"Got {_of(len(pairs), sum(pairs.seen))}, repetitions not counted."
+        )
     if not config.regularizer_weight:
         return False
-    few = [f"'{name:.60}' ({count})" for name, count in counts.items() if count < FEWEST_PAIRS]
+    seen = zip(counts.items(), pairs.seen, strict=True)
+    few = [f"'{name:.60}' ({_of(count, there)})" for (name, count), there in seen if count < FEWEST_PAIRS]
     if few:
+        capped = config.per_source is not None and config.per_source < FEWEST_PAIRS
+        cure = (
+            f"let per_source be {FEWEST_PAIRS} or more, it is {config.per_source}"
+            if capped
+            else "leave these sources out, or join them with others of their kind"
+        )
         raise InputError(
-            f"each source needs {FEWEST_PAIRS} pairs at least, or its mean says nothing of it. Got fewer in "
-            f"{some_of(few)}; leave these sources out, or join them with others of their kind.{_named_by(pairs)}"
+            f"each source needs {FEWEST_PAIRS} pairs at least, repetitions not counted, or its mean says nothing of "
+            f"it. Got fewer in {some_of(few)}; {cure}.{_named_by(pairs)}"
         )
     # Of one, and at this width of band of two, none lies farther from their median than the band.
     hopeless = config.eta > 0 and (len(counts) == 1 or (len(counts) == 2 and config.gamma >= 1))
@@ -107,6 +117,10 @@ def some_of(names: Sequence[str]) -> str:
     """
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _of(count: int, seen: int) -> str:
+    return f"{count} of {seen:,}" if seen > count else str(count)
 
 
 def _named_by(pairs: Pairs) -> str:
