@@ -96,7 +96,7 @@ def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]
             axes.set_title(SETS[name], fontsize=8)
             axes.tick_params(labelsize=7)
             if place == 1:
-                axes.legend(fontsize=7)
+                figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
             if place > len(sets) - columns:
                 axes.set_xlabel("share rejected", fontsize=8)
             if place % columns == 1:
