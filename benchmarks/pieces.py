@@ -126,6 +126,8 @@ def run_piece(piece: Piece, out: Path) -> None:
     started = time.perf_counter()
     result = piece.work()
     seconds = time.perf_counter() - started
+    if "seconds" in result:
+        raise ValueError(f"{piece.part}/{piece.name}: 'seconds' are those of the piece; call its own something else")
     facts = {**piece.facts, **result, "seconds": seconds}
     piece.path(out).parent.mkdir(parents=True, exist_ok=True)
     origin = provenance(seeds=list(piece.seeds), data=piece.data, dtype=piece.dtype) | {"commit": COMMIT}

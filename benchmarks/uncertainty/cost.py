@@ -101,7 +101,7 @@ def _latency(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
     return {
         "batch": BATCH,
         "tokens": sum(map(len, ids)),
-        "seconds": medians,
+        "median_seconds": medians,
         "ratio": statistics.median(
             own / bare for own, bare in zip(seconds["with head"], seconds["encoder"], strict=True)
         ),
@@ -150,7 +150,7 @@ def _epoch(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
     return {
         "texts": len(texts),
         "tokens": sum(map(len, ids)),
-        "seconds": medians,
+        "median_seconds": medians,
         "ratio": medians["encoding"] / medians["stored"],
         "training included": medians["encoded again"] / medians["stored"],
         "encoding to reading": medians["encoding"] / medians["reading"],

@@ -270,6 +270,7 @@ def cost() -> str:
                 continue
             latency, epoch = found.get("latency"), found.get("epoch")
             parameters = latency["parameters"] if latency else None
+            rates = latency["texts_per_second"].values() if latency else ()
             rows.append(
                 [
                     encoder,
@@ -277,8 +278,8 @@ def cost() -> str:
                     f"{length}, {latency['tokens'] / latency['batch']:.0f} tokens" if latency else length,
                     f"{parameters['head'] / parameters['encoder']:.1%}" if parameters else "-",
                     f"{latency['ratio']:.3f}" if latency else "-",
-                    " to ".join(f"{1000 * own:.1f}" for own in latency["seconds"].values()) if latency else "-",
-                    " to ".join(f"{own:,.0f}" for own in latency["texts_per_second"].values()) if latency else "-",
+                    " to ".join(f"{1000 * latency['batch'] / rate:.1f}" for rate in rates) or "-",
+                    " to ".join(f"{rate:,.0f}" for rate in rates) or "-",
                     f"{epoch['ratio']:.1f}" if epoch else "-",
                     f"{epoch['training included']:.1f}" if epoch else "-",
                     f"{epoch['encoding to reading']:.0f}" if epoch else "-",

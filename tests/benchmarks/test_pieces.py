@@ -47,6 +47,13 @@ def test_a_result_names_the_commit_that_was_read_not_the_one_there_when_it_ends(
     assert json.loads(piece.path(tmp_path).read_text())["provenance"]["commit"] == "a1b2c3"
 
 
+def test_a_measurement_of_a_piece_cannot_be_written_over_by_the_pieces_own_seconds(pieces, tmp_path):
+    piece = pieces.Piece(part="cost", name="one", facts={}, work=lambda: {"seconds": {"encoder": 0.5}})
+    with pytest.raises(ValueError, match="cost/one: 'seconds' are those of the piece"):
+        pieces.run_piece(piece, tmp_path)
+    assert list(tmp_path.rglob("*.json")) == []
+
+
 def test_ctrl_c_ends_the_run_and_leaves_no_result(pieces, tmp_path):
     def stopped() -> dict[str, Any]:
         raise KeyboardInterrupt
