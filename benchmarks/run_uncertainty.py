@@ -61,7 +61,11 @@ def main() -> None:
         small=options.small,
         max_tokens=512 if options.full else Settings.max_tokens,
     )
-    command = [__file__, "--out", settings.out, "--states", options.states, "--encoder", options.encoder]
+    # Only what was given: a default would write this machine's folders into the provenance of a result.
+    command = [__file__, "--encoder", options.encoder]
+    for name in ("out", "states"):
+        if getattr(options, name) != parser.get_default(name):
+            command += [f"--{name}", getattr(options, name)]
     command += ["--full"] * options.full + ["--small"] * options.small
     late = waiting(settings, chosen_parts(options)) if options.data.is_dir() else []
     try:

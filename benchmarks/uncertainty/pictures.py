@@ -26,15 +26,13 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
         figure = new_figure(3.0 * len(GRID) + 0.4, 2.9)
         for column, (option, values) in enumerate(GRID.items(), 1):
             axes = figure.add_subplot(1, len(GRID), column)
+            # Values side by side, whatever lies between them: weights of KL go from 0 over five powers of ten.
             for place, name in enumerate(GRID_SETS):
-                there = [value for value in values if (option, value, name) in found]
-                scores = [found[option, value, name] for value in there]
+                there = [number for number, value in enumerate(values) if (option, value, name) in found]
+                scores = [found[option, values[number], name] for number in there]
                 axes.plot(there, scores, color=FEW[place], marker=MARKERS[place], markersize=4, label=SETS[name])
-            axes.axvline(full_config({})[option], color="#888888", linestyle="--", linewidth=0.9)
-            if option == "kl_weight":
-                axes.set_xscale("symlog", linthresh=min(value for value in values if value))  # it may be 0
-            elif option == "learning_rate":
-                axes.set_xscale("log")
+            axes.axvline(values.index(full_config({})[option]), color="#888888", linestyle="--", linewidth=0.9)
+            axes.set_xticks(range(len(values)), [f"{value:g}" for value in values], fontsize=7)
             axes.set_xlabel(WORDS[option])
             axes.set_ylabel("accuracy, %" if column == 1 else "")
             axes.grid(color="#e4e4e4", linewidth=0.6)

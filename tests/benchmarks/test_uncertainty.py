@@ -232,6 +232,15 @@ def test_costs_are_measured_only_when_asked_for(parts, monkeypatch):
     assert given == [["choice", "main", "ablations", "grid", "usage"], ["cost"]]
 
 
+def test_a_piece_of_its_own_is_called_with_no_folder_of_this_machine_that_was_not_given(parts, monkeypatch, tmp_path):
+    given = []
+    monkeypatch.setattr(parts.run, "run_parts", lambda *_args, command, **_more: given.append(command[1:]))
+    for words in ([], ["--out", str(tmp_path)]):
+        monkeypatch.setattr(sys, "argv", ["run_uncertainty.py", "--parts", "cost", *words])
+        parts.run.main()
+    assert given == [["--encoder", "all-MiniLM-L6-v2"], ["--encoder", "all-MiniLM-L6-v2", "--out", tmp_path]]
+
+
 def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(parts):
     family, sets = parts.variants.FAMILIES["textcnn"], ("one", "two")
 
