@@ -1,7 +1,7 @@
 """The tables of the page of results, from the result files of run_uncertainty.py; see benchmarks/tables.py."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from labelspace.evaluate import RejectionCurve
 from uncertainty import paper
 from uncertainty.selection import winner
 from uncertainty.sets import SETS
-from uncertainty.variants import CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
+from uncertainty.variants import ABLATIONS, CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
 
 PARTED = {"mean": "mean", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
 OUT = Path(__file__).resolve().parents[1] / "results" / "uncertainty"
@@ -307,9 +307,11 @@ def seeds() -> str:
     """How much was run: seeds, and what came of the options that depend on the rows."""
     lines = []
     for encoder in ENCODERS:
-        found = sorted({run["seed"] for run in read_results(OUT, "main") if run["encoder"] == encoder})
+        found = _seeds(encoder, "main", MAIN[2:])
         if found:
-            parts = [f"{encoder}: seeds {', '.join(map(str, found))}"]
+            parts = [f"{encoder}: seeds {found}"]
+            other = _seeds(encoder, "ablations", ABLATIONS)
+            parts += [f"of other extractors and losses {other}"] if other and other != found else []
             for words, variant, what in (
                 ("C of the tuned probe", "probe-tuned", "c"),
                 ("epochs", "textcnn-both", "epochs"),
@@ -319,6 +321,20 @@ def seeds() -> str:
                     parts.append(f"{words} " + ", ".join(f"{SETS[name]} {value:g}" for name, value in own.items()))
             lines.append("; ".join(parts) + ".")
     return "\n\n".join(lines) or NOT_YET
+
+
+def _seeds(encoder: str, part: str, variants: Collection[str]) -> str:
+    """The seeds of a part, and of one that was not run everywhere on how many of the sets it is whole."""
+    there: dict[int, dict[str, set[str]]] = {}
+    for run in read_results(OUT, part):
+        if run["encoder"] == encoder and run["variant"] in variants:
+            there.setdefault(run["seed"], {}).setdefault(run["set"], set()).add(run["variant"])
+    most = max((len(own) for sets in there.values() for own in sets.values()), default=0)
+    words = []
+    for seed, sets in sorted(there.items()):
+        whole = sum(len(own) == most for own in sets.values())
+        words.append(f"{seed}" if whole == len(SETS) else f"{seed} ({whole} of {len(SETS)} sets)")
+    return ", ".join(words)
 
 
 def _rows(

@@ -596,6 +596,18 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
     assert cells("areas", *both, "Imdb")[0].startswith("+")
 
 
+def test_a_seed_that_is_not_run_everywhere_says_on_how_many_sets_it_is_whole(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr(parts.report, "OUT", tmp_path)
+    (tmp_path / "main").mkdir()
+    for seed, sets in ((0, list(parts.sets.SETS)), (1, ["imdb", "banking77"])):
+        for name in sets:
+            for variant in ("textcnn-base", "textcnn-both")[: 1 if (seed, name) == (1, "imdb") else 2]:
+                run = {"encoder": "tiny", "set": name, "variant": variant, "seed": seed}
+                (tmp_path / "main" / f"{name}_{variant}_{seed}.json").write_text(json.dumps(run))
+    assert parts.report._seeds("tiny", "main", ("textcnn-base", "textcnn-both")) == "0, 1 (1 of 8 sets)"
+    assert parts.report._seeds("other", "main", ("textcnn-base",)) == ""
+
+
 def test_the_page_has_every_table_and_no_other(parts):
     page = (ROOT / "docs" / "uncertainty-study.md").read_text(encoding="utf-8")
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
