@@ -22,8 +22,8 @@ Words       `states` are the rows of the encoder's last layer, `mask` is true (o
 Dropout     On the features of `TextCNN` alone, where section 5.3 has it. Section 5.5 does not say more of the other
             extractors, of the MLP neither, and on a pooled state it would drop what the encoder says itself.
 Seeds       First values and dropout come from the generator given and from no other; it lies on the CPU.
-Precision   Convolutions run in the type of the states (bfloat16 halves their time), everything after them in float32
-            or wider.
+Precision   What is done for every token runs in the type of the states (bfloat16: convolutions in half their time,
+            attention in a third), everything after it in float32 or wider.
 """
 
 from typing import Any, cast, final
@@ -219,11 +219,13 @@ class AttentionPooling(nn.Module):
         """Return [text dim], float32 or wider."""
         _check_words(states, mask, self.width)
         words = mask.bool()
-        wide = widened(states, words)
-        scores = self.question(torch.tanh(self.words(wide)))[..., 0]  # [text token]
+        states = states.masked_fill(~words[..., None], 0)
+        hidden = torch.tanh(F.linear(states, *(weight.to(states.dtype) for weight in self.words.parameters())))
+        scores = F.linear(hidden, self.question.weight.to(states.dtype))[..., 0]  # [text token]
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         lowest = torch.finfo(scores.dtype).min  # not -inf: a text without a token would be nan
         weights = scores.masked_fill(~words, lowest).softmax(dim=1).masked_fill(~words, 0)
-        return (weights[:, None] @ wide)[:, 0]
+        return (weights[:, None].to(states.dtype) @ states)[:, 0].to(scores.dtype)
 
 
 AnyExtractor = TextCNN | AdapterMLP | AttentionPooling | MeanPooling | TokenPooling
