@@ -327,6 +327,20 @@ def test_a_figure_that_cannot_be_had_costs_no_weights(base, pairs, monkeypatch):
     assert result.table()[0][2] == "-"
 
 
+@pytest.mark.parametrize(("kept", "notes"), [(0.05, 1), (0.5, 0)])
+def test_a_space_that_all_but_collapsed_is_said(base, pairs, monkeypatch, kept, notes):
+    real, calls = run.Yardstick.measure, []
+
+    def shrunk(self, vectors):
+        calls.append(real(self, vectors))
+        return calls[0] if len(calls) == 1 else replace(calls[0], uniformity=kept * calls[0].uniformity)
+
+    monkeypatch.setattr(run.Yardstick, "measure", shrunk)
+    told = [note for note in prefinetune(pairs, base, SHORT).result.notes if "all but collapsed" in note]
+    assert len(told) == notes
+    assert all("Try a lower learning_rate" in note for note in told)
+
+
 def test_without_the_package_isoscore_is_none_and_said(base, pairs, monkeypatch):
     import sys
 

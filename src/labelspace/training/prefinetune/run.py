@@ -41,6 +41,9 @@ MOST_TOKENS = 1024
 # Fewer pairs held aside than this say less of the space than the training pairs do.
 FEWEST_MEASURED = 10
 
+# Where uniformity keeps less of itself than this share, nearly all texts lie in one place.
+COLLAPSED = 0.1
+
 CHECKPOINT = "checkpoint"
 REFERENCE = "reference"
 NO_ISOSCORE = "IsoScore was not measured: it needs the extra geometry, pip install 'labelspace[geometry]'."
@@ -272,7 +275,7 @@ def _run(
             under_way.go_on(read_checkpoint(work / CHECKPOINT, run))
         with progress_bar("training", show=verbose) as report:
             training = under_way.train(callbacks, report)
-    after, shift, notes = _afterwards(encoder, yardstick, as_it_came)
+    after, shift, notes = _afterwards(encoder, yardstick, as_it_came, before)
     if training.kept_step:
         # It is no longer what stands behind that name; a classifier that begins again from there should not be misled.
         encoder.name = f"{encoder.name}, pre-finetuned"
@@ -306,16 +309,20 @@ def _split(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs, str]:
 
 
 def _afterwards(
-    encoder: Encoder, yardstick: Yardstick, as_it_came: NDArray[np.float32]
+    encoder: Encoder, yardstick: Yardstick, as_it_came: NDArray[np.float32], before: Measures
 ) -> tuple[Measures | None, Shift | None, list[str]]:
     # The weights are trained; a missing figure is no reason to lose them.
     try:
         vectors = yardstick.vectors(encoder)
-        return yardstick.measure(vectors), yardstick.compare(as_it_came, vectors), []
+        after, shift = yardstick.measure(vectors), yardstick.compare(as_it_came, vectors)
     except KeyboardInterrupt:
         return None, None, ["Measuring the space afterwards was interrupted."]
     except InputError as error:
         return None, None, [f"The space could not be measured afterwards: {error}"]
+    if after.uniformity <= COLLAPSED * before.uniformity:
+        return after, shift, []
+    told = f"uniformity was {before.uniformity:.3f} and is {after.uniformity:.3f}"
+    return after, shift, [f"The space has all but collapsed: {told}. Try a lower learning_rate or fewer epochs."]
 
 
 def _directions(eigenspace: Eigenspace | None) -> dict[str, int | None]:
