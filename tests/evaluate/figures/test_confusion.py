@@ -65,6 +65,22 @@ def test_every_label_and_number_is_in_the_matrix(evaluation, tmp_path):
     assert NONE_OF_THESE not in words
 
 
+@pytest.mark.slow
+def test_of_many_labels_those_with_the_most_errors_are_drawn_and_it_is_said(evaluation, tmp_path):
+    count = 5_000
+    right = np.arange(count)
+    wrong = np.arange(0, 2_000, 20)  # 100 rows with an error, 99 columns that are among them
+    counts = csr_array((np.full(count, 7), (right, right)), shape=(count, count + 1)).tolil()
+    counts[wrong[1:], wrong[:-1]] = 30
+    counts[wrong[0], -1] = 40
+    found = replace(evaluation, labels=tuple(f"label_{i}" for i in range(count)), counts=csr_array(counts))
+    (path,) = confusion_figure(found, tmp_path / "confusion.svg")
+    words = words_of(path)
+    assert {word for word in words if word.startswith("label_")} == {f"label_{i}" for i in wrong}
+    assert "the 100 labels with the most errors, of 5,000" in " ".join(words)
+    assert (words.count("7"), words.count("30"), words.count("40")) == (100, 99, 1)
+
+
 def test_abstentions_have_a_column_of_their_own(evaluation, tmp_path):
     confusion = evaluation.confusion
     confusion[0, -1] = 2

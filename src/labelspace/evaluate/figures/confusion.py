@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.evaluation import Evaluation
@@ -16,11 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+MOST_LABELS = 100
+"""Of more labels than this, those with the most errors are drawn: cells of more cannot be told apart."""
+
+
 def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ...]:
     """Draw the confusion matrix of an evaluation.
 
     Darkness is the share of the true label's documents, on a square-root scale, so that rare confusions show; the
-    numbers are documents. The column "none of these" is there if a document was left without a label.
+    numbers are documents. The column "none of these" is there if a document was left without a label. Of more than
+    `MOST_LABELS` labels those with the most errors are drawn, in the order of the space, and the title says so.
 
     Args:
         evaluation: what `evaluate` returned.
@@ -43,9 +49,13 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         ['confusion.png', 'confusion.svg']
     """
     files = files_of(path)
-    counts = evaluation.confusion
-    counts = counts if counts[:, -1].any() else counts[:, :-1]
-    columns = [*evaluation.labels, NONE_OF_THESE][: counts.shape[1]]
+    drawn = _most_errors(evaluation.counts)
+    labels = [evaluation.labels[number] for number in drawn]
+    counts = evaluation.counts[drawn][:, [*drawn, len(evaluation.labels)]].toarray()
+    shares = counts / np.maximum(evaluation.counts[drawn].sum(axis=1), 1)[:, None]
+    if not counts[:, -1].any():
+        counts, shares = counts[:, :-1], shares[:, :-1]
+    columns = [*labels, NONE_OF_THESE][: counts.shape[1]]
     longest = max(map(len, columns))
     with drawing("the confusion matrix") as new_figure:
         # Inches of a cell: room for four digits where there are few, for two where there are many.
@@ -57,20 +67,30 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         font *= min(1.0, inches / (size + margin))
         figure = new_figure(inches + 0.4, inches)
         axes = figure.add_subplot()
-        _draw_confusion(axes, counts, evaluation.labels, font)
+        _draw_confusion(axes, counts, shares, labels, font)
         metrics = evaluation.metrics
+        left = len(evaluation.labels) - len(labels)
+        which = f"\nthe {len(labels)} labels with the most errors, of {len(evaluation.labels):,}" if left else ""
         figure.suptitle(
             f"{short(evaluation.space, 40)}, {evaluation.model}\n{metrics.documents:,} documents, "
-            f"macro-F1 {metrics.macro_f1:.3f}, accuracy {metrics.accuracy:.3f}",
+            f"macro-F1 {metrics.macro_f1:.3f}, accuracy {metrics.accuracy:.3f}{which}",
             fontsize=9 if len(columns) <= 12 else 12 if len(columns) <= 30 else 18,
         )
         return write_figure(figure, files)
 
 
-def _draw_confusion(axes: "Axes", counts: NDArray[np.int64], rows: Sequence[str], font: float) -> None:
+def _most_errors(counts: csr_array) -> list[int]:
+    """Return the labels to draw, in their order; of two with as many errors the first goes before."""
+    rights = counts.diagonal()
+    errors = np.asarray(counts.sum(axis=1)) + np.asarray(counts.sum(axis=0))[:-1] - 2 * rights
+    return sorted(np.argsort(-errors, kind="stable")[:MOST_LABELS].tolist())
+
+
+def _draw_confusion(
+    axes: "Axes", counts: NDArray[np.int64], shares: NDArray[np.floating], rows: Sequence[str], font: float
+) -> None:
     from matplotlib.colors import PowerNorm
 
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, cmap="Blues", norm=PowerNorm(0.5, vmin=0, vmax=1), interpolation="nearest")
     slanted = counts.shape[1] > 12 or max(map(len, rows)) > 10
     below = [short(name, 60) for name in rows]
