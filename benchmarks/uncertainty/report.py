@@ -227,8 +227,9 @@ def uncertainty_of(run: Result) -> NDArray[np.float64]:
 def usage() -> str:
     """Calibration and promises on test rows."""
     rows = []
-    for name, title in SETS.items():
-        runs = [run for run in read_results(OUT, "usage") if run["set"] == name and run["encoder"] == ENCODERS[0]]
+    found = read_results(OUT, "usage")
+    for encoder, (name, title) in product(ENCODERS, SETS.items()):
+        runs = [run for run in found if (run["encoder"], run["set"]) == (encoder, name)]
         if not runs:
             continue
         ece = [
@@ -244,6 +245,7 @@ def usage() -> str:
         accuracy = f"{statistics.fmean(run['accuracy'] for run in runs):.3f}"
         rows.append(
             [
+                encoder,
                 title,
                 str(runs[0]["held_out"]),
                 accuracy,
@@ -253,7 +255,7 @@ def usage() -> str:
                 ", ".join(sorted({run["by"] for run in runs})),
             ]
         )
-    head = ["", "rows held out", "accuracy", "ECE before", "ECE after", "coverage 0.8: answered, accuracy"]
+    head = ["", "", "rows held out", "accuracy", "ECE before", "ECE after", "coverage 0.8: answered, accuracy"]
     return markdown([*head, "risk 0.05: answered, wrong", "doubt by"], rows)
 
 
