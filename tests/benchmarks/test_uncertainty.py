@@ -551,7 +551,7 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
     assert cells("choice", "tiny", "**mlp, rate-0.0003**")[-1] == "80.00"
     assert "**textcnn, rate-0.0008, lcl-0.9**" in page["choice"], "of equal ones the default"
     assert page["choice"].count("**") == 2 * len(parts.variants.FAMILIES)
-    assert cells("usage", "Banking77") == [
+    assert cells("usage", "tiny", "Banking77") == [
         "20",
         "0.500",
         "0.250",
@@ -560,7 +560,7 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
         "1 of 1: 0.80, worst 0.250",
         "entropy",
     ]
-    assert cells("usage", "Imdb")[5] == "never possible"
+    assert cells("usage", "tiny", "Imdb")[5] == "never possible"
     assert cells("cost", "tiny", "TextCNN", "long, 10 tokens") == [
         "25.0%",
         "1.250",
