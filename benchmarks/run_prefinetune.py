@@ -5,6 +5,7 @@
     python benchmarks/run_prefinetune.py --full --minutes 6000        # all pairs, a mix for each target, whole texts
     python benchmarks/run_prefinetune.py --small                      # into build/prefinetune-small
     python benchmarks/run_prefinetune.py --encoder all-mpnet-base-v2 --parts main    # more rows of table 2
+    python benchmarks/run_prefinetune.py --full --tables              # the tables of those results
     python benchmarks/run_prefinetune.py --figures docs/figures
 
 Parts: encoders (figure 3), main (tables 2, 3 and 5 to 7), sweep (figure 2), maps (figure 4), descriptions (ours). Any
@@ -15,6 +16,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from layout import NOT_YET
+from prefinetune import report
 from prefinetune.descriptions import description_pieces
 from prefinetune.encoders import encoder_pieces
 from prefinetune.experiments import main_pieces, sweep_pieces
@@ -47,11 +50,16 @@ def main() -> None:
     parser.add_argument("--encoder", default=Settings.encoder)
     parser.add_argument("--full", action="store_true", help="the paper's: all pairs and rows, a mix for each target")
     parser.add_argument("--small", action="store_true", help="two targets, one seed, few pairs: to see that it works")
+    parser.add_argument("--tables", action="store_true", help="print the tables of these results, and run nothing")
     options = parser.parse_args()
-    if options.figures:
-        from prefinetune.pictures import all_figures
+    if options.figures or options.tables:
+        report.OUT, report.ENCODER = options.out or _results(options), Path(options.encoder).name
+        if options.tables:
+            print(all_tables())
+        if options.figures:
+            from prefinetune.pictures import all_figures
 
-        print(*all_figures(options.figures), sep="\n")
+            print(*all_figures(options.figures), sep="\n")
         return
     sizes: dict[str, Any] = {}
     if options.full:
@@ -67,6 +75,12 @@ def main() -> None:
         **sizes,
     )
     run_parts(options, PARTS, settings, command=[__file__])  # no piece has a process of its own
+
+
+def all_tables() -> str:
+    """Return every table of the page that the results have rows for."""
+    tables = {name: make() for name, make in report.BLOCKS.items()}
+    return "\n\n".join(f"{name}\n\n{table}" for name, table in tables.items() if table != NOT_YET)
 
 
 if __name__ == "__main__":

@@ -294,6 +294,7 @@ DOCS = (
     "uncertainty.md",
     "uncertainty-study.md",
     "prefinetuning.md",
+    "prefinetuning-study.md",
 )
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / page for page in DOCS))
 

@@ -9,7 +9,8 @@
     descriptions  ours: what pre-finetuning does to classification by descriptions alone; label files in labels/
     paper.csv     the paper's own figures; paper: reads them
     report        tables; pictures: figures
-    page.md       the page of results, which goes to docs when they are in (and into `PAGES` of tables.py)
+
+The page of results is docs/prefinetuning-study.md.
 
 Run by `benchmarks/run_prefinetune.py`; `pieces` beside this folder keeps one file a run.
 """

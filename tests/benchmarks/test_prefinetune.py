@@ -278,24 +278,23 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     assert [again["start_sha256"], again["scores"]] == [before["start_sha256"], before["scores"]]
 
     report = modules.report
-    monkeypatch.setattr(report, "OUT", out)
-    monkeypatch.setattr(report, "ENCODER", "tiny-bert")
-    tables = {block: make() for block, make in report.BLOCKS.items()}
-    assert [block for block, table in tables.items() if table == report.NOT_YET] == []
+    monkeypatch.setattr(report, "OUT", report.OUT)  # main changes both
+    monkeypatch.setattr(report, "ENCODER", report.ENCODER)
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", [*words, "--tables", "--figures", str(tmp_path)])
+    modules.run.main()
+    printed = capsys.readouterr().out
+    assert [block for block in report.BLOCKS if f"{block}\n\n|" not in printed] == []
     for row in ("| tiny-bert | FT |", "| tiny-bert | PFT, whitening |", "| tiny-bert | untouched, whitening |"):
-        assert row in tables["prefinetune-main"]
-    assert "| paper: e5-base-v2, other tasks | REZE | 0.7723 | 0.8050 | 0.8220 | 0.5002 |" in tables["prefinetune-main"]
-    assert "(0.4496)" in tables["prefinetune-detail"]
-    assert "| 5 |" in tables["prefinetune-sweep"]
-    assert "| FOMC | PFT |" in tables["prefinetune-descriptions"]
-    assert "ectsum 16 of 16" in tables["prefinetune-setup"]
-
-    drawn = modules.pictures.all_figures(tmp_path)
-    assert [file.name for file in drawn] == [
-        "prefinetune-weights.png",
-        "prefinetune-isoscore.png",
-        "prefinetune-maps.png",
-    ]
+        assert row in printed
+    assert "| paper: e5-base-v2, other tasks | REZE | 0.7723 | 0.8050 | 0.8220 | 0.5002 |" in printed
+    assert "(0.4496)" in printed
+    assert "| 5 |" in printed
+    assert "| FOMC | PFT |" in printed
+    assert "ectsum 16 of 16" in printed
+    for name in ("weights", "isoscore", "maps"):
+        assert (tmp_path / f"prefinetune-{name}.png").stat().st_size > 0
+        assert str(tmp_path / f"prefinetune-{name}.png") in printed
 
 
 def test_without_results_tables_say_so(modules, tmp_path, monkeypatch):
@@ -675,7 +674,7 @@ def test_the_papers_figures_are_those_of_its_tables(modules):
 
 
 def test_the_page_has_every_table_and_figure_and_no_other(modules):
-    page = (ROOT / "benchmarks" / "prefinetune" / "page.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "prefinetuning-study.md").read_text(encoding="utf-8")
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
     assert opened == closed
     assert sorted(opened) == sorted(modules.report.BLOCKS)
@@ -688,7 +687,7 @@ def test_the_page_says_which_labels_and_answers_are_seen_before_they_are_scored(
     if not (SHARED / "data" / "domain" / "code").is_dir():
         pytest.skip("the data are not here")
     sets, settings = modules.sets, modules.settings.Settings(data=SHARED / "data", out=tmp_path, encoders=tmp_path)
-    page = " ".join((ROOT / "benchmarks" / "prefinetune" / "page.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "docs" / "prefinetuning-study.md").read_text(encoding="utf-8").split())
     for target in ("tatqa", "nl2bash"):
         search = sets.search_of(settings, target)
         answers = {sets.plain(search.documents[place]) for own in search.relevant for place in own}
