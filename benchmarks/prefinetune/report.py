@@ -229,9 +229,11 @@ def descriptions() -> str:
                 ways = [
                     (when, anchor) for when in ("untrained", "trained") for anchor in ("verbalizer", "descriptions")
                 ]
-                f1 = [over_seeds({run["seed"]: run[when][anchor]["macro_f1"] for run in runs}) for when, anchor in ways]
+                f1 = [{run["seed"]: run[when][anchor]["macro_f1"] for run in runs} for when, anchor in ways]
                 accuracy = {run["seed"]: run["trained"]["descriptions"]["accuracy"] for run in runs}
-                rows.append([target.title, title, *f1, over_seeds(accuracy)])
+                # Nothing is drawn for the base: its one run is all that there is.
+                cells = [f"{own[SEEDS[0]]:.4f}" if start == "base" else over_seeds(own) for own in (*f1, accuracy)]
+                rows.append([target.title, title, *cells])
     head = ["macro-F1", "encoder", "untrained, verbalizer", "untrained, mean of descriptions"]
     return markdown([*head, "trained, verbalizer", "trained, mean of descriptions", "accuracy of the last"], rows)
 
