@@ -40,6 +40,9 @@ Scores = dict[str, dict[str, float]]
 UNTUNED = "untuned"
 """The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
 
+UNTUNED_METHODS = {f"{method}-{UNTUNED}": method for method in ("pft", "reze")}
+"""Pre-finetuned encoders without fine-tuning, which is all that can be had without rows of the target."""
+
 MAPS = ("none", "whitening", "flow")
 
 
@@ -52,6 +55,10 @@ def main_pieces(settings: Settings) -> Iterator[Piece]:
                     continue
                 maps = MAPS if start == "pft" or settings.per_target else MAPS[:1] if start == "reze-mean" else MAPS[:2]
                 yield _piece(settings, "main", target, start, size, seed, maps)
+    for seed in settings.seeds:
+        for target, size in _rounds(settings):
+            for start in UNTUNED_METHODS:
+                yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
 
 
 def sweep_pieces(settings: Settings) -> Iterator[Piece]:
@@ -89,6 +96,10 @@ def _run(settings: Settings, target: str, start: str, size: int, seed: int, maps
     facts: dict[str, Any] = {"rows": len(rows)}
     if start == UNTUNED:
         encoder, encode = untuned(settings), partial(_encoded_by_base, settings)
+    elif start in UNTUNED_METHODS:
+        before, facts["start_sha256"] = starting_encoder(settings, target, UNTUNED_METHODS[start], seed)
+        encoder = in_float32(before.copy())
+        encode = encoder.encode
     else:
         before, facts["start_sha256"] = starting_encoder(settings, target, start, seed)
         encoder = before.copy()

@@ -35,6 +35,8 @@ MAIN: Mapping[Method, tuple[str, str | None]] = {
 BESIDE: Mapping[Method, tuple[str, str | None]] = {
     ("untuned", "none"): ("untouched", None),
     ("untuned", "whitening"): ("untouched, whitening", None),
+    ("pft-untuned", "none"): ("PFT, not fine-tuned", None),
+    ("reze-untuned", "none"): ("REZE, not fine-tuned", None),
 }
 MORE: Mapping[Method, tuple[str, str | None]] = {
     ("base", "whitening"): ("FT, whitening", None),

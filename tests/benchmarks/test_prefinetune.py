@@ -262,6 +262,7 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     maps = {file.stem: set(json.loads(file.read_text())["scores"]) for file in (out / "main").glob("*.json")}
     assert maps["tiny-bert_fomc_pft_100_seed0"] == {"none", "whitening", "flow"}
     assert maps["tiny-bert_fomc_reze_100_seed0"] == {"none", "whitening"}
+    assert maps["tiny-bert_fomc_reze-untuned_100_seed0"] == {"none"}
     assert files["maps"]["drift"]["base"] == pytest.approx(0, abs=1e-6)
     assert files["maps"]["drift"]["pft"] > 1e-5
     assert files["maps"]["drift"]["reze"] > 1e-5
