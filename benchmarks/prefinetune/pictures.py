@@ -6,7 +6,7 @@ from pathlib import Path
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS, label_colours
 from prefinetune.maps import STARTS
-from prefinetune.report import SPACES, results, weight_averages, weights
+from prefinetune.report import SPACES, fine_tuned_alone, results, weight_averages, weights
 from prefinetune.sets import DOMAINS
 from prefinetune.settings import SIZES
 
@@ -16,9 +16,10 @@ TITLES = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 
 
 def sweep_figure(path: Path) -> tuple[Path, ...]:
-    """Figure 2: domain averages by the weight of the regularizer, at even distances; 0 is PFT."""
+    """Figure 2: domain averages by the weight of the regularizer, at even distances; 0 is PFT, dashed is FT."""
     found = {weight: runs for weight, runs in weights().items() if runs}
     means = {(weight, size): weight_averages(runs, size) for weight, runs in found.items() for size in SIZES}
+    alone = {size: weight_averages(fine_tuned_alone(), size) for size in SIZES}
     panels = [where for where in (*DOMAINS, "mean") if any(one[where] is not None for one in means.values())]
     if not panels:
         return ()
@@ -37,6 +38,9 @@ def sweep_figure(path: Path) -> tuple[Path, ...]:
                         markersize=4,
                         label=f"{size:,} rows",
                     )
+                    level = alone[size][where]
+                    if level is not None:
+                        axes.axhline(level, color=FEW[place], linestyle="--", linewidth=0.9)
             axes.set_xticks(range(len(found)), [f"{weight:g}" for weight in found])
             axes.set_title(where)
             axes.set_xlabel("weight")

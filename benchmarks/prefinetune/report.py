@@ -138,21 +138,20 @@ def mean_median() -> str:
 
 
 def gains() -> str:
-    """Where it helps: REZE against FT and PFT with the same rows and seeds, and how often it is above."""
+    """Where it helps: REZE, PFT and FT against one another with the same rows and seeds, and how often it is above."""
     found = results("main")
     rows = []
     for name, target in TARGETS.items():
         for size in SIZES:
-            ours = by_seed(found, name, ("reze", "none"), size)
             cells = []
-            for start in ("base", "pft"):
-                theirs = by_seed(found, name, (start, "none"), size)
+            for one, start in (("reze", "base"), ("reze", "pft"), ("pft", "base")):
+                ours, theirs = (by_seed(found, name, (which, "none"), size) for which in (one, start))
                 gaps = [ours[seed] - theirs[seed] for seed in sorted(set(ours) & set(theirs))]
                 above = sum(gap > 0 for gap in gaps)
                 cells.append(f"{spread(gaps, '{:+.4f}').replace('± +', '± ')}; {above} of {len(gaps)}" if gaps else "-")
             if any(cell != "-" for cell in cells):
                 rows.append([target.title, f"{size:,}", *cells])
-    return markdown(["", "rows", "REZE above FT", "REZE above PFT"], rows)
+    return markdown(["", "rows", "REZE minus FT; seeds above 0", "REZE minus PFT", "PFT minus FT"], rows)
 
 
 def weights() -> dict[float, list[Result]]:
@@ -160,6 +159,11 @@ def weights() -> dict[float, list[Result]]:
     starts = {0.0: "pft", 1.0: "reze", **{weight: f"reze-weight-{weight:g}" for weight in WEIGHTS}}
     every = [run for run in [*results("main"), *results("sweep")] if run["seed"] == SEEDS[0]]
     return {weight: [run for run in every if run["start"] == start] for weight, start in sorted(starts.items())}
+
+
+def fine_tuned_alone() -> list[Result]:
+    """What figure 2 is to be held against: results of the same seed without pre-finetuning."""
+    return [run for run in results("main") if (run["start"], run["seed"]) == ("base", SEEDS[0])]
 
 
 def weight_averages(found: Sequence[Result], size: int) -> dict[str, float | None]:
@@ -179,12 +183,13 @@ def weight_averages(found: Sequence[Result], size: int) -> dict[str, float | Non
 def sweep() -> str:
     """Figure 2 in numbers."""
     rows = []
-    for weight, found in weights().items():
+    names = {0.0: "0 (PFT)", 1.0: "1 (REZE)"}
+    lines = {names.get(weight, f"{weight:g}"): found for weight, found in weights().items()}
+    for name, found in {**lines, "fine-tuned alone (FT)": fine_tuned_alone()}.items():
         if not found:
             continue
         means = {size: weight_averages(found, size) for size in SIZES}
         cells = [means[size][where] for where in (*DOMAINS, "mean") for size in SIZES]
-        name = {0.0: "0 (PFT)", 1.0: "1 (REZE)"}.get(weight, f"{weight:g}")
         rows.append([name, *("-" if cell is None else f"{cell:.4f}" for cell in cells)])
     return markdown(["weight", *(f"{where}, {size:,}" for where in (*DOMAINS, "mean") for size in SIZES)], rows)
 
@@ -237,7 +242,7 @@ def descriptions() -> str:
                 cells = [f"{own[SEEDS[0]]:.4f}" if start == "base" else over_seeds(own) for own in (*f1, accuracy)]
                 rows.append([target.title, title, *cells])
     head = ["macro-F1", "encoder", "untrained, verbalizer", "untrained, mean of descriptions"]
-    return markdown([*head, "trained, verbalizer", "trained, mean of descriptions", "accuracy of the last"], rows)
+    return markdown([*head, "trained, verbalizer", "trained, mean of descriptions", "accuracy of these"], rows)
 
 
 def setup() -> str:
