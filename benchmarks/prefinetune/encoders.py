@@ -31,6 +31,9 @@ METHODS: Mapping[str, dict[str, Any]] = {
     "reze": {},
     "reze-mean": {"centre": "mean"},
 }
+UNSHRUNK = "reze-unshrunk"
+"""What the pull towards the encoder as it came does by itself; the paper has no such run."""
+CONTROLS: Mapping[str, dict[str, Any]] = {UNSHRUNK: {"eta": 0.0}}
 # Figure 2; 0 is PFT and 1 is REZE.
 WEIGHTS = (0.1, 0.5, 5.0, 10.0)
 FEW_WEIGHTS = (0.5, 5.0)
@@ -42,7 +45,7 @@ MEASURED = 1000
 
 
 def encoder_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every method on every mix, whole rounds first; then the weights of figure 2, one seed."""
+    """Every method on every mix, whole rounds first; then the weights of figure 2, one seed; then the control."""
     for seed in settings.seeds:
         for mix in mix_names(settings):
             for method in METHODS:
@@ -50,6 +53,9 @@ def encoder_pieces(settings: Settings) -> Iterator[Piece]:
     for mix in mix_names(settings):
         for method in sweep_methods(settings):
             yield _piece(settings, mix, method, SWEEP_SEED)
+    for seed in settings.seeds:
+        for mix in mix_names(settings):
+            yield _piece(settings, mix, UNSHRUNK, seed)
 
 
 def sweep_methods(settings: Settings) -> tuple[str, ...]:
@@ -109,7 +115,7 @@ def place_of(settings: Settings, mix: str, method: str, seed: int) -> Path:
 
 def config_of(method: str) -> PrefinetuneConfig:
     """Return the options of a method; what is not named is the paper's."""
-    return PrefinetuneConfig(**{**METHODS, **SWEEP}[method])
+    return PrefinetuneConfig(**{**METHODS, **SWEEP, **CONTROLS}[method])
 
 
 def make(settings: Settings, mix: str, method: str, seed: int) -> Path:

@@ -27,7 +27,7 @@ from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune.loop import TrainingRun
 from labelspace.training.trainable import trainable_weights
-from prefinetune.encoders import METHODS, SWEEP_SEED, base, in_float32, starting_encoder, sweep_methods
+from prefinetune.encoders import METHODS, SWEEP_SEED, UNSHRUNK, base, in_float32, starting_encoder, sweep_methods
 from prefinetune.ranking import ndcg
 from prefinetune.sets import TARGETS, Rows, search_of, sizes, targets, test_rows, train_rows
 from prefinetune.settings import SCORED_IN, Settings
@@ -57,7 +57,7 @@ def main_pieces(settings: Settings) -> Iterator[Piece]:
                 yield _piece(settings, "main", target, start, size, seed, maps)
     for seed in settings.seeds:
         for target, size in _rounds(settings):
-            for start in UNTUNED_METHODS:
+            for start in (*UNTUNED_METHODS, UNSHRUNK):
                 yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
 
 

@@ -11,7 +11,7 @@ from prefinetune.sets import DOMAINS
 from prefinetune.settings import SIZES
 
 BARS = {"base": "as it came", **SPACES}
-HATCHES = ("", "///", "...", "xxx")
+HATCHES = ("", "///", "...", "xxx", "---")
 TITLES = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 
 

@@ -13,7 +13,7 @@ from layout import NOT_YET, markdown, spread
 from pieces import read_results
 
 from prefinetune import paper
-from prefinetune.encoders import WEIGHTS
+from prefinetune.encoders import UNSHRUNK, WEIGHTS
 from prefinetune.sets import DOMAINS, TARGETS
 from prefinetune.settings import SEEDS, SIZES
 
@@ -42,8 +42,9 @@ MORE: Mapping[Method, tuple[str, str | None]] = {
     ("base", "whitening"): ("FT, whitening", None),
     ("reze", "whitening"): ("REZE, whitening", None),
     ("reze-mean", "none"): ("REZE by the mean", None),
+    (UNSHRUNK, "none"): ("REZE, nothing shrunk", None),
 }
-SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean"}
+SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean", UNSHRUNK: "REZE, nothing shrunk"}
 STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 
 
@@ -144,14 +145,15 @@ def gains() -> str:
     for name, target in TARGETS.items():
         for size in SIZES:
             cells = []
-            for one, start in (("reze", "base"), ("reze", "pft"), ("pft", "base")):
+            for one, start in (("reze", "base"), ("reze", "pft"), ("pft", "base"), ("reze", UNSHRUNK)):
                 ours, theirs = (by_seed(found, name, (which, "none"), size) for which in (one, start))
                 gaps = [ours[seed] - theirs[seed] for seed in sorted(set(ours) & set(theirs))]
                 above = sum(gap > 0 for gap in gaps)
                 cells.append(f"{spread(gaps, '{:+.4f}').replace('± +', '± ')}; {above} of {len(gaps)}" if gaps else "-")
             if any(cell != "-" for cell in cells):
                 rows.append([target.title, f"{size:,}", *cells])
-    return markdown(["", "rows", "REZE minus FT; seeds above 0", "REZE minus PFT", "PFT minus FT"], rows)
+    head = ["", "rows", "REZE minus FT; seeds above 0", "REZE minus PFT", "PFT minus FT", "REZE minus nothing shrunk"]
+    return markdown(head, rows)
 
 
 def weights() -> dict[float, list[Result]]:

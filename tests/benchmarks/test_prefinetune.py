@@ -263,6 +263,10 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     assert maps["tiny-bert_fomc_pft_100_seed0"] == {"none", "whitening", "flow"}
     assert maps["tiny-bert_fomc_reze_100_seed0"] == {"none", "whitening"}
     assert maps["tiny-bert_fomc_reze-untuned_100_seed0"] == {"none"}
+    unshrunk = json.loads((out / "encoders" / "tiny-bert_finance_reze-unshrunk_seed0.json").read_text())
+    assert unshrunk["result"]["shrunk_directions"] == 0
+    assert unshrunk["result"]["active"] > 0
+    assert maps["tiny-bert_fomc_reze-unshrunk_100_seed0"] == {"none"}
     assert files["maps"]["drift"]["base"] == pytest.approx(0, abs=1e-6)
     assert files["maps"]["drift"]["pft"] > 1e-5
     assert files["maps"]["drift"]["reze"] > 1e-5
