@@ -23,7 +23,7 @@ from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import PrefinetuneResult
 from labelspace.training.prefinetune.measures import Yardstick
 from labelspace.training.prefinetune.saving import HEADER
-from prefinetune.sets import TARGETS, folder_of, mix_name, mix_names, read_mix, targets, train_side
+from prefinetune.sets import TARGETS, UNNAMED_MIX, folder_of, mix_name, mix_names, read_mix, targets_of, train_side
 from prefinetune.settings import SEEDS, Settings
 
 METHODS: Mapping[str, dict[str, Any]] = {
@@ -34,6 +34,8 @@ METHODS: Mapping[str, dict[str, Any]] = {
 UNSHRUNK = "reze-unshrunk"
 """What the pull towards the encoder as it came does by itself; the paper has no such run."""
 CONTROLS: Mapping[str, dict[str, Any]] = {UNSHRUNK: {"eta": 0.0}}
+UNNAMED = {f"{method}-unnamed": method for method in ("pft", "reze")}
+"""Starts that have met no label name of a target: what these alone do in finance."""
 # Figure 2; 0 is PFT and 1 is REZE.
 WEIGHTS = (0.1, 0.5, 5.0, 10.0)
 FEW_WEIGHTS = (0.5, 5.0)
@@ -45,7 +47,7 @@ MEASURED = 1000
 
 
 def encoder_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every method on every mix, whole rounds first; then the weights of figure 2, one seed; then the control."""
+    """Every method on every mix, whole rounds first; then the weights of figure 2, one seed; then the controls."""
     for seed in settings.seeds:
         for mix in mix_names(settings):
             for method in METHODS:
@@ -56,6 +58,9 @@ def encoder_pieces(settings: Settings) -> Iterator[Piece]:
     for seed in settings.seeds:
         for mix in mix_names(settings):
             yield _piece(settings, mix, UNSHRUNK, seed)
+        if not settings.per_target:
+            for method in UNNAMED.values():
+                yield _piece(settings, UNNAMED_MIX, method, seed)
 
 
 def sweep_methods(settings: Settings) -> tuple[str, ...]:
@@ -96,7 +101,8 @@ def starting_encoder(settings: Settings, target: str, start: str, seed: int) -> 
     """Return the encoder that a target is fine-tuned from, and the checksum of its weights; None for the base."""
     if start == "base":
         return base(settings), None
-    return _reopened(make(settings, mix_name(settings, target), start, seed), settings.max_tokens)
+    mix = UNNAMED_MIX if start in UNNAMED else mix_name(settings, target)
+    return _reopened(make(settings, mix, UNNAMED.get(start, start), seed), settings.max_tokens)
 
 
 @functools.lru_cache(maxsize=1)
@@ -186,8 +192,7 @@ def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]
 
 def _targets(settings: Settings, mix: str, folder: Path) -> dict[str, Any]:
     """Measure the space, before and after, on texts of the targets, which no pre-finetuning has seen."""
-    own = [name for name in targets(settings) if mix_name(settings, name) == mix]
-    yardstick, rows = _yardstick(settings, tuple(own))
+    yardstick, rows = _yardstick(settings, targets_of(settings, mix))
     vectors = (rows, yardstick.vectors(_reopened(folder, settings.max_tokens)[0]))
     before, after = (yardstick.measure(rows) for rows in vectors)
     shift = yardstick.compare(*vectors)

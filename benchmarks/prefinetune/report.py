@@ -13,7 +13,7 @@ from layout import NOT_YET, markdown, spread
 from pieces import read_results
 
 from prefinetune import paper
-from prefinetune.encoders import UNSHRUNK, WEIGHTS
+from prefinetune.encoders import UNNAMED, UNSHRUNK, WEIGHTS
 from prefinetune.sets import DOMAINS, TARGETS
 from prefinetune.settings import SEEDS, SIZES
 
@@ -43,9 +43,11 @@ MORE: Mapping[Method, tuple[str, str | None]] = {
     ("reze", "whitening"): ("REZE, whitening", None),
     ("reze-mean", "none"): ("REZE by the mean", None),
     (UNSHRUNK, "none"): ("REZE, nothing shrunk", None),
+    **{(start, "none"): (f"{method.upper()} without label names", None) for start, method in UNNAMED.items()},
 }
 SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean", UNSHRUNK: "REZE, nothing shrunk"}
 STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
+DESCRIBED = STARTS | {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()}
 
 
 def results(part: str, encoder: str | None = None) -> list[Result]:
@@ -229,10 +231,10 @@ def _space(runs: Sequence[Result], when: int) -> list[str]:
 
 
 def descriptions() -> str:
-    """Macro-F1 by descriptions alone, from three encoders."""
+    """Macro-F1 by descriptions alone, from the encoder as it came and from pre-finetuned ones."""
     rows = []
     for name, target in TARGETS.items():
-        for start, title in STARTS.items():
+        for start, title in DESCRIBED.items():
             runs = [run for run in results("descriptions") if (run["target"], run["start"]) == (name, start)]
             if runs:
                 ways = [

@@ -44,6 +44,10 @@ SMALL = ("fomc", "tatqa")
 # Sets with the same texts: where one is a target, the other is no source either. See the data's README.
 SHARED_TEXTS = (("fiqa_sentiment", "fiqa_aspect"), ("fincausal_detect", "fincausal_pairs"))
 
+LABEL_NAMES = "label-names"
+UNNAMED_MIX = f"finance-without-{LABEL_NAMES}"
+"""The mix without any source that has a label of a target for a positive; that of code has none anyway."""
+
 
 @dataclass(frozen=True)
 class Mix:
@@ -100,8 +104,15 @@ def mix_name(settings: Settings, target: str) -> str:
 
 
 def mix_names(settings: Settings) -> tuple[str, ...]:
-    """Return the names of all mixes."""
+    """Return the names of all mixes that targets start from."""
     return tuple(dict.fromkeys(mix_name(settings, name) for name in targets(settings)))
+
+
+def targets_of(settings: Settings, mix: str) -> tuple[str, ...]:
+    """Return the targets that a mix is kept free of."""
+    if mix == UNNAMED_MIX:
+        return targets(settings, "finance")
+    return tuple(name for name in targets(settings) if mix_name(settings, name) == mix)
 
 
 @functools.lru_cache(maxsize=4)
@@ -110,19 +121,24 @@ def read_mix(settings: Settings, name: str) -> Mix:
 
     Left out are the sources of its targets, those that share their texts, and every pair of another source that holds
     a text of a target: a train or test text, a query, or a document that answers one. Documents that answer none may
-    come.
+    come. The mix without label names leaves out the sources that have one too.
     """
     domain, _, alone = name.partition("-without-")
+    unnamed = alone == LABEL_NAMES
     # Also those that a small run does not score.
-    left = (alone,) if alone else tuple(one for one in SCORED if TARGETS[one].domain == domain)
+    left = (alone,) if alone and not unnamed else tuple(one for one in SCORED if TARGETS[one].domain == domain)
     out = {*left, *(one for group in SHARED_TEXTS if set(group) & set(left) for one in group)}
     kept_out = {text for one in left for text in target_texts(folder_of(settings, one), TARGETS[one].task)}
+    names = {plain(label) for one in left if unnamed for label in label_names(settings, one)}
     sources, dropped = [], {}
     for file in sorted((settings.data / "domain" / domain).glob("*/pairs.parquet")):
         if file.parent.name in out:
             continue
         table = pq.read_table(file)
         rows = zip(table["anchor"].to_pylist(), table["positive"].to_pylist(), strict=True)
+        if names & {plain(positive) for positive in table["positive"].to_pylist()}:
+            out.add(file.parent.name)
+            continue
         keep = [plain(anchor) not in kept_out and plain(positive) not in kept_out for anchor, positive in rows]
         if not all(keep):
             dropped[file.parent.name] = keep.count(False)
@@ -220,7 +236,9 @@ def search_of(settings: Settings, name: str) -> Search:
 
 
 def label_names(settings: Settings, name: str) -> list[str]:
-    """Return the label names of a classification target."""
+    """Return the label names of a classification target; of another there are none."""
+    if TARGETS[name].task != "classification":
+        return []
     return json.loads((folder_of(settings, name) / "meta.json").read_text(encoding="utf-8"))["label_names"]
 
 

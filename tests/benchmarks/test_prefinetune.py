@@ -162,6 +162,17 @@ def test_sets_that_share_texts_leave_together(modules, data, tmp_path, monkeypat
     assert "ectsum" not in mix.pairs.sources
 
 
+def test_the_mix_without_label_names_has_no_source_with_a_label_of_a_target(modules, data, tmp_path):
+    settings, sets = made(modules, data, tmp_path), modules.sets
+    mix = sets.read_mix(settings, sets.UNNAMED_MIX)
+    assert set(mix.left_out) == {*sets.read_mix(settings, "finance").left_out, "gold_headline"}
+    assert set(mix.pairs.sources) == set(SOURCES)
+    assert not {*mix.pairs.positives} & {label for name in ("fomc", "financial_phrasebank") for label in LABELS[name]}
+    assert sets.targets_of(settings, sets.UNNAMED_MIX) == sets.targets_of(settings, "finance") == ("fomc", "tatqa")
+    folder = modules.encoders.place_of(settings, sets.UNNAMED_MIX, "reze", 0)
+    assert folder != modules.encoders.place_of(settings, "finance", "reze", 0)
+
+
 def test_draws_hold_each_class_by_its_share_and_the_larger_holds_the_smaller(modules):
     groups = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
     order = modules.sets.nested_order(groups, 0)
@@ -267,6 +278,14 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     assert unshrunk["result"]["shrunk_directions"] == 0
     assert unshrunk["result"]["active"] > 0
     assert maps["tiny-bert_fomc_reze-unshrunk_100_seed0"] == {"none"}
+    assert maps["tiny-bert_fomc_reze-unnamed_100_seed0"] == {"none"}
+    unnamed, named = (
+        json.loads((out / "encoders" / f"tiny-bert_{mix}_reze_seed0.json").read_text())
+        for mix in (modules.sets.UNNAMED_MIX, "finance")
+    )
+    for part, name in (("main", "fomc_reze-unnamed_100"), ("descriptions", "fomc_reze-unnamed")):
+        found = json.loads((out / part / f"tiny-bert_{name}_seed0.json").read_text())
+        assert found["start_sha256"] == unnamed["sha256"] != named["sha256"]
     assert files["maps"]["drift"]["base"] == pytest.approx(0, abs=1e-6)
     assert files["maps"]["drift"]["pft"] > 1e-5
     assert files["maps"]["drift"]["reze"] > 1e-5
