@@ -49,7 +49,7 @@ Scores = dict[str, dict[str, float]]
 UNTUNED = "untuned"
 """The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
 
-UNTUNED_METHODS = {f"{method}-{UNTUNED}": method for method in ("pft", "reze")}
+UNTUNED_METHODS = {f"{method}-{UNTUNED}": method for method in ("pft", "reze", UNSHRUNK)}
 """Pre-finetuned encoders without fine-tuning, which is all that can be had without rows of the target."""
 
 MAPS = ("none", "whitening", "flow")

@@ -43,11 +43,13 @@ MORE: Mapping[Method, tuple[str, str | None]] = {
     ("reze", "whitening"): ("REZE, whitening", None),
     ("reze-mean", "none"): ("REZE by the mean", None),
     (UNSHRUNK, "none"): ("REZE, nothing shrunk", None),
+    (f"{UNSHRUNK}-untuned", "none"): ("REZE, nothing shrunk, not fine-tuned", None),
     **{(start, "none"): (f"{method.upper()} without label names", None) for start, method in UNNAMED.items()},
 }
 SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean", UNSHRUNK: "REZE, nothing shrunk"}
 STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
-DESCRIBED = STARTS | {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()}
+DESCRIBED = STARTS | {UNSHRUNK: "REZE, nothing shrunk"}
+DESCRIBED |= {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()}
 
 
 def results(part: str, encoder: str | None = None) -> list[Result]:
