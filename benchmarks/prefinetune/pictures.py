@@ -55,7 +55,7 @@ def sweep_figure(path: Path) -> tuple[Path, ...]:
 def isotropy_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: IsoScore of texts of the targets before and after, with the standard deviation over seeds."""
     runs = results("encoders")
-    mixes = list(dict.fromkeys(run["mix"] for run in runs))
+    mixes = sorted({run["mix"] for run in runs})
     if not any(run["targets"]["isoscore"][1] is not None for run in runs):
         return ()
     with drawing("IsoScore") as new_figure:
@@ -82,7 +82,7 @@ def isotropy_figure(path: Path) -> tuple[Path, ...]:
                     ecolor="#333333",
                     label=title if column == 0 else None,
                 )
-        axes.set_xticks(range(len(mixes)), mixes)
+        axes.set_xticks(range(len(mixes)), [mix.replace("-without-", "\nwithout ") for mix in mixes])
         axes.set_ylabel("IsoScore")
         axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return write_figure(figure, files_of(path))

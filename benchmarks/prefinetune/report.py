@@ -203,7 +203,7 @@ def sweep() -> str:
 def isotropy() -> str:
     """Figure 3, and the space in other numbers; of pairs held aside, and of texts of the targets."""
     rows = []
-    for mix in dict.fromkeys(run["mix"] for run in results("encoders")):
+    for mix in sorted({run["mix"] for run in results("encoders")}):
         runs = [run for run in results("encoders") if run["mix"] == mix]
         rows.append([mix, "as it came", *_space(runs, 0)])
         for method, title in SPACES.items():
@@ -254,7 +254,7 @@ def descriptions() -> str:
 def setup() -> str:
     """What was capped, what was left out, which seeds there are, and what it took."""
     rows = []
-    for mix in dict.fromkeys(run["mix"] for run in results("encoders")):
+    for mix in sorted({run["mix"] for run in results("encoders")}):
         runs = [run for run in results("encoders") if run["mix"] == mix]
         told = runs[0]["mix_pairs"]
         drawn = "; ".join(f"{name} {count:,} of {told['there'][name]:,}" for name, count in told["drawn"].items())
