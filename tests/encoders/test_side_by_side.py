@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -111,16 +111,8 @@ def test_a_caller_that_stops_ends_what_waits():
     assert _threads_of_a_new_thread() == 2
 
 
-@pytest.fixture
-def no_collection() -> Iterator[None]:
-    """A Ctrl-C that comes while objects are collected is raised in hypothesis's own callback there, and lost."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no signal to a thread")
-@pytest.mark.usefixtures("two_threads", "no_collection")
+@pytest.mark.usefixtures("two_threads")
 def test_ctrl_c_comes_out_at_once():
     done: list[int] = []
 
