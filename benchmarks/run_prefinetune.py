@@ -8,8 +8,9 @@
     python benchmarks/run_prefinetune.py --full --tables              # the tables of those results
     python benchmarks/run_prefinetune.py --figures docs/figures
 
-Parts: encoders (figure 3), main (tables 2, 3 and 5 to 7), sweep (figure 2), maps (figure 4), descriptions (ours). Any
-part makes the encoders that it needs and that are not there any more.
+Parts: encoders (figure 3), main (tables 2, 3 and 5 to 7), sweep (figure 2), maps (figure 4), descriptions (ours),
+targets (what guessing would score). Any part makes the encoders that it needs and that are not there any more. Beside
+the paper's methods are controls: REZE with nothing shrunk, and a mix without the sources that share a target's labels.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from prefinetune.encoders import encoder_pieces
 from prefinetune.experiments import main_pieces, sweep_pieces
 from prefinetune.maps import map_pieces
 from prefinetune.settings import Settings
+from prefinetune.target_facts import target_pieces
 from runner import Parts, new_parser, run_parts
 from tasks import ROOT
 
@@ -32,6 +34,7 @@ PARTS: Parts = {
     "descriptions": description_pieces,
     "main": main_pieces,
     "sweep": sweep_pieces,
+    "targets": target_pieces,
 }
 
 

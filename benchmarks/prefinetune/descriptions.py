@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.evaluate.metrics import NO_DIVISION
-from prefinetune.encoders import UNNAMED, UNSHRUNK, starting_encoder
+from prefinetune.encoders import UNSHRUNK, starting_encoder, unnamed_starts
 from prefinetune.sets import TARGETS, Rows, targets, test_rows
 from prefinetune.settings import Settings
 
@@ -31,8 +31,8 @@ def description_pieces(settings: Settings) -> Iterator[Piece]:
         for target in targets(settings):
             if TARGETS[target].task != "classification":
                 continue
-            unnamed = () if settings.per_target or target not in targets(settings, "finance") else UNNAMED
-            for start in (*(STARTS if seed == settings.seeds[0] else STARTS[1:]), UNSHRUNK, *unnamed):
+            paper = STARTS if seed == settings.seeds[0] else STARTS[1:]
+            for start in (*paper, UNSHRUNK, *unnamed_starts(settings, target)):
                 yield Piece(
                     part="descriptions",
                     name=f"{settings.short}_{target}_{start}_seed{seed}",

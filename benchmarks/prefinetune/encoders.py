@@ -63,6 +63,13 @@ def encoder_pieces(settings: Settings) -> Iterator[Piece]:
                 yield _piece(settings, UNNAMED_MIX, method, seed)
 
 
+def unnamed_starts(settings: Settings, target: str) -> tuple[str, ...]:
+    """Return the starts without label names of a target; elsewhere than in finance no source has any."""
+    scored = TARGETS[target]
+    there = scored.domain == "finance" and scored.task == "classification" and not settings.per_target
+    return tuple(UNNAMED) if there else ()
+
+
 def sweep_methods(settings: Settings) -> tuple[str, ...]:
     """Return the methods of figure 2 beside PFT and REZE; all of them with the paper's mixes."""
     weights = FEW_WEIGHTS[1:] if settings.small else WEIGHTS if settings.per_target else FEW_WEIGHTS

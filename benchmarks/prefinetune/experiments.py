@@ -30,12 +30,12 @@ from labelspace.training.trainable import trainable_weights
 from prefinetune.encoders import (
     METHODS,
     SWEEP_SEED,
-    UNNAMED,
     UNSHRUNK,
     base,
     in_float32,
     starting_encoder,
     sweep_methods,
+    unnamed_starts,
 )
 from prefinetune.ranking import ndcg
 from prefinetune.sets import TARGETS, Rows, search_of, sizes, targets, test_rows, train_rows
@@ -66,14 +66,9 @@ def main_pieces(settings: Settings) -> Iterator[Piece]:
                 yield _piece(settings, "main", target, start, size, seed, maps)
     for seed in settings.seeds:
         for target, size in _rounds(settings):
-            for start in (*UNTUNED_METHODS, UNSHRUNK, *(UNNAMED if _unnamed(settings, target, size) else ())):
+            unnamed = unnamed_starts(settings, target) if size == min(SIZES) else ()  # few rows, where names may matter
+            for start in (*UNTUNED_METHODS, UNSHRUNK, *unnamed):
                 yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
-
-
-def _unnamed(settings: Settings, target: str, size: int) -> bool:
-    # Where label names could matter: with few rows, in the one domain whose sources have some.
-    of_finance = target in targets(settings, "finance") and TARGETS[target].task == "classification"
-    return of_finance and size == min(SIZES) and not settings.per_target
 
 
 def sweep_pieces(settings: Settings) -> Iterator[Piece]:

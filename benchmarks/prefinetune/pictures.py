@@ -5,14 +5,12 @@ from pathlib import Path
 
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS, label_colours
-from prefinetune.maps import STARTS
-from prefinetune.report import SPACES, fine_tuned_alone, results, weight_averages, weights
+from prefinetune.report import SPACES, STARTS, fine_tuned_alone, results, weight_averages, weights
 from prefinetune.sets import DOMAINS
 from prefinetune.settings import SIZES
 
 BARS = {"base": "as it came", **SPACES}
 HATCHES = ("", "///", "...", "xxx", "---")
-TITLES = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 
 
 def sweep_figure(path: Path) -> tuple[Path, ...]:
@@ -123,7 +121,7 @@ def maps_figure(path: Path) -> tuple[Path, ...]:
                         linewidths=0,
                         label=f"{source} (target)" if source in run["targets"] else source,
                     )
-                axes.set_title(f"{domain}: {TITLES[start]}", fontsize=8)
+                axes.set_title(f"{domain}: {STARTS[start]}", fontsize=8)
                 axes.set_xticks([])
                 axes.set_yticks([])
                 if column == len(STARTS) - 1:

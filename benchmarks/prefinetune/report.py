@@ -264,6 +264,12 @@ def setup() -> str:
         rows.append(["left out of " + mix, ", ".join(told["left_out"])])
         dropped = "; ".join(f"{name} {count}" for name, count in told["dropped"].items())
         rows.append(["pairs with a text of a target, dropped from " + mix, dropped or "none"])
+        shrunk = [run["result"] for run in runs if run.get("method") == "reze"]
+        if shrunk:
+            counts = (_range(one[what] for one in shrunk) for what in ("shrunk_directions", "active"))
+            rows.append(["directions REZE shrank of the active ones, " + mix, " of ".join(counts)])
+    for run in results("maps"):
+        rows.append(["variance that figure 4 shows, " + run["domain"], f"{run['variance_shown']:.0%}"])
     parts = ("encoders", "main", "sweep", "maps", "descriptions")
     every = {part: results(part) for part in parts}
     for protocol in _different(run["protocol"] for runs in every.values() for run in runs):
@@ -294,6 +300,26 @@ def setup() -> str:
             each = f"{statistics.median(run['seconds'] for run in runs) / 60:.1f} minutes each"
             rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours; {each} in the median"])
     return markdown([ENCODER, ""], rows, side="---|")
+
+
+def targets() -> str:
+    """What a score is to be held against, and how far the halves of a search share documents."""
+    rows = []
+    found = {run["target"]: run for run in results("targets")}
+    for name in (name for name in TARGETS if name in found):
+        run = found[name]
+        chance = [run.get("commonest"), run.get("guessed_macro_f1")]
+        cells = ["-" if value is None else f"{value:.3f}" for value in chance]
+        shared = run.get("rows_with_a_test_answer")
+        shared = "-" if shared is None else f"{shared:,} of {run['rows']:,}"
+        rows.append([TARGETS[name].title, f"{run['rows']:,}", f"{run['test_rows']:,}", *cells, shared])
+    head = ["", "rows there", "scored", "accuracy of the commonest label", "macro-F1 of guessing"]
+    return markdown([*head, "training pairs whose document answers a test query"], rows)
+
+
+def _range(values: Iterable[int]) -> str:
+    there = sorted(values)
+    return f"{there[0]}" if there[0] == there[-1] else f"{there[0]} to {there[-1]}"
 
 
 def _which(run: Result) -> str:
@@ -330,4 +356,5 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "prefinetune-isotropy": isotropy,
     "prefinetune-descriptions": descriptions,
     "prefinetune-setup": setup,
+    "prefinetune-targets": targets,
 }

@@ -135,10 +135,11 @@ def read_mix(settings: Settings, name: str) -> Mix:
         if file.parent.name in out:
             continue
         table = pq.read_table(file)
-        rows = zip(table["anchor"].to_pylist(), table["positive"].to_pylist(), strict=True)
-        if names & {plain(positive) for positive in table["positive"].to_pylist()}:
+        positives = table["positive"].to_pylist()
+        if names & set(map(plain, positives)):
             out.add(file.parent.name)
             continue
+        rows = zip(table["anchor"].to_pylist(), positives, strict=True)
         keep = [plain(anchor) not in kept_out and plain(positive) not in kept_out for anchor, positive in rows]
         if not all(keep):
             dropped[file.parent.name] = keep.count(False)

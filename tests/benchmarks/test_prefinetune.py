@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock, Timeout
-from sklearn.metrics import ndcg_score
+from sklearn.metrics import f1_score, ndcg_score
 
 from labelspace import Encoder
 from labelspace.errors import InputError, TrainingError
@@ -50,6 +50,7 @@ class Modules(NamedTuple):
     paper: Any
     report: Any
     pictures: Any
+    target_facts: Any
 
 
 @pytest.fixture
@@ -67,10 +68,22 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Modules:
         report,
         sets,
         settings,
+        target_facts,
     )
 
     return Modules(
-        run_prefinetune, settings, sets, ranking, encoders, experiments, descriptions, maps, paper, report, pictures
+        run_prefinetune,
+        settings,
+        sets,
+        ranking,
+        encoders,
+        experiments,
+        descriptions,
+        maps,
+        paper,
+        report,
+        pictures,
+        target_facts,
     )
 
 
@@ -171,6 +184,25 @@ def test_the_mix_without_label_names_has_no_source_with_a_label_of_a_target(modu
     assert sets.targets_of(settings, sets.UNNAMED_MIX) == sets.targets_of(settings, "finance") == ("fomc", "tatqa")
     folder = modules.encoders.place_of(settings, sets.UNNAMED_MIX, "reze", 0)
     assert folder != modules.encoders.place_of(settings, "finance", "reze", 0)
+
+
+def test_what_guessing_scores_is_the_mean_of_many_guesses(modules):
+    labels = ["rare"] * 40 + ["often"] * 160 + ["usual"] * 100
+    found = modules.target_facts.guessing(labels)
+    draw = np.random.default_rng(0)
+    guessed = [f1_score(labels, draw.choice(["rare", "often", "usual"], 300), average="macro") for _ in range(400)]
+    assert found["guessed_macro_f1"] == pytest.approx(np.mean(guessed), abs=0.005)
+    assert found["commonest"] == pytest.approx(160 / 300)
+
+
+def test_rows_whose_document_answers_a_test_query_are_counted(modules, tmp_path):
+    tatqa = tmp_path / "domain" / "finance" / "tatqa"
+    write(tatqa, "queries", query_id=["q0"], text=["asked"])
+    write(tatqa, "corpus", doc_id=["d0", "d1"], text=["An  Answer", "another"])
+    write(tatqa, "qrels", query_id=["q0"], doc_id=["d0"], score=[1])
+    write_pairs(tatqa, [("one", "an answer"), ("two", "another"), ("asked", "an answer")], "retrieval")
+    found = modules.target_facts._run(made(modules, tmp_path, tmp_path), "tatqa")
+    assert found == {"rows": 2, "test_rows": 1, "rows_with_a_test_answer": 1}, "the row that the test asks is no row"
 
 
 def test_draws_hold_each_class_by_its_share_and_the_larger_holds_the_smaller(modules):
@@ -286,6 +318,9 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
     for part, name in (("main", "fomc_reze-unnamed_100"), ("descriptions", "fomc_reze-unnamed")):
         found = json.loads((out / part / f"tiny-bert_{name}_seed0.json").read_text())
         assert found["start_sha256"] == unnamed["sha256"] != named["sha256"]
+    facts = {name: json.loads((out / "targets" / f"tiny-bert_{name}.json").read_text()) for name in ("fomc", "tatqa")}
+    assert facts["fomc"]["commonest"] == pytest.approx(1 / 3)
+    assert facts["tatqa"]["rows_with_a_test_answer"] == 0
     assert files["maps"]["drift"]["base"] == pytest.approx(0, abs=1e-6)
     assert files["maps"]["drift"]["pft"] > 1e-5
     assert files["maps"]["drift"]["reze"] > 1e-5
