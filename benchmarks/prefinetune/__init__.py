@@ -7,6 +7,7 @@
     experiments   tables 2 and 3, figure 2: fine-tuning on a target, whitening and flow, a linear head or a search
     maps          figure 4: relation vectors of the base, PFT and REZE
     descriptions  ours: what pre-finetuning does to classification by descriptions alone; label files in labels/
+    target_facts  what guessing scores on a target, and what both halves of a search have in common
     paper.csv     the paper's own figures; paper: reads them
     report        tables; pictures: figures
 
