@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 def cpuinfo(monkeypatch: pytest.MonkeyPatch):
     """Pretend that the kernel describes another processor."""
 
-    def say(text: str | None, system: str = "Linux") -> bool:
+    def say(text: str | None, system: str = "Linux", capability: str = "AVX512") -> bool:
         def read(self: Path, **options: object) -> str:
             if text is None:
                 raise OSError("no such file")
@@ -26,6 +26,7 @@ def cpuinfo(monkeypatch: pytest.MonkeyPatch):
         with monkeypatch.context() as patch:
             patch.setattr(precision.platform, "system", lambda: system)
             patch.setattr(Path, "read_text", read)
+            patch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
             return has_native_bfloat16(CPU)
 
     yield say
@@ -52,6 +53,12 @@ def test_native_bfloat16_is_read_from_the_kernel(line: str, cpuinfo):
 @pytest.mark.parametrize("line", ["flags\t\t: fpu avx2 avx512f", "Features\t: fp asimd", "model name\t: bf16 amx_bf16"])
 def test_a_processor_without_it_has_it_not(line: str, cpuinfo):
     assert not cpuinfo(f"processor\t: 0\n{line}\n")
+
+
+@pytest.mark.parametrize("capability", ["DEFAULT", "AVX2"])
+def test_torch_that_is_held_to_less_than_the_processor_has_it_not(capability: str, cpuinfo):
+    assert not cpuinfo("flags\t\t: fpu avx512f avx512_bf16 amx_bf16", capability=capability)
+    assert cpuinfo("Features\t: fp asimd bf16", capability="DEFAULT"), "what torch says of an Arm"
 
 
 def test_where_nobody_can_say_the_answer_is_no(cpuinfo):

@@ -32,7 +32,8 @@ def test_vectors_do_not_depend_on_how_many_batches_run_at_a_time(
     texts = [f"text {'word ' * (number % 17)}{number}" for number in range(60)]
     together = encoder.encode(texts)
     torch.set_num_threads(1)
-    assert np.array_equal(together, encoder.encode(texts))
+    # Not to the bit: with another number of threads some processors sum in another order.
+    assert np.abs(together - encoder.encode(texts)).max() < (0.03 if dtype == "bfloat16" else 1e-5)
 
 
 @pytest.mark.usefixtures("two_threads")

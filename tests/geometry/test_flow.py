@@ -21,6 +21,9 @@ from losses.checked import geometry as checked
 
 pytest.importorskip("normflows")
 
+# A few epochs on a few rows may gain nothing on those held out; whether they do hangs on rounding.
+pytestmark = pytest.mark.filterwarnings("ignore:the flow was kept as it was before training")
+
 
 def banana(rows: int = 300, width: int = 4, seed: int = 0) -> np.ndarray:
     """A cloud that no linear map makes normal: the second coordinate follows the square of the first."""
@@ -81,7 +84,6 @@ def test_training_makes_the_vectors_likelier_than_any_linear_map_could():
     assert np.cov(mapped.T) == pytest.approx(np.eye(4), abs=0.4)
 
 
-@pytest.mark.filterwarnings("ignore:the flow was kept as it was before training")
 def test_a_seed_decides_all_and_the_global_random_state_has_no_say_and_stays():
     rows = banana(rows=64)
     torch.manual_seed(5)
@@ -150,7 +152,6 @@ def test_where_there_is_nothing_to_learn_the_weights_stay_those_before_training_
     assert flow.losses[-1] < flow.losses[0] - 1, "though the texts of its own became likelier"
 
 
-@pytest.mark.filterwarnings("ignore:the flow was kept as it was before training")
 @pytest.mark.parametrize(("rows", "aside"), [(2, False), (9, False), (10, True)])
 def test_fewer_than_ten_texts_are_all_trained_on(rows: int, aside: bool):
     flow = fit_flow(banana(rows=rows), blocks=1, epochs=4)
@@ -185,11 +186,10 @@ def test_vectors_held_out_that_are_thrown_far_out_are_no_gain_and_cost_no_weight
     """Of 50 texts 40 are trained on; what is asked of the other 10 is no longer finite after the first epoch."""
     import normflows
 
-    real, asked = normflows.NormalizingFlow.forward_kld, []
+    real, held_out = normflows.NormalizingFlow.forward_kld, iter([2.0, 1.0, *[bad] * 5])
 
     def forward_kld(self, x):
-        asked.extend([len(x)] if len(x) == 10 else [])
-        return real(self, x) + (bad if len(x) == 10 and len(asked) > 2 else 0.0)
+        return torch.tensor(next(held_out)) if len(x) == 10 else real(self, x)
 
     monkeypatch.setattr(normflows.NormalizingFlow, "forward_kld", forward_kld)
     flow = fit_flow(banana(rows=50), blocks=2)

@@ -124,8 +124,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         vectors = self.label_vectors_ if known else encode_labels(self.encoder_, space)
         anchors = anchor_matrix(vectors, space, self.anchor)
         found = np.empty((len(texts), len(anchors)), dtype=np.float32)
-        for rows, window in in_windows(texts):
-            found[rows] = cosines(self.encoder_.encode(window), anchors)
+        for rows, window, each in in_windows(texts):
+            found[rows] = cosines(self.encoder_.encode(window), anchors)[each]
         return found
 
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
@@ -311,14 +311,29 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def in_windows(texts: Sequence[str]) -> Iterator[tuple[slice, Sequence[str]]]:
-    """Yield documents as many at a time as the encoder sorts together, and which they are.
+def in_windows(documents: Sequence[Any]) -> Iterator[tuple[NDArray[np.intp], list[Any], NDArray[np.intp]]]:
+    """Yield the different documents, as many at a time as the encoder sorts together.
 
-    Tokens, vectors and means of all of them would take many times the memory of the scores.
+    Tokens, vectors and means of all of them would take many times the memory of the scores. A document that comes
+    again is not encoded again: at another place of a batch its last bits would differ, and with them a tie would go
+    one way on one processor and another way on the next.
+
+    Args:
+        documents: texts, or pairs of texts.
+
+    Yields:
+        Rows of the documents that these stand for; the different documents; for each row which of them it is.
     """
-    for start in range(0, len(texts), WINDOW):
-        rows = slice(start, start + WINDOW)
-        yield rows, texts[rows]
+    first: dict[Any, int] = {}
+    place = np.fromiter((first.setdefault(document, len(first)) for document in documents), np.intp, len(documents))
+    different = list(first)
+    rows = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[rows], np.arange(WINDOW, len(different) + WINDOW, WINDOW))
+    start = 0
+    for number, end in enumerate(ends):
+        at = number * WINDOW
+        yield rows[start:end], different[at : at + WINDOW], place[rows[start:end]] - at
+        start = end
 
 
 def check_targets(X: Any, y: Any, space: LabelSpace) -> None:

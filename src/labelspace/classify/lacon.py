@@ -241,12 +241,11 @@ class LaConClassifier(BiEncoderClassifier):
         columns = self._logit_columns(space) if self._classifies else []
         labels = None if self._classifies else self._embeddings(space)
         found = np.empty((len(texts), len(space)), dtype=np.float32)
-        for places, window in in_windows(texts):
-            documents = cast(Sequence[Document], window)
+        for rows, documents, each in in_windows(texts):
             if labels is None:
-                found[places] = self._logits(documents)[:, columns]
+                found[rows] = self._logits(documents)[:, columns][each]
             else:
-                found[places] = cosines(self._vectors(documents), labels)
+                found[rows] = cosines(self._vectors(documents), labels)[each]
         return found
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:

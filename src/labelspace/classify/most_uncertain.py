@@ -54,14 +54,18 @@ def most_uncertain_rows(
     model, by = _check(model, top)
     schema = _output_schema(schema, model, prefix, all_scores)
     kept = schema.empty_table()
-    doubt = np.empty(0)
+    doubt, documents = np.empty(0), list[str]()
     for batch, texts in blocks:
         answers = model._answers(texts)
         columns, _ = _predictions(model, answers, all_scores)
         fresh = pa.table([*batch.columns, *columns], schema=schema)
-        both = np.concatenate([doubt, model._doubt(answers, by)])
+        # A document that is among the kept ones already: its last bits hang on the block that it came in.
+        known = dict(zip(documents, doubt, strict=True))
+        own = [known.get(text, unsure) for text, unsure in zip(texts, model._doubt(answers, by), strict=True)]
+        both, documents = np.concatenate([doubt, own]), documents + texts
         order = np.argsort(-both, kind="stable")[:top]
         kept, doubt = pa.concat_tables([kept, fresh]).take(order), both[order]
+        documents = [documents[row] for row in order]
     return kept
 
 

@@ -314,10 +314,11 @@ class UncertaintyClassifier(AbstainingClassifier):
         self._check_kind(pairs=is_pairs(documents))
         return cast(list[str], documents)
 
-    def _outputs(self, texts: Sequence[str]) -> Iterator[tuple[slice, Outputs]]:
+    def _outputs(self, texts: Sequence[str]) -> Iterator[tuple[NDArray[np.intp], Outputs]]:
         """What the head says of some texts at a time, and which they are."""
-        for rows, window in in_windows(texts):
-            yield rows, outputs_of_texts(self.encoder_, self.head_, self.encoder_.tokenize(list(window)))
+        for rows, window, each in in_windows(texts):
+            outputs = outputs_of_texts(self.encoder_, self.head_, self.encoder_.tokenize(window))
+            yield rows, Outputs(*(part[each] for part in outputs))
 
     def _answers(self, texts: Sequence[str]) -> Answers:
         self._check_threshold()
@@ -330,7 +331,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         scores = np.full((len(texts), len(columns)), NO_LOGIT, dtype=np.float32)
         uncertainty = np.empty(len(texts), dtype=np.float32)
         for rows, outputs in self._outputs(texts):
-            scores[rows, list(taught)] = outputs.logits[:, list(taught.values())]
+            scores[rows[:, None], list(taught)] = outputs.logits[:, list(taught.values())]
             uncertainty[rows] = outputs.uncertainty
         return Answers(scores, uncertainty)
 

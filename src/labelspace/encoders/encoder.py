@@ -196,21 +196,27 @@ class Encoder:
         total: int | None = None,
         report: Progress = silent,
     ) -> NDArray[np.float32]:
-        """Turn token ids from `tokenize` into vectors [text dim]; what is encoded often is tokenised once."""
-        vectors = np.empty((len(token_ids), self.dimension), dtype=np.float32)
+        """Turn token ids from `tokenize` into vectors [text dim]; what is encoded often is tokenised once.
+
+        Texts with the same tokens are encoded once, so that their vectors are the same to the bit.
+        """
+        first: dict[tuple[int, ...], int] = {}
+        place = np.array([first.setdefault(tuple(ids), len(first)) for ids in token_ids], dtype=np.intp)
+        different, copies = list(first), np.bincount(place)
+        vectors = np.empty((len(different), self.dimension), dtype=np.float32)
         prompt_tokens = self.backbone.prompt_tokens(self.prompts[role])
 
         def run(positions: list[int]) -> NDArray[np.float32]:
-            batch = self.backbone.batch(token_ids, positions)
+            batch = self.backbone.batch(different, positions)
             return self.backbone.embed(batch, prompt_tokens=prompt_tokens).cpu().numpy()
 
         self.backbone.prepare()
-        plan = plan_batches([len(ids) for ids in token_ids], self.config.token_budget)
+        plan = plan_batches([len(ids) for ids in different], self.config.token_budget)
         for positions, block in side_by_side(run, plan, self.backbone.device):
             vectors[positions] = block
-            done += len(positions)
+            done += int(copies[positions].sum())
             report(done, total)
-        return vectors
+        return vectors if len(different) == len(place) else vectors[place]
 
     def count_tokens(self, texts: Sequence[str], *, role: str = "text") -> list[int]:
         """Tokens of each text before anything is cut off, prompt and special tokens included."""

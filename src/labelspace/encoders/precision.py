@@ -61,5 +61,8 @@ def _cpu_has_bfloat16() -> bool:
         return False
     for line in text.splitlines():
         if line.startswith(("flags", "Features")):
-            return not set(_NATIVE_BFLOAT16).isdisjoint(line.split())
+            native = not set(_NATIVE_BFLOAT16).isdisjoint(line.split())
+            # ATEN_CPU_CAPABILITY may hold torch to less than an x86 processor has.
+            held = line.startswith("flags") and torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2")
+            return native and not held
     return False

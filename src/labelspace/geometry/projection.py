@@ -23,6 +23,9 @@ METHODS = ("pca", "pca-sphere", "umap", "tsne")
 UMAP_NEIGHBOURS = 15
 TSNE_PERPLEXITY = 30.0
 
+# Entries of an axis that are as near as this are as large: vectors are float32.
+_ROUNDING = 1e-4
+
 
 def project(
     embeddings: Float[np.ndarray, "text dim"] | Float[Tensor, "text dim"],
@@ -141,7 +144,9 @@ def _pca(rows: np.ndarray, dimensions: int) -> np.ndarray:
     model = PCA(n_components=dimensions, svd_solver="full")
     flat = model.fit_transform(rows)
     axes = np.asarray(model.components_)
-    largest = axes[np.arange(dimensions), np.abs(axes).argmax(axis=1)]
+    # The first of the largest, rounding apart, so that another processor's map is no mirror image.
+    sizes = np.abs(axes)
+    largest = axes[np.arange(dimensions), (sizes > (1 - _ROUNDING) * sizes.max(axis=1, keepdims=True)).argmax(axis=1)]
     return flat * np.where(largest < 0, -1.0, 1.0)
 
 
