@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check lint types layers fast slow docs format bench bench-btzsc bench-study bench-lacon \
+.PHONY: help setup demo test check lint types layers fast slow portable package oldest docs format bench bench-btzsc bench-study bench-lacon \
 	bench-uncertainty bench-prefinetune study clean
 
 help:            ## this list
@@ -57,6 +57,17 @@ fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
 
 slow: $(READY)   ## tests on the real encoder and real data, processes killed on purpose, seconds of work
 	$(TESTS) -m slow tests
+
+SETTING := all
+portable: $(READY) ## the fast tests again as other processors would run them; SETTING=today: one of them, by the date
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python tests/processors.py $(SETTING)
+
+package: $(READY) ## build wheel and sdist, check them, and try the wheel in an empty environment
+	$(TESTS) -m slow tests/test_package.py
+
+OLDEST := $(VENV)-oldest
+oldest:          ## the fast tests on the oldest versions that pyproject.toml promises, in an environment of their own
+	$(PYTHON) tests/oldest.py $(OLDEST)
 
 docs: $(READY)   ## build the docs strictly
 	$(BIN)/mkdocs build --strict --quiet
