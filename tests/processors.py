@@ -75,7 +75,8 @@ def main() -> int:
     parser.add_argument("setting", nargs="?", choices=[*SETTINGS, "today", "all"], default="all")
     asked = parser.parse_args().setting
     names = list(SETTINGS) if asked == "all" else [todays() if asked == "today" else asked]
-    return 0 if all([run(name) for name in names]) else 1
+    green = [run(name) for name in names]  # all of them, also after a red one
+    return 0 if all(green) else 1
 
 
 if __name__ == "__main__":

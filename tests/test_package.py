@@ -1,0 +1,94 @@
+"""What a user installs works where no checkout is: wheel and sdist are built, checked, and the wheel is tried."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from contracts.pages import PARSED, RUN, blocks_of, commands_of
+
+ROOT = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.slow
+
+
+def run(*words: str | Path, cwd: Path, **variables: str) -> str:
+    """Run a command outside the checkout, with nothing of ours on the path; return what it prints."""
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL"))
+    }
+    done = subprocess.run(
+        [str(word) for word in words], cwd=cwd, env=environment | variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, words))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with wheel and sdist; the wheel is built from the sdist, as an index would."""
+    folder = tmp_path_factory.mktemp("dist")
+    pinned = {"PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder, **pinned)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds the wheel, the demo's encoder and what they need."""
+    folder = tmp_path_factory.mktemp("empty") / "venv"
+    run(sys.executable, "-m", "venv", folder, cwd=dist)
+    python = folder / "bin" / "python"
+    (wheel,) = dist.glob("*.whl")
+    pip = (python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt")
+    run(*pip, "torch==2.13.0", cwd=dist)
+    run(*pip, f"{wheel}[demo]", cwd=dist)
+    return python
+
+
+def test_both_files_are_fit_for_an_index(dist: Path):
+    assert sorted(path.suffix for path in dist.iterdir()) == [".gz", ".whl"]
+    assert "PASSED" in run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir(), cwd=dist)
+
+
+def test_the_wheel_holds_the_package_and_its_data_and_nothing_else(dist: Path):
+    (wheel,) = dist.glob("*.whl")
+    inside = zipfile.ZipFile(wheel).namelist()
+    source = ROOT / "src"
+    tracked = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {name for name in inside if ".dist-info/" not in name} == tracked
+
+
+def test_the_sdist_holds_what_its_tests_need(dist: Path):
+    (sdist,) = dist.glob("*.tar.gz")
+    names = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
+    assert {"tests/conftest.py", "tests/data/tiny-bert/model.safetensors", "Makefile", "constraints.txt"} <= names
+
+
+def test_the_readme_and_the_quickstart_work_outside_the_checkout(python: Path, tmp_path: Path):
+    where = "import labelspace; print(labelspace.__file__)"
+    assert run(python, "-c", where, cwd=tmp_path).startswith(str(python.parents[1]))
+    readme = next(block for block in blocks_of(ROOT / "README.md") if block.language in RUN)
+    asked = "print(*clf.predict(['my parcel still has not come', 'it does not accept my password']))"
+    assert run(python, "-c", f"{readme.code}\n{asked}", cwd=tmp_path).split() == ["delivery", "login"]
+    # One script, as somebody who follows the page would type it; what it installs is installed.
+    script = ["import subprocess"]
+    for block in blocks_of(ROOT / "docs" / "quickstart.md"):
+        if block.language in RUN:
+            script.append(block.code)
+        elif block.language in PARSED:
+            lines = [list(command.words) for command in commands_of(block) if command.words[0] == "labelspace"]
+            script += [
+                f"subprocess.run({[str(python.parent / words[0]), *words[1:]]!r}, check=True)" for words in lines
+            ]
+    (tmp_path / "quickstart.py").write_text("\n".join(script), encoding="utf-8")
+    run(python, "quickstart.py", cwd=tmp_path)
+    assert "predicted_label" in (tmp_path / "predicted.csv").read_text(encoding="utf-8")
