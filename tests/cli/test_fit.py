@@ -141,7 +141,7 @@ def test_a_place_that_cannot_hold_a_model_is_refused_first(run, refused, label_f
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
     # No such encoder: were it looked for, the message would be another.
-    for place, said in (("file", "is a file"), ("full", "holds no model")):
+    for place, said in (("file", "is a file"), ("full", "holds something else")):
         assert said in refused(run("fit", label_file, "--out", tmp_path / place, "--encoder", "no/such"))
     assert "--overwrite" in refused(run("fit", label_file, "--out", saved, "--encoder", "no/such"))
     assert run("fit", label_file, "--out", tmp_path / "file" / "model", "--encoder", "no/such").exit_code == 1

@@ -45,6 +45,7 @@ from labelspace.config import (
 )
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, LabelSpaceWarning, OutputError
+from labelspace.header import CLASSIFIER, check_place
 from labelspace.labels import LabelSpace, lint
 
 if TYPE_CHECKING:
@@ -317,12 +318,7 @@ def _linted(file: Path, template: str | None) -> tuple[LabelSpace, int]:
 
 def _check_out(out: Path, overwrite: bool) -> None:
     """Refuse, before any work, a place where the model could not be saved."""
-    holds_model = (out / "labelspace.json").is_file()
-    if out.exists() and not out.is_dir():
-        raise OutputError(f"{out} is a file; a model is saved as a folder, give another name.")
-    if out.is_dir() and any(out.iterdir()) and not holds_model:
-        raise OutputError(f"{out} is not empty and holds no model; give another name, so that nothing is lost.")
-    if holds_model and not overwrite:
+    if check_place(out, CLASSIFIER) and not overwrite:
         raise OutputError(f"{out} holds a model already; give another name, or replace it with --overwrite.")
     nearest = next(parent for parent in out.absolute().parents if parent.exists())
     try:
