@@ -229,6 +229,13 @@ def test_ctrl_c_before_the_first_look_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("option", ["--max-steps", "--patience", "--learning-rate", "--search-steps", "--pool"])
+def test_an_encoder_as_it_is_takes_no_option_of_training(run, refused, label_file, tmp_path, option):
+    line = refused(run("fit", label_file, "--method", "zero-shot", "--out", tmp_path / "model", option, 3))
+    assert f"{option} does not go with --method zero-shot" in line
+    assert not (tmp_path / "model").exists()
+
+
 # ---- labelled rows
 
 
@@ -242,7 +249,7 @@ def short_search(monkeypatch):
 
 
 def fit_labelled(run, label_file, tiny_encoder_folder, documents, out, *more):
-    given = ("--labelled", documents, "--max-steps", 2, "--dtype", "float32", "--epochs", 2)
+    given = ("--labelled", documents, "--description-steps", 2, "--dtype", "float32", "--epochs", 2)
     return run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *given, *more)
 
 
@@ -277,6 +284,12 @@ def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encode
     ("more", "said"),
     [
         (("--pool", "documents.csv"), "--pool does not go with --labelled"),
+        (
+            ("--max-steps", 9),
+            "--max-steps does not go with --labelled; use --epochs for the rows, --description-steps for",
+        ),
+        (("--patience", 9), "--patience does not go with --labelled"),
+        (("--description-steps", -1), "description_steps must be"),
         (("--method", "zero-shot"), "--method must be lacon or uncertainty with --labelled. Got 'zero-shot'"),
         (("--learning-rate", "base"), "--learning-rate must be a number or auto with --labelled"),
         (("--epochs", 0), "epochs must be"),
@@ -333,8 +346,9 @@ def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
     run, label_file, tiny_encoder_folder, tmp_path
 ):
     out = tmp_path / "model"
-    result = run("fit", label_file, "--out", out, "--epochs", 3)
-    assert (result.exit_code, "--epochs needs --labelled FILE" in result.stderr) == (2, True)
+    for option in ("--epochs", "--description-steps"):
+        result = run("fit", label_file, "--out", out, option, 3)
+        assert (result.exit_code, f"{option} needs --labelled FILE" in result.stderr) == (2, True)
     bare = tmp_path / "bare.csv"
     bare.write_text("text,label\none text,\nanother,\n", encoding="utf-8")
     result = fit_labelled(run, label_file, tiny_encoder_folder, bare, out)
