@@ -329,7 +329,7 @@ def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
     assert result.exit_code == 130, result.output
     assert f"{out} holds the {kept} whole epoch, and can be used as it is" in result.stderr
     curve = load(out).fit_result_.to_dict()["curve"]
-    scores = {look["step"]: look["macro_f1"] for look in curve["looks"]}
+    scores = {look["step"]: look["macro_f1_predicted"] for look in curve["looks"]}
     assert list(scores) == ([0, 3, 6] if share else [])
     assert scores[curve["best_step"]] == max(scores.values()) if share else curve["best_step"] == 8
 
