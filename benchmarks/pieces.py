@@ -16,6 +16,11 @@ from filelock import FileLock, Timeout
 
 from labelspace.evaluate.provenance import provenance, source_commit, write_result
 
+_OLD_NAMES = {
+    "macro_f1": "macro_f1_predicted",
+    "macro_f1_by_count": "macro_f1_predicted_by_count",
+}
+
 COMMIT = source_commit()
 """Of the code that this process has read: a commit made while it runs is not what it runs."""
 
@@ -109,7 +114,7 @@ def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:
     """End where a result is of other settings than its piece has now: the two would be averaged as one."""
     for piece in pieces:
         if piece.path(out).exists():
-            differ = differences(piece.facts, _read_at(piece.path(out)))
+            differ = differences(piece.facts, renamed(_read_at(piece.path(out))))
             if differ:
                 words = "; ".join(differ)
                 raise SystemExit(f"{piece.path(out)} was run with other settings ({words}); move it, or say --out.")
@@ -137,6 +142,15 @@ def run_piece(piece: Piece, out: Path) -> None:
 def read_results(out: Path, part: str) -> list[dict[str, Any]]:
     """Results of a part, in the order of their file names."""
     return [_read_at(path) for path in sorted((out / part).glob("*.json"))]
+
+
+def renamed(found: Any) -> Any:
+    """Call macro-F1 over predicted labels too by its name; results that are there already say `macro_f1`."""
+    if isinstance(found, dict):
+        return {_OLD_NAMES.get(key, key): renamed(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [renamed(value) for value in found]
+    return _OLD_NAMES.get(found, found) if isinstance(found, str) else found
 
 
 def _read_at(path: Path) -> dict[str, Any]:

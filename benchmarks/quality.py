@@ -22,7 +22,7 @@ from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.labels import LabelSpace
 
 
-def macro_f1(encoder: Encoder, space: LabelSpace, vectors: np.ndarray, truth: list[str]) -> dict[str, float]:
+def macro_f1_predicted(encoder: Encoder, space: LabelSpace, vectors: np.ndarray, truth: list[str]) -> dict[str, float]:
     """Score documents that are encoded already, once for each anchor."""
     label_vectors = encode_labels(encoder, space)
     names = np.array(space.names, dtype=object)
@@ -50,7 +50,9 @@ def run(task: Task, encoder_name: str, pooling: str | None, seed: int, options: 
     seconds = time.perf_counter() - started
     result = clf.fit_result_
     return {
-        "macro_f1": macro_f1(clf.encoder_, task.labels, clf.encoder_.encode(task.texts), task.truth),
+        "macro_f1_predicted": macro_f1_predicted(
+            clf.encoder_, task.labels, clf.encoder_.encode(task.texts), task.truth
+        ),
         "learning_rate": result.rate.learning_rate,
         "trials": [vars(trial) for trial in result.rate.trials],
         "steps": result.curve.steps,
@@ -96,9 +98,11 @@ def main() -> None:
         untrained = options.out / f"{prefix}_untrained.json"
         if not untrained.exists():
             encoder = Encoder(options.encoder, pooling=options.pooling)
-            scores = macro_f1(encoder, task.labels, encoder.encode(task.texts), task.truth)
+            scores = macro_f1_predicted(encoder, task.labels, encoder.encode(task.texts), task.truth)
             write_result(
-                untrained, {**facts, "macro_f1": scores}, provenance=provenance(seeds=[], data=task.pool_source)
+                untrained,
+                {**facts, "macro_f1_predicted": scores},
+                provenance=provenance(seeds=[], data=task.pool_source),
             )
             print(f"{prefix} untrained {scores}", flush=True)
         for seed in [] if options.untrained_only else options.seeds:
@@ -111,7 +115,8 @@ def main() -> None:
                 path, {**facts, "seed": seed, **result}, provenance=provenance(seeds=[seed], data=task.pool_source)
             )
             print(
-                f"{path.stem} {result['macro_f1']} lr {result['learning_rate']:.0e} steps {result['steps']}", flush=True
+                f"{path.stem} {result['macro_f1_predicted']} lr {result['learning_rate']:.0e} steps {result['steps']}",
+                flush=True,
             )
 
 

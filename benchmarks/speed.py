@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from quality import macro_f1
+from quality import macro_f1_predicted
 from sentence_transformers import SentenceTransformer
 from tasks import DATA, ROOT, load_task
 
@@ -63,9 +63,11 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
         "dtype": ours.dtype,
         "pairs": pairs,
         "ratio": statistics.median(pair["ratio"] for pair in pairs),
-        "macro_f1": {
-            "sentence-transformers, float32": macro_f1(exact, task.labels, vectors["sentence-transformers"], truth),
-            "labelspace": macro_f1(ours, task.labels, vectors["labelspace"], truth),
+        "macro_f1_predicted": {
+            "sentence-transformers, float32": macro_f1_predicted(
+                exact, task.labels, vectors["sentence-transformers"], truth
+            ),
+            "labelspace": macro_f1_predicted(ours, task.labels, vectors["labelspace"], truth),
         },
     }
 

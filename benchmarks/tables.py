@@ -15,6 +15,7 @@ from typing import Any
 import btzsc_tables
 from lacon import report as lacon_report
 from layout import markdown, spread
+from pieces import renamed
 from prefinetune import report as prefinetune_report
 from study import report
 from uncertainty import aims as uncertainty_aims
@@ -22,6 +23,7 @@ from uncertainty import report as uncertainty_report
 
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.evaluate.bench.published import published_scores
+from labelspace.evaluate.bench.store import ResultStore
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -44,7 +46,7 @@ Row = dict[str, Any]
 
 def read(pattern: str) -> list[Row]:
     """Read result files in the order of their names."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob(pattern))]
+    return [renamed(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(RESULTS.glob(pattern))]
 
 
 def trained_runs(
@@ -73,8 +75,8 @@ def results(encoder: str, rate: str = "uniformity") -> str:
     rows = []
     for task, title in TASKS.items():
         if task in before and task in after:
-            base = before[task]["macro_f1"]
-            trained = spread([row["macro_f1"][DEFAULT_ANCHOR] for row in after[task]])
+            base = before[task]["macro_f1_predicted"]
+            trained = spread([row["macro_f1_predicted"][DEFAULT_ANCHOR] for row in after[task]])
             seeds = ", ".join(str(row["seed"]) for row in after[task])
             rows.append([title, f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", f"**{trained}**", seeds])
     return markdown(["", "nearest verbalizer", "mean of descriptions", "trained", "seeds"], rows)
@@ -88,10 +90,10 @@ def anchors(encoder: str, rate: str = "uniformity") -> str:
     means: dict[str, list[float]] = defaultdict(list)
     for task, title in TASKS.items():
         if task in before and task in after:
-            scores = {kind: [row["macro_f1"][kind] for row in after[task]] for kind in kinds}
+            scores = {kind: [row["macro_f1_predicted"][kind] for row in after[task]] for kind in kinds}
             for kind in kinds:
                 means[kind].append(statistics.mean(scores[kind]))
-            base = before[task]["macro_f1"]
+            base = before[task]["macro_f1_predicted"]
             rows.append([title, *(f"{base[kind]:.3f}" for kind in kinds), *(spread(scores[kind]) for kind in kinds)])
     if rows:
         rows.append(["mean", "", "", "", *(f"{statistics.mean(means[kind]):.3f}" for kind in kinds)])
@@ -105,9 +107,10 @@ def paper(encoder: str) -> str:
     for task, (theirs_before, theirs_after) in PAPER.items():
         if task in mean and task in cls and task in after:
             ours = {
-                kind: spread([row["macro_f1"][kind] for row in after[task]]) for kind in ("verbalizer", DEFAULT_ANCHOR)
+                kind: spread([row["macro_f1_predicted"][kind] for row in after[task]])
+                for kind in ("verbalizer", DEFAULT_ANCHOR)
             }
-            before = [f"{row[task]['macro_f1']['verbalizer']:.3f}" for row in (cls, mean)]
+            before = [f"{row[task]['macro_f1_predicted']['verbalizer']:.3f}" for row in (cls, mean)]
             figures = [f"{theirs_before:.2f}", *before, f"{theirs_after:.2f}", ours["verbalizer"], ours[DEFAULT_ANCHOR]]
             rows.append([TASKS[task], *figures])
     header = ["", "paper, untrained", "[CLS] pooling here", "mean pooling here", "paper, trained"]
@@ -123,7 +126,7 @@ def search(encoder: str) -> str:
         for one, other in pairs[:1]:
             cost = sum(t["steps"] for t in one["trials"]) / sum(t["steps"] for t in other["trials"])
             rates = [f"{row['learning_rate']:.0e}" for row in (one, other)]
-            scores = [f"{row['macro_f1'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
+            scores = [f"{row['macro_f1_predicted'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
             rows.append([title, *rates, *scores, f"{cost:.2f}"])
     return markdown(
         ["", "rate, halving", "rate, grid", "macro-F1, halving", "macro-F1, grid", "steps, halving / grid"], rows
@@ -138,7 +141,7 @@ def rates(encoder: str) -> str:
         pairs = [(one, other) for one in chosen[task] for other in base[task] if one["seed"] == other["seed"]]
         for pair in pairs[:1]:
             used = [f"{row['learning_rate']:.0e}" for row in pair]
-            scores = [f"{row['macro_f1'][DEFAULT_ANCHOR]:.3f}" for row in pair]
+            scores = [f"{row['macro_f1_predicted'][DEFAULT_ANCHOR]:.3f}" for row in pair]
             rows.append([title, *used, *scores])
     return markdown(["", "chosen rate", "base rate", "macro-F1, chosen", "macro-F1, base"], rows)
 
@@ -164,7 +167,7 @@ def steps() -> str:
         for task, title in TASKS.items():
             for one, other in [(a, b) for a in fewer[task] for b in full[task] if a["seed"] == b["seed"]][:1]:
                 made = [f"{row['steps']} of {row['training']['max_steps']}" for row in (one, other)]
-                scores = [f"{row['macro_f1'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
+                scores = [f"{row['macro_f1_predicted'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
                 used = [f"{row['learning_rate']:.0e}" for row in (one, other)]
                 rows.append([title, *made, *used, *scores])
     names = ("steps, fewer", "steps, default", "rate, fewer", "rate, default")
@@ -204,17 +207,16 @@ def paper_rows() -> str:
     path = RESULTS / "btzsc_paper_rows.jsonl"
     if not path.exists():
         return "(not measured yet)"
-    published = published_scores("macro_f1")["all-MiniLM-L6-v2"]
-    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    published = published_scores()["all-MiniLM-L6-v2"]
     rows = [
         [
             row["task"],
             str(row["texts"]),
             f"{published[row['task']]:.4f}",
-            f"{row['metrics']['macro_f1']:.4f}",
-            f"{row['metrics']['macro_f1'] - published[row['task']]:+.4f}",
+            f"{row['metrics']['macro_f1_predicted']:.4f}",
+            f"{row['metrics']['macro_f1_predicted'] - published[row['task']]:+.4f}",
         ]
-        for row in found
+        for row in ResultStore(path).records()
     ]
     return markdown(["data set", "rows", "published macro-F1", "here", "difference"], rows)
 

@@ -29,11 +29,11 @@ def curve_scores(task: str, method: str) -> dict[int, BySeed]:
     found: dict[int, BySeed] = defaultdict(dict)
     runs = setfit_runs(task) if method == "setfit" else results("curve")
     for result in (run for run in runs if (run["task"], run["method"].removesuffix("-whole")) == (task, method)):
-        if "macro_f1_by_count" in result:
-            for count, scores in result["macro_f1_by_count"].items():
+        if "macro_f1_predicted_by_count" in result:
+            for count, scores in result["macro_f1_predicted_by_count"].items():
                 found[int(count)] |= {int(seed): score for seed, score in scores.items()}
         else:
-            found[result["per_class"]][result["seed"]] = result["macro_f1"]
+            found[result["per_class"]][result["seed"]] = result["macro_f1_predicted"]
     return dict(found)
 
 
@@ -49,7 +49,7 @@ def setfit_schedules() -> str:
     rows = []
     for task in TASKS:
         cut, whole = (
-            {(run["per_class"], run["seed"]): run["macro_f1"] for run in results(part) if run["task"] == task}
+            {(run["per_class"], run["seed"]): run["macro_f1_predicted"] for run in results(part) if run["task"] == task}
             for part in ("setfit", "setfit-whole")
         )
         both = sorted(cut.keys() & whole.keys())

@@ -20,7 +20,7 @@ from labelspace import LaConClassifier, load
 from labelspace.training.lacon import Agreement
 from labelspace.training.lacon.prior import label_vectors, measure_agreement
 from labelspace.training.rows import tokenize
-from lacon.methods import macro_f1, opened
+from lacon.methods import macro_f1_predicted, opened
 from lacon.protocol import Settings
 
 TASKS = ("emotion", "agnews", "banking77", "rottentomatoes")
@@ -114,7 +114,7 @@ def _no_label(settings: Settings, name: str) -> dict[str, Any]:
     clf = described(settings, name)
     trained = clf.fit_result_.to_dict()["descriptions"]
     return {
-        "macro_f1": macro_f1(task.truth, clf.predict(task.texts)),
+        "macro_f1_predicted": macro_f1_predicted(task.truth, clf.predict(task.texts)),
         "learning_rate": trained["rate"]["learning_rate"],
         "steps": len(trained["curve"]["losses"]),
         "test_rows": len(task.texts),
@@ -140,7 +140,7 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
     if not asked.contradicted and (again is None or again.contradicted):
         raise RuntimeError(f"{name}, {count} labels a class contradict the trained encoder's descriptions: {again}")
     return {
-        "macro_f1": macro_f1(task.truth, clf.predict(task.texts)),
+        "macro_f1_predicted": macro_f1_predicted(task.truth, clf.predict(task.texts)),
         "prior": result.prior.to_dict() | {"agreement": asdict(asked)},
         "init": result.init,
         "labelled": result.labelled,
@@ -175,5 +175,5 @@ def _logistic(settings: Settings, name: str, counts: tuple[int, ...]) -> dict[st
         for count in counts:  # smaller draws are parts of the largest
             rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
             head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
-            found[str(count)][str(seed)] = macro_f1(task.truth, head.predict(test))
-    return {"macro_f1_by_count": found, "test_rows": len(task.texts)}
+            found[str(count)][str(seed)] = macro_f1_predicted(task.truth, head.predict(test))
+    return {"macro_f1_predicted_by_count": found, "test_rows": len(task.texts)}

@@ -83,7 +83,7 @@ def measured(clf: LaConClassifier, test: Rows) -> dict[str, Any]:
     }
 
 
-def macro_f1(truth: list[str], predicted: Any) -> float:
+def macro_f1_predicted(truth: list[str], predicted: Any) -> float:
     """Mean F1 of the labels."""
     found = f1_score(truth, list(predicted), average="macro", zero_division=0)  # pyright: ignore[reportArgumentType]
     return float(found)
@@ -97,7 +97,7 @@ def scores(truth: list[str], predicted: Any) -> dict[str, Any]:
     by_class = f1_score(truth, found, labels=names, average=None, zero_division=0)  # pyright: ignore[reportArgumentType]
     return {
         "accuracy": float(accuracy_score(truth, found)),
-        "macro_f1": macro_f1(truth, found),
+        "macro_f1_predicted": macro_f1_predicted(truth, found),
         "mean_recall": float(recall_score(truth, found, labels=names, average="macro", zero_division=0)),  # pyright: ignore[reportArgumentType]
         "matthews": float(matthews_corrcoef(truth, found)),
         "f1_by_class": dict(zip(names, np.asarray(by_class).tolist(), strict=True)),

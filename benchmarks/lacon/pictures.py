@@ -19,7 +19,7 @@ from lacon.runs import results, sets_of
 from lacon.sets import FEW as FEW_SETS
 from lacon.sets import SETS
 
-METRICS = {"accuracy": "accuracy", "macro_f1": "macro-F1", "matthews": "Matthews"}
+METRICS = {"accuracy": "accuracy", "macro_f1_predicted": "macro-F1", "matthews": "Matthews"}
 # Places in the palette: those that meet in a picture are far apart.
 PLACES = {"ce": 0, "lacon-vanilla": 1, "ce-scl": 2, "lacon-fusion": 3}
 Points = Mapping[Any, Sequence[float]]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pieces import read_results
+from pieces import read_results, renamed
 from scipy.stats import wilcoxon
 
 from lacon.paper import Figure
@@ -19,7 +19,7 @@ BySeed = dict[int, float]
 
 def results(part: str) -> list[Result]:
     """Results of a part with the encoder of the page."""
-    return [found for found in read_results(OUT, part) if found["encoder"] == ENCODER]
+    return [renamed(found) for found in read_results(OUT, part) if found["encoder"] == ENCODER]
 
 
 def sets_of(part: str) -> list[str]:

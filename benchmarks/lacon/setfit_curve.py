@@ -11,7 +11,7 @@ from pieces import Piece
 from study.rivals import TEMPLATES as STUDY_TEMPLATES
 
 from lacon.curve import curve_piece, first, task_of, tasks_and_counts
-from lacon.methods import macro_f1, opened
+from lacon.methods import macro_f1_predicted, opened
 from lacon.protocol import Settings
 
 # SetFit's own documentation makes eight templated texts of each class, with labels or without.
@@ -73,7 +73,7 @@ def _run(settings: Settings, name: str, count: int, seed: int, most: int | None)
     folder = opened(settings.encoder, None).folder
     predicted, seconds = run_setfit(folder, dataset, names, task.texts, seed=seed, most_updates=most)
     return {
-        "macro_f1": macro_f1(task.truth, predicted),
+        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
         "fit_seconds": seconds,
         "labelled": len(texts),
         "templated": len(dataset) - len(texts),

@@ -52,7 +52,7 @@ def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -
     result = clf.fit_result_
     return {
         "untrained": scores(opened(settings), space, encoded(settings, task), task.truth),
-        "macro_f1": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
+        "macro_f1_predicted": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
         "learning_rate": result.rate.learning_rate,
         "steps": result.curve.steps,
         "last_loss": result.curve.losses[-1],

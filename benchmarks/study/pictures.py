@@ -33,7 +33,7 @@ def rivals_figure(path: Path) -> tuple[Path, ...]:
             axes = figure.add_subplot(1, len(tasks), column)
             for place, method in enumerate(METHODS):
                 found = [r for r in results("rivals") if r["task"] == task and r["method"] == method]
-                values = sorted(r["macro_f1"] for r in found)
+                values = sorted(r["macro_f1_predicted"] for r in found)
                 if not values:
                     continue
                 # Side by side in the order of their values: the same picture each time, and no random state.
@@ -65,7 +65,7 @@ def uniformity_figure(path: Path) -> tuple[Path, ...]:
                     RatePoint(
                         result["learning_rate"],
                         result["uniformity"]["train"],
-                        result["macro_f1"][DEFAULT_ANCHOR],
+                        result["macro_f1_predicted"][DEFAULT_ANCHOR],
                         result is best,
                     )
                     for result in found
@@ -75,7 +75,7 @@ def uniformity_figure(path: Path) -> tuple[Path, ...]:
 
 def curve_figure(path: Path) -> tuple[Path, ...]:
     """Labelled texts a class against macro-F1 of a logistic regression; dashed: descriptions alone."""
-    curves = {found["task"]: found["macro_f1"] for found in results("curve")}
+    curves = {found["task"]: found["macro_f1_predicted"] for found in results("curve")}
     tasks = [task for task in TASKS if task in curves]
     if not tasks:
         return ()
@@ -89,7 +89,7 @@ def curve_figure(path: Path) -> tuple[Path, ...]:
             axes.plot(PER_CLASS, means, color=FEW[place], marker=MARKERS[place], markersize=4, label=TITLES[task])
             axes.fill_between(PER_CLASS, low, high, color=FEW[place], alpha=0.12, linewidth=0)
             ours = [
-                r["macro_f1"][DEFAULT_ANCHOR]
+                r["macro_f1_predicted"][DEFAULT_ANCHOR]
                 for r in results("ablations")
                 if r["task"] == task and r["change"] == "default"
             ]

@@ -52,7 +52,7 @@ def _run(settings: Settings, name: str, rate: float) -> dict[str, Any]:
     }
     return {
         "uniformity": spread,
-        "macro_f1": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
+        "macro_f1_predicted": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
         "base_rate": base_rate(settings),
         "steps": clf.fit_result_.curve.steps,
         "test_rows": len(task.texts),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from layout import markdown, spread
-from pieces import read_results
+from pieces import read_results, renamed
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study.ablations import CHANGES, FEWER_UPDATES
@@ -44,14 +44,14 @@ Result = dict[str, Any]
 
 def results(part: str, encoder: str = ENCODER) -> list[Result]:
     """Results of a part with one encoder."""
-    return [found for found in read_results(OUT, part) if found["encoder"] == encoder]
+    return [renamed(found) for found in read_results(OUT, part) if found["encoder"] == encoder]
 
 
 def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
     """Each change on each task: macro-F1 with one anchor, and the difference to the default of the same draws."""
     found: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for result in results("ablations"):
-        found[result["change"]][result["task"]][result["seed"]] = result["macro_f1"][anchor]
+        found[result["change"]][result["task"]][result["seed"]] = result["macro_f1_predicted"][anchor]
     rows = []
     for change in CHANGES:
         line = [change.name]
@@ -78,8 +78,8 @@ def before_and_after() -> str:
         for when, anchor, what in (
             ("untrained", "verbalizer", "untrained, verbalizers"),
             ("untrained", "descriptions", "untrained, mean of descriptions"),
-            ("macro_f1", "verbalizer", "trained, verbalizers"),
-            ("macro_f1", "descriptions", "trained, mean of descriptions"),
+            ("macro_f1_predicted", "verbalizer", "trained, verbalizers"),
+            ("macro_f1_predicted", "descriptions", "trained, mean of descriptions"),
         ):
             own = _by_column(encoder, COLUMNS, lambda result, when=when, anchor=anchor: result[when][anchor])
             if any(own.values()):
@@ -102,7 +102,9 @@ def gains(anchor: str = DEFAULT_ANCHOR) -> str:
     columns = [*COLUMNS, (MISLEADING, "default")]
     rows = []
     for encoder, words in ENCODERS.items():
-        found = _by_column(encoder, columns, lambda result: result["macro_f1"][anchor] - result["untrained"][anchor])
+        found = _by_column(
+            encoder, columns, lambda result: result["macro_f1_predicted"][anchor] - result["untrained"][anchor]
+        )
         cells = [
             f"{spread(own, '{:+.3f}').replace('± +', '± ')}; {sum(gain > 0 for gain in own)} of {len(own)}"
             if own
@@ -166,7 +168,9 @@ def _anchor_head() -> list[str]:
 
 
 def _anchor_cells(own: Sequence[Result]) -> list[str]:
-    return [spread([r[when][anchor] for r in own]) for when in ("untrained", "macro_f1") for anchor in ANCHORS]
+    return [
+        spread([r[when][anchor] for r in own]) for when in ("untrained", "macro_f1_predicted") for anchor in ANCHORS
+    ]
 
 
 def rates(anchor: str = DEFAULT_ANCHOR) -> str:
@@ -181,10 +185,10 @@ def rates(anchor: str = DEFAULT_ANCHOR) -> str:
             min(grid, key=lambda result: result["uniformity"]["train"]),
             min(grid, key=lambda result: result["uniformity"]["test"]),
             *[result for result in own if result["learning_rate"] == result["base_rate"]],
-            max(own, key=lambda result: result["macro_f1"][anchor]),
+            max(own, key=lambda result: result["macro_f1_predicted"][anchor]),
         ]
-        cells = [f"{result['macro_f1'][anchor]:.3f} ({result['learning_rate']:.0e})" for result in chosen]
-        spreads, scores = [r["uniformity"]["train"] for r in own], [r["macro_f1"][anchor] for r in own]
+        cells = [f"{result['macro_f1_predicted'][anchor]:.3f} ({result['learning_rate']:.0e})" for result in chosen]
+        spreads, scores = [r["uniformity"]["train"] for r in own], [r["macro_f1_predicted"][anchor] for r in own]
         r = f"{float(np.corrcoef(spreads, scores)[0, 1]):+.2f}"
         rows.append([ENCODERS[encoder], TITLES[task], str(len(own)), *cells, r])
     head = ["rates", "uniformity, train pool", "uniformity, test pool", "base rate", "oracle", "Pearson's r"]
@@ -198,7 +202,7 @@ def rivals() -> str:
         for method, words in METHODS.items():
             own = [r for r in results("rivals") if r["task"] == task and r["method"] == method]
             if own:
-                scores = [r["macro_f1"] for r in own]
+                scores = [r["macro_f1_predicted"] for r in own]
                 seconds = [r["training_seconds"] for r in own]
                 peak = max(r["peak_memory_mib"] for r in own)
                 facts = [str(len(own)), spread(scores), f"{min(scores):.3f}", spread(seconds, "{:.0f}"), f"{peak:,.0f}"]
@@ -211,8 +215,12 @@ def curve(anchor: str = DEFAULT_ANCHOR) -> str:
     rows = []
     for result in results("curve"):
         task = result["task"]
-        ours = [r["macro_f1"][anchor] for r in results("ablations") if r["task"] == task and r["change"] == "default"]
-        means = {count: statistics.fmean(result["macro_f1"][str(count)]) for count in PER_CLASS}
+        ours = [
+            r["macro_f1_predicted"][anchor]
+            for r in results("ablations")
+            if r["task"] == task and r["change"] == "default"
+        ]
+        means = {count: statistics.fmean(result["macro_f1_predicted"][str(count)]) for count in PER_CLASS}
         enough = next((str(n) for n in PER_CLASS if ours and means[n] >= statistics.fmean(ours)), f"> {PER_CLASS[-1]}")
         rows.append(
             [TITLES[task], spread(ours), enough if ours else "-", *(f"{means[count]:.3f}" for count in PER_CLASS)]

@@ -93,7 +93,7 @@ def setfit(settings: Settings, task: Task, seed: int, *, template: bool = False)
             dataset, candidate_labels=names, template=TEMPLATES[task.name], sample_size=SHOTS
         )
     predicted, seconds = run_setfit(opened(settings).folder, dataset, names, task.texts, seed=seed)
-    return {"macro_f1": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
+    return {"macro_f1_predicted": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
 
 
 def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     head = LogisticRegression(max_iter=1000).fit(encoder.encode(texts), truth)
     seconds = time.perf_counter() - started
     predicted = head.predict(encoder.encode(task.texts))
-    return {"macro_f1": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
+    return {"macro_f1_predicted": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
 
 
 def run_ours(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def run_ours(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     clf.fit()
     seconds = time.perf_counter() - started
     found = scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth)
-    return {"macro_f1": found[clf.anchor], "by_anchor": found, "training_seconds": seconds, "labelled": 0}
+    return {"macro_f1_predicted": found[clf.anchor], "by_anchor": found, "training_seconds": seconds, "labelled": 0}
 
 
 def _run(
@@ -144,7 +144,7 @@ def _curve(settings: Settings, name: str) -> dict[str, Any]:
             rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
             head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
             found[str(count)].append(_f1(task.truth, head.predict(test)))
-    return {"macro_f1": found, "test_rows": len(task.texts)}
+    return {"macro_f1_predicted": found, "test_rows": len(task.texts)}
 
 
 def _f1(truth: Sequence[str], predicted: Any) -> float:

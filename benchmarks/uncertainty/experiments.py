@@ -179,7 +179,7 @@ def scored(
     places = np.linspace(0, len(test) - 1, CURVE_POINTS).astype(int)
     result: dict[str, Any] = {
         "accuracy": float(right.mean()),
-        "macro_f1": float(f1_score(test.truth, predicted, average="macro", **NO_DIVISION)),
+        "macro_f1_predicted": float(f1_score(test.truth, predicted, average="macro", **NO_DIVISION)),
         "test_rows": len(test),
         "labels": len(names),
         "right": "".join("01"[int(value)] for value in right),

@@ -9,7 +9,7 @@
     ├── EncoderError              (ValueError)         an encoder that cannot be used
     │   ├── EncoderNotFoundError  (FileNotFoundError)  no such folder, package or reachable hub name
     │   └── RemoteCodeError       (PermissionError)    the encoder brings code and was not allowed to run it
-    ├── ModelFolderError          (ValueError)         a saved model that is broken, unsafe or too new
+    ├── ModelFolderError          (ValueError)         a saved model that is broken, unsafe, too new or of another kind
     ├── TrainingError             (RuntimeError)       training that cannot go on
     ├── OutputError               (OSError)            results that cannot be written
     └── MissingDependencyError    (ImportError)        an optional package that is not installed
@@ -60,7 +60,7 @@ class RemoteCodeError(EncoderError, PermissionError):
 
 
 class ModelFolderError(LabelSpaceError, ValueError):
-    """A saved model is truncated, unsafe (it holds a pickle) or of a newer format."""
+    """A saved model is truncated, unsafe (it holds a pickle), of a newer format or of another kind."""
 
 
 class TrainingError(LabelSpaceError, RuntimeError):

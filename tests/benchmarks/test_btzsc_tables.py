@@ -27,7 +27,7 @@ def test_a_place_is_that_of_one_way_and_not_of_whichever_came_last(tables):
     store = ResultStore(tables.STORE)
     for way in ({}, {"limit": 10}, {"protocol": "paper"}):
         store.append(record("embedding:a", "imdb", 0.1 if way else 0.9, **way))
-    assert tables.by_model()["embedding:a"]["imdb"]["macro_f1"] == 0.9
+    assert tables.by_model()["embedding:a"]["imdb"]["macro_f1_predicted"] == 0.9
     assert "| embedding:a | 17 |" in tables.places()
 
 

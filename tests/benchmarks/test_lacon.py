@@ -182,7 +182,7 @@ def test_every_metric_of_table_1_is_written_down(lacon):
     found = lacon.methods.scores(["a", "a", "b", "b"], ["a", "a", "a", "b"])
     assert found["accuracy"] == 0.75
     assert found["f1_by_class"] == pytest.approx({"a": 0.8, "b": 2 / 3})
-    assert found["macro_f1"] == pytest.approx((0.8 + 2 / 3) / 2)
+    assert found["macro_f1_predicted"] == pytest.approx((0.8 + 2 / 3) / 2)
     assert found["matthews"] == pytest.approx(3**-0.5)
 
 
@@ -319,8 +319,8 @@ def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):
 
 def test_setfit_cut_short_is_marked(lacon, monkeypatch):
     def found(part: str) -> list[dict[str, Any]]:
-        ours = [{"method": "lacon", "per_class": count, "macro_f1": 0.5, "seed": 0} for count in (0, 1)]
-        theirs = {"method": "setfit", "macro_f1": 0.6, "seed": 0, "steps": 100}
+        ours = [{"method": "lacon", "per_class": count, "macro_f1_predicted": 0.5, "seed": 0} for count in (0, 1)]
+        theirs = {"method": "setfit", "macro_f1_predicted": 0.6, "seed": 0, "steps": 100}
         setfit = [theirs | {"per_class": count, "whole_schedule": 80 + 40 * count} for count in (0, 1)]
         setfit[0]["steps"] = 80
         return [{"task": "emotion", **run} for run in {"setfit": setfit, "curve": ours}.get(part, whole)]
@@ -330,7 +330,14 @@ def test_setfit_cut_short_is_marked(lacon, monkeypatch):
     assert "| 60.0 | 60.0* |" in lacon.aims.curve()
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-10.0) | 1 |")
     # A whole schedule takes the place of all that were cut at its count, also of other seeds.
-    ended = {"method": "setfit-whole", "macro_f1": 0.7, "seed": 3, "per_class": 1, "steps": 120, "whole_schedule": 120}
+    ended = {
+        "method": "setfit-whole",
+        "macro_f1_predicted": 0.7,
+        "seed": 3,
+        "per_class": 1,
+        "steps": 120,
+        "whole_schedule": 120,
+    }
     whole.append(ended)
     assert "| 60.0 | 70.0 |" in lacon.aims.curve()
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-20.0) | none |")
@@ -339,7 +346,10 @@ def test_setfit_cut_short_is_marked(lacon, monkeypatch):
 def test_what_the_cut_cost_setfit_is_told_of_draws_that_have_both_runs(lacon, monkeypatch):
     def found(part: str) -> list[dict[str, Any]]:
         scores = {"setfit": {0: 0.5, 1: 0.1}, "setfit-whole": {0: 0.6, 2: 0.9}}[part]
-        return [{"task": "emotion", "per_class": 16, "seed": seed, "macro_f1": one} for seed, one in scores.items()]
+        return [
+            {"task": "emotion", "per_class": 16, "seed": seed, "macro_f1_predicted": one}
+            for seed, one in scores.items()
+        ]
 
     monkeypatch.setattr(lacon.aims, "results", found)
     cut, whole = lacon.aims.setfit_schedules().splitlines()[2:]

@@ -83,3 +83,13 @@ def test_two_calls_at_once_share_the_pieces(pieces, tmp_path):
     assert pieces.run_pieces(some, tmp_path, minutes=1, command=[]) == 0
     assert len(done) == 2
     assert list((tmp_path / ".claims").iterdir()) == []
+
+
+def test_a_result_that_has_the_old_name_of_a_metric_is_read_under_its_own(pieces):
+    old = {"metric": "macro_f1", "macro_f1": {"verbalizer": 0.5}, "macro_f1_by_count": {"1": [0.25]}, "accuracy": 0.75}
+    new = pieces.renamed(old)
+    assert new["metric"] == "macro_f1_predicted"
+    assert new["macro_f1_predicted"] == {"verbalizer": 0.5}
+    assert new["macro_f1_predicted_by_count"] == {"1": [0.25]}
+    assert new["accuracy"] == 0.75
+    assert pieces.renamed(new) == new

@@ -111,7 +111,7 @@ def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws
     (tmp_path / "ablations").mkdir()
     for (change, seed), score in runs.items():
         found = {"encoder": report.ENCODER, "task": "emotion", "change": change, "seed": seed}
-        found |= {"macro_f1": {"descriptions": score}}
+        found |= {"macro_f1_predicted": {"descriptions": score}}
         (tmp_path / "ablations" / f"{change}{seed}.json").write_text(json.dumps(found))
     monkeypatch.setattr(report, "OUT", tmp_path)
     lines = report.ablations().splitlines()
@@ -134,7 +134,7 @@ def test_the_small_study_runs_once_and_goes_on(tmp_path):
     for path, content in files.items():
         result = json.loads(content)
         assert result["provenance"]["commit"]
-        assert "macro_f1" in result, path
+        assert "macro_f1_predicted" in result, path
     lost = next(iter(files))
     lost.unlink()
     subprocess.run(command, capture_output=True, text=True, check=True)

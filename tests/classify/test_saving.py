@@ -31,6 +31,7 @@ from labelspace.errors import (
     RemoteCodeError,
     TrainingError,
 )
+from labelspace.header import FORMAT
 from labelspace.training import learning_rate
 from labelspace.training.loop import run
 
@@ -296,7 +297,7 @@ def test_labelspace_json_says_class_versions_seed_and_what_it_was_fitted_on(fitt
     clf = fitted(seed=5)
     clf.fit(TEXTS)
     header = header_of(clf.save(tmp_path / "model"))
-    assert (header["class"], header["format_version"]) == ("DescriptionClassifier", saving.FORMAT_VERSION)
+    assert (header["kind"], header["class"], header["format"]) == ("classifier", "DescriptionClassifier", FORMAT)
     assert header["labelspace"] == labelspace.__version__
     assert header["versions"].keys() >= {"torch", "transformers", "sentence-transformers", "numpy"}
     assert header["parameters"]["temperature"] == clf.temperature
@@ -421,15 +422,18 @@ BAD = {
     "vectors missing": (lambda f: (f / "label_vectors.safetensors").unlink(), "lacks label_vectors.safetensors"),
     "config missing": (lambda f: (f / "config.json").unlink(), "lacks config.json"),
     "labels missing": (lambda f: (f / "label_space.yaml").unlink(), "lacks label_space.yaml"),
-    "header missing": (lambda f: (f / "labelspace.json").unlink(), "holds no labelspace.json; give a folder that save"),
-    "newer format": (edit_header(format_version=2), "is of format 2, .* upgrade labelspace"),
-    "format as text": (edit_header(format_version="1"), "is of format 1"),
+    "header missing": (
+        lambda f: (f / "labelspace.json").unlink(),
+        "holds a sentence-transformers encoder, not a classifier",
+    ),
+    "newer format": (edit_header(format=FORMAT + 1), f"is of format {FORMAT + 1}, .* upgrade labelspace"),
+    "format as text": (edit_header(format="1"), "is of format 1"),
     "planted .bin": (write("pytorch_model.bin", "x"), r"holds pytorch_model\.bin, which can run code when opened"),
     "planted .pkl deep down": (write("1_Pooling/x.pkl", "x"), r"holds x\.pkl, which can run code"),
     "planted .PT": (write("x.PT", "x"), r"holds x\.PT, which can run code"),
     "unknown class": (edit_header(**{"class": "DescriptionClasifier"}), "Did you mean 'DescriptionClassifier'"),
     "class that is no name": (edit_header(**{"class": ["a"]}), "unknown class"),
-    "header cut off": (write("labelspace.json", '{"format_version": 1, "cla'), "is damaged"),
+    "header cut off": (write("labelspace.json", '{"format": 2, "cla'), "is damaged"),
     "header of another shape": (write("labelspace.json", "[1, 2]"), "is damaged"),
     "header that is text": (write("labelspace.json", '"model"'), "is damaged"),
     "no list of files": (edit_header(files=...), "is damaged"),
@@ -462,12 +466,12 @@ def test_a_bad_folder_is_one_clear_error(what: str, saved: Path):
 def test_what_is_no_folder_is_one_clear_error(tmp_path: Path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for path in (tmp_path / "file", tmp_path / "nowhere"):
-        with pytest.raises(ModelFolderError, match="is no folder; give the folder that save wrote"):
+        with pytest.raises(ModelFolderError, match="is no folder; give the folder of a classifier"):
             load(path)
 
 
 def test_a_plain_encoder_folder_is_no_model(tiny_encoder_folder: Path):
-    with pytest.raises(ModelFolderError, match=r"holds no labelspace\.json"):
+    with pytest.raises(ModelFolderError, match="holds a sentence-transformers encoder, not a classifier"):
         load(tiny_encoder_folder)
 
 
@@ -504,7 +508,7 @@ def test_an_empty_folder_is_filled_and_parents_are_made(fitted: Maker, tmp_path:
 def test_a_foreign_folder_is_not_overwritten(fitted: Maker, tmp_path: Path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(OutputError, match="is not empty and holds no model; give another name"):
+    with pytest.raises(OutputError, match="holds something else, not a classifier; give another name"):
         fitted("zero-shot").save(tmp_path / "thesis")
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.txt"]
     with pytest.raises(OutputError, match="is a file"):

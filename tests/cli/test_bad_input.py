@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from labelspace.header import FORMAT
+
 
 @pytest.fixture
 def untouched(tmp_path):
@@ -156,7 +158,7 @@ def _lacking(folder):
 
 def _newer(folder):
     header = folder / "labelspace.json"
-    header.write_text(header.read_text().replace('"format_version": 1', '"format_version": 99'))
+    header.write_text(header.read_text().replace(f'"format": {FORMAT}', '"format": 99'))
 
 
 def _with_a_pickle(folder):

@@ -256,7 +256,7 @@ def test_a_model_of_a_kind_of_its_own_is_compared_and_not_exported(run, refused,
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"metrics": {"macro_f1": "0.5"}}, "metrics lacks accuracy"),
+        ({"metrics": {"macro_f1_predicted": "0.5"}}, "metrics lacks accuracy"),
         ({"seconds": None}, "seconds must be"),
         ({"limit": [10]}, "limit must be"),
         ({"provenance": {}}, "provenance lacks"),

@@ -141,7 +141,7 @@ def test_a_place_that_cannot_hold_a_model_is_refused_first(run, refused, label_f
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
     # No such encoder: were it looked for, the message would be another.
-    for place, said in (("file", "is a file"), ("full", "holds no model")):
+    for place, said in (("file", "is a file"), ("full", "holds something else")):
         assert said in refused(run("fit", label_file, "--out", tmp_path / place, "--encoder", "no/such"))
     assert "--overwrite" in refused(run("fit", label_file, "--out", saved, "--encoder", "no/such"))
     assert run("fit", label_file, "--out", tmp_path / "file" / "model", "--encoder", "no/such").exit_code == 1
@@ -229,6 +229,13 @@ def test_ctrl_c_before_the_first_look_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("option", ["--max-steps", "--patience", "--learning-rate", "--search-steps", "--pool"])
+def test_an_encoder_as_it_is_takes_no_option_of_training(run, refused, label_file, tmp_path, option):
+    line = refused(run("fit", label_file, "--method", "zero-shot", "--out", tmp_path / "model", option, 3))
+    assert f"{option} does not go with --method zero-shot" in line
+    assert not (tmp_path / "model").exists()
+
+
 # ---- labelled rows
 
 
@@ -242,7 +249,7 @@ def short_search(monkeypatch):
 
 
 def fit_labelled(run, label_file, tiny_encoder_folder, documents, out, *more):
-    given = ("--labelled", documents, "--max-steps", 2, "--dtype", "float32", "--epochs", 2)
+    given = ("--labelled", documents, "--description-steps", 2, "--dtype", "float32", "--epochs", 2)
     return run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *given, *more)
 
 
@@ -277,6 +284,12 @@ def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encode
     ("more", "said"),
     [
         (("--pool", "documents.csv"), "--pool does not go with --labelled"),
+        (
+            ("--max-steps", 9),
+            "--max-steps does not go with --labelled; use --epochs for the rows, --description-steps for",
+        ),
+        (("--patience", 9), "--patience does not go with --labelled"),
+        (("--description-steps", -1), "description_steps must be"),
         (("--method", "zero-shot"), "--method must be lacon or uncertainty with --labelled. Got 'zero-shot'"),
         (("--learning-rate", "base"), "--learning-rate must be a number or auto with --labelled"),
         (("--epochs", 0), "epochs must be"),
@@ -316,7 +329,7 @@ def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
     assert result.exit_code == 130, result.output
     assert f"{out} holds the {kept} whole epoch, and can be used as it is" in result.stderr
     curve = load(out).fit_result_.to_dict()["curve"]
-    scores = {look["step"]: look["macro_f1"] for look in curve["looks"]}
+    scores = {look["step"]: look["macro_f1_predicted"] for look in curve["looks"]}
     assert list(scores) == ([0, 3, 6] if share else [])
     assert scores[curve["best_step"]] == max(scores.values()) if share else curve["best_step"] == 8
 
@@ -333,8 +346,9 @@ def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
     run, label_file, tiny_encoder_folder, tmp_path
 ):
     out = tmp_path / "model"
-    result = run("fit", label_file, "--out", out, "--epochs", 3)
-    assert (result.exit_code, "--epochs needs --labelled FILE" in result.stderr) == (2, True)
+    for option in ("--epochs", "--description-steps"):
+        result = run("fit", label_file, "--out", out, option, 3)
+        assert (result.exit_code, f"{option} needs --labelled FILE" in result.stderr) == (2, True)
     bare = tmp_path / "bare.csv"
     bare.write_text("text,label\none text,\nanother,\n", encoding="utf-8")
     result = fit_labelled(run, label_file, tiny_encoder_folder, bare, out)

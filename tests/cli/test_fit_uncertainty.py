@@ -91,7 +91,8 @@ def test_empty_texts_are_told_of_once_and_by_their_row(fit_head, tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--max-steps", 3), "--max-steps does not go with --method uncertainty"),
+        (("--max-steps", 3), "--max-steps does not go with --labelled; use --epochs."),
+        (("--description-steps", 3), "--description-steps does not go with --method uncertainty"),
         (("--max-tokens-in-memory", 99), "--max-tokens-in-memory does not go with --method uncertainty"),
         (("--pool", "documents.csv"), "--pool does not go with --labelled"),
         (("--temperature", 0.1), "--temperature does not go with --labelled"),

@@ -302,8 +302,8 @@ def test_a_place_that_is_taken_is_refused_and_overwritten_when_asked(run, refuse
     model = tmp_path / "model"
     model.mkdir()
     (model / "mine").write_text("mine")
-    assert "holds no pre-finetuned encoder" in refused(run(*command))
-    assert "holds no pre-finetuned encoder" in refused(run(*command, "--overwrite"))
+    assert "holds something else, not a pre-finetuned encoder" in refused(run(*command))
+    assert "holds something else, not a pre-finetuned encoder" in refused(run(*command, "--overwrite"))
     (model / "mine").unlink()
     assert run(*command).exit_code == 0
     first = vectors(model)
@@ -358,7 +358,7 @@ def test_ctrl_c_replaces_what_an_earlier_ctrl_c_of_the_run_left(run, command, tm
 @pytest.mark.parametrize("how", ["as given", "by another way", "through a link"])
 def test_the_encoder_that_is_begun_from_is_never_replaced(how, run, refused, command, tmp_path):
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "prefinetune.json").write_text("{}")
+    (tmp_path / "model" / "labelspace.json").write_text("{}")
     (tmp_path / "link").symlink_to(tmp_path / "model")
     same = {"as given": "model", "by another way": "../" + tmp_path.name + "/model", "through a link": "link"}[how]
     said = refused(run(*command, "--encoder", tmp_path / same, "--overwrite"))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.errors import InputError, ShapeError
 from labelspace.evaluate.metrics import ECE_BINS, Metrics, Tally
 
 NAMES = ["a", "b", "c", "d"]
@@ -25,17 +25,24 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def by_hand(rows: list[tuple[int, int, float]]) -> dict[str, float | None]:
-    """Every number from its definition, one document at a time."""
-    known = [(own, answer, sure) for own, answer, sure in rows if own >= 0]
-    precisions, recalls, f1s = [], [], []
-    for label in sorted({own for own, _, _ in known}):
+def macro_by_hand(known: list[tuple[int, int, float]], labels: set[int]) -> tuple[float, ...]:
+    """Mean precision, recall and F1 over some labels."""
+    rows = []
+    for label in sorted(labels):
         hits = sum(own == answer == label for own, answer, _ in known)
         precision = share(hits, sum(answer == label for _, answer, _ in known))
         recall = share(hits, sum(own == label for own, _, _ in known))
-        precisions.append(precision)
-        recalls.append(recall)
-        f1s.append(share(2 * precision * recall, precision + recall))
+        rows.append((precision, recall, share(2 * precision * recall, precision + recall)))
+    return tuple(sum(column) / len(column) for column in zip(*rows, strict=True))
+
+
+def by_hand(rows: list[tuple[int, int, float]]) -> dict[str, float | None]:
+    """Every number from its definition, one document at a time."""
+    known = [(own, answer, sure) for own, answer, sure in rows if own >= 0]
+    occurring = {own for own, _, _ in known}
+    predicted = {answer for _, answer, _ in known if answer >= 0}
+    precision, recall, f1 = macro_by_hand(known, occurring)
+    precision_predicted, recall_predicted, f1_predicted = macro_by_hand(known, occurring | predicted)
     covered = [row for row in known if row[1] >= 0]
     error = 0.0
     for number in range(ECE_BINS):
@@ -50,10 +57,13 @@ def by_hand(rows: list[tuple[int, int, float]]) -> dict[str, float | None]:
             accuracy = sum(own == answer for own, answer, _ in inside) / len(inside)
             error += len(inside) / len(covered) * abs(confidence - accuracy)
     return {
-        "macro_f1": sum(f1s) / len(f1s),
+        "macro_f1": f1,
         "accuracy": sum(own == answer for own, answer, _ in known) / len(known),
-        "macro_precision": sum(precisions) / len(precisions),
-        "macro_recall": sum(recalls) / len(recalls),
+        "macro_precision": precision,
+        "macro_recall": recall,
+        "macro_f1_predicted": f1_predicted,
+        "macro_precision_predicted": precision_predicted,
+        "macro_recall_predicted": recall_predicted,
         "coverage": len(covered) / len(known),
         "accuracy_on_covered": sum(own == answer for own, answer, _ in covered) / len(covered) if covered else None,
         "expected_calibration_error": error if covered else None,
@@ -127,18 +137,22 @@ def test_a_label_that_does_not_occur_in_y_is_no_part_of_the_mean():
     assert found.macro_f1 == pytest.approx((1 + 2 / 3) / 2)
 
 
-def test_on_request_a_label_that_is_only_predicted_counts_as_in_scikit_learn():
+def test_over_predicted_labels_too_a_label_that_is_only_predicted_counts_as_in_scikit_learn():
     from sklearn.metrics import f1_score
 
     tally = Tally(["a", "b", "c", "d"])
     own, answer = [0, 0, 1, 1], [0, 2, 1, 1]
     tally.add(own, answer)
-    assert tally.metrics(macro_over="predicted too").macro_f1 == pytest.approx(
-        f1_score(own, answer, average="macro", zero_division=0)
-    )
-    assert tally.metrics().macro_f1 > tally.metrics(macro_over="predicted too").macro_f1
-    with pytest.raises(ConfigError, match="macro_over"):
-        tally.metrics(macro_over="all")
+    found = tally.metrics()
+    assert found.macro_f1_predicted == pytest.approx(f1_score(own, answer, average="macro", zero_division=0))
+    assert found.macro_f1_predicted < found.macro_f1
+
+
+def test_both_macro_figures_are_the_same_where_every_predicted_label_occurs():
+    found = tally_of([(0, 0, 1.0), (1, 1, 1.0), (1, 0, 1.0), (2, 1, 1.0)]).metrics()
+    assert found.macro_f1_predicted == found.macro_f1
+    assert found.macro_precision_predicted == found.macro_precision
+    assert found.macro_recall_predicted == found.macro_recall
 
 
 def test_abstaining_lowers_accuracy_recall_and_coverage_and_no_precision():

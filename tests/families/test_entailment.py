@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from transformers import AutoModelForSequenceClassification
 
 from families.tiny_pairs import KINDS, build_pairs, change_config, plain_scores
-from labelspace.errors import ConfigError, EncoderError, EncoderNotFoundError, InputError, RemoteCodeError
+from labelspace.errors import (
+    ConfigError,
+    EncoderError,
+    EncoderNotFoundError,
+    InputError,
+    ModelFolderError,
+    RemoteCodeError,
+)
 from labelspace.families import EntailmentScorer, cross_encoder
 from labelspace.families.cross_encoder import CrossEncoder
 from labelspace.families.entailment import class_index, log_odds
@@ -362,7 +369,7 @@ def test_a_truncated_file_is_refused_in_one_line(tmp_path: Path):
 
 def test_a_damaged_description_is_refused_in_one_line(tmp_path: Path):
     (build_pairs("bert", tmp_path) / "labelspace.json").write_text("{", encoding="utf-8")
-    with pytest.raises(EncoderError, match=r"labelspace\.json is not JSON"):
+    with pytest.raises(ModelFolderError, match=r"labelspace\.json is damaged"):
         EntailmentScorer(tmp_path, **CPU)
 
 

@@ -628,7 +628,7 @@ def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Enco
     _, fit = train(encoder, space, validation=0.34, callbacks=(remember,), **options)
     curve = fit.curve
     assert curve.stop_reason == "patience"
-    best = max(curve.looks, key=lambda look: (look.macro_f1, -look.loss))
+    best = max(curve.looks, key=lambda look: (look.macro_f1_predicted, -look.loss))
     assert curve.best_step == best.step
     assert curve.looks[-1].step - curve.best_step >= 2 * 2
     assert all(torch.equal(at_look[best.step][name], values) for name, values in weights_of(encoder).items())
@@ -648,17 +648,17 @@ def test_looks_at_held_out_rows_are_the_same_window_by_window(open_tiny, space: 
     parts = train(open_tiny(), space, validation=0.34)[1].curve.looks
     assert max(sizes) == 3
     assert len(sizes) > len(whole)
-    assert [look.macro_f1 for look in parts] == [look.macro_f1 for look in whole]
+    assert [look.macro_f1_predicted for look in parts] == [look.macro_f1_predicted for look in whole]
     assert [look.loss for look in parts] == pytest.approx([look.loss for look in whole], rel=1e-5)
 
 
 def test_a_look_is_better_by_macro_f1_and_among_equals_by_loss():
-    look = Look(step=1, macro_f1=0.5, loss=1.0)
+    look = Look(step=1, macro_f1_predicted=0.5, loss=1.0)
     assert look.better_than(None)
-    assert Look(step=2, macro_f1=0.6, loss=9.0).better_than(look)
-    assert Look(step=2, macro_f1=0.5, loss=0.9).better_than(look)
-    assert not Look(step=2, macro_f1=0.5, loss=1.0).better_than(look)
-    assert not Look(step=2, macro_f1=0.4, loss=0.1).better_than(look)
+    assert Look(step=2, macro_f1_predicted=0.6, loss=9.0).better_than(look)
+    assert Look(step=2, macro_f1_predicted=0.5, loss=0.9).better_than(look)
+    assert not Look(step=2, macro_f1_predicted=0.5, loss=1.0).better_than(look)
+    assert not Look(step=2, macro_f1_predicted=0.4, loss=0.1).better_than(look)
 
 
 def test_a_loss_that_is_not_finite_stops_with_the_rate_to_try(

@@ -130,9 +130,10 @@ def _known(fit: dict[str, Any]) -> str:
     best = next((look for look in looks if look["step"] == fit["curve"]["best_step"]), None)
     if best is None:
         return "No row was held out, so nothing here says how good the predictions are: evaluate before use."
+    score = best.get("macro_f1_predicted", best.get("macro_f1"))  # in 0.1.0 it had the shorter name
     return (
-        f"Macro-F1 on the {fit['held_out']} rows held out was {best['macro_f1']:.3f}. They chose the weights, so it is "
-        "too good: evaluate before use."
+        f"Macro-F1 (over predicted labels too) on the {fit['held_out']} rows held out was {score:.3f}. They chose the "
+        "weights, so it is too good: evaluate before use."
     )
 
 

@@ -14,9 +14,7 @@ The folder is written beside its place under another name and exchanged in one s
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from labelspace import __version__
 from labelspace.checks import check_choice, check_number, did_you_mean, plain
 from labelspace.classify.anchors import LabelVectors, encode_labels
 from labelspace.classify.base import TRAINED, BiEncoderClassifier
@@ -39,11 +36,11 @@ from labelspace.classify.zero_shot import ZeroShotClassifier
 from labelspace.config import ANCHORS, EncodingConfig, SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.encoders.precision import choose_device
-from labelspace.errors import ConfigError, ModelFolderError, OutputError
-from labelspace.folders import check_files, fingerprints, refuse_pickles, staged
+from labelspace.errors import ConfigError, ModelFolderError
+from labelspace.folders import staged
+from labelspace.header import CLASSIFIER, HEADER, check_place, new_header, read_header, write_header
 from labelspace.labels import LabelSpace
 
-FORMAT_VERSION = 1
 CLASSES: dict[str, type[BiEncoderClassifier]] = {
     "DescriptionClassifier": DescriptionClassifier,
     "LaConClassifier": LaConClassifier,
@@ -59,10 +56,7 @@ PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-l
 def save(model: BiEncoderClassifier, folder: Path) -> Path:
     """Write a fitted model; see `BiEncoderClassifier.save`."""
     folder = folder.absolute()
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is a file; a model is saved as a folder, give another name.")
-    if folder.is_dir() and any(folder.iterdir()) and not _is_model(folder):
-        raise OutputError(f"{folder} is not empty and holds no model; give another name, so that nothing is lost.")
+    check_place(folder, CLASSIFIER)
     with staged(folder) as scratch:
         _write(model, scratch)
     return folder
@@ -83,7 +77,7 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         on from this one, pass the folder as `encoder`.
 
     Raises:
-        ModelFolderError: the folder is no model, truncated, of a newer format, or holds a pickle.
+        ModelFolderError: the folder holds something else, is truncated, of a newer format, or holds a pickle.
         RemoteCodeError: the encoder brings code and `trust_remote_code` is False.
         ConfigError: the device asked for is not on this machine.
 
@@ -95,8 +89,10 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         array([ True])
     """
     folder = Path(folder)
-    header = _read_header(folder)
-    cls: Any = CLASSES[header["class"]]
+    header = read_header(folder, CLASSIFIER)
+    cls: Any = _read_class(folder, header)
+    if not (folder / LABELS).is_file():
+        raise ModelFolderError(f"{folder} lacks {LABELS}; it was copied in part, copy or save it again.")
     space = LabelSpace.from_file(folder / LABELS)
     try:
         encoding = EncodingConfig.from_dict({**header["encoding"]}).to_dict()
@@ -166,16 +162,14 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
     parameters = {key: plain(value) for key, value in model.get_params(deep=False).items() if key not in NOT_SAVED}
     trained = isinstance(model, (DescriptionClassifier, LaConClassifier, UncertaintyClassifier))
     fit = model.fit_result_.to_dict() if trained else None
-    header: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
+    facts = {
         "class": type(model).__name__,
-        "labelspace": __version__,
-        "versions": {package: metadata.version(package) for package in PACKAGES},
         "parameters": parameters,
         "encoder": {**model.encoder_.describe(), "name": model.started_from_},
         "encoding": model.encoder_.config.to_dict(),
         "fit": fit,
     }
+    header = new_header(CLASSIFIER, PACKAGES, **facts)
     if isinstance(model, DescriptionClassifier):
         header["search"] = model.search.to_dict() if model.search else None
     if isinstance(model, LaConClassifier):
@@ -184,10 +178,7 @@ def _write(model: BiEncoderClassifier, folder: Path) -> None:
         header["uncertainty"] = write_gaussian(model, folder)
     card = CARDS.get(type(model), model_card)
     (folder / "README.md").write_text(card(model, header), encoding="utf-8")
-    # The labels are there to be edited, the card to be read.
-    header["files"] = {name: facts for name, facts in fingerprints(folder).items() if name != LABELS}
-    text = json.dumps(_finite(header), indent=2, ensure_ascii=False, allow_nan=False)
-    (folder / "labelspace.json").write_text(text + "\n", encoding="utf-8")
+    write_header(folder, header, editable=(LABELS,))
 
 
 def _still_here(device: str) -> str:
@@ -199,39 +190,11 @@ def _still_here(device: str) -> str:
     return device
 
 
-def _finite(value: Any) -> Any:
-    """JSON has no word for what is not finite, for example the uniformity of a trial that failed: null."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _read_header(folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        raise ModelFolderError(f"{folder} is no folder; give the folder that save wrote.")
-    refuse_pickles(folder)
-    path = folder / "labelspace.json"
-    if not path.is_file():
-        raise ModelFolderError(f"{folder} holds no labelspace.json; give a folder that save wrote.")
-    try:
-        header = json.loads(path.read_text(encoding="utf-8"))
-        version, name = header["format_version"], header["class"]
-        files = {relative: {**facts, "bytes": int(facts["bytes"])} for relative, facts in header["files"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelFolderError(f"{path} is damaged ({error}); save the model again.") from error
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise ModelFolderError(
-            f"{folder} is of format {version}, and labelspace {__version__} reads up to {FORMAT_VERSION}; "
-            "upgrade labelspace."
-        )
+def _read_class(folder: Path, header: dict[str, Any]) -> type[BiEncoderClassifier]:
+    name = header.get("class")
     if not isinstance(name, str) or name not in CLASSES:
-        raise ModelFolderError(f"{path} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")
-    check_files(folder, files)
-    if not (folder / LABELS).is_file():
-        raise ModelFolderError(f"{folder} lacks {LABELS}; it was copied in part, copy or save it again.")
-    return header
+        raise ModelFolderError(f"{folder / HEADER} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")
+    return CLASSES[name]
 
 
 def _space_hash(space: LabelSpace) -> str:
@@ -259,7 +222,3 @@ def _read_vectors(folder: Path, encoder: Encoder, space: LabelSpace) -> dict[str
             )
             for column, name in enumerate(space.names)
         }
-
-
-def _is_model(folder: Path) -> bool:
-    return (folder / "labelspace.json").is_file()

@@ -39,7 +39,12 @@ Store = Annotated[Path, typer.Option(help="File with the results, one line each.
 Data = Annotated[
     Path | None, typer.Option(help="Folder of the data sets; without it they are read from the hub.", metavar="DIR")
 ]
-Metric = Annotated[str, typer.Option(metavar="macro_f1|accuracy|macro_precision|macro_recall", help="Which number.")]
+Metric = Annotated[
+    str,
+    typer.Option(
+        metavar="macro_f1_predicted|accuracy|macro_precision_predicted|macro_recall_predicted", help="Which number."
+    ),
+]
 Measured = Annotated[str, typer.Argument(metavar="MODEL", help="A model of the store, in the word that it was run by.")]
 # Which of the ways that a model was run in; without them the one that says most.
 ByProtocol = Annotated[str | None, typer.Option("--protocol", metavar="full|paper", help="Only of these rows.")]
@@ -156,7 +161,7 @@ def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson =
 @app.command("table")
 def table_command(
     store: Store = DEFAULT_STORE,
-    metric: Metric = "macro_f1",
+    metric: Metric = "macro_f1_predicted",
     by: Annotated[str, typer.Option(metavar="family|set", help="Means per family, or each data set.")] = "family",
     beside: Annotated[str, typer.Option(help="Published models to put below, with commas; all for all of them.")] = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -180,7 +185,7 @@ def table_command(
 def compare_command(
     model: Measured,
     store: Store = DEFAULT_STORE,
-    metric: Metric = "macro_f1",
+    metric: Metric = "macro_f1_predicted",
     protocol: ByProtocol = None,
     limit: ByLimit = None,
     dtype: ByDtype = None,
@@ -248,7 +253,7 @@ def figures_command(
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data sets, for the heat map of their words.", metavar="DIR")
     ] = None,
-    metric: Metric = "macro_f1",
+    metric: Metric = "macro_f1_predicted",
     quiet: Quiet = False,
 ) -> None:
     """Draw the paper's figures with the published models and those of the store, each as .png and .svg."""

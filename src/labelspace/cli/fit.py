@@ -10,7 +10,7 @@ import typer
 
 from labelspace.checks import check_choice, check_number
 from labelspace.cli.labelled import METHODS as OF_ROWS
-from labelspace.cli.labelled import check_options, labelled_rows, lacon_config, learn, uncertainty_config
+from labelspace.cli.labelled import check_options, config_of_rows, labelled_rows, learn
 from labelspace.cli.options import (
     Anchor,
     AsJson,
@@ -45,6 +45,7 @@ from labelspace.config import (
 )
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, LabelSpaceWarning, OutputError
+from labelspace.header import CLASSIFIER, check_place
 from labelspace.labels import LabelSpace, lint
 
 if TYPE_CHECKING:
@@ -106,13 +107,20 @@ def fit_command(
     ] = None,
     label_column: Annotated[str, _labelled("Column with the names of the labels; empty: this row has none.")] = "label",
     pair_column: PairColumn = None,
-    epochs: Annotated[int, _labelled("Times that each row is seen; uncertainty: by the number of rows.")] = (
-        LaConConfig.epochs
-    ),
-    batch_size: Annotated[int, _labelled("Rows of an update; uncertainty: 64.")] = LaConConfig.batch_size,
+    epochs: Annotated[
+        int | None, _labelled(f"Epochs (lacon: {LaConConfig.epochs}; uncertainty: chosen from the number of rows).")
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        _labelled(f"Rows of an update (lacon: {LaConConfig.batch_size}; uncertainty: {UncertaintyConfig.batch_size})."),
+    ] = None,
+    description_steps: Annotated[
+        int | None,
+        _labelled(f"lacon: updates on the descriptions, before the rows come ({LaConConfig.description_steps})."),
+    ] = None,
     validation: Annotated[
         float | None,
-        _labelled("Share of the rows held out, to stop early or to set probabilities right; by their number."),
+        _labelled("Share of the rows held out (lacon: to stop early; uncertainty: to calibrate); by their number."),
     ] = None,
     extractor: Annotated[
         str, _labelled("Uncertainty: how words become features; attention is smaller, and better for sentiment.")
@@ -137,7 +145,7 @@ def fit_command(
         str,
         _training(
             "base: the encoder's published rate, or 2e-5; uniformity: chosen on the pool; auto: either. "
-            "With --labelled a number, or auto: that of the method.",
+            "With --labelled the rate on the rows: a number, or auto, that of the method.",
             metavar="RATE|auto|base|uniformity",
         ),
     ] = str(TrainingConfig.learning_rate),
@@ -183,12 +191,13 @@ def fit_command(
         check_number("--threshold", threshold, least=-1, most=1)
     of_rows = check_options(context, labelled=labelled is not None)
     from_rows: LaConConfig | UncertaintyConfig | None = None
-    if labelled is not None and of_rows == "uncertainty":
-        from_rows = uncertainty_config(context, learning_rate, epochs, batch_size, weight_decay, validation, extractor)
-    elif labelled is not None:
-        from_rows = lacon_config(
-            context, learning_rate, max_steps, epochs, batch_size, weight_decay, validation, max_tokens_in_memory
-        )
+    if labelled is not None:
+        options = {
+            **{"epochs": epochs, "batch_size": batch_size, "validation": validation, "weight_decay": weight_decay},
+            **{"description_steps": description_steps, "max_tokens_in_memory": max_tokens_in_memory},
+            "extractor": extractor,
+        }
+        from_rows = config_of_rows(of_rows, learning_rate, options)
     config = TrainingConfig(
         learning_rate=_rate(learning_rate),
         max_steps=max_steps,
@@ -317,12 +326,7 @@ def _linted(file: Path, template: str | None) -> tuple[LabelSpace, int]:
 
 def _check_out(out: Path, overwrite: bool) -> None:
     """Refuse, before any work, a place where the model could not be saved."""
-    holds_model = (out / "labelspace.json").is_file()
-    if out.exists() and not out.is_dir():
-        raise OutputError(f"{out} is a file; a model is saved as a folder, give another name.")
-    if out.is_dir() and any(out.iterdir()) and not holds_model:
-        raise OutputError(f"{out} is not empty and holds no model; give another name, so that nothing is lost.")
-    if holds_model and not overwrite:
+    if check_place(out, CLASSIFIER) and not overwrite:
         raise OutputError(f"{out} holds a model already; give another name, or replace it with --overwrite.")
     nearest = next(parent for parent in out.absolute().parents if parent.exists())
     try:

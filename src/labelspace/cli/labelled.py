@@ -19,41 +19,47 @@ if TYPE_CHECKING:
 
 
 METHODS = ("lacon", "uncertainty")
-# What --labelled leaves as it is in the Python API; the others are of training on descriptions alone.
-_WITH_LABELLED = ("learning_rate", "max_steps", "weight_decay", "max_tokens_in_memory")
+# Options that also apply with --labelled; the rest belong to training on descriptions alone.
+_WITH_LABELLED = ("learning_rate", "weight_decay", "max_tokens_in_memory")
 _OF_DESCRIPTIONS = (
     *(name for name in TrainingConfig.__dataclass_fields__ if name not in _WITH_LABELLED),
     *("pool", "anchor", "tensorboard"),
     *(f"search_{name}" for name in SearchConfig.__dataclass_fields__),
 )
-_OF_ROWS = ("label_column", "pair_column", "epochs", "batch_size", "validation", "extractor", "no_cache")
+_OF_ROWS = (
+    *("label_column", "pair_column", "epochs", "batch_size", "validation"),
+    *("description_steps", "extractor", "no_cache"),
+)
+_NOT_OF = {
+    "lacon": ("extractor", "no_cache"),
+    "uncertainty": ("description_steps", "max_tokens_in_memory", "pair_column"),
+    "zero-shot": tuple(name for name in (*_OF_DESCRIPTIONS, *_WITH_LABELLED) if name not in ("anchor", "temperature")),
+}
+_INSTEAD_OF_STEPS = {
+    "lacon": "--epochs for the rows, --description-steps for the descriptions",
+    "uncertainty": "--epochs",
+}
 
 
 def check_options(context: typer.Context, *, labelled: bool) -> str:
-    """Refuse options that would do nothing with `--labelled`, or without it; return the method of labelled rows."""
+    """Refuse options that would do nothing with the method; return the method."""
     method = str(context.params["method"])
-    for name in _OF_DESCRIPTIONS if labelled else _OF_ROWS:
-        if _given(context, name):
-            goes = "does not go with --labelled; leave one of them out" if labelled else "needs --labelled FILE"
-            raise ConfigError(f"--{name.replace('_', '-')} {goes}.")
-    if labelled and _given(context, "method"):
-        if method not in METHODS:
-            raise ConfigError(f"--method must be lacon or uncertainty with --labelled. Got {method!r} instead.")
-        for name in ("max_steps", "max_tokens_in_memory", "pair_column") if method == "uncertainty" else ():
-            if _given(context, name):
-                raise ConfigError(
-                    f"--{name.replace('_', '-')} does not go with --method uncertainty; leave one of them out."
-                )
-    if labelled and method != "uncertainty":
-        if _given(context, "no_cache"):
-            raise ConfigError("--no-cache needs --method uncertainty; nothing else keeps token states.")
-        if _given(context, "extractor"):
-            raise ConfigError("--extractor needs --method uncertainty; nothing else has one.")
-    if labelled and _given(context, "method"):
-        return method
+    if labelled and not _given(context, "method"):
+        method = METHODS[0]
+    if labelled and method not in METHODS:
+        raise ConfigError(f"--method must be lacon or uncertainty with --labelled. Got {method!r} instead.")
     if not labelled and method in METHODS:
         raise ConfigError(f"--method {method} needs --labelled FILE.")
-    return METHODS[0]
+    for name in _OF_DESCRIPTIONS if labelled else _OF_ROWS:
+        if _given(context, name):
+            cure = f"use {_INSTEAD_OF_STEPS[method]}" if name == "max_steps" else "leave one of them out"
+            goes = f"does not go with --labelled; {cure}" if labelled else "needs --labelled FILE"
+            raise ConfigError(f"{_flag(name)} {goes}.")
+    for name in _NOT_OF.get(method, ()):
+        if _given(context, name):
+            goes = f"does not go with --method {method}; leave one of them out"
+            raise ConfigError(f"{_flag(name)} {'needs --method uncertainty' if method == 'lacon' else goes}.")
+    return method
 
 
 def _given(context: typer.Context, name: str) -> bool:
@@ -61,44 +67,16 @@ def _given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def lacon_config(
-    context: typer.Context,
-    learning_rate: str,
-    max_steps: int,
-    epochs: int,
-    batch_size: int,
-    weight_decay: float,
-    validation: float | None,
-    max_tokens_in_memory: int,
-) -> LaConConfig:
-    """Options of training on labelled rows; steps are those on the descriptions, as without labels."""
-    return LaConConfig(
-        learning_rate=_rate(learning_rate),
-        description_steps=max_steps if _given(context, "max_steps") else LaConConfig.description_steps,
-        epochs=epochs,
-        batch_size=batch_size,
-        weight_decay=weight_decay,
-        validation=LaConConfig.validation if validation is None else validation,
-        max_tokens_in_memory=max_tokens_in_memory,
-    )
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
-def uncertainty_config(
-    context: typer.Context,
-    learning_rate: str,
-    epochs: int,
-    batch_size: int,
-    weight_decay: float,
-    validation: float | None,
-    extractor: str,
-) -> UncertaintyConfig:
-    """Options of `--method uncertainty`; what is not given is as in the Python API."""
-    given = {"epochs": epochs, "batch_size": batch_size, "weight_decay": weight_decay, "validation": validation}
-    return UncertaintyConfig(
-        extractor=extractor,
-        learning_rate=_rate(learning_rate),
-        **{name: value for name, value in given.items() if value is not None and _given(context, name)},
-    )
+def config_of_rows(method: str, learning_rate: str, options: dict[str, Any]) -> LaConConfig | UncertaintyConfig:
+    """Return the configuration of a method of labelled rows; what is None, or none of its fields, is left out."""
+    made = UncertaintyConfig if method == "uncertainty" else LaConConfig
+    fields = made.__dataclass_fields__
+    given = {name: value for name, value in options.items() if value is not None and name in fields}
+    return made(learning_rate=_rate(learning_rate), **given)
 
 
 def _rate(text: str) -> float | str:

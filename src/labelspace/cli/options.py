@@ -9,6 +9,7 @@ from labelspace.checks import check_number
 from labelspace.cli.printing import busy
 from labelspace.config import ANCHORS, DTYPES
 from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.header import refuse_no_encoder
 
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
@@ -83,6 +84,7 @@ def open_encoder(
     from labelspace.encoders.resolve import check_remote_code, resolve
 
     # Whatever can be refused is refused before torch is loaded, which takes seconds.
+    refuse_no_encoder(name)
     check_remote_code(name, options.get("trust_remote_code", False))
     resolve(name, revision=options.get("revision"), offline=offline or None)
     with busy(f"opening {name}", quiet=quiet):

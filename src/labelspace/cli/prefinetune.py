@@ -1,6 +1,5 @@
 """`labelspace prefinetune`: from pairs of a domain and an encoder to an encoder for that domain."""
 
-import json
 import shlex
 import shutil
 import sys
@@ -32,12 +31,12 @@ from labelspace.cli.printing import busy, console, hush, note, print_json, print
 from labelspace.config import CENTRES, EncodingConfig, PrefinetuneConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
+from labelspace.header import ENCODER, check_place, peek
 
 if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
     from labelspace.training.prefinetune import Prefinetuned, PrefinetuneResult
 
-HEADER = "prefinetune.json"
 _TRAINING = "Training"
 _REZE = "REZE"
 _BETTER = {
@@ -220,15 +219,11 @@ def _check_out(out: Path, work: Path, encoder: str, *, resume: bool, overwrite: 
         raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
     if Path(encoder).resolve() == out.resolve():  # --resume would begin from another encoder than the run did
         raise ConfigError(f"--encoder and --out are both {out}; give --out another name.")
-    if out.exists() and not out.is_dir():
-        raise OutputError(f"{out} is a file; an encoder is saved as a folder, give another name.")
+    holds_encoder = check_place(out, ENCODER)
     if resume and not work.is_dir():
         raise OutputError(f"there is no {work} to go on from; leave --resume out, or name the folder of that run.")
     if work.is_dir() and any(work.iterdir()) and not (resume or overwrite):
         raise OutputError(f"{work} holds an unfinished run; go on with --resume, or start anew with --overwrite.")
-    holds_encoder = (out / HEADER).is_file()
-    if out.is_dir() and any(out.iterdir()) and not holds_encoder:
-        raise OutputError(f"{out} is not empty and holds no pre-finetuned encoder; give another name.")
     if holds_encoder and not (overwrite or resume):
         raise OutputError(f"{out} holds an encoder already; give another name, or replace it with --overwrite.")
     nearest = next(parent for parent in out.absolute().parents if parent.exists())
@@ -240,13 +235,10 @@ def _check_out(out: Path, work: Path, encoder: str, *, resume: bool, overwrite: 
 
 def _keeps(out: Path, *, overwrite: bool) -> bool:
     """Whether a folder holds an encoder that half a run must not replace: any other run's, or a finished one."""
-    if not (out / HEADER).is_file():
+    if not check_place(out, ENCODER):
         return False
-    try:
-        reason = json.loads((out / HEADER).read_text(encoding="utf-8"))["training"]["stop_reason"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return True
-    return overwrite or reason != "interrupted"
+    training = peek(out).get("training")
+    return overwrite or not isinstance(training, dict) or training.get("stop_reason") != "interrupted"
 
 
 def _check_resume(work: Path) -> None:

@@ -18,6 +18,7 @@ from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.header import refuse_no_encoder
 from labelspace.progress import Progress, progress_bar, silent
 
 ROLES = ("text", "label")
@@ -84,6 +85,7 @@ class Encoder:
         if pooling is not None:
             check_choice("pooling", pooling, POOLINGS)
         # Asked by name first: a refusal should cost no download.
+        refuse_no_encoder(name)
         check_remote_code(str(name), trust_remote_code)
         found = resolve(str(name), revision=revision, offline=offline)
         check_remote_code(found, trust_remote_code)

@@ -2,10 +2,13 @@
 
 Decisions that a reader of the numbers should know:
 
-    macro         The mean over the labels that occur in y. scikit-learn's own default also takes in labels that are
-                  only predicted, so that the number of labels averaged over would depend on the model, and a model and
-                  its baseline could not be compared. Where every label occurs in y, as in the usual test sets, both
-                  are the same number.
+    macro         There are two means, and each has its name. `macro_f1` is the mean over the labels that occur in y.
+                  `macro_f1_predicted`, "macro-F1 over predicted labels too", is scikit-learn's default, the mean over
+                  the labels that occur in y or are predicted. The two differ only where a label is predicted that does
+                  not occur in y: it counts as 0 in the second, which is then the lower. Where every label occurs in
+                  y, as in the usual test sets, both are the same number. `labelspace evaluate` prints the first, whose
+                  number of labels does not depend on the model, so that a model and its baseline can be compared.
+                  BTZSC publishes the second, and so `labelspace bench` measures it. Precision and recall are alike.
     abstention    A document for which the model names no label counts as wrong: it lowers accuracy and the recall of
                   its label, and no label's precision. `coverage` says how many were answered, `accuracy_on_covered`
                   how well.
@@ -23,7 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
-from labelspace.checks import check_choice
 from labelspace.errors import InputError, ShapeError
 from labelspace.training.calibration import ECE_BINS, calibration_bins, error_of_bins
 
@@ -31,9 +33,6 @@ from labelspace.training.calibration import ECE_BINS, calibration_bins, error_of
 NO_DIVISION: dict[str, Any] = {"zero_division": 0}
 NONE_OF_THESE = "none of these"
 """What the last column of a confusion matrix is called."""
-
-MACRO_OVER = ("occurring", "predicted too")
-"""Which labels a macro figure is the mean of."""
 
 ABSTAINED = -1
 """The column number of a document for which no label is named."""
@@ -55,6 +54,15 @@ class Metrics:
 
     macro_recall: float
     """Mean recall over the labels that occur in y."""
+
+    macro_f1_predicted: float
+    """Mean F1 over the labels that occur in y or are predicted."""
+
+    macro_precision_predicted: float
+    """Mean precision over the same labels."""
+
+    macro_recall_predicted: float
+    """Mean recall over the same labels."""
 
     coverage: float
     """Share of documents for which a label was named."""
@@ -158,36 +166,35 @@ class Tally:
         """[label, label + 1]: rows are true labels, columns predicted ones, the last column "none of these"."""
         return self._counts.copy()
 
-    def metrics(self, *, macro_over: str = "occurring") -> Metrics:
+    def metrics(self) -> Metrics:
         """Return the numbers of all documents counted.
-
-        Args:
-            macro_over: `"occurring"`: macro figures are means over the labels that occur in y; `"predicted too"`: also
-                over those that are only predicted, scikit-learn's default and that of published benchmarks.
 
         Raises:
             InputError: no document has a label.
         """
-        check_choice("macro_over", macro_over, MACRO_OVER)
         documents = int(self._counts.sum())
         if documents == 0:
             raise InputError(
                 f"y has no label for any of the {self.left_out} documents; give labelled ones to compare with."
             )
         own, answer, weight = self._as_samples()
-        present = np.flatnonzero(self._counts.sum(axis=1))
-        if macro_over == "predicted too":
-            present = np.flatnonzero(self._counts.sum(axis=1) + self._counts[:, :-1].sum(axis=0))
-        precision, recall, f1, _ = precision_recall_fscore_support(
-            own, answer, labels=present, average="macro", sample_weight=weight, **NO_DIVISION
+        occurring = self._counts.sum(axis=1)
+        over_own, over_predicted = (
+            precision_recall_fscore_support(
+                own, answer, labels=np.flatnonzero(counted), average="macro", sample_weight=weight, **NO_DIVISION
+            )
+            for counted in (occurring, occurring + self._counts[:, :-1].sum(axis=0))
         )
         covered = int(self._counts[:, :-1].sum())
         right = int(self._counts.diagonal().sum())
         return Metrics(
-            macro_f1=float(f1),
+            macro_f1=float(over_own[2]),
             accuracy=float(accuracy_score(own, answer, sample_weight=weight)),
-            macro_precision=float(precision),
-            macro_recall=float(recall),
+            macro_precision=float(over_own[0]),
+            macro_recall=float(over_own[1]),
+            macro_f1_predicted=float(over_predicted[2]),
+            macro_precision_predicted=float(over_predicted[0]),
+            macro_recall_predicted=float(over_predicted[1]),
             coverage=covered / documents,
             accuracy_on_covered=right / covered if covered else None,
             expected_calibration_error=self._calibration_error(),

@@ -23,9 +23,9 @@ from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import EncoderError, InputError
 from labelspace.families.first_token import keep_first_token
 from labelspace.families.pairs import PairLayout, PairPlan, check_labels_fit, plan_pairs, to_device, tokenize
+from labelspace.header import CLASSIFIER, ENCODER, NLI, UNFINISHED, kind_of, refuse_kinds
 from labelspace.progress import Progress, silent
 
-NLI_KIND = "nli-cross-encoder"
 NLI_CLASSES = {"entailment": 0, "neutral": 1, "contradiction": 2}
 TOKEN_BUDGET = 2048
 
@@ -75,7 +75,7 @@ class CrossEncoder:
         self.max_tokens = max_tokens
         self.layout = PairLayout.learn(tokenizer)
         self._dtype = dtype
-        reader: Any = model.backbone if kind == NLI_KIND else model
+        reader: Any = model.backbone if kind == NLI else model
         self._reads_types = "token_type_ids" in inspect.signature(reader.forward).parameters
         self._end_token = _end_token(model)
 
@@ -119,7 +119,7 @@ class CrossEncoder:
             from labelspace.training.nli.model import NLIModel
 
             model: Any = NLIModel.load(folder, dtype="float32", device="cpu", trust_remote_code=trust_remote_code)
-            tokenizer, base, kind = model.tokenizer, model.backbone, NLI_KIND
+            tokenizer, base, kind = model.tokenizer, model.backbone, NLI
             class_names = _names_of_classes({}, NLI_CLASSES) if model.variant == "triplet" else {}
             classes = len(class_names) or 1
         else:
@@ -265,9 +265,14 @@ class CrossEncoder:
 def find_folder(
     name: str | Path, *, trust_remote_code: bool, revision: str | None = None, offline: bool | None = None
 ) -> Path:
-    """Find a model's folder; remote code and pickled weights are refused, see `encoders.resolve`."""
+    """Find a model's folder; remote code and pickled weights are refused, see `encoders.resolve`.
+
+    Raises:
+        ModelFolderError: a folder of ours that holds another kind of model, or is damaged.
+    """
     folder = Path(name).expanduser()
-    if folder.is_dir() and is_nli_folder(folder):
+    refuse_kinds(folder, "a model that scores pairs or prompts", (CLASSIFIER, ENCODER, UNFINISHED))
+    if is_nli_folder(folder):
         return folder
     check_remote_code(str(name), trust_remote_code)
     found = resolve(str(name), revision=revision, offline=offline)
@@ -276,8 +281,8 @@ def find_folder(
 
 
 def is_nli_folder(folder: Path) -> bool:
-    """Return whether a folder was written by NLI training (`labelspace.json` says so)."""
-    return _read_json(folder / "labelspace.json").get("kind") == NLI_KIND
+    """Return whether a folder was written by NLI training."""
+    return kind_of(folder) == NLI
 
 
 def architectures(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ from labelspace.evaluate.bench.statistics import kendall_tau
 
 
 def measured(**scores: float) -> dict[str, dict[str, float]]:
-    return {name: {"macro_f1": value} for name, value in scores.items()}
+    return {name: {"macro_f1_predicted": value} for name, value in scores.items()}
 
 
 def rank_by_hand(score: float, names: list[str]) -> int:
@@ -47,7 +47,7 @@ def test_a_published_model_stands_where_the_paper_has_it():
     """Its own scores: nobody but the better ones is above it, itself being in the list."""
     scores = published_scores()
     for name in ("Qwen3-Reranker-8B", "gte-large-en-v1.5", "bert-large-uncased"):
-        found = place({task: {"macro_f1": scores[name][task]} for task in (*BTZSC, *MTEB)})
+        found = place({task: {"macro_f1_predicted": scores[name][task]} for task in (*BTZSC, *MTEB)})
         means = [published_summary(other).overall.mean for other in published_models()]
         assert found.overall is not None
         assert found.overall.rank == 1 + sum(mean > published_summary(name).overall.mean for mean in means)
@@ -63,7 +63,7 @@ def test_families_are_told_apart():
 
 
 def test_mteb_is_no_part_of_the_benchmarks_mean():
-    found = place({"mteb/imdb": {"macro_f1": 0.9}})
+    found = place({"mteb/imdb": {"macro_f1_predicted": 0.9}})
     assert found.overall is None
     assert found.families == ()
     assert found.mteb is not None
@@ -82,7 +82,7 @@ def test_every_metric_is_compared_with_its_own_table(metric):
 
 
 def test_sets_that_the_paper_lacks_are_listed():
-    found = place({**measured(agnews=0.7), "own/mail": {"macro_f1": 0.3}})
+    found = place({**measured(agnews=0.7), "own/mail": {"macro_f1_predicted": 0.3}})
     assert found.not_compared == ("own/mail",)
     assert "Not in the paper: own/mail." in found.to_text()
 
@@ -99,7 +99,7 @@ def test_it_goes_into_json():
     assert json.loads(json.dumps(found.to_dict()))["overall"]["rank"] == found.overall.rank
 
 
-@pytest.mark.parametrize("scores", [{}, {"own/mail": {"macro_f1": 0.5}}], ids=["nothing", "own only"])
+@pytest.mark.parametrize("scores", [{}, {"own/mail": {"macro_f1_predicted": 0.5}}], ids=["nothing", "own only"])
 def test_nothing_to_compare_is_refused(scores):
     with pytest.raises(InputError, match="none of the measured data sets is in the paper"):
         place(scores)
@@ -107,8 +107,8 @@ def test_nothing_to_compare_is_refused(scores):
 
 @pytest.mark.parametrize("value", [math.nan, 71.0, -0.1, None, "0.5"])
 def test_a_score_that_is_none_is_refused(value):
-    with pytest.raises(InputError, match="agnews: macro_f1 must be a number from 0 to 1"):
-        place({"agnews": {"macro_f1": value}})
+    with pytest.raises(InputError, match="agnews: macro_f1_predicted must be a number from 0 to 1"):
+        place({"agnews": {"macro_f1_predicted": value}})
 
 
 def test_another_metric_is_refused():
@@ -130,11 +130,11 @@ def test_the_agreement_of_btzsc_and_mteb_is_what_the_paper_says():
 
 
 def test_a_rank_on_some_sets_says_how_far_it_carries():
-    scores = published_scores("macro_f1")
-    few = place({name: {"macro_f1": 0.5} for name in ("imdb", "agnews")})
+    scores = published_scores("macro_f1_predicted")
+    few = place({name: {"macro_f1_predicted": 0.5} for name in ("imdb", "agnews")})
     whole = [statistics.fmean(row[name] for name in BTZSC) for row in scores.values()]
     part = [(row["imdb"] + row["agnews"]) / 2 for row in scores.values()]
     assert few.agreement == kendall_tau(part, whole)
     assert f"on these 2 BTZSC sets against their order on all 22: Kendall's tau {few.agreement.tau:.2f}." in str(few)
-    assert place({name: {"macro_f1": 0.5} for name in BTZSC}).agreement is None
-    assert place({"mteb/imdb": {"macro_f1": 0.5}}).agreement is None
+    assert place({name: {"macro_f1_predicted": 0.5} for name in BTZSC}).agreement is None
+    assert place({"mteb/imdb": {"macro_f1_predicted": 0.5}}).agreement is None

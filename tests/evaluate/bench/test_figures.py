@@ -92,7 +92,7 @@ def test_names_of_models_that_coincide_cover_neither_each_other_nor_the_edge(mod
         figure = new_figure(6.8, 4.4)
         axes = figure.add_subplot()
         scatter.scatter(axes, points)
-        scatter.finish(figure, axes, "macro_f1", ["agnews"], points)
+        scatter.finish(figure, axes, "macro_f1_predicted", ["agnews"], points)
         figure.draw_without_rendering()
         names = [text for text in axes.texts if text.get_text()]
         boxes = [name.get_window_extent() for name in names]
@@ -200,11 +200,11 @@ def test_families_differ_in_colour_in_grey_and_in_marker():
 
 def test_measured_cross_encoders_stand_beside_the_authors_over_the_sets_they_have(records, tmp_path):
     alone = words_of(figures.nli_size_figure(tmp_path / "alone.svg")[0])
-    assert "macro-F1 on 22 of 22 data sets" in alone
+    assert "macro-F1 over predicted labels too on 22 of 22 data sets" in alone
     words = words_of(figures.nli_size_figure(tmp_path / "beside.svg", records)[0])
     assert "three" in words
     assert "large, three-way (published)" in words
-    assert "macro-F1 on 3 of 22 data sets" in words
+    assert "macro-F1 over predicted labels too on 3 of 22 data sets" in words
     assert "two" not in words  # an embedding model
 
 

@@ -83,7 +83,7 @@ def test_a_bare_folder_is_what_its_labelspace_json_says(saved, tmp_path):
     assert ModelSpec.parse(str(saved)).kind == "saved"
     (tmp_path / "labelspace.json").write_text(json.dumps({"kind": "nli-cross-encoder"}))
     assert ModelSpec.parse(str(tmp_path)).kind == "nli"
-    with pytest.raises(ConfigError, match=f"write nli:{tmp_path}"):
+    with pytest.raises(ModelFolderError, match=f"as nli:{tmp_path}"):
         open_model(f"saved:{tmp_path}")
     for broken in ("{", "[]"):
         (tmp_path / "labelspace.json").write_text(broken)

@@ -54,16 +54,31 @@ def test_the_shipped_stores_are_read_to_the_last_line(path):
         ({"seconds": float("inf")}, "seconds must be a number"),
         ({"seconds": 10**400}, "seconds must be a number"),
         ({"metrics": [0.5]}, "metrics must be names with a value each"),
-        ({"metrics": {"macro_f1": 0.5}}, "metrics lacks accuracy, macro_precision, macro_recall"),
-        ({"metrics": {**FOUR, "macro_f1": 71}}, "macro_f1 of metrics must be a number from 0 to 1. Got 71 instead"),
+        (
+            {"metrics": {"macro_f1_predicted": 0.5}},
+            "metrics lacks accuracy, macro_precision_predicted, macro_recall_predicted",
+        ),
+        (
+            {"metrics": {**FOUR, "macro_f1_predicted": 71}},
+            "macro_f1_predicted of metrics must be a number from 0 to 1. Got 71 instead",
+        ),
         ({"metrics": {**FOUR, "accuracy": "0.5"}}, "accuracy of metrics must be a number from 0 to 1"),
         ({"metrics": {**FOUR, "accuracy": None}}, "accuracy of metrics must be a number from 0 to 1"),
-        ({"metrics": {**FOUR, "macro_recall": True}}, "macro_recall of metrics must be a number from 0 to 1"),
-        ({"metrics": {**FOUR, "macro_precision": float("nan")}}, "macro_precision of metrics must be a number"),
-        ({"metrics": {**FOUR, "macro_precision": -0.1}}, "macro_precision of metrics must be a number"),
+        (
+            {"metrics": {**FOUR, "macro_recall_predicted": True}},
+            "macro_recall_predicted of metrics must be a number from 0 to 1",
+        ),
+        (
+            {"metrics": {**FOUR, "macro_precision_predicted": float("nan")}},
+            "macro_precision_predicted of metrics must be a number",
+        ),
+        (
+            {"metrics": {**FOUR, "macro_precision_predicted": -0.1}},
+            "macro_precision_predicted of metrics must be a number",
+        ),
         ({"intervals": [0.4, 0.6]}, "intervals must be names with a value each, or null"),
-        ({"intervals": {"macro_f1": 0.4}}, "macro_f1 of intervals must be two numbers from 0 to 1"),
-        ({"intervals": {"macro_f1": [0.4, None]}}, "macro_f1 of intervals must be two numbers"),
+        ({"intervals": {"macro_f1_predicted": 0.4}}, "macro_f1_predicted of intervals must be two numbers from 0 to 1"),
+        ({"intervals": {"macro_f1_predicted": [0.4, None]}}, "macro_f1_predicted of intervals must be two numbers"),
         ({"parameters": "22M"}, "parameters must be a whole number, 1 or more, or null"),
         ({"revision": 5}, "revision must be text, or null"),
         ({"peak_memory_mib": "a lot"}, "peak_memory_mib must be a number"),
@@ -73,7 +88,7 @@ def test_the_shipped_stores_are_read_to_the_last_line(path):
         ({"provenance": {}}, "provenance lacks labelspace, commit"),
         ({"provenance": {**record()["provenance"], "hardware": "a laptop"}}, "hardware of provenance must be names"),
         ({"provenance": {**record()["provenance"], "date": 20261121}}, "date of provenance must be text"),
-        ({**PAIRS, "metrics": {"macro_f1": 0.6}}, "metrics lacks auroc"),
+        ({**PAIRS, "metrics": {"macro_f1_predicted": 0.6}}, "metrics lacks auroc"),
         ({**PAIRS, "by_source": None}, "by_source must be names with a number each. Got None instead"),
         ({**PAIRS, "by_source": {"mnli_matched_dev": "high"}}, "mnli_matched_dev of by_source must be a number"),
         ({**PAIRS, "benchmark": "btzsc"}, "benchmark cannot be 'btzsc' for the task 'nli'"),
@@ -118,7 +133,7 @@ def test_lines_that_are_no_records_are_said_to_be_none(tmp_path, line):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"texts": 0}, {"family": None}, {"metrics": {"macro_f1": 0.5}}, {"limit": "10"}], ids=str
+    "wrong", [{"texts": 0}, {"family": None}, {"metrics": {"macro_f1_predicted": 0.5}}, {"limit": "10"}], ids=str
 )
 def test_what_would_not_be_read_back_is_not_written(tmp_path, wrong):
     store = ResultStore(tmp_path / "results.jsonl")

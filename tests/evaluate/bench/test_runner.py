@@ -38,8 +38,8 @@ def test_every_model_runs_on_every_task_and_each_run_is_a_line(data, store):
         "embedding",
     )
     assert record["provenance"]["data"]["fingerprint"] == record["fingerprint"]
-    low, high = record["intervals"]["macro_f1"]
-    assert 0 <= low <= record["metrics"]["macro_f1"] <= high <= 1
+    low, high = record["intervals"]["macro_f1_predicted"]
+    assert 0 <= low <= record["metrics"]["macro_f1_predicted"] <= high <= 1
     assert record["texts_per_second"] > 0
     assert record["peak_memory_mib"] > 10
     assert record["memory_method"]
@@ -229,7 +229,7 @@ def test_end_to_end_a_real_encoder_scores_as_the_zero_shot_classifier(data, stor
     ).fit()
     tally = Tally(task.space.names)
     tally.add(task.targets, model.scores(task.texts, task.space).argmax(axis=1))
-    assert record["metrics"]["macro_f1"] == tally.metrics().macro_f1
+    assert record["metrics"]["macro_f1_predicted"] == tally.metrics().macro_f1_predicted
     assert record["dtype"] == "float32"
     assert record["revision"].startswith("sha256:")
     assert record["described"]["anchor"] == "verbalizer"

@@ -9,6 +9,7 @@ import pytest
 
 from bench_fakes import record
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
+from labelspace.evaluate.bench.cards import THEIR_NAMES
 from labelspace.evaluate.bench.store import SCHEMA_VERSION, ResultStore, key_of
 
 
@@ -32,7 +33,7 @@ def test_of_two_lines_with_one_key_the_last_counts_in_the_place_of_the_first(sto
     store.append(record(score=0.1))
     store.append(record(task="imdb", score=0.2))
     store.append(record(score=0.3))
-    assert [(found["task"], found["metrics"]["macro_f1"]) for found in store.records()] == [
+    assert [(found["task"], found["metrics"]["macro_f1_predicted"]) for found in store.records()] == [
         ("agnews", 0.3),
         ("imdb", 0.2),
     ]
@@ -119,7 +120,7 @@ def test_a_result_of_other_texts_or_weights_is_not_reused_and_that_is_said(store
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"metrics": {"macro_f1": float("nan")}}, "not plain finite"),
+        ({"metrics": {"macro_f1_predicted": float("nan")}}, "not plain finite"),
         ({"metrics": {"f1": 0.5}}, "has no option 'f1'"),
         ({"provenance": {"labelspace": "1"}}, "provenance lacks commit"),
         ({"texts": object()}, "not plain finite"),
@@ -175,3 +176,15 @@ def test_many_writers_at_once_lose_and_mix_nothing(store):
         thread.join()
     assert len(store.records()) == 60
     assert all(json.loads(line) for line in store.path.read_text().splitlines())
+
+
+def test_a_store_that_called_the_macro_figures_otherwise_is_read_under_their_names(tmp_path):
+    """Schema 1 said `macro_f1` for what is the mean over predicted labels too."""
+    new = record(score=0.25)
+    old = {"metrics": {THEIR_NAMES[name]: value for name, value in new["metrics"].items()}}
+    old["intervals"] = {"macro_f1": [0.2, 0.3], "accuracy": [0.1, 0.4]}
+    store = ResultStore(tmp_path / "old.jsonl")
+    store.path.write_text(json.dumps({"schema": 1, **new, **old}) + "\n", encoding="utf-8")
+    (read,) = store.records()
+    assert read["metrics"] == new["metrics"]
+    assert read["intervals"] == {"macro_f1_predicted": [0.2, 0.3], "accuracy": [0.1, 0.4]}

@@ -102,7 +102,7 @@ def test_ways_of_running_a_model_are_rows_of_their_own():
 
 
 def test_intervals_are_shown_for_a_single_run():
-    run = record(intervals={"level": 0.95, "repeats": 10, "macro_f1": [0.45, 0.55], "accuracy": [0.4, 0.6]})
+    run = record(intervals={"level": 0.95, "repeats": 10, "macro_f1_predicted": [0.45, 0.55], "accuracy": [0.4, 0.6]})
     assert "0.500 [0.450, 0.550]" in bench_tables([run])[0].to_text("set")
     assert "0.500 [0.400, 0.600]" in bench_tables([run], metric="accuracy")[0].to_text("set")
 

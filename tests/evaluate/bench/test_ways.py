@@ -82,6 +82,10 @@ def test_weights_are_told_apart_where_they_are_known():
 def test_means_are_over_seeds():
     runs = [record(score=score, seed=seed, limit=5) for seed, score in enumerate((0.25, 0.75))]
     assert means_of([*runs, record(task="imdb", score=1.0)]) == {
-        "agnews": dict.fromkeys(("macro_f1", "accuracy", "macro_precision", "macro_recall"), 0.5),
-        "imdb": dict.fromkeys(("macro_f1", "accuracy", "macro_precision", "macro_recall"), 1.0),
+        "agnews": dict.fromkeys(
+            ("macro_f1_predicted", "accuracy", "macro_precision_predicted", "macro_recall_predicted"), 0.5
+        ),
+        "imdb": dict.fromkeys(
+            ("macro_f1_predicted", "accuracy", "macro_precision_predicted", "macro_recall_predicted"), 1.0
+        ),
     }

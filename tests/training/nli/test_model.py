@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from labelspace.errors import ConfigError, EncoderError, ModelFolderError, OutputError, RemoteCodeError
+from labelspace.header import FORMAT, NLI, kind_of
 from labelspace.training.nli import NLIModel
-from labelspace.training.nli.saving import is_nli_folder
 from training.nli.toy import toy_pairs
 
 TINY = Path(__file__).parents[2] / "data" / "tiny-bert"
@@ -124,7 +124,7 @@ def test_a_reopened_model_gives_the_same_bits(saved):
     assert torch.equal(logits_of(again), logits_of(model))
     assert (again.variant, again.max_tokens, again.header["provenance"]) == ("triplet", 128, {"seeds": [0]})
     assert not again.training
-    assert is_nli_folder(saved)
+    assert kind_of(saved) == NLI
 
 
 def test_options_that_are_scalars_of_numpy_are_saved(tmp_path):
@@ -148,7 +148,7 @@ def test_the_folder_holds_a_transformers_model_and_no_pickle(saved):
     assert not {path.suffix for path in saved.iterdir()} - {".json", ".safetensors", ".md", ".txt"}
     assert AutoModel.from_pretrained(saved, local_files_only=True).config.hidden_size == 32
     header = json.loads((saved / "labelspace.json").read_text())
-    assert (header["kind"], header["variant"], header["format"]) == ("nli-cross-encoder", "triplet", 1)
+    assert (header["kind"], header["variant"], header["format"]) == ("nli-cross-encoder", "triplet", FORMAT)
 
 
 def test_saving_replaces_a_model_and_carries_the_checkpoint_when_asked(folder):
@@ -166,7 +166,7 @@ def test_a_place_that_holds_something_else_is_refused(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputError, match="is a file"):
         tiny().save(tmp_path / "file")
-    with pytest.raises(OutputError, match="not empty and holds no NLI model"):
+    with pytest.raises(OutputError, match="holds something else, not an NLI cross-encoder"):
         tiny().save(tmp_path)
     with pytest.raises(OutputError, match="cannot be written"):
         tiny().save(tmp_path / "file" / "model")
@@ -210,12 +210,12 @@ def edited(**values: object):
         (cut, "cut off or changed"),
         (changed, "is not the file that was saved"),
         (lambda folder: (folder / "model.safetensors").unlink(), "lacks model.safetensors"),
-        (lambda folder: (folder / "labelspace.json").unlink(), "holds no labelspace.json"),
+        (lambda folder: (folder / "labelspace.json").unlink(), "holds a transformers model, not an NLI"),
         (lambda folder: (folder / "labelspace.json").write_text("{"), "is damaged"),
         (lambda folder: (folder / "labelspace.json").write_text("[]"), "is damaged"),
         (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"\x80"), "can run code when opened"),
-        (edited(format=2), "is of format 2"),
-        (edited(kind="DescriptionClassifier"), "holds no NLI cross-encoder"),
+        (edited(format=FORMAT + 1), f"is of format {FORMAT + 1}"),
+        (edited(kind="DescriptionClassifier"), "is damaged .*DescriptionClassifier"),
         (edited(variant="quartet"), "is damaged"),
         (edited(files={"config.json": 7}), "is damaged"),
         (edited(variant="binary"), "cannot be read"),

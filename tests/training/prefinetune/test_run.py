@@ -14,6 +14,7 @@ from labelspace import DescriptionClassifier, Encoder, prefinetune
 from labelspace.config import PrefinetuneConfig
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError, OutputError, ShapeError
 from labelspace.geometry import alignment, drift, neighbours_kept, sample_pairs, uniformity
+from labelspace.header import FORMAT
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import read_eigenspace, run
 from labelspace.training.prefinetune.relations import ReferenceRelations
@@ -124,8 +125,8 @@ def test_the_folder_is_an_encoder_for_us_and_for_sentence_transformers(done, tmp
     stored = read_eigenspace(tmp_path / "model", width=2 * again.dimension)
     assert torch.equal(stored.alpha, done.eigenspace.alpha)
     assert stored.sources == ("news", "questions", "shouts")
-    header = json.loads((tmp_path / "model" / "prefinetune.json").read_text())
-    assert header["format_version"] == 1
+    header = json.loads((tmp_path / "model" / "labelspace.json").read_text())
+    assert (header["format"], header["kind"]) == (FORMAT, "encoder")
     assert header["pairs"] == done.result.pairs
     assert header["files"]["eigenspace.safetensors"]["sha256"]
     card = (tmp_path / "model" / "README.md").read_text()
@@ -153,7 +154,7 @@ def test_saving_replaces_its_own_and_nothing_else(done, tmp_path):
     assert done.save(folder) == folder
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").write_text("dear")
-    with pytest.raises(OutputError, match="is not empty and holds no pre-finetuned encoder"):
+    with pytest.raises(OutputError, match="holds something else, not a pre-finetuned encoder"):
         done.save(tmp_path / "mine")
     with pytest.raises(OutputError, match="is a file"):
         done.save(tmp_path / "mine" / "letter")

@@ -101,7 +101,7 @@ class Placement:
         return self.to_text()
 
 
-def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f1") -> Placement:
+def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f1_predicted") -> Placement:
     """Say where measured scores stand among the paper's 38 models.
 
     Args:
@@ -116,7 +116,7 @@ def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f
         InputError: no data set of the paper, a score that is missing or not from 0 to 1.
 
     Example:
-        >>> found = place({"agnews": {"macro_f1": 0.70}, "imdb": {"macro_f1": 0.90}})
+        >>> found = place({"agnews": {"macro_f1_predicted": 0.70}, "imdb": {"macro_f1_predicted": 0.90}})
         >>> found.overall.rank, found.overall.among, found.overall.sets, found.overall.of
         (20, 39, 2, 22)
         >>> [(each.what, each.rank) for each in found.data_sets]
@@ -151,7 +151,7 @@ def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f
     )
 
 
-def benchmark_agreement(metric: str = "macro_f1") -> dict[str, tuple[RankCorrelation, int]]:
+def benchmark_agreement(metric: str = "macro_f1_predicted") -> dict[str, tuple[RankCorrelation, int]]:
     """Say how far BTZSC and MTEB put the published models in the same order (Kendall's tau of the means).
 
     Args:

@@ -3,7 +3,8 @@
     schema_version  "1.0"
     model           name, model_type, params (such as "434M"), revision, url
     evaluation      btzsc_version, btzsc_commit, timestamp, device, precision, batch_size, max_samples
-    results         overall, by_task (4 families), by_dataset (22 sets): each with the four metrics, from 0 to 1
+    results         overall, by_task (4 families), by_dataset (22 sets): each with the four metrics, from 0 to 1,
+                    by the leaderboard's names (`cards.THEIR_NAMES`)
 
 The leaderboard takes complete results only. Means here are over the data sets that were measured; a family without any
 is left out and never 0, which would be a number that nobody measured.
@@ -11,14 +12,14 @@ is left out and never 0, which would be a number that nobody measured.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from labelspace.checks import check_number
 from labelspace.errors import ConfigError, InputError
-from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, METRICS
+from labelspace.evaluate.bench.cards import BTZSC, FAMILIES, METRICS, THEIR_NAMES
 
 SCHEMA = "1.0"
 MODEL_TYPES = ("embedding", "nli", "reranker", "llm")
@@ -151,12 +152,12 @@ def validate(payload: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _wrong_numbers(block: object, where: str) -> list[str]:
+def _wrong_numbers(block: object, where: str, names: Iterable[str] = THEIR_NAMES.values()) -> list[str]:
     if not isinstance(block, Mapping):
         return [f"{where} is missing"]
     return [
         f"{where}.{metric} must be a number from 0 to 1. Got {block.get(metric)!r} instead."
-        for metric in METRICS
+        for metric in names
         if not _is_score(block.get(metric))
     ]
 
@@ -173,14 +174,14 @@ def _is_score(value: object) -> bool:
 
 
 def _numbers(task: str, numbers: Mapping[str, float]) -> dict[str, float]:
-    wrong = _wrong_numbers(numbers, task)
+    wrong = _wrong_numbers(numbers, task, METRICS)
     if wrong:
         raise InputError(wrong[0])
-    return {metric: float(numbers[metric]) for metric in METRICS}
+    return {theirs: float(numbers[ours]) for ours, theirs in THEIR_NAMES.items()}
 
 
 def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {metric: statistics.fmean(block[metric] for block in blocks) for metric in METRICS}
+    return {metric: statistics.fmean(block[metric] for block in blocks) for metric in THEIR_NAMES.values()}
 
 
 def _harness() -> str:

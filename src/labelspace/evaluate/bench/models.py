@@ -5,14 +5,13 @@
     nli:NAME[@SCORE]           a cross-encoder trained on NLI; log_odds of entailment, or its logit as in the paper
     reranker:NAME[#FILE]       a reranker; relevance of the verbalizer to the text
     llm:NAME[#FILE]            a language model; probability of the answer's letter. FILE: a GGUF file in the folder
-    saved:FOLDER               a model that labelspace saved
+    saved:FOLDER               a classifier that labelspace saved
 
 A bare name is an embedding model; a bare folder that labelspace saved is what its `labelspace.json` says.
 """
 
 import functools
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,8 @@ from numpy.typing import NDArray
 
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.config import EncodingConfig
-from labelspace.errors import ConfigError, ModelFolderError
+from labelspace.errors import ConfigError
+from labelspace.header import CLASSIFIER, NLI, kind_of, read_header
 from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ POOLINGS = ("mean", "cls", "last")
 WITH_GGUF = ("reranker", "llm")
 NLI_SCORES = ("log_odds", "logit")
 WEIGHTS = (".safetensors", ".gguf")
-_NLI_KIND = "nli-cross-encoder"
 
 
 @final
@@ -275,7 +274,7 @@ def computed_dtype(spec: str | ModelSpec, dtype: str = "auto", device: str = "au
     spec = ModelSpec.parse(spec)
     EncodingConfig(dtype=dtype, device=device)  # checks both
     if spec.kind == "saved":
-        dtype = _header(Path(spec.name)).get("encoding", {}).get("dtype", dtype)
+        dtype = read_header(Path(spec.name).expanduser(), CLASSIFIER).get("encoding", {}).get("dtype", dtype)
     return str(choose_dtype(dtype, choose_device(device))).removeprefix("torch.")
 
 
@@ -319,21 +318,8 @@ def _split(name: str, sign: str, wanted: bool) -> tuple[str, str | None]:
 
 
 def _kind_of(name: str) -> str:
-    folder = Path(name.rpartition("#")[0] or name).expanduser()
-    if not (folder / "labelspace.json").is_file():
-        return "embedding"
-    return "nli" if _header(folder).get("kind") == _NLI_KIND else "saved"
-
-
-def _header(folder: Path) -> dict[str, Any]:
-    file = folder.expanduser() / "labelspace.json"
-    try:
-        header = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelFolderError(f"{file} cannot be read ({error}); give a folder that labelspace saved.") from error
-    if not isinstance(header, dict):
-        raise ModelFolderError(f"{file} is damaged; save the model again.")
-    return header
+    found = kind_of(Path(name.rpartition("#")[0] or name).expanduser())
+    return {NLI: "nli", CLASSIFIER: "saved"}.get(str(found), "embedding")
 
 
 def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
@@ -355,8 +341,6 @@ def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool) -> OpenMo
     from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
 
     folder = Path(spec.name).expanduser()
-    if _header(folder).get("kind") == _NLI_KIND:
-        raise ConfigError(f"{spec} is an NLI cross-encoder; write nli:{spec.name}.")
     model: Any = load(folder, device=device, trust_remote_code=trust_remote_code)
     if model.pairs_:
         raise ConfigError(f"{spec} was fitted on pairs of texts, and the benchmark has single ones; leave it out.")

@@ -40,7 +40,7 @@ def problem_of(record: Mapping[str, Any]) -> str | None:
         >>> problem_of(run)
         'it lacks metrics'
         >>> problem_of({**run, "metrics": dict.fromkeys(FOUR, 71)})
-        'macro_f1 of metrics must be a number from 0 to 1. Got 71 instead'
+        'macro_f1_predicted of metrics must be a number from 0 to 1. Got 71 instead'
         >>> problem_of({**run, "metrics": dict.fromkeys(FOUR, 0.71)}) is None
         True
     """

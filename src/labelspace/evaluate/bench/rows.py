@@ -107,7 +107,9 @@ class Row:
         return statistics.fmean(spreads) if spreads else None
 
 
-def measured_rows(records: Sequence[Record], metric: str = "macro_f1", nli: Sequence[Record] = ()) -> list[Row]:
+def measured_rows(
+    records: Sequence[Record], metric: str = "macro_f1_predicted", nli: Sequence[Record] = ()
+) -> list[Row]:
     """Return one row for each model and way of running it: protocol, limit, number format and weights are told apart.
 
     Args:
@@ -169,7 +171,7 @@ def shared_nli_sources(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(name for name in NLI_SETS if name in shared) or tuple(sorted(shared))
 
 
-def published_rows(names: Iterable[str], metric: str = "macro_f1") -> list[Row]:
+def published_rows(names: Iterable[str], metric: str = "macro_f1_predicted") -> list[Row]:
     """Return rows of the paper's models with the numbers that its authors publish.
 
     Args:

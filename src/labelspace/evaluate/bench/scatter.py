@@ -12,6 +12,7 @@ import numpy as np
 from labelspace.evaluate.bench.cards import BTZSC
 from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
 from labelspace.evaluate.bench.rows import Record
+from labelspace.evaluate.bench.tables import WORDS
 from labelspace.evaluate.naming import name_points
 from labelspace.evaluate.palette import FEW, MARKERS
 
@@ -127,7 +128,7 @@ def machines(records: Sequence[Record]) -> str:
 
 def words_of(metric: str) -> str:
     """Return what a metric is called."""
-    return {"macro_f1": "macro-F1"}.get(metric, metric.replace("_", " "))
+    return WORDS.get(metric, metric.replace("_", " "))
 
 
 def _short(name: str, most: int = 36) -> str:

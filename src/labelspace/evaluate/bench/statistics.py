@@ -41,7 +41,7 @@ def bootstrap_interval(
     predicted: ArrayLike,
     names_count: int,
     *,
-    metric: str = "macro_f1",
+    metric: str = "macro_f1_predicted",
     repeats: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -125,9 +125,9 @@ def cell_scores(
     support = rows @ (own[:, None] == labels)
     guessed = rows @ (answer[:, None] == labels)
     over, under = {
-        "macro_f1": (2 * hits, support + guessed),
-        "macro_precision": (hits, guessed),
-        "macro_recall": (hits, support),
+        "macro_f1_predicted": (2 * hits, support + guessed),
+        "macro_precision_predicted": (hits, guessed),
+        "macro_recall_predicted": (hits, support),
     }[metric]
     each = np.divide(over, under, out=np.zeros_like(over), where=under > 0)
     occurs = support + guessed > 0

@@ -15,10 +15,11 @@ from typing import IO, Any, NamedTuple, final
 
 from labelspace.checks import check_keys
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
+from labelspace.evaluate.bench.cards import THEIR_NAMES
 from labelspace.evaluate.bench.records import METRICS, NEEDED, problem_of
 from labelspace.evaluate.provenance import REQUIRED
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1 called the macro figures by `cards.THEIR_NAMES`
 
 
 class RunKey(NamedTuple):
@@ -75,9 +76,9 @@ class ResultStore:
         >>> run = {"model": "embedding:x", "task": "agnews", "protocol": "full", "unverbalized": "leave_out"}
         >>> run |= {"limit": None, "seed": 0, "dtype": "float32", "fingerprint": "9f", "family": "embedding"}
         >>> run |= {"benchmark": "btzsc", "task_family": "topic", "texts": 10, "seconds": 0.5}
-        >>> run |= {"metrics": {"macro_f1": 0.5, "accuracy": 0.5, "macro_precision": 0.5, "macro_recall": 0.5}}
+        >>> run |= {"metrics": dict.fromkeys(METRICS[:4], 0.5)}
         >>> written = store.append({**run, "provenance": provenance(data="agnews")})
-        >>> [record["metrics"]["macro_f1"] for record in store.records()]
+        >>> [record["metrics"]["macro_f1_predicted"] for record in store.records()]
         [0.5]
     """
 
@@ -219,10 +220,19 @@ class ResultStore:
         missing = [name for name in NEEDED if name not in record]
         if missing:
             raise InputError(f"{where} lacks {', '.join(missing)}; repair the line or remove it.")
+        if version == 1:
+            _rename(record)
         wrong = problem_of(record)
         if wrong is not None:
             raise InputError(f"{where}: {wrong}; repair the line or remove it.")
         return record
+
+
+def _rename(record: dict[str, Any]) -> None:
+    ours = {theirs: ours for ours, theirs in THEIR_NAMES.items()}
+    for field in ("metrics", "intervals"):
+        if isinstance(record.get(field), dict):
+            record[field] = {ours.get(name, name): value for name, value in record[field].items()}
 
 
 def chosen(

@@ -153,9 +153,9 @@ def means_of(records: Sequence[Record]) -> dict[str, dict[str, float]]:
         records: of one way.
 
     Example:
-        >>> runs = [{"task": "imdb", "metrics": {"macro_f1": score}} for score in (0.5, 0.75)]
+        >>> runs = [{"task": "imdb", "metrics": {"macro_f1_predicted": score}} for score in (0.5, 0.75)]
         >>> means_of(runs)
-        {'imdb': {'macro_f1': 0.625}}
+        {'imdb': {'macro_f1_predicted': 0.625}}
     """
     found: dict[str, list[Mapping[str, float]]] = {}
     for record in records:

@@ -23,7 +23,7 @@ from labelspace.progress import Progress
 from labelspace.seeds import child_seed
 
 LEVEL = 0.95
-WITH_INTERVAL = ("macro_f1", "accuracy")
+WITH_INTERVAL = ("macro_f1_predicted", "accuracy")
 
 Record = dict[str, Any]
 
@@ -109,7 +109,7 @@ def _record(model: OpenModel, task: Task, key: RunKey, bootstrap: int, device: s
     tally = Tally(task.space.names)
     tally.add(task.targets, scored.predicted)
     # As the published figures are made, or a model and its rivals could not be compared.
-    metrics = tally.metrics(macro_over="predicted too")
+    metrics = tally.metrics()
     data = {"task": card.name, "source": card.source, "fingerprint": task.fingerprint}
     return {
         **key._asdict(),

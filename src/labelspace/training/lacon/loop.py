@@ -63,16 +63,16 @@ class Look:
     step: int
     """Updates made before it; 0: nothing was trained yet."""
 
-    macro_f1: float
-    """Of the held-out rows."""
+    macro_f1_predicted: float
+    """Of the held-out rows, over predicted labels too; see `evaluate.metrics`."""
 
     loss: float
     """Their mean cross-entropy, from the probabilities that `predict_proba` gives."""
 
     def better_than(self, other: "Look | None") -> bool:
-        """True where macro-F1 is higher, or the same at a lower loss: few held-out rows make many equal scores."""
-        if other is None or self.macro_f1 != other.macro_f1:
-            return other is None or self.macro_f1 > other.macro_f1
+        """True where that is higher, or the same at a lower loss: few held-out rows make many equal scores."""
+        if other is None or self.macro_f1_predicted != other.macro_f1_predicted:
+            return other is None or self.macro_f1_predicted > other.macro_f1_predicted
         return self.loss < other.loss - TOLERANCE
 
 
@@ -349,10 +349,10 @@ def _look(
         losses.append(peak + np.log(np.exp(table - peak[:, None]).sum(axis=1)) - own)
         predicted.append(table.argmax(axis=1))
     score = float(f1_score(held_out.targets, np.concatenate(predicted), average="macro"))
-    look = Look(step=step, macro_f1=score, loss=float(np.concatenate(losses).mean()))
+    look = Look(step=step, macro_f1_predicted=score, loss=float(np.concatenate(losses).mean()))
     looks.append(look)
     for callback in callbacks:
-        callback(step, {"held_out_macro_f1": look.macro_f1, "held_out_loss": look.loss})
+        callback(step, {"held_out_macro_f1_predicted": look.macro_f1_predicted, "held_out_loss": look.loss})
     return look
 
 

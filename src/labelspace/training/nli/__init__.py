@@ -5,7 +5,7 @@
     schedule    the two learning rates
     model       backbone, head and tokenizer as one module; saving and loading
     opening     a transformers folder as a backbone
-    saving      a folder written beside its place and exchanged in one step; its header and files checked
+    saving      what the header of its folder must hold
     card        the model card
     loop        the training itself
 

@@ -8,10 +8,8 @@ folder/
 └── checkpoint/                                          only while the training is unfinished
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Self, final
 
@@ -25,22 +23,15 @@ from labelspace.checks import check_choice, check_number
 from labelspace.encoders.opening import quiet_loading
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
-from labelspace.errors import EncoderError, ModelFolderError, OutputError
-from labelspace.folders import check_files, fingerprints, staged
+from labelspace.errors import EncoderError, ModelFolderError
+from labelspace.folders import staged
+from labelspace.header import NLI, UNFINISHED, check_place, kind_of, new_header, write_header
 from labelspace.heads.cross_encoder import CLASSES, CrossEncoderHead
 from labelspace.training.gradients import seeded
 from labelspace.training.nli.card import model_card
 from labelspace.training.nli.config import VARIANTS
 from labelspace.training.nli.opening import check_class_token, open_backbone, token_limit
-from labelspace.training.nli.saving import (
-    CHECKPOINT,
-    FORMAT_VERSION,
-    KIND,
-    is_nli_folder,
-    link_folder,
-    read_header,
-    version_here,
-)
+from labelspace.training.nli.saving import CHECKPOINT, link_folder, read_nli_header
 
 DEFAULT_MAX_TOKENS = 256
 PACKAGES = ("torch", "transformers", "numpy")
@@ -285,31 +276,26 @@ class NLIModel(nn.Module):
             OutputError: it cannot be written, or it holds something else; what was there before is unchanged.
         """
         folder = Path(folder)
-        if folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder} is a file; a model is saved as a folder, give another name.")
-        if folder.is_dir() and any(folder.iterdir()) and not (is_nli_folder(folder) or (folder / CHECKPOINT).is_dir()):
-            raise OutputError(f"{folder} is not empty and holds no NLI model; give another name, so nothing is lost.")
-        self.header = {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "labelspace": version_here(),
-            "variant": self.variant,
-            "max_tokens": self.max_tokens,
-            "encoder": self.header.get("encoder"),
-            "dropout": self.head.dropout.p,
-            "versions": {package: metadata.version(package) for package in PACKAGES},
-            **{key: value for key, value in self.header.items() if key in ("training", "data", "dev", "provenance")},
-            **(facts or {}),
-        }
+        if kind_of(folder) != UNFINISHED:
+            check_place(folder, NLI)
+        told = {key: value for key, value in self.header.items() if key in ("training", "data", "dev", "provenance")}
+        told |= facts or {}
+        header = new_header(
+            NLI,
+            PACKAGES,
+            variant=self.variant,
+            max_tokens=self.max_tokens,
+            encoder=self.header.get("encoder"),
+            dropout=self.head.dropout.p,
+            **told,
+        )
         with staged(folder) as new:
             with quiet_loading():
                 self.backbone.save_pretrained(new, safe_serialization=True)
                 self.tokenizer.save_pretrained(new)
             save_file(_plain_weights(self.head), new / "head.safetensors")
-            self.header["files"] = fingerprints(new)
-            (new / "README.md").write_text(model_card(self.header), encoding="utf-8")
-            text = json.dumps(self.header, indent=2, ensure_ascii=False, allow_nan=False)
-            (new / "labelspace.json").write_text(text + "\n", encoding="utf-8")
+            (new / "README.md").write_text(model_card(header), encoding="utf-8")
+            self.header = write_header(new, header)
             if keep_checkpoint and (folder / CHECKPOINT).is_dir():
                 link_folder(folder / CHECKPOINT, new / CHECKPOINT)
         return folder
@@ -340,8 +326,7 @@ class NLIModel(nn.Module):
         """
         folder = Path(folder)
         place = choose_device(device)
-        header = read_header(folder)
-        check_files(folder, header["files"])
+        header = read_nli_header(folder)
         check_remote_code(folder, trust_remote_code)
         try:
             with seeded(torch.device("cpu"), 0, "load"):

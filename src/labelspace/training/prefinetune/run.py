@@ -67,7 +67,7 @@ class Prefinetuned(NamedTuple):
 
     def save(self, folder: str | Path) -> Path:
         """Write a folder that `Encoder` and `SentenceTransformer` open, with `eigenspace.safetensors` and
-        `prefinetune.json` in it; from then on the encoder goes by the name of the folder.
+        `labelspace.json` in it; from then on the encoder goes by the name of the folder.
 
         Args:
             folder: its place; replaced where it holds a pre-finetuned encoder.

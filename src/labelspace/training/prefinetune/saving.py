@@ -3,15 +3,12 @@
     model/
     ├── modules.json, config.json, model.safetensors ...   a sentence-transformers model, and an `Encoder`
     ├── eigenspace.safetensors                             REZE's eigenspace; missing without the regularizer
-    ├── prefinetune.json                                   options, seed, versions, losses, before and after
+    ├── labelspace.json                                    kind, options, seed, versions, losses, before and after
     └── README.md                                          the model card
 
 The folder is written beside its place under another name and exchanged in one step.
 """
 
-import json
-import math
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +16,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from labelspace.encoders import Encoder
-from labelspace.errors import ModelFolderError, OutputError
-from labelspace.folders import fingerprints, staged
+from labelspace.errors import ModelFolderError
+from labelspace.folders import staged
 from labelspace.geometry import Eigenspace
+from labelspace.header import ENCODER, HEADER, check_place, new_header, write_header
 from labelspace.training.prefinetune.result import PrefinetuneResult
 
-FORMAT_VERSION = 1
 EIGENSPACE = "eigenspace.safetensors"
-HEADER = "prefinetune.json"
 PACKAGES = ("torch", "transformers", "sentence-transformers")
 
 
@@ -48,25 +44,15 @@ def save_prefinetuned(
         OutputError: it cannot be written, or holds something else; what was there before is unchanged.
     """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is a file; an encoder is saved as a folder, give another name.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / HEADER).is_file():
-        raise OutputError(f"{folder} is not empty and holds no pre-finetuned encoder; give another name.")
-    header: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "labelspace": metadata.version("labelspace"),
-        "versions": {package: metadata.version(package) for package in PACKAGES},
-        **result.to_dict(),
-    }
+    check_place(folder, ENCODER)
+    header = new_header(ENCODER, PACKAGES, **result.to_dict())
     with staged(folder) as new:
         encoder.save(new)
         if eigenspace is not None:
             tensors, facts = eigenspace.to_tensors()
             save_file(tensors, new / EIGENSPACE, metadata=facts)
         (new / "README.md").write_text(_card(header, result), encoding="utf-8")
-        header["files"] = fingerprints(new)
-        text = json.dumps(_finite(header), indent=2, ensure_ascii=False, allow_nan=False)
-        (new / HEADER).write_text(text + "\n", encoding="utf-8")
+        write_header(new, header)
     return folder
 
 
@@ -136,12 +122,3 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
 def _cell(name: str) -> str:
     """A name from a column of a file may hold what ends a cell or a row."""
     return " ".join(name.split()).replace("|", "\\|")
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no word for what is not finite: null."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,211 @@
+"""`labelspace.json`: what a folder that labelspace saved says of itself; and what any folder holds, and what opens it.
+
+    format      of the folder, a whole number
+    kind        `"classifier"`, `"nli-cross-encoder"` or `"encoder"`
+    labelspace  the version that wrote it
+    versions    of the packages under it
+    files       the size of each file, and the hash of weights
+    ...         what each kind adds
+
+In format 1 a classifier had `format_version` and no `kind`, and an encoder's header was called `prefinetune.json`.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from labelspace.errors import ModelFolderError, OutputError
+from labelspace.folders import check_files, fingerprints, refuse_pickles
+
+FORMAT = 2
+HEADER = "labelspace.json"
+CLASSIFIER, NLI, ENCODER = "classifier", "nli-cross-encoder", "encoder"
+UNFINISHED = "unfinished"
+_OLD_ENCODER = "prefinetune.json"
+_AS_ENCODER = "open it with labelspace.Encoder, or fit a classifier on it with --encoder {folder}"
+
+# What each kind is called, and what to do with it. The last four are no folders of ours.
+_KINDS = {
+    CLASSIFIER: ("a classifier", "open it with labelspace.load"),
+    NLI: (
+        "an NLI cross-encoder",
+        "open it with labelspace.families.EntailmentScorer, or in labelspace bench as nli:{folder}",
+    ),
+    ENCODER: ("a pre-finetuned encoder", _AS_ENCODER),
+    UNFINISHED: ("an unfinished training", "finish it with the command that began it and --resume"),
+    "sequence-classification": (
+        "a transformers model for sequence classification",
+        "open it with labelspace.families.EntailmentScorer if it learnt NLI, with RerankerScorer if it ranks",
+    ),
+    "language-model": ("a language model", "open it with labelspace.families.LLMScorer"),
+    "sentence-transformers": ("a sentence-transformers encoder", _AS_ENCODER),
+    "transformers": ("a transformers model", _AS_ENCODER),
+}
+_ARCHITECTURES = {"ForSequenceClassification": "sequence-classification", "ForCausalLM": "language-model"}
+
+
+def kind_of(folder: Path) -> str | None:
+    """Return what a folder holds, by its JSON files alone; None where nothing tells.
+
+    Raises:
+        ModelFolderError: it has a header, and that is damaged.
+
+    Example:
+        >>> kind_of(Path("tests/data/tiny-bert"))
+        'sentence-transformers'
+    """
+    header = peek(folder)
+    if (folder / HEADER).is_file():
+        kind = header.get("kind", CLASSIFIER if "class" in header else None)
+        if not isinstance(kind, str):
+            raise ModelFolderError(f"{folder / HEADER} is damaged (it names no kind); save the model again.")
+        return kind
+    if header:
+        return ENCODER
+    if any((place / "state.json").is_file() for place in (folder / "checkpoint", folder)):
+        return UNFINISHED
+    named = _read_json(folder / "config.json").get("architectures")
+    for name in named if isinstance(named, list) else []:
+        for ending, kind in _ARCHITECTURES.items():
+            if str(name).endswith(ending):
+                return kind
+    if (folder / "modules.json").is_file():
+        return "sentence-transformers"
+    return "transformers" if (folder / "config.json").is_file() else None
+
+
+def peek(folder: Path) -> dict[str, Any]:
+    """Return a folder's header unchecked, empty where there is none that can be read."""
+    return _read_json(folder / HEADER) or _read_json(folder / _OLD_ENCODER)
+
+
+def refuse_kinds(folder: Path, wanted: str, kinds: Iterable[str]) -> None:
+    """Refuse a folder of one of some kinds; the message names what opens it.
+
+    Args:
+        folder: may hold anything, or not be there.
+        wanted: what the caller opens, with its article.
+        kinds: those refused.
+
+    Raises:
+        ModelFolderError: the folder is of one of them, or its header is damaged.
+    """
+    found = kind_of(folder)
+    if found in _KINDS and found in kinds:
+        name, cure = _KINDS[found]
+        raise ModelFolderError(f"{folder} holds {name}, not {wanted}; {cure.format(folder=folder)}.")
+
+
+def refuse_no_encoder(name: str | Path) -> None:
+    """Refuse a folder of ours that holds no text encoder; a name that is no folder passes.
+
+    Raises:
+        ModelFolderError: transformers would open it, and its vectors would mean nothing.
+    """
+    refuse_kinds(Path(name).expanduser(), "an encoder", (NLI, UNFINISHED))
+
+
+def read_header(folder: Path, kind: str) -> dict[str, Any]:
+    """Read the header of a folder of one kind, and hold the folder against it.
+
+    Raises:
+        ModelFolderError: the folder is of another kind, damaged, of a newer format, or holds a pickle.
+    """
+    name = _KINDS[kind][0]
+    if not folder.is_dir():
+        raise ModelFolderError(f"{folder} is no folder; give the folder of {name} that labelspace saved.")
+    refuse_kinds(folder, name, _KINDS.keys() - {kind})
+    refuse_pickles(folder)
+    if kind_of(folder) is None:
+        raise ModelFolderError(f"{folder} holds no {HEADER}; give the folder of {name} that labelspace saved.")
+    header = peek(folder)
+    version = header.get("format", header.get("format_version"))
+    if not isinstance(version, int) or version > FORMAT:
+        raise ModelFolderError(
+            f"{folder} is of format {version}, and labelspace {_version()} reads up to {FORMAT}; upgrade labelspace."
+        )
+    if kind_of(folder) != kind:
+        raise ModelFolderError(f"{folder / HEADER} is damaged (kind {header['kind']!r}); save the model again.")
+    try:
+        header["files"] = {file: {**facts, "bytes": int(facts["bytes"])} for file, facts in header["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelFolderError(f"{folder / HEADER} is damaged ({error}); save the model again.") from error
+    check_files(folder, header["files"])
+    return header
+
+
+def new_header(kind: str, packages: Iterable[str], **facts: Any) -> dict[str, Any]:
+    """Begin a header.
+
+    Args:
+        kind: of the folder.
+        packages: whose versions are written down.
+        facts: what the kind adds, plain values.
+    """
+    versions = {package: metadata.version(package) for package in packages}
+    return {"format": FORMAT, "kind": kind, "labelspace": _version(), "versions": versions, **facts}
+
+
+def write_header(folder: Path, header: dict[str, Any], *, editable: Iterable[str] = ()) -> dict[str, Any]:
+    """List a folder's files in its header, and write it: the last thing that is done to the folder.
+
+    Args:
+        folder: with all its other files.
+        header: from `new_header`; what is not finite becomes null, for which JSON has a word.
+        editable: files that are there to be edited, and so not held against a size.
+
+    Returns:
+        What was written.
+    """
+    files = {file: facts for file, facts in fingerprints(folder).items() if file not in editable}
+    whole = _finite({**header, "files": files})
+    text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / HEADER).write_text(text + "\n", encoding="utf-8")
+    return whole
+
+
+def check_place(folder: Path, kind: str) -> bool:
+    """Refuse a place where saving would destroy anything but an older model of the same kind.
+
+    Returns:
+        Whether there is one.
+
+    Raises:
+        OutputError: a file, or a folder that holds something else.
+    """
+    name = _KINDS[kind][0]
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file; {name} is saved as a folder, give another name.")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return False
+    try:
+        found = kind_of(folder)
+    except ModelFolderError:  # whose cure is to save the model again
+        return True
+    if found != kind:
+        holds = _KINDS[found][0] if found in _KINDS else "something else"
+        raise OutputError(f"{folder} holds {holds}, not {name}; give another name, so that nothing is lost.")
+    return True
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _version() -> str:
+    return metadata.version("labelspace")  # the package itself lies above this file
