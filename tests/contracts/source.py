@@ -3,10 +3,14 @@
 import ast
 import builtins
 import functools
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import labelspace
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "labelspace"
@@ -21,6 +25,14 @@ OPTIONAL_SECTIONS = {"See also:"}
 def python_files(folder: Path = SRC) -> list[Path]:
     """Every Python file below a folder."""
     return sorted(folder.rglob("*.py"))
+
+
+@functools.cache
+def public_folders() -> list[Any]:
+    """The package, and every folder of it that lists what it offers."""
+    found = pkgutil.walk_packages(labelspace.__path__, "labelspace.")
+    folders = [importlib.import_module(info.name) for info in found if info.ispkg]
+    return [labelspace, *(folder for folder in folders if hasattr(folder, "__all__"))]
 
 
 def violations(rule: Callable[[Path], list[str]], *folders: Path) -> list[str]:
