@@ -1,8 +1,12 @@
 """The guards are guarded: what each is there to catch is planted, and the very functions of the tests catch it."""
 
+import getpass
+import os
 import subprocess
 import sys
+import tempfile
 import types
+from pathlib import Path
 
 import pytest
 
@@ -277,3 +281,36 @@ def test_a_docstring_out_of_order_is_caught(old, new, problem):
 def test_a_field_without_a_docstring_is_caught(tmp_path):
     text = 'class C:\n    a: int = 1\n    """Said."""\n    b: int = 2\n    c: int = 3\n    """Said."""\n'
     assert source.undocumented_fields(file_with(tmp_path, text), "C") == ["b"]
+
+
+# ---- what tests leave behind
+
+
+def session_on(tmp_path, text: str) -> subprocess.CompletedProcess[str]:
+    """A test session on a file with this, under the plugins of ours, with its own temporary folder."""
+    path = tmp_path / "test_planted.py"
+    path.write_text(f"import tempfile\n\n\ndef test_planted():\n    {text}\n", encoding="utf-8")
+    (tmp_path / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(source.ROOT / "tests")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "leftovers", "--rootdir", tmp_path, path]
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["tempfile.mkdtemp('-planted')", "tempfile.NamedTemporaryFile(suffix='-planted', delete=False)"]
+)
+def test_what_a_test_leaves_in_the_temporary_folder_fails_the_run_by_name(text, tmp_path):
+    done = session_on(tmp_path, text)
+    assert done.returncode == 1, done.stdout
+    assert "left behind in the temporary folder: tmp" in done.stdout
+    assert "-planted" in done.stdout
+    assert [path.name for path in (tmp_path / "tmp").iterdir()] == [f"pytest-of-{getpass.getuser()}"]
+
+
+def test_what_a_test_removes_itself_fails_nothing(tmp_path):
+    done = session_on(tmp_path, "tempfile.TemporaryDirectory().cleanup()")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_tests_run_in_a_temporary_folder_of_their_own():
+    assert Path(tempfile.gettempdir()).name.startswith("labelspace-")
