@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["leftovers"]
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 # What a shell puts in the background ignores Ctrl-C, and so would every process that a test starts and interrupts.

@@ -20,8 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import labelspace
 from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
-from labelspace.config import SearchConfig, TrainingConfig
-from labelspace.encoders import DEFAULT_ENCODER, Encoder
+from labelspace.config import SearchConfig
+from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelFileError
 
 Maker = Callable[..., Any]
@@ -134,18 +134,6 @@ def test_the_tags_say_that_x_is_documents_and_y_may_be_left_out(cls: type):
     assert (tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.input_tags.string) == (False, True, True)
     assert tags.target_tags.required is False
     assert tags.estimator_type == "classifier"
-
-
-def test_the_defaults_of_the_estimator_are_those_of_the_configurations():
-    parameters = inspect.signature(DescriptionClassifier).parameters
-    for name, field in TrainingConfig.__dataclass_fields__.items():
-        assert parameters[name].default == field.default, name
-    assert DescriptionClassifier(["a", "b"]).training_config() == TrainingConfig()
-    assert parameters["search"].default is None
-    shared = inspect.signature(ZeroShotClassifier).parameters
-    for name in ("encoder", "anchor", "temperature", "threshold"):
-        assert shared[name].default == parameters[name].default, name
-    assert shared["encoder"].default == DEFAULT_ENCODER
 
 
 @each_method

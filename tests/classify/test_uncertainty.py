@@ -19,8 +19,7 @@ from classify.doubt import FEW, FEW_Y, NAMES, NEW, NEW_Y, SEEN, SEEN_Y, uncertai
 from labelspace import LabelSpace, UncertaintyClassifier
 from labelspace.classify import base
 from labelspace.classify.uncertainty import NO_LOGIT
-from labelspace.config import UncertaintyConfig
-from labelspace.encoders import DEFAULT_ENCODER, Encoder
+from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.training.uncertainty import outputs_of_texts
 
@@ -235,14 +234,6 @@ def test_init_stores_what_it_is_given_and_does_nothing_else():
     sentinels = {name: object() for name in inspect.signature(UncertaintyClassifier).parameters}
     made = UncertaintyClassifier(**sentinels)  # type: ignore[arg-type]
     assert vars(made) == sentinels
-
-
-def test_the_defaults_are_those_of_the_configuration():
-    parameters = inspect.signature(UncertaintyClassifier).parameters
-    for name, field in UncertaintyConfig.__dataclass_fields__.items():
-        assert parameters[name].default == field.default, name
-    assert UncertaintyClassifier().training_config() == UncertaintyConfig()
-    assert parameters["encoder"].default == DEFAULT_ENCODER
 
 
 def test_the_tags_say_that_it_learns_from_labels():

@@ -8,7 +8,6 @@ import select
 import signal
 import subprocess
 import time
-from dataclasses import fields
 
 import pytest
 import typer
@@ -20,20 +19,12 @@ from labelspace.config import EncodingConfig, SearchConfig, TrainingConfig
 SHORT = ("--max-steps", 3, "--dtype", "float32")
 
 
-def _fit_defaults() -> dict[str, object]:
+def test_every_option_of_training_and_of_the_search_is_an_option_with_the_same_default():
     command = typer.main.get_command(app).commands["fit"]  # pyright: ignore[reportAttributeAccessIssue]
-    return {parameter.name: parameter.default for parameter in command.params}
-
-
-@pytest.mark.parametrize("field", fields(TrainingConfig), ids=lambda field: field.name)
-def test_every_training_option_is_an_option_with_the_same_default(field):
-    assert _fit_defaults()[field.name] == field.default
-
-
-@pytest.mark.parametrize("field", fields(SearchConfig), ids=lambda field: field.name)
-def test_every_option_of_the_search_is_an_option(field):
-    default = _fit_defaults()[f"search_{field.name}"]
-    assert default == (None if field.name == "rates" else field.default)
+    given = {parameter.name: parameter.default for parameter in command.params}
+    search = {f"search_{name}": value for name, value in vars(SearchConfig()).items()}
+    expected = {**vars(TrainingConfig()), **search, "search_rates": None}
+    assert {name: given[name] for name in expected} == expected
 
 
 def test_options_reach_the_model(run, label_file, documents, tiny_encoder_folder, tmp_path):

@@ -170,19 +170,19 @@ def application() -> Any:
 
 
 def options_of(command: str) -> set[str]:
-    """The long options that a command of the application takes, `--help` left out."""
-    found = application().commands[command]
+    """The long options that a command of the application takes, or all of it for '', `--help` left out."""
+    found = application().commands[command] if command else application()
     # A command of commands has one section for all.
-    parts = [found, *getattr(found, "commands", {}).values()]
+    parts = [found, *getattr(found, "commands", {}).values()] if command else [found]
     given = {option for part in parts for each in part.params for option in (*each.opts, *each.secondary_opts)}
     return {option for option in given if option.startswith("--")} - {"--help"}
 
 
 def options_by_section(page: Path) -> dict[str, set[str]]:
-    """The options that a page speaks of under each heading `## labelspace COMMAND`."""
-    parts = re.split(r"^## labelspace ([\w-]+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    """The options that a page speaks of under each heading `## labelspace COMMAND`, and above the first under ''."""
+    parts = ["", *re.split(r"^## labelspace ([\w-]+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)]
     return {
-        name: set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+        name: set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--help"}
         for name, text in zip(parts[::2], parts[1::2], strict=True)
     }
 

@@ -1,43 +1,22 @@
 """Rules on source code, read from its syntax: what the contract tests and the guards on them share."""
 
 import ast
+import builtins
+import functools
+import importlib
 import inspect
-from collections.abc import Iterator
+import pkgutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import labelspace
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "labelspace"
 
-PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
-DANGEROUS_CALLS = {
-    "eval",
-    "exec",
-    "torch.load",
-    "yaml.load",
-    "yaml.full_load",
-    "yaml.unsafe_load",
-    "yaml.load_all",
-    "os.system",
-    "numpy.load",
-    "np.load",
-}
 BUILTIN_ERRORS = {
-    "Exception",
-    "ValueError",
-    "TypeError",
-    "KeyError",
-    "IndexError",
-    "RuntimeError",
-    "OSError",
-    "IOError",
-    "FileNotFoundError",
-    "FileExistsError",
-    "PermissionError",
-    "ImportError",
-    "ModuleNotFoundError",
-    "NotImplementedError",
-    "AssertionError",
+    name for name, thing in vars(builtins).items() if inspect.isclass(thing) and issubclass(thing, Exception)
 }
 SECTIONS = ("Paper:", "Args:", "Returns:", "Raises:", "Example:", "See also:", "Reference:")
 OPTIONAL_SECTIONS = {"See also:"}
@@ -48,17 +27,24 @@ def python_files(folder: Path = SRC) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
 
-def dangers(path: Path) -> list[str]:
-    """Where a file imports a pickle, runs text as code, opens a file that may hold code, or trusts remote code."""
+@functools.cache
+def public_folders() -> list[Any]:
+    """The package, and every folder of it that lists what it offers."""
+    found = pkgutil.walk_packages(labelspace.__path__, "labelspace.")
+    folders = [importlib.import_module(info.name) for info in found if info.ispkg]
+    return [labelspace, *(folder for folder in folders if hasattr(folder, "__all__"))]
+
+
+def violations(rule: Callable[[Path], list[str]], *folders: Path) -> list[str]:
+    """Everywhere in these folders, or else in the package, that a rule is broken: `file:line what`."""
+    return [found for folder in folders or (SRC,) for path in python_files(folder) for found in rule(path)]
+
+
+def trusts_remote_code(path: Path) -> list[str]:
+    """Where a file lets a stranger's code run unasked; pickles and `eval` are ruff's, in pyproject.toml."""
     found = []
     for node in ast.walk(_tree(path)):
-        for name in _imported(node):
-            if name.split(".")[0] in PICKLES:
-                found.append(_at(path, node, f"imports {name}"))
         if isinstance(node, ast.Call):
-            called = _dotted(node.func)
-            if called in DANGEROUS_CALLS:
-                found.append(_at(path, node, f"calls {called}"))
             for keyword in node.keywords:
                 if keyword.arg in ("trust_remote_code", "allow_pickle") and _is_true(keyword.value):
                     found.append(_at(path, node, f"passes {keyword.arg}=True"))
@@ -69,11 +55,15 @@ def dangers(path: Path) -> list[str]:
 
 
 def foreign_raises(path: Path) -> list[str]:
-    """Where a file raises a built-in error in place of one of the error tree."""
+    """Where a file raises a built-in error in place of one of the error tree; `__getattr__` has to."""
+    tree = _tree(path)
+    lookups = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
+    allowed = {part for function in lookups for part in ast.walk(function)}
     return [
         _at(path, node, f"raises {name}")
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Raise) and (name := _raised(node)) in BUILTIN_ERRORS
+        if not (name == "AttributeError" and node in allowed)
     ]
 
 
@@ -159,18 +149,14 @@ def undocumented(module: Any) -> list[str]:
     return gone
 
 
+@functools.cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 def _at(path: Path, node: ast.AST, what: str) -> str:
-    return f"{path.name}:{getattr(node, 'lineno', 0)} {what}"
-
-
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+    place = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
+    return f"{place}:{getattr(node, 'lineno', 0)} {what}"
 
 
 def _dotted(node: ast.AST) -> str:

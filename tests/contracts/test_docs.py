@@ -4,6 +4,7 @@ Where a page says `all-MiniLM-L6-v2`, the tiny encoder of the repository stands 
 """
 
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from contracts.pages import (
     ROOT,
     RUN,
     all_pages,
+    application,
     blocks_of,
     command_problem,
     commands_in_prose,
@@ -27,11 +29,12 @@ from contracts.pages import (
     skips,
     unknown_languages,
 )
-from contracts.source import python_files
+from contracts.source import violations
 from labelspace.config import CONFIGS
 
 PAGES = all_pages()
 DOCS = ROOT / "docs"
+COMMAND_LINE = DOCS / "command-line.md"
 # Pages whose commands are run one after the other, with their Python blocks between.
 WITH_COMMANDS = {"quickstart.md"}
 # They train for tens of seconds; the other pages run before each commit.
@@ -54,32 +57,21 @@ def test_every_python_block_of_a_page_runs(page, tiny_encoder_folder, tmp_path, 
     assert ran >= sum(language in RUN for language in languages)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_command_of_a_page_is_one_that_the_application_takes(page):
-    commands = [command for block in blocks_of(page) if block.language in PARSED for command in commands_of(block)]
-    commands += commands_in_prose(page)
+def test_every_command_of_the_pages_is_one_that_the_application_takes():
+    blocks = [block for page in PAGES for block in blocks_of(page) if block.language in PARSED]
+    commands = [command for block in blocks for command in commands_of(block)]
+    commands += [command for page in PAGES for command in commands_in_prose(page)]
     problems = [f"{command}: {problem}" for command in commands if (problem := command_problem(command.words))]
     assert problems == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_block_of_a_page_is_in_a_language_that_somebody_checks(page):
-    assert unknown_languages(page) == []
+@pytest.mark.parametrize("rule", [unknown_languages, dead_paths, dead_names, skips], ids=lambda rule: rule.__name__)
+def test_no_page_breaks_the_rule_on(rule):
+    assert [f"{page.name}: {found}" for page in PAGES for found in rule(page)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_page_names_only_files_that_are_there(page):
-    assert dead_paths(page) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_page_names_only_python_names_that_are_there(page):
-    assert dead_names(page) == []
-
-
-def test_no_example_is_skipped_anywhere():
-    files = [*PAGES, *python_files(ROOT / "src")]
-    assert [skip for path in files for skip in skips(path)] == []
+def test_no_docstring_has_an_example_that_is_skipped():
+    assert violations(skips) == []
 
 
 def test_every_public_name_is_in_the_docs():
@@ -123,20 +115,24 @@ def test_every_formula_and_its_test_are_in_the_docs():
     assert not_mentioned(names, (DOCS / "method.md").read_text(encoding="utf-8")) == []
 
 
-def test_every_command_is_in_the_docs():
-    import typer
-
-    from labelspace.cli.app import app
-
-    commands = list(typer.main.get_command(app).commands)  # pyright: ignore[reportAttributeAccessIssue]
-    pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert [name for name in commands if f"labelspace {name}" not in pages] == []
+def test_the_command_line_page_has_every_command_in_order_with_every_option_and_no_other():
+    said = options_by_section(COMMAND_LINE)
+    said[""] -= {"--json", "--quiet"}  # what most commands share
+    assert list(said) == ["", *application().commands]
+    assert said == {command: options_of(command) for command in said}
 
 
-@pytest.mark.parametrize("command", options_by_section(DOCS / "command-line.md"))
-def test_the_command_line_page_names_every_option_and_no_other(command):
-    said = options_by_section(DOCS / "command-line.md")[command]
-    assert said == options_of(command)
+def test_every_section_of_the_command_line_begins_with_an_example():
+    sections = re.split(r"^## (labelspace \S+)$", COMMAND_LINE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    examples = dict(zip(sections[::2], sections[1::2], strict=True))
+    assert [name for name, text in examples.items() if f"    {name}" not in text.split("\n\n")[1]] == []
+
+
+def test_exit_codes_are_those_of_the_application():
+    from labelspace.cli import app
+
+    told = set(re.findall(r"^\| (\d+) \|", COMMAND_LINE.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert told == {"0", "1", "2", str(app.INTERRUPTED), str(app.READER_GONE)}
 
 
 def test_every_folder_of_the_package_is_in_the_drawing():

@@ -1,6 +1,12 @@
 """The guards are guarded: what each is there to catch is planted, and the very functions of the tests catch it."""
 
+import getpass
+import os
+import subprocess
+import sys
+import tempfile
 import types
+from pathlib import Path
 
 import pytest
 
@@ -121,41 +127,84 @@ def test_a_python_name_that_is_not_there_is_caught(tmp_path):
 # ---- security
 
 
+def ruff(text: str, path: str = "src/labelspace/planted.py") -> str:
+    """What ruff says of a file of the project that would hold this."""
+    command = [sys.executable, "-m", "ruff", "check", "--output-format", "concise", "--stdin-filename", path, "-"]
+    return subprocess.run(command, input=text, cwd=source.ROOT, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("import pickle\n", "TID251 `pickle`"),
+        ("from pickle import loads\n", "TID251 `pickle`"),
+        ("def late():\n    import joblib.externals\n", "TID251 `joblib`"),
+        ("import torch as t\nt.load('x')\n", "TID251 `torch.load`"),
+        ("import yaml\nyaml.load('x')\n", "TID251 `yaml.load`"),
+        ("from numpy import load\nload('x')\n", "TID251 `numpy.load`"),
+        ("import os\nos.system('x')\n", "TID251 `os.system`"),
+        ("eval('1')\n", "S307"),
+        ("exec('1')\n", "S102"),
+        ("import matplotlib.pyplot\n", "TID253 `matplotlib`"),
+        ("print(1)\n", "T201"),
+    ],
+)
+def test_ruff_refuses_a_planted_line(text, rule):
+    assert rule in ruff(text)
+
+
+def test_scripts_may_run_no_text_either():
+    assert "TID251 `pickle`" in ruff("import pickle\n", "benchmarks/planted.py")
+    assert "TID251 `pickle`" in ruff("import pickle\n", "examples/planted.py")
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "import pickle\n",
-        "from pickle import loads\n",
-        "def late():\n    import joblib.externals\n",
-        "import torch\ntorch.load('x')\n",
-        "eval('1')\n",
-        "exec('1')\n",
-        "import yaml\nyaml.load('x')\n",
-        "import numpy as np\nnp.load('x', allow_pickle=True)\n",
+        "read('x', allow_pickle=True)\n",
         "def f(*, trust_remote_code=True): ...\n",
         "def f(trust_remote_code: bool = True): ...\n",
         "open_encoder('x', trust_remote_code=True)\n",
         "class C:\n    trust_remote_code: bool = True\n",
     ],
 )
-def test_a_planted_danger_is_caught(text, tmp_path):
-    assert source.dangers(file_with(tmp_path, text)) != []
+def test_a_planted_trust_is_caught(text, tmp_path):
+    assert source.trusts_remote_code(file_with(tmp_path, text)) != []
 
 
-def test_safe_code_is_no_danger(tmp_path):
-    safe = ["import yaml", "yaml.safe_load('a: 1')", "model.eval()", "def f(*, trust_remote_code=False):", "    g(1)"]
-    text = "\n".join(safe) + "\n"
-    assert source.dangers(file_with(tmp_path, text)) == []
+def test_code_that_trusts_nobody_is_let_through(tmp_path):
+    text = "def f(*, trust_remote_code=False):\n    g(1, trust_remote_code=trust_remote_code)\n"
+    assert source.trusts_remote_code(file_with(tmp_path, text)) == []
 
 
 # ---- errors
 
 
 @pytest.mark.parametrize(
-    "text", ["raise ValueError('x')\n", "raise KeyError\n", "def f():\n    raise RuntimeError('x')\n"]
+    "text",
+    [
+        "raise ValueError('x')\n",
+        "raise KeyError\n",
+        "def f():\n    raise AttributeError('x')\n",
+        "def __getattr__(name):\n    raise ValueError(name)\n",
+    ],
 )
 def test_a_planted_built_in_error_is_caught(text, tmp_path):
     assert source.foreign_raises(file_with(tmp_path, text)) != []
+
+
+@pytest.mark.parametrize("name", ["errors.py", "config.py", "config/training.py"])
+def test_no_file_is_left_out_for_its_name(name, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("def f(x):\n    assert x\n    raise ValueError('a\\nb')\n", encoding="utf-8")
+    for rule in (source.foreign_raises, source.asserts_on_arguments, source.messages_of_several_lines):
+        assert len(source.violations(rule, tmp_path)) == 1
+
+
+def test_a_lookup_of_names_may_raise_what_python_asks_for(tmp_path):
+    text = "def __getattr__(name):\n    raise AttributeError(name)\n"
+    assert source.foreign_raises(file_with(tmp_path, text)) == []
 
 
 def test_a_planted_check_by_assert_is_caught(tmp_path):
@@ -232,3 +281,36 @@ def test_a_docstring_out_of_order_is_caught(old, new, problem):
 def test_a_field_without_a_docstring_is_caught(tmp_path):
     text = 'class C:\n    a: int = 1\n    """Said."""\n    b: int = 2\n    c: int = 3\n    """Said."""\n'
     assert source.undocumented_fields(file_with(tmp_path, text), "C") == ["b"]
+
+
+# ---- what tests leave behind
+
+
+def session_on(tmp_path, text: str) -> subprocess.CompletedProcess[str]:
+    """A test session on a file with this, under the plugins of ours, with its own temporary folder."""
+    path = tmp_path / "test_planted.py"
+    path.write_text(f"import tempfile\n\n\ndef test_planted():\n    {text}\n", encoding="utf-8")
+    (tmp_path / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(source.ROOT / "tests")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "leftovers", "--rootdir", tmp_path, path]
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["tempfile.mkdtemp('-planted')", "tempfile.NamedTemporaryFile(suffix='-planted', delete=False)"]
+)
+def test_what_a_test_leaves_in_the_temporary_folder_fails_the_run_by_name(text, tmp_path):
+    done = session_on(tmp_path, text)
+    assert done.returncode == 1, done.stdout
+    assert "left behind in the temporary folder: tmp" in done.stdout
+    assert "-planted" in done.stdout
+    assert [path.name for path in (tmp_path / "tmp").iterdir()] == [f"pytest-of-{getpass.getuser()}"]
+
+
+def test_what_a_test_removes_itself_fails_nothing(tmp_path):
+    done = session_on(tmp_path, "tempfile.TemporaryDirectory().cleanup()")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_tests_run_in_a_temporary_folder_of_their_own():
+    assert Path(tempfile.gettempdir()).name.startswith("labelspace-")

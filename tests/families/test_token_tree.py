@@ -13,32 +13,32 @@ def drawn(seed: int) -> list[list[int]]:
     return [[rng.randrange(3) for _ in range(rng.randint(1, 6))] for _ in range(rng.randint(1, 20))]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_a_last_node_sees_is_its_continuation(seed):
-    continuations = drawn(seed)
-    tree = plant(continuations)
-    for ids, last in zip(continuations, tree.last.tolist(), strict=True):
-        seen = tree.sees[last].nonzero().flatten()
-        assert tree.input_ids[seen].tolist() == ids
-        assert tree.depth[seen].tolist() == list(range(len(ids)))
+DRAWN = [drawn(seed) for seed in range(20)]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_continuations_share_is_there_once(seed):
-    continuations = drawn(seed)
-    beginnings = {tuple(ids[: place + 1]) for ids in continuations for place in range(len(ids))}
-    assert len(plant(continuations).input_ids) == len(beginnings)
+def test_what_a_last_node_sees_is_its_continuation():
+    for continuations in DRAWN:
+        tree = plant(continuations)
+        for ids, last in zip(continuations, tree.last.tolist(), strict=True):
+            seen = tree.sees[last].nonzero().flatten()
+            assert tree.input_ids[seen].tolist() == ids
+            assert tree.depth[seen].tolist() == list(range(len(ids)))
 
 
-@pytest.mark.parametrize("seed", range(20))
+def test_what_continuations_share_is_there_once():
+    for continuations in DRAWN:
+        beginnings = {tuple(ids[: place + 1]) for ids in continuations for place in range(len(ids))}
+        assert len(plant(continuations).input_ids) == len(beginnings)
+
+
 @pytest.mark.parametrize("most", [1, 5, 12, 1000])
-def test_a_tree_holds_no_more_nodes_than_asked_or_one_continuation(seed, most):
-    continuations = drawn(seed)
-    trees = plan_trees(continuations, most)
-    assert sorted(index for tree in trees for index in tree) == list(range(len(continuations)))
-    for tree in trees:
-        nodes = len(plant([continuations[index] for index in tree]).input_ids)
-        assert nodes <= most or len({tuple(continuations[index]) for index in tree}) == 1
+def test_a_tree_holds_no_more_nodes_than_asked_or_one_continuation(most):
+    for continuations in DRAWN:
+        trees = plan_trees(continuations, most)
+        assert sorted(index for tree in trees for index in tree) == list(range(len(continuations)))
+        for tree in trees:
+            nodes = len(plant([continuations[index] for index in tree]).input_ids)
+            assert nodes <= most or len({tuple(continuations[index]) for index in tree}) == 1
 
 
 def test_a_tree_sees_the_kept_prefix_and_no_further_back_than_its_window():

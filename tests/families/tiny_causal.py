@@ -32,6 +32,7 @@ from transformers import (
 )
 
 from labelspace.seeds import child_seed
+from leftovers import SHARED
 
 WIDTH = 32
 HEADS = 2
@@ -69,11 +70,8 @@ CHAT_WITHOUT_SYSTEM = """\
 def tiny_causal(kind: str) -> Path:
     """Return the folder of a tiny language model, written once per process; do not write into it."""
     scratch = tempfile.TemporaryDirectory(prefix="tiny-causal-")
-    _kept.append(scratch)
+    SHARED.append(scratch)
     return build_tiny_causal(kind, Path(scratch.name) / kind)
-
-
-_kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def build_tiny_causal(kind: str, folder: Path, **changes: object) -> Path:

@@ -84,8 +84,8 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
     Example:
         >>> import tempfile, labelspace
         >>> clf = labelspace.ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
-        >>> folder = clf.save(tempfile.mkdtemp() + "/model")
-        >>> labelspace.load(folder).predict(["a text"]) == clf.predict(["a text"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     labelspace.load(clf.save(f"{folder}/model")).predict(["a text"]) == clf.predict(["a text"])
         array([ True])
     """
     folder = Path(folder)

@@ -137,8 +137,9 @@ class StateCache:
     Example:
         >>> import tempfile
         >>> encoder = Encoder("tests/data/tiny-bert")
-        >>> cache = StateCache(Path(tempfile.mkdtemp()))
-        >>> states, mask = cache.open(encoder, encoder.tokenize(["a text", "one more"])).take([1, 0])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cache = StateCache(Path(folder))
+        ...     states, mask = cache.open(encoder, encoder.tokenize(["a text", "one more"])).take([1, 0])
         >>> states.shape, mask.sum(dim=1).tolist()
         (torch.Size([2, 4, 32]), [4, 4])
     """

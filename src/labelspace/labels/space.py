@@ -86,9 +86,10 @@ class LabelSpace:
 
         Example:
             >>> import pathlib, tempfile
-            >>> file = pathlib.Path(tempfile.mkdtemp()) / "labels.csv"
-            >>> _ = file.write_text("label,description\\nsports,Results of matches.\\nworld,News of nations.\\n")
-            >>> LabelSpace.from_file(file, name="news").descriptions
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     file = pathlib.Path(folder) / "labels.csv"
+            ...     _ = file.write_text("label,description\\nsports,Results of matches.\\nworld,News of nations.\\n")
+            ...     LabelSpace.from_file(file, name="news").descriptions
             (('Results of matches.',), ('News of nations.',))
         """
         return cls._from_document(read_document(*read_file(path)), name, template)
@@ -175,11 +176,11 @@ class LabelSpace:
             OutputError: the file cannot be written.
 
         Example:
-            >>> import pathlib, tempfile
-            >>> file = pathlib.Path(tempfile.mkdtemp()) / "labels.yaml"
+            >>> import tempfile
             >>> space = LabelSpace.from_names(["yes", "no"])
-            >>> space.to_file(file)
-            >>> LabelSpace.from_file(file) == space
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     space.to_file(f"{folder}/labels.yaml")
+            ...     LabelSpace.from_file(f"{folder}/labels.yaml") == space
             True
         """
         write_file(path, self.to_dict())

@@ -52,7 +52,8 @@ def similarity_figure(found: Similarities, path: str | Path) -> tuple[Path, ...]
         >>> import tempfile
         >>> from labelspace.evaluate.bench.similarity import similarities
         >>> found = similarities({"games": ["a match"], "votes": ["a vote"]})
-        >>> [file.name for file in similarity_figure(found, tempfile.mkdtemp() + "/similarity")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in similarity_figure(found, f"{folder}/similarity")]
         ['similarity.png', 'similarity.svg']
     """
     files = files_of(path)
@@ -100,7 +101,8 @@ def nli_size_figure(
 
     Example:
         >>> import tempfile
-        >>> [file.name for file in nli_size_figure(tempfile.mkdtemp() + "/nli_size.png")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in nli_size_figure(f"{folder}/nli_size.png")]
         ['nli_size.png']
     """
     files = files_of(path)
@@ -158,7 +160,8 @@ def scaling_figure(
 
     Example:
         >>> import tempfile
-        >>> [file.name for file in scaling_figure(tempfile.mkdtemp() + "/scaling.png")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in scaling_figure(f"{folder}/scaling.png")]
         ['scaling.png']
     """
     files = files_of(path)
@@ -259,7 +262,8 @@ def nli_figure(
 
     Example:
         >>> import tempfile
-        >>> [file.name for file in nli_figure(tempfile.mkdtemp() + "/nli.png")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in nli_figure(f"{folder}/nli.png")]
         ['nli.png']
     """
     files = files_of(path)

@@ -83,10 +83,11 @@ def load_nli(data: str | os.PathLike[str], *, limit: int | None = None, seed: in
 
     Example:
         >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "dev.jsonl"
         >>> row = '{"premise": "It rains.", "hypothesis": "It is wet.", "label": %d, "source": "mine"}'
-        >>> _ = file.write_text("\\n".join([row % 0, row % 2]))
-        >>> load_nli(file)["mine"].is_entailment.tolist()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "dev.jsonl"
+        ...     _ = file.write_text("\\n".join([row % 0, row % 2]))
+        ...     load_nli(file)["mine"].is_entailment.tolist()
         [True, False]
     """
     if limit is not None:

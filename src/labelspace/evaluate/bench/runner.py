@@ -123,15 +123,15 @@ def run(
         >>> import numpy as np
         >>> from labelspace import LabelSpace
         >>> rows = '{"text": "the match", "label": "sports"}\\n{"text": "the vote", "label": "politics"}\\n'
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> size = (folder / "news.jsonl").write_text(rows)
-        >>> labels = LabelSpace.from_names(["sports", "politics"]).to_file(folder / "labels.yaml")
-        >>> own = OwnFile(file=folder / "news.jsonl", labels=folder / "labels.yaml")
-        >>> report = run(["tests/data/tiny-bert"], [own], folder / "results.jsonl", dtype="float32", bootstrap=0)
-        >>> [record["texts"] for record in report.finished]
-        [2]
-        >>> len(run(["tests/data/tiny-bert"], [own], folder / "results.jsonl", dtype="float32").reused)
-        1
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file, labels, store = (Path(folder) / name for name in ("news.jsonl", "labels.yaml", "results.jsonl"))
+        ...     _ = file.write_text(rows)
+        ...     LabelSpace.from_names(["sports", "politics"]).to_file(labels)
+        ...     own = OwnFile(file=file, labels=labels)
+        ...     report = run(["tests/data/tiny-bert"], [own], store, dtype="float32", bootstrap=0)
+        ...     again = run(["tests/data/tiny-bert"], [own], store, dtype="float32")
+        >>> [record["texts"] for record in report.finished], len(again.reused)
+        ([2], 1)
     """
     check_choice("protocol", protocol, PROTOCOLS)
     unverbalized = what_the_protocol_did(protocol, unverbalized)

@@ -72,13 +72,14 @@ class ResultStore:
     Example:
         >>> import tempfile
         >>> from labelspace.evaluate.provenance import provenance
-        >>> store = ResultStore(tempfile.mkdtemp() + "/results.jsonl")
         >>> run = {"model": "embedding:x", "task": "agnews", "protocol": "full", "unverbalized": "leave_out"}
         >>> run |= {"limit": None, "seed": 0, "dtype": "float32", "fingerprint": "9f", "family": "embedding"}
         >>> run |= {"benchmark": "btzsc", "task_family": "topic", "texts": 10, "seconds": 0.5}
         >>> run |= {"metrics": dict.fromkeys(METRICS[:4], 0.5)}
-        >>> written = store.append({**run, "provenance": provenance(data="agnews")})
-        >>> [record["metrics"]["macro_f1_predicted"] for record in store.records()]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = ResultStore(f"{folder}/results.jsonl")
+        ...     written = store.append({**run, "provenance": provenance(data="agnews")})
+        ...     [record["metrics"]["macro_f1_predicted"] for record in store.records()]
         [0.5]
     """
 

@@ -45,7 +45,8 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         >>> from labelspace.evaluate import evaluate
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
         >>> found = evaluate(clf, ["the match", "the vote"], ["sports", "politics"], baselines=False)
-        >>> [file.name for file in confusion_figure(found, tempfile.mkdtemp() + "/confusion")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in confusion_figure(found, f"{folder}/confusion")]
         ['confusion.png', 'confusion.svg']
     """
     files = files_of(path)

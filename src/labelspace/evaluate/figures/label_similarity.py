@@ -58,7 +58,8 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
         >>> import tempfile
         >>> from labelspace import ZeroShotClassifier
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
-        >>> [file.name for file in label_similarity_figure(clf, tempfile.mkdtemp() + "/labels")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in label_similarity_figure(clf, f"{folder}/labels")]
         ['labels.png', 'labels.svg']
 
     See also:

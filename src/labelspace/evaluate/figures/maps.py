@@ -81,8 +81,8 @@ def map_figure(
         >>> import tempfile
         >>> from labelspace import ZeroShotClassifier
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
-        >>> path = tempfile.mkdtemp() + "/map.png"
-        >>> [file.name for file in map_figure(clf, ["the match", "a vote"], path, method="pca")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in map_figure(clf, ["the match", "a vote"], f"{folder}/map.png", method="pca")]
         ['map.png']
 
     Reference:

@@ -139,7 +139,8 @@ def rates_figure(
     Example:
         >>> import tempfile
         >>> points = [RatePoint(1e-5, -2.9, 0.81, True), RatePoint(1e-4, -2.1, 0.7, False)]
-        >>> [file.name for file in rates_figure(points, tempfile.mkdtemp() + "/rates")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in rates_figure(points, f"{folder}/rates")]
         ['rates.png', 'rates.svg']
 
     Reference:

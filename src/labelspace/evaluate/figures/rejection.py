@@ -50,7 +50,8 @@ def rejection_figure(curves: Mapping[str, RejectionCurve], path: str | Path, *, 
         >>> import tempfile
         >>> from labelspace.evaluate import rejection_curve
         >>> curve = rejection_curve([0.1, 0.9, 0.5, 0.2], [True, True, False, True])
-        >>> [file.name for file in rejection_figure({"sigma": curve}, tempfile.mkdtemp() + "/rejection")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in rejection_figure({"sigma": curve}, f"{folder}/rejection")]
         ['rejection.png', 'rejection.svg']
 
     Reference:

@@ -84,8 +84,8 @@ def sphere_figure(
         >>> import tempfile
         >>> from labelspace import ZeroShotClassifier
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
-        >>> path = tempfile.mkdtemp() + "/sphere.png"
-        >>> [file.name for file in sphere_figure(clf, ["the match", "a vote"], path)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in sphere_figure(clf, ["the match", "a vote"], f"{folder}/sphere.png")]
         ['sphere.png']
 
     Reference:

@@ -163,7 +163,8 @@ def trajectory_figure(found: Trajectory, path: str | Path) -> tuple[Path, ...]:
         >>> import tempfile
         >>> points = (TrajectoryPoint(0, 0.9, -2.0), TrajectoryPoint(10, 0.4, -2.5))
         >>> found = Trajectory(points=points, best_step=10, learning_rate=1e-5, pool="news.csv")
-        >>> [file.name for file in trajectory_figure(found, tempfile.mkdtemp() + "/trajectory")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in trajectory_figure(found, f"{folder}/trajectory")]
         ['trajectory.png', 'trajectory.svg']
 
     Reference:

@@ -321,7 +321,8 @@ class NLIModel(nn.Module):
         Example:
             >>> import tempfile
             >>> model = NLIModel.from_encoder("tests/data/tiny-bert", "binary", seed=0, dtype="float32")
-            >>> NLIModel.load(model.save(tempfile.mkdtemp() + "/nli")).variant
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     NLIModel.load(model.save(f"{folder}/nli")).variant
             'binary'
         """
         folder = Path(folder)

@@ -50,8 +50,9 @@ class ReferenceRelations:
         >>> import tempfile
         >>> names = {"source_ids": (0, 0), "sources": ("news",), "task_types": ("",), "seen": (2,)}
         >>> pairs = Pairs(anchors=("a team", "a bank"), positives=("sports", "money"), **names)
-        >>> relations = ReferenceRelations(Encoder("tests/data/tiny-bert"), pairs, Path(tempfile.mkdtemp()))
-        >>> [block.shape for _, block in relations.blocks()], relations.take([1]).shape
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     relations = ReferenceRelations(Encoder("tests/data/tiny-bert"), pairs, Path(folder))
+        ...     [block.shape for _, block in relations.blocks()], relations.take([1]).shape
         ([torch.Size([2, 64])], torch.Size([1, 64]))
     """
 

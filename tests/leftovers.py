@@ -1,0 +1,35 @@
+"""A test session has a temporary folder of its own, and fails when something stays in it.
+
+A plugin and no fixture of `conftest.py`, so that the examples of docstrings in `src` are watched too.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# torch keeps its compiler's cache there from one process to the next.
+THEIRS = "torchinductor_"
+
+SHARED: list[tempfile.TemporaryDirectory[str]] = []
+"""Folders that the tests of a process share, removed at the end of its session."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each process of the session has its own, so that others' files are not taken for ours."""
+    tmp_path_factory.getbasetemp()  # what pytest keeps lies beside it
+    folder = Path(tempfile.mkdtemp(prefix="labelspace-"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("TMPDIR", "TEMP", "TMP"):
+            patch.setenv(name, str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield
+    while SHARED:
+        SHARED.pop().cleanup()
+    stayed = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    shutil.rmtree(folder)
+    ours = [path for path in stayed if not path.startswith(THEIRS)]
+    assert not ours, f"left behind in the temporary folder: {', '.join(ours)}"
