@@ -19,10 +19,10 @@ from labelspace import Encoder, prefinetune
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.errors import TrainingError
+from labelspace.header import peek
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import PrefinetuneResult
 from labelspace.training.prefinetune.measures import Yardstick
-from labelspace.training.prefinetune.saving import HEADER
 from prefinetune.sets import TARGETS, UNNAMED_MIX, folder_of, mix_name, mix_names, read_mix, targets_of, train_side
 from prefinetune.settings import SEEDS, Settings
 
@@ -168,7 +168,7 @@ def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) ->
 
 def told_of(folder: Path) -> dict[str, Any]:
     """Return the result of the run that made an encoder, as it was saved with it."""
-    header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+    header = peek(folder)
     return {field.name: header[field.name] for field in dataclasses.fields(PrefinetuneResult)}
 
 

@@ -21,6 +21,7 @@ from sklearn.metrics import f1_score, ndcg_score
 
 from labelspace import Encoder
 from labelspace.errors import InputError, TrainingError
+from old_folders import old_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -761,3 +762,9 @@ def test_the_page_says_which_labels_and_answers_are_seen_before_they_are_scored(
     assert {name for _, name in held["fomc"]} == {"neutral"}
     assert {source for source, _ in held["financial_phrasebank"]} == {"fiqa_sentiment", "finentity", "gold_headline"}
     assert not held["stackoverflow_topics"]
+
+
+def test_the_run_of_an_encoder_that_0_1_0_saved_is_told(modules: Modules, tmp_path: Path):
+    told = modules.encoders.told_of(old_folder("encoder", tmp_path))
+    assert told["training"]["total_steps"] == 3
+    assert told["neighbours_kept"] == 1.0
