@@ -75,6 +75,8 @@ def most_uncertain_file(
     overwrite: bool = False,
     all_scores: bool = False,
     prefix: str = "predicted_",
+    delimiter: str = "auto",
+    encoding: str = "auto",
     show_progress: bool = False,
 ) -> Predicted:
     """Write the most uncertain rows of a table with the predictions beside the other columns.
@@ -90,6 +92,8 @@ def most_uncertain_file(
         overwrite: replace the target.
         all_scores: also one column for every label.
         prefix: of the added columns.
+        delimiter: of the cells of CSV and TSV files, as for `open_table`.
+        encoding: of CSV and TSV files, as for `open_table`.
         show_progress: True shows rows done and an ETA.
 
     Returns:
@@ -102,7 +106,7 @@ def most_uncertain_file(
         OutputError: the output cannot be written.
     """
     _check(model, top)
-    table = open_table(source, text=text, batch_rows=CHUNK_ROWS)
+    table = open_table(source, text=text, batch_rows=CHUNK_ROWS, delimiter=delimiter, encoding=encoding)
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
     schema = _output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
