@@ -2,6 +2,7 @@
 
 import csv
 
+import openpyxl
 import pytest
 
 ROWS = [
@@ -81,3 +82,17 @@ def test_a_wrong_encoding_is_one_line(run, refused, saved, tmp_path):
 
 def test_stdin_has_neither_delimiter_nor_encoding(run, refused, saved):
     assert "need a file" in refused(run("predict", saved, "-", "--encoding", "cp1252", input="a\n"))
+
+
+def test_a_workbook_goes_the_same_road(run, refused, saved, tmp_path):
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in [("text", "label"), *ROWS]:
+        book.active.append(row)
+    book.save(tmp_path / "in.xlsx")
+    result = run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.csv", "--quiet")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    assert run("evaluate", saved, tmp_path / "in.xlsx", "--no-baselines", "--quiet").exit_code == 0
+    assert "are read, not written" in refused(
+        run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--quiet")
+    )

@@ -48,7 +48,9 @@ _NOTES = {
     "trajectory": "trajectory: trains anew, and measures {pool} on the way; MODEL stays as it is",
 }
 
-Labelled = Annotated[str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .jsonl or .parquet file, or a glob.")]
+Labelled = Annotated[
+    str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, or a glob.")
+]
 
 
 def evaluate_command(

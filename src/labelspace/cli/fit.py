@@ -91,7 +91,7 @@ def fit_command(
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     pool: Annotated[
         str | None,
-        typer.Option(help="Unlabelled documents: .csv, .tsv, .jsonl, .parquet or a glob. Not the test set."),
+        typer.Option(help="Unlabelled documents: .csv, .tsv, .xlsx, .jsonl, .parquet or a glob. Not the test set."),
     ] = None,
     text_column: TextColumn = "text",
     delimiter: Delimiter = "auto",

@@ -43,7 +43,9 @@ def _doubt(help: str, metavar: str) -> Any:
 
 def predict_command(
     model: Model,
-    source: Annotated[str, typer.Argument(metavar="IN", help="A .csv, .tsv, .jsonl or .parquet file, a glob, or -.")],
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, a glob, or -.")
+    ],
     target: Annotated[
         str, typer.Argument(metavar="[OUT]", help="The file to write, its format by its name; - or none: stdout.")
     ] = STDIN,

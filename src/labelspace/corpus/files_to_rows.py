@@ -12,6 +12,7 @@ Three decisions a user should know:
     JSONL      columns and types are those of the first SCHEMA_ROWS rows; a later row that does not fit them
                is an error and never a silent loss. A key that a row lacks is null.
     Parquet    taken as it is.
+    XLSX       see `spreadsheets`.
 
 The way back, from rows to the bytes of a file, is in `rows_to_files`.
 """
@@ -43,7 +44,7 @@ _CSV_BLOCK_BYTES = 1024 * 1024
 _CSV_ROW_BYTES = 64 * 1024 * 1024  # a document may have 10 MB; a row much longer is an open quotation mark
 _SCHEMA_BYTES = 32 * 1024 * 1024  # of JSONL held for its schema, where rows are very long
 _COLUMN_BYTES = 1024 * 1024  # of a Parquet column held at a time
-_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".xlsx": "xlsx"}
 _JSON_TYPES = {
     str: pa.types.is_string,
     bool: pa.types.is_boolean,
@@ -61,10 +62,10 @@ def file_kind(path: Path) -> tuple[str, bool]:
     """
     packed = path.suffix.lower() == ".gz"
     kind = _KINDS.get((path.with_suffix("") if packed else path).suffix.lower())
-    if kind is None or (packed and kind == "parquet"):
+    if kind is None or (packed and kind in ("parquet", "xlsx")):
         raise InputError(
-            f"{path}: the extension must tell the format: .csv, .tsv, .jsonl, .ndjson (each also with .gz) or "
-            f".parquet. Got {path.name!r} instead."
+            f"{path}: the extension must tell the format: .csv, .tsv, .jsonl, .ndjson (each also with .gz), "
+            f".parquet or .xlsx. Got {path.name!r} instead."
         )
     return kind, packed
 

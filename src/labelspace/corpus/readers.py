@@ -46,6 +46,7 @@ from labelspace.corpus.files_to_rows import (
     parquet_pieces,
     readable,
 )
+from labelspace.corpus.spreadsheets import excel_pieces, excel_schema
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 
 STREAM = "datasets.IterableDataset"
@@ -202,7 +203,7 @@ def open_table(
     """Open a table of documents without reading it.
 
     Args:
-        source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz) or .parquet files, a list of
+        source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz), .parquet or .xlsx files, a list of
             paths, a pandas, polars, Arrow or HF table in memory, or an HF dataset that streams. Files of a glob are
             read in sorted order; a stream is read anew each time.
         text: name of the column that holds the documents.
@@ -369,6 +370,8 @@ class _FileSource:
             return parquet_pieces(path, schema, ahead, size)
         if self._kind == "jsonl":
             return jsonl_pieces(path, schema, ahead, size)
+        if self._kind == "xlsx":
+            return excel_pieces(path, schema, ahead, size)
         return csv_pieces(path, schema, self._dialects[path])
 
     def _common_schema(self) -> pa.Schema:
@@ -386,6 +389,8 @@ class _FileSource:
 
     def _file_schema(self, path: Path) -> pa.Schema:
         with readable(path, *self._encoding(path)):
+            if self._kind == "xlsx":
+                return excel_schema(path)
             if self._kind != "parquet":
                 return csv_schema(path, self._dialects[path])
             with pq.ParquetFile(path) as file:
