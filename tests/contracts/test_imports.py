@@ -16,6 +16,7 @@ HEAVY = [
     "sklearn",
     "pyarrow",
     "matplotlib",
+    "openpyxl",
     "pandas",
     "rich",
     "typer",

@@ -299,8 +299,8 @@ COMMANDS = {
     """,
     "encoders": "--json",
     "fit": """
-        labels --out --pool --text-column --method --labelled --label-column --pair-column --epochs
-        --batch-size --description-steps --validation --extractor --no-cache --overwrite --template --anchor
+        labels --out --pool --text-column --delimiter --encoding --method --labelled --label-column
+        --pair-column --epochs --batch-size --description-steps --validation --extractor --no-cache --overwrite --template --anchor
         --threshold --seed --encoder --pooling --dtype --device --max-tokens --revision --trust-remote-code --offline
         --learning-rate --max-steps --objective --temperature --warmup --check-every --patience --tolerance
         --dropout --weight-decay --descriptions-per-label --freeze-layers --lora-rank --max-tokens-in-memory
@@ -308,16 +308,16 @@ COMMANDS = {
         --quiet -q
     """,
     "predict": """
-        model source target --text-column --pair-column --prefix --resume --overwrite --threshold --all-scores
+        model source target --text-column --pair-column --delimiter --encoding --prefix --resume --overwrite --threshold --all-scores
         --coverage --risk --most-uncertain --device --trust-remote-code --json --quiet -q
     """,
     "evaluate": """
-        model file --text-column --pair-column --label-column --confusion --rejection-curve --no-baselines
+        model file --text-column --pair-column --label-column --delimiter --encoding --confusion --rejection-curve --no-baselines
         --threshold --anchor --encoder --dtype --device --trust-remote-code --offline --json --quiet -q
     """,
     "explain": "model texts --top --nearest --threshold --device --trust-remote-code --json",
     "figures": """
-        model file --out --only --text-column --label-column --method --max-documents --no-before --pool
+        model file --out --only --text-column --label-column --delimiter --encoding --method --max-documents --no-before --pool
         --rates --steps --seed --device --trust-remote-code --quiet -q
     """,
     "prefinetune": """

@@ -207,7 +207,7 @@ def test_broken_jsonl_is_one_line_that_names_the_place(tmp_path, content, said):
         ("in.csv", b"", "is empty; its first line must name the columns"),
         ("in.csv", b"id,text\n1,a\n1,2,3\n", r"cannot be read.*Expected 2 columns, got 3"),
         ("in.csv", b"id,text\n1,\xff\xfe\n", r"cannot be read.*not UTF-8.*; save it as UTF-8"),
-        ("in.csv", b"t\xe9xte,text\n1,a\n", r"cannot be read.*not UTF-8.*; save it as UTF-8"),
+        ("in.csv", b"t\xe9\x81xte,text\n1,a\n", r"cannot be read.*not UTF-8.*; save it as UTF-8"),
         ("in.csv", b"text,text\na,b\n", "two columns share a name"),
         ("in.csv.gz", b"no gzip at all", "cannot be read"),
         ("in.jsonl.gz", b"no gzip at all", "cannot be read"),

@@ -60,8 +60,10 @@ def most_uncertain_rows(
         columns, _ = _predictions(model, answers, all_scores)
         fresh = pa.table([*batch.columns, *columns], schema=schema)
         # A document that is among the kept ones already: its last bits hang on the block that it came in.
-        known = dict(zip(documents, doubt, strict=True))
-        own = [known.get(text, unsure) for text, unsure in zip(texts, model._doubt(answers, by), strict=True)]
+        known = dict(zip(documents, doubt.tolist(), strict=True))
+        own = np.array(
+            [known.get(text, of) for text, of in zip(texts, model._doubt(answers, by).tolist(), strict=True)]
+        )
         both, documents = np.concatenate([doubt, own]), documents + texts
         order = np.argsort(-both, kind="stable")[:top]
         kept, doubt = pa.concat_tables([kept, fresh]).take(order), both[order]
@@ -79,6 +81,8 @@ def most_uncertain_file(
     overwrite: bool = False,
     all_scores: bool = False,
     prefix: str = "predicted_",
+    delimiter: str = "auto",
+    encoding: str = "auto",
     show_progress: bool = False,
 ) -> Predicted:
     """Write the most uncertain rows of a table with the predictions beside the other columns.
@@ -94,6 +98,8 @@ def most_uncertain_file(
         overwrite: replace the target.
         all_scores: also one column for every label.
         prefix: of the added columns.
+        delimiter: of the cells of CSV and TSV files, as for `open_table`.
+        encoding: of CSV and TSV files, as for `open_table`.
         show_progress: True shows rows done and an ETA.
 
     Returns:
@@ -106,7 +112,7 @@ def most_uncertain_file(
         OutputError: the output cannot be written.
     """
     _check(model, top)
-    table = open_table(source, text=text, batch_rows=CHUNK_ROWS)
+    table = open_table(source, text=text, batch_rows=CHUNK_ROWS, delimiter=delimiter, encoding=encoding)
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
     schema = _output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)

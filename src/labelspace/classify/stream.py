@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelspace.checks import plain
 from labelspace.classify.base import Answers, BiEncoderClassifier
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
+from labelspace.corpus.dialects import own_delimiter
 from labelspace.errors import InputError
 from labelspace.progress import progress_bar
 
@@ -49,6 +50,8 @@ def predict_file(
     all_scores: bool = False,
     prefix: str = "predicted_",
     chunk_rows: int = CHUNK_ROWS,
+    delimiter: str = "auto",
+    encoding: str = "auto",
     show_progress: bool = False,
 ) -> Predicted:
     """Predict every row of a table and write it with the predictions beside the other columns.
@@ -69,6 +72,8 @@ def predict_file(
         all_scores: also one column `predicted_score:<label>` for every label.
         prefix: of the added columns.
         chunk_rows: rows that are read, predicted and made safe together.
+        delimiter: of the cells of CSV and TSV files, as for `open_table`.
+        encoding: of CSV and TSV files, as for `open_table`.
         show_progress: True shows rows done and an ETA.
 
     Returns:
@@ -82,7 +87,7 @@ def predict_file(
     """
     check_is_fitted(model)
     model._check_kind(pairs=pair is not None)
-    table = open_table(source, text=text, pair=pair, batch_rows=chunk_rows)
+    table = open_table(source, text=text, pair=pair, batch_rows=chunk_rows, delimiter=delimiter, encoding=encoding)
     schema = _output_schema(table.schema, model, prefix, all_scores)
     fingerprint = {
         "input": table.fingerprint(),
@@ -131,7 +136,8 @@ def model_fingerprint(model: BiEncoderClassifier) -> str:
 
 def _rows_of(target: Path, *, label: str) -> int:
     """Count the rows of a finished file, which has that column of answers unless it is something else."""
-    finished = open_table(target, label=label, text=label)
+    # What this library wrote is what its name says, whatever else it may look like.
+    finished = open_table(target, label=label, text=label, delimiter=own_delimiter(target), encoding="utf-8")
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 

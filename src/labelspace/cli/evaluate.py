@@ -13,6 +13,7 @@ from labelspace.checks import check_choice, check_number, did_you_mean, import_o
 from labelspace.cli.options import (
     Anchor,
     AsJson,
+    Delimiter,
     Device,
     Dtype,
     EncoderName,
@@ -21,6 +22,7 @@ from labelspace.cli.options import (
     PairColumn,
     Quiet,
     TextColumn,
+    TextEncoding,
     Threshold,
     TrustRemoteCode,
     open_encoder,
@@ -46,7 +48,9 @@ _NOTES = {
     "trajectory": "trajectory: trains anew, and measures {pool} on the way; MODEL stays as it is",
 }
 
-Labelled = Annotated[str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .jsonl or .parquet file, or a glob.")]
+Labelled = Annotated[
+    str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, or a glob.")
+]
 
 
 def evaluate_command(
@@ -58,6 +62,8 @@ def evaluate_command(
     text_column: TextColumn = "text",
     pair_column: PairColumn = None,
     label_column: LabelColumn = "label",
+    delimiter: Delimiter = "auto",
+    encoding: TextEncoding = "auto",
     confusion: Annotated[Path | None, typer.Option(help="Also draw the confusion matrix: .png, .svg or .pdf.")] = None,
     rejection_curve: Annotated[
         Path | None,
@@ -85,8 +91,9 @@ def evaluate_command(
     from labelspace.corpus import open_table
 
     hush(quiet)
+    dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     # Refuses a missing column before torch is loaded.
-    open_table(file, text=text_column, pair=pair_column, label=label_column)
+    open_table(file, text=text_column, pair=pair_column, label=label_column, **dialect)
     _check_picture("--confusion", confusion)
     _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
@@ -112,6 +119,7 @@ def evaluate_command(
         label=label_column,
         baselines=not no_baselines,
         rejections=kept,
+        **dialect,
         show_progress=not quiet,
     )
     if confusion is not None:
@@ -144,6 +152,8 @@ def figures_command(
     label_column: Annotated[
         str | None, typer.Option(help="Column with the labels: colours documents, and adds the confusion matrix.")
     ] = None,
+    delimiter: Delimiter = "auto",
+    encoding: TextEncoding = "auto",
     method: Annotated[str, typer.Option(metavar="|".join(PROJECTIONS), help="How two dimensions are found.")] = "umap",
     max_documents: Annotated[int, typer.Option(help="Documents that are drawn, or scored by rates, at random.")] = 2000,
     no_before: Annotated[bool, typer.Option("--no-before", help="Leave out the untrained encoder.")] = False,
@@ -175,9 +185,10 @@ def figures_command(
     check_choice("--method", method, PROJECTIONS)
     check_number("--max-documents", max_documents, least=1, whole=True)
     candidates = None if rates is None else _rates(rates)
-    table = open_table(file, text=text_column, label=label_column)
+    dialect: Any = {"delimiter": delimiter, "encoding": encoding}
+    table = open_table(file, text=text_column, label=label_column, **dialect)
     if pool is not None:
-        open_table(pool, text=text_column)
+        open_table(pool, text=text_column, **dialect)
     _check_folder(out.absolute().parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
     if method == "umap" and "map" in names:
@@ -199,12 +210,12 @@ def figures_command(
         retrainable(opened, f"--only {name}")
     with busy("reading", quiet=quiet):
         texts, own = _drawn(table, max_documents, seed)
-    unlabelled = _pool(opened, pool, texts, text_column, seed) if anew else None
+    unlabelled = _pool(opened, pool, texts, text_column, seed, **dialect) if anew else None
     _make_folder(out)
     shown: dict[str, Any] = {"before": not no_before, "seed": seed, "max_documents": max_documents}
     shown["y"] = own if label_column else None
     loud: dict[str, Any] = {"show_progress": not quiet}
-    columns: dict[str, Any] = {"text": text_column, "label": label_column}
+    columns: dict[str, Any] = {"text": text_column, "label": label_column, **dialect}
     run: dict[str, Any] = {"steps": steps, **loud}
     figures: dict[str, Callable[[Path], tuple[Path, ...]]] = {
         "confusion": lambda path: draw.confusion_figure(
@@ -263,12 +274,13 @@ def _rates(text: str) -> tuple[float, ...]:
         raise ConfigError(f"--rates must be numbers above 0, with commas between. Got {text!r} instead.") from error
 
 
-def _pool(model: Any, pool: str | None, texts: list[str], text_column: str, seed: int) -> Any:
+def _pool(model: Any, pool: str | None, texts: list[str], text_column: str, seed: int, **dialect: str) -> Any:
     if pool is None:
         return texts
     from labelspace.corpus import sample_pool
 
-    return sample_pool(pool, size=(model.search or SearchConfig()).documents, seed=seed, text=text_column)
+    size = (model.search or SearchConfig()).documents
+    return sample_pool(pool, size=size, seed=seed, text=text_column, **dialect)
 
 
 def _refuse_for_saved(context: typer.Context) -> None:

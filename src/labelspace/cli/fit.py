@@ -14,6 +14,7 @@ from labelspace.cli.labelled import check_options, config_of_rows, labelled_rows
 from labelspace.cli.options import (
     Anchor,
     AsJson,
+    Delimiter,
     Device,
     Dtype,
     EncoderName,
@@ -26,6 +27,7 @@ from labelspace.cli.options import (
     Revision,
     Template,
     TextColumn,
+    TextEncoding,
     Threshold,
     TrustRemoteCode,
     choices,
@@ -90,9 +92,11 @@ def fit_command(
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     pool: Annotated[
         str | None,
-        typer.Option(help="Unlabelled documents: .csv, .tsv, .jsonl, .parquet or a glob. Not the test set."),
+        typer.Option(help="Unlabelled documents: .csv, .tsv, .xlsx, .jsonl, .parquet or a glob. Not the test set."),
     ] = None,
     text_column: TextColumn = "text",
+    delimiter: Delimiter = "auto",
+    encoding: TextEncoding = "auto",
     method: Annotated[
         str,
         typer.Option(
@@ -221,12 +225,13 @@ def fit_command(
         documents=search_documents,
         pairs=search_pairs,
     )
-    encoding = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens)
+    compute = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens)
     space, warned = _linted(labels, template)
     _check_out(out, overwrite)
-    documents = _sample(pool, text_column, size=search.documents, seed=seed)
+    dialect = {"delimiter": delimiter, "encoding": encoding}
+    documents = _sample(pool, text_column, size=search.documents, seed=seed, **dialect)
     rows = (
-        labelled_rows(labelled, text_column, pair_column, label_column, space.names, method=of_rows)
+        labelled_rows(labelled, text_column, pair_column, label_column, space.names, method=of_rows, **dialect)
         if labelled is not None
         else None
     )
@@ -234,9 +239,9 @@ def fit_command(
         encoder,
         quiet=quiet,
         pooling=pooling,
-        dtype=encoding.dtype,
-        device=encoding.device,
-        max_tokens=encoding.max_tokens,
+        dtype=compute.dtype,
+        device=compute.device,
+        max_tokens=compute.max_tokens,
         revision=revision,
         trust_remote_code=trust_remote_code,
         offline=offline,
@@ -335,12 +340,12 @@ def _check_out(out: Path, overwrite: bool) -> None:
         raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
 
 
-def _sample(source: str | None, text: str, *, size: int, seed: int) -> "Pool | None":
+def _sample(source: str | None, text: str, *, size: int, seed: int, **dialect: str) -> "Pool | None":
     if source is None:
         return None
     from labelspace.corpus import sample_pool
 
-    return sample_pool(source, size=size, seed=seed, text=text)
+    return sample_pool(source, size=size, seed=seed, text=text, **dialect)
 
 
 def _summary(result: "FitResult | None") -> list[tuple[str, str]]:

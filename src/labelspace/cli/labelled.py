@@ -89,12 +89,12 @@ def _rate(text: str) -> float | str:
 
 
 def labelled_rows(
-    source: str, text: str, pair: str | None, label: str, names: Sequence[str], *, method: str
+    source: str, text: str, pair: str | None, label: str, names: Sequence[str], *, method: str, **dialect: Any
 ) -> tuple[list[Any], list[Any]]:
     """Read labelled rows: documents, and the label of each."""
     from labelspace.corpus import open_table
 
-    table = open_table(source, text=text, pair=pair, label=label)
+    table = open_table(source, text=text, pair=pair, label=label, **dialect)
     if not table.check_labels(names)[1]:
         options = "--labelled and --method" if method == "uncertainty" else "--labelled"
         raise InputError(

@@ -72,6 +72,12 @@ PairColumn = Annotated[
     str | None, typer.Option(help="Column with the second text of each, where documents are pairs of texts.")
 ]
 LabelColumn = Annotated[str, typer.Option(help="Column that holds the names of the labels.")]
+Delimiter = Annotated[
+    str, typer.Option(metavar="auto|CHAR", help="Of the cells of .csv and .tsv files; tab for a tab.")
+]
+TextEncoding = Annotated[
+    str, typer.Option(metavar="auto|NAME", help="Of .csv and .tsv files, for example cp1252 or utf-16.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; warnings and errors stay.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]

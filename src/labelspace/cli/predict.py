@@ -12,11 +12,13 @@ import typer
 from labelspace.checks import check_number
 from labelspace.cli.options import (
     AsJson,
+    Delimiter,
     Device,
     Overwrite,
     PairColumn,
     Quiet,
     TextColumn,
+    TextEncoding,
     Threshold,
     TrustRemoteCode,
     open_model,
@@ -41,12 +43,16 @@ def _doubt(help: str, metavar: str) -> Any:
 
 def predict_command(
     model: Model,
-    source: Annotated[str, typer.Argument(metavar="IN", help="A .csv, .tsv, .jsonl or .parquet file, a glob, or -.")],
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, a glob, or -.")
+    ],
     target: Annotated[
         str, typer.Argument(metavar="[OUT]", help="The file to write, its format by its name; - or none: stdout.")
     ] = STDIN,
     text_column: TextColumn = "text",
     pair_column: PairColumn = None,
+    delimiter: Delimiter = "auto",
+    encoding: TextEncoding = "auto",
     prefix: Annotated[str, typer.Option(help="Of the columns that are added.")] = "predicted_",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     overwrite: Overwrite = False,
@@ -84,7 +90,10 @@ def predict_command(
         raise ConfigError("lines of stdin go to stdout; leave OUT out, and send the output where you want it.")
     elif resume and overwrite:
         raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
+    dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     if source == STDIN:
+        if any(option != "auto" for option in dialect.values()):
+            raise ConfigError("lines of stdin are UTF-8 texts; --delimiter and --encoding need a file.")
         if pair_column is not None:
             raise ConfigError("a line of stdin is one text; --pair-column needs a file.")
         blocks: Iterator[list[Any]] = _lines()
@@ -92,7 +101,7 @@ def predict_command(
         from labelspace.corpus import open_table
 
         # Refuses what it can before torch.
-        table = open_table(source, text=text_column, pair=pair_column, batch_rows=LINES_AT_ONCE)
+        table = open_table(source, text=text_column, pair=pair_column, batch_rows=LINES_AT_ONCE, **dialect)
         if target == STDIN:  # else it is asked once the place of the output is known to be free
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
@@ -114,7 +123,7 @@ def predict_command(
     from labelspace.classify.most_uncertain import most_uncertain_file
 
     options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "show_progress": not quiet}
-    options["prefix"] = prefix
+    options |= {"prefix": prefix, **dialect}
     try:
         if most_uncertain is not None:
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)

@@ -5,7 +5,7 @@ import logging
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,7 @@ def only_our_words() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", LabelSpaceWarning)
-            warnings.showwarning = _show
+            warnings.showwarning = _shown_once()
             yield
     finally:
         _logger.removeHandler(handler)
@@ -103,10 +103,18 @@ class _Notes(logging.Handler):
         tell(f"note: {one_line(record.getMessage())}")
 
 
-def _show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    # Libraries set filters of their own when they are imported, so look again.
-    if issubclass(category, LabelSpaceWarning):
-        tell(f"warning: {one_line(message)}")
+def _shown_once() -> Callable[..., None]:
+    """Return what shows warnings; a file that is opened twice, to be checked and to be read, is warned of once."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        line = one_line(message)
+        # Libraries set filters of their own when they are imported, so look again.
+        if issubclass(category, LabelSpaceWarning) and line not in told:
+            told.add(line)
+            tell(f"warning: {line}")
+
+    return show
 
 
 def _plain(value: Any) -> Any:

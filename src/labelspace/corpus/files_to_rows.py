@@ -8,10 +8,11 @@
 Three decisions a user should know:
 
     CSV, TSV   every column is read as strings, so 007 stays 007; an empty cell is an empty string; a blank
-               line is no row; one row may hold up to 64 MB.
+               line is no row; one row may hold up to 64 MB. Delimiter and encoding: see `dialects`.
     JSONL      columns and types are those of the first SCHEMA_ROWS rows; a later row that does not fit them
                is an error and never a silent loss. A key that a row lacks is null.
     Parquet    taken as it is.
+    XLSX       see `spreadsheets`.
 
 The way back, from rows to the bytes of a file, is in `rows_to_files`.
 """
@@ -20,6 +21,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -31,6 +33,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from labelspace.corpus.dialects import Dialect, wrong_encoding
 from labelspace.corpus.documents import one_line, without_surrogates
 from labelspace.errors import InputError
 
@@ -41,7 +44,7 @@ _CSV_BLOCK_BYTES = 1024 * 1024
 _CSV_ROW_BYTES = 64 * 1024 * 1024  # a document may have 10 MB; a row much longer is an open quotation mark
 _SCHEMA_BYTES = 32 * 1024 * 1024  # of JSONL held for its schema, where rows are very long
 _COLUMN_BYTES = 1024 * 1024  # of a Parquet column held at a time
-_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".xlsx": "xlsx"}
 _JSON_TYPES = {
     str: pa.types.is_string,
     bool: pa.types.is_boolean,
@@ -59,10 +62,10 @@ def file_kind(path: Path) -> tuple[str, bool]:
     """
     packed = path.suffix.lower() == ".gz"
     kind = _KINDS.get((path.with_suffix("") if packed else path).suffix.lower())
-    if kind is None or (packed and kind == "parquet"):
+    if kind is None or (packed and kind in ("parquet", "xlsx")):
         raise InputError(
-            f"{path}: the extension must tell the format: .csv, .tsv, .jsonl, .ndjson (each also with .gz) or "
-            f".parquet. Got {path.name!r} instead."
+            f"{path}: the extension must tell the format: .csv, .tsv, .jsonl, .ndjson (each also with .gz), "
+            f".parquet or .xlsx. Got {path.name!r} instead."
         )
     return kind, packed
 
@@ -76,16 +79,13 @@ class Piece(NamedTuple):
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def readable(path: Path, encoding: str = "utf-8") -> Iterator[None]:
     """Turn what the libraries say about a damaged file into one line."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):  # what a spreadsheet saves as CSV
-            raise InputError(
-                f"{path}: cannot be read, its text is not UTF-8 ({one_line(error)}); save it as UTF-8, which "
-                "spreadsheets call 'CSV UTF-8'."
-            ) from error
+            raise wrong_encoding(path, encoding, error) from error
         raise InputError(f"{path}: cannot be read, it may be damaged or cut short ({one_line(error)}).") from error
 
 
@@ -94,34 +94,34 @@ def listed(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"
 
 
-def _csv_options(path: Path) -> tuple[str, bool]:
-    kind, packed = file_kind(path)
-    return "," if kind == "csv" else "\t", packed
-
-
-def csv_schema(path: Path) -> pa.Schema:
+def csv_schema(path: Path, dialect: Dialect) -> pa.Schema:
     """Return the columns that the header names, all of them strings."""
-    delimiter, packed = _csv_options(path)
-    opener = gzip.open if packed else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
-        names = next((row for row in csv.reader(lines, delimiter=delimiter) if row), None)
+    opener = gzip.open if file_kind(path)[1] else open
+    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
+    with opener(path, "rt", encoding=encoding, newline="") as lines:
+        names = next((row for row in csv.reader(lines, delimiter=dialect.delimiter) if row), None)
     if names is None:
         raise InputError(f"{path}: is empty; its first line must name the columns.")
     return pa.schema([pa.field(name, pa.string()) for name in names])
 
 
-def csv_pieces(path: Path, schema: pa.Schema) -> Iterator[Piece]:
+def csv_pieces(path: Path, schema: pa.Schema, dialect: Dialect) -> Iterator[Piece]:
     """Read with small blocks, because pyarrow holds 32 of them ready; and with larger ones once a row needs it."""
     first, block = 0, _CSV_BLOCK_BYTES
     while True:
         try:
-            for piece in _csv_blocks(path, schema, block):
+            for piece in _csv_blocks(path, schema, dialect, block):
                 fresh = piece.first + piece.rows.num_rows - first
                 if fresh > 0:
                     yield Piece(first, piece.rows.slice(piece.rows.num_rows - fresh), piece.position)
                     first += fresh
             return
         except pa.ArrowInvalid as error:
+            if re.search(r"Expected \d+ columns, got", str(error)):
+                raise InputError(
+                    f"{path}: cannot be read, a row does not fit the header under the delimiter {dialect.delimiter!r} "
+                    f"({one_line(error)}); put a cell that holds it in quotes, or name another one (--delimiter)."
+                ) from error
             if "straddling" not in str(error):
                 raise
             if block >= _CSV_ROW_BYTES:
@@ -132,12 +132,12 @@ def csv_pieces(path: Path, schema: pa.Schema) -> Iterator[Piece]:
             block *= 2
 
 
-def _csv_blocks(path: Path, schema: pa.Schema, block: int) -> Iterator[Piece]:
-    delimiter, packed = _csv_options(path)
+def _csv_blocks(path: Path, schema: pa.Schema, dialect: Dialect, block: int) -> Iterator[Piece]:
+    packed = file_kind(path)[1]
     reader = pa_csv.open_csv(
         pa.input_stream(str(path), compression="gzip" if packed else None),
-        read_options=pa_csv.ReadOptions(block_size=block, use_threads=False),
-        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        read_options=pa_csv.ReadOptions(block_size=block, use_threads=False, encoding=dialect.encoding),
+        parse_options=pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
             column_types=schema, include_columns=schema.names, strings_can_be_null=False
         ),

@@ -41,7 +41,9 @@ class Pool:
     """Where they come from, for the record that a result carries."""
 
 
-def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> Pool:
+def sample_pool(
+    source: object, *, size: int, seed: int, text: str = "text", delimiter: str = "auto", encoding: str = "auto"
+) -> Pool:
     """Draw up to `size` distinct, non-empty documents.
 
     Args:
@@ -51,6 +53,8 @@ def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> 
         seed: the seed of the run; the same documents and seed give the same pool.
         text: the column that holds the documents, where `source` is a table or a file; a table that has only one column
             of strings needs none of that name.
+        delimiter: of the cells of CSV and TSV files, as for `open_table`.
+        encoding: of CSV and TSV files, as for `open_table`.
 
     Raises:
         ConfigError: `size` is no positive whole number.
@@ -63,7 +67,7 @@ def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> 
     """
     check_number("size", size, least=1, whole=True)
     key = child_seed(seed, "pool").to_bytes(8, "big")
-    chunks, name = _chunks(source, text)
+    chunks, name = _chunks(source, text, delimiter=delimiter, encoding=encoding)
     heap: list[tuple[int, int, str]] = []  # the largest ticket on top, as its negative; number; text
     drawn: set[int] = set()
     seen = 0
@@ -84,12 +88,12 @@ def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> 
     return Pool(texts=texts, seen=seen, source=name(seen))
 
 
-def _chunks(source: object, text: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
+def _chunks(source: object, text: str, **dialect: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
     """Return the cleaned documents in small lists, and what to call their source once they are counted."""
     if is_table(source):
         text = text_column(source, None if text == "text" else text, "source")
     if _names_files(source) or is_table(source):
-        table = open_table(source, text=text, batch_rows=_CHUNK)
+        table = open_table(source, text=text, batch_rows=_CHUNK, **dialect)
         values = (batch.column(text).to_pylist() for batch in table.batches())
         files = table.fingerprint()["files"]
         if files is None:

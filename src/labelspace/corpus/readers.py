@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelspace.checks import check_number
+from labelspace.corpus.dialects import AUTO, Dialect, check_dialect, dialect_of, own_delimiter
 from labelspace.corpus.documents import (
     DocumentPolicy,
     MemorySource,
@@ -45,6 +46,7 @@ from labelspace.corpus.files_to_rows import (
     parquet_pieces,
     readable,
 )
+from labelspace.corpus.spreadsheets import excel_pieces, excel_schema
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 
 STREAM = "datasets.IterableDataset"
@@ -195,11 +197,13 @@ def open_table(
     id: str | None = None,
     label: str | None = None,
     batch_rows: int = 1024,
+    delimiter: str = AUTO,
+    encoding: str = AUTO,
 ) -> DocumentTable:
     """Open a table of documents without reading it.
 
     Args:
-        source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz) or .parquet files, a list of
+        source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz), .parquet or .xlsx files, a list of
             paths, a pandas, polars, Arrow or HF table in memory, or an HF dataset that streams. Files of a glob are
             read in sorted order; a stream is read anew each time.
         text: name of the column that holds the documents.
@@ -207,11 +211,18 @@ def open_table(
         id: name of the column that identifies them, if any.
         label: name of the column that holds their labels, if any.
         batch_rows: rows in a batch.
+        delimiter: what separates the cells of .csv and .tsv files, one character; other formats have none. `"auto"`:
+            found out from the first rows of each file.
+        encoding: of .csv and .tsv files, for example `"cp1252"`; `"auto"`: found out from the first megabyte.
 
     Raises:
         ColumnError: a column that is not there; lists those that are.
-        InputError: no such file, an unknown format, a damaged file, files whose columns differ.
-        ConfigError: `batch_rows` is no positive whole number.
+        InputError: no such file, an unknown format, a damaged file, files whose columns differ, a delimiter or an
+            encoding that cannot be told.
+        ConfigError: `batch_rows` is no positive whole number, or there is no such delimiter or encoding.
+
+    Warns:
+        LabelSpaceWarning: a file was found to be something else than what its name says in UTF-8; tells what.
 
     Example:
         >>> table = open_table(pa.table({"text": ["a", "b", "c"]}), batch_rows=2)
@@ -219,11 +230,13 @@ def open_table(
         [['a', 'b'], ['c']]
     """
     check_number("batch_rows", batch_rows, least=1, whole=True)
+    asked = check_dialect(delimiter, encoding)
     wanted = [name for name in (text, pair, id, label) if name is not None]
-    opened = _opened(source, wanted)
+    opened = _opened(source, wanted, asked)
     for name in wanted:
         if name not in opened.schema.names:
-            raise missing_column(opened.name, name, opened.schema.names)
+            odd = opened.dialect_told() if isinstance(opened, _FileSource) else ""
+            raise missing_column(opened.name + odd, name, opened.schema.names)
     for name in (text, pair):
         kind = None if name is None else opened.schema.field(name).type
         if kind is not None and not str(kind).startswith(_TEXT_TYPES):
@@ -231,10 +244,10 @@ def open_table(
     return DocumentTable(opened, text=text, pair=pair, id=id, label=label, batch_rows=int(batch_rows))
 
 
-def _opened(source: object, wanted: list[str]) -> "MemorySource | _FileSource | _StreamSource":
+def _opened(source: object, wanted: list[str], asked: tuple[str, str]) -> "MemorySource | _FileSource | _StreamSource":
     paths = _paths(source)
     if paths is not None:
-        return _FileSource(paths, wanted)
+        return _FileSource(paths, wanted, asked)
     return _StreamSource(source) if kind_of(source) == STREAM else MemorySource(as_arrow_table(source))
 
 
@@ -281,7 +294,7 @@ class _StreamSource:
 class _FileSource:
     """The rows of one or several files of one format."""
 
-    def __init__(self, paths: list[Path], wanted: list[str]) -> None:
+    def __init__(self, paths: list[Path], wanted: list[str], asked: tuple[str, str]) -> None:
         for path in paths:
             if not path.is_file():
                 raise InputError(f"{path}: {_in_place_of_a_file(path)}.")
@@ -293,7 +306,23 @@ class _FileSource:
         self.bytes_total, self._read = sum(self._sizes), 0
         self._begins: list[tuple[int, Path]] = []
         self.rows: int | None = None
+        self._dialects: dict[Path, Dialect] = {}
+        if self._kind in ("csv", "tsv"):
+            for path in paths:
+                with readable(path):
+                    self._dialects[path] = dialect_of(path, *asked, wanted)
         self.schema = jsonl_schema(paths, wanted) if self._kind == "jsonl" else self._common_schema()
+
+        for dialect in self._dialects.values():
+            if dialect.told:
+                warnings.warn(dialect.told, LabelSpaceWarning, stacklevel=4)
+
+    def dialect_told(self) -> str:
+        """Name what is not plain in how the first file is read, for a message."""
+        dialect, path = self._dialects.get(self._paths[0]), self._paths[0]
+        if dialect is None or dialect[:2] == (own_delimiter(path), "utf-8"):
+            return ""
+        return f", read with the delimiter {dialect.delimiter!r} in {dialect.encoding},"
 
     def bytes_read(self) -> int:
         return self._read
@@ -308,7 +337,7 @@ class _FileSource:
             self._begins.append((rows_before, path))
             ahead = max(0, skip - rows_before)  # rows of this file that nobody wants
             end = position = 0
-            with readable(path):
+            with readable(path, *self._encoding(path)):
                 for first, rows, now in self._file_pieces(path, schema, ahead, size):
                     end, previous, position = first + rows.num_rows, position, now
                     for start in range(max(0, ahead - first), rows.num_rows, size):
@@ -325,14 +354,25 @@ class _FileSource:
         return f"{path}: row {row - first + 1}"
 
     def fingerprint(self) -> dict[str, Any]:
-        return {"files": [_file_fingerprint(path) for path in self._paths], "columns": self.schema.names}
+        odd = {
+            path.name: list(how[:2])
+            for path, how in self._dialects.items()
+            if how[:2] != (own_delimiter(path), "utf-8")
+        }
+        read = {"dialects": odd} if odd else {}
+        return {"files": [_file_fingerprint(path) for path in self._paths], "columns": self.schema.names, **read}
+
+    def _encoding(self, path: Path) -> list[str]:
+        return [self._dialects[path].encoding] if path in self._dialects else []
 
     def _file_pieces(self, path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
         if self._kind == "parquet":
             return parquet_pieces(path, schema, ahead, size)
         if self._kind == "jsonl":
             return jsonl_pieces(path, schema, ahead, size)
-        return csv_pieces(path, schema)
+        if self._kind == "xlsx":
+            return excel_pieces(path, schema, ahead, size)
+        return csv_pieces(path, schema, self._dialects[path])
 
     def _common_schema(self) -> pa.Schema:
         """Return the columns of all files; a file that differs is found here, before any work."""
@@ -348,9 +388,11 @@ class _FileSource:
         return schemas[0]
 
     def _file_schema(self, path: Path) -> pa.Schema:
-        with readable(path):
+        with readable(path, *self._encoding(path)):
+            if self._kind == "xlsx":
+                return excel_schema(path)
             if self._kind != "parquet":
-                return csv_schema(path)
+                return csv_schema(path, self._dialects[path])
             with pq.ParquetFile(path) as file:
                 self.rows = (self.rows or 0) + file.metadata.num_rows
                 return plain_schema(file.schema_arrow)

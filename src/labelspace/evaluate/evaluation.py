@@ -183,6 +183,8 @@ def evaluate_table(
     label: str = "label",
     baselines: bool = True,
     rejections: Rejections | None = None,
+    delimiter: str = "auto",
+    encoding: str = "auto",
     show_progress: bool = False,
 ) -> Evaluation:
     """Compare a classifier's predictions with the labels of a table, read as a stream.
@@ -196,6 +198,8 @@ def evaluate_table(
         label: the column with the label names; rows where it is empty are left out and counted.
         baselines: False leaves the untrained baselines out.
         rejections: filled as by `evaluate`; None: nothing is kept.
+        delimiter: of the cells of CSV and TSV files, as for `open_table`.
+        encoding: of CSV and TSV files, as for `open_table`.
         show_progress: True shows how far it is.
 
     Returns:
@@ -216,7 +220,9 @@ def evaluate_table(
     """
     _check_model(model)
     model._check_kind(pairs=pair is not None)
-    table = open_table(source, text=text, pair=pair, label=label, batch_rows=WINDOW)
+    table = open_table(
+        source, text=text, pair=pair, label=label, batch_rows=WINDOW, delimiter=delimiter, encoding=encoding
+    )
     names = model.label_space_.names
     rows, labelled = table.check_labels(names)  # before anything is encoded
     table.check_documents()

@@ -1,0 +1,224 @@
+"""How a CSV or TSV file is written: its delimiter and its encoding, asked for or found out.
+
+    dialect_of(path, delimiter, encoding, wanted)  ->  Dialect
+
+With `"auto"` the first SAMPLE_BYTES of the file decide, and nothing else, so that a run taken up again finds the same:
+
+    encoding    a byte-order mark; UTF-8 that is valid; UTF-16 by where its zero bytes lie; Windows-1252, if the words
+                it gives look like words
+    delimiter   of , ; tab and | the one that splits the header, and every row of the sample likewise
+
+What differs from plain CSV (comma, UTF-8) is told in `Dialect.told`. Where the sample contradicts itself nothing is
+guessed: `InputError` names the option that settles it.
+"""
+
+import codecs
+import contextlib
+import csv
+import gzip
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from labelspace.corpus.documents import one_line
+from labelspace.errors import ConfigError, InputError
+
+AUTO = "auto"
+SAMPLE_BYTES = 1024 * 1024
+
+_DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE_ROWS = 200
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_INSIDE_WORDS = "\u2019\u00ad\u2013\u2014"  # apostrophe, soft hyphen, dashes
+_SPELLED = {"tab": "\t", "\\t": "\t"}  # a shell has no key for it
+
+
+class Dialect(NamedTuple):
+    """How one file is written."""
+
+    delimiter: str
+    encoding: str
+    """The name that Python has for it."""
+
+    told: str = ""
+    """One sentence for the user, where something was found that is not plain CSV."""
+
+
+def check_dialect(delimiter: str, encoding: str) -> tuple[str, str]:
+    """Return both options in the spelling used from here on.
+
+    Raises:
+        ConfigError: no delimiter, or an encoding that Python does not know.
+
+    Example:
+        >>> check_dialect("tab", "Latin-1")
+        ('\\t', 'iso8859-1')
+    """
+    delimiter = _SPELLED.get(delimiter, delimiter)
+    if delimiter != AUTO and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'):
+        raise ConfigError(f"delimiter must be auto, tab, or one character such as ';'. Got {delimiter!r} instead.")
+    if encoding != AUTO:
+        try:
+            "a".encode(encoding)
+            encoding = codecs.lookup(encoding).name
+        except (LookupError, ValueError) as error:
+            raise ConfigError(
+                f"encoding must be auto, or one that Python knows, such as cp1252. Got {encoding!r} instead."
+            ) from error
+    return delimiter, encoding.removesuffix("-sig")
+
+
+def own_delimiter(path: Path) -> str:
+    """Return the delimiter that the name of a CSV or TSV file promises.
+
+    Example:
+        >>> own_delimiter(Path("news.tsv.gz"))
+        '\\t'
+    """
+    return "\t" if Path(path.name.lower().removesuffix(".gz")).suffix == ".tsv" else ","
+
+
+def dialect_of(path: Path, delimiter: str, encoding: str, wanted: Sequence[str]) -> Dialect:
+    """Return how a file is written.
+
+    Args:
+        path: of a CSV or TSV file, also .gz.
+        delimiter: as `check_dialect` returns it.
+        encoding: likewise.
+        wanted: columns that the file should have; they decide where two delimiters would do.
+
+    Raises:
+        InputError: it cannot be told, or is not what was asked for.
+    """
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        sample = file.read(SAMPLE_BYTES)
+        whole = not file.read(1)
+    found = _encoding(path, sample, encoding, whole=whole)
+    text = _decoded(path, sample, found, whole=whole)
+    own = own_delimiter(path)
+    split = _delimiter(path, text, own, wanted, whole=whole) if delimiter == AUTO else delimiter
+    if (split == own or delimiter != AUTO) and (found == "utf-8" or encoding != AUTO):
+        return Dialect(split, found)
+    word = re.search(r"\w{0,12}[^\x00-\x7f]\w{0,12}", text)
+    shown = f" (it has {one_line(word[0])!r})" if word and found != "utf-8" else ""
+    told = (
+        f"{path}: read with the delimiter {split!r} and the encoding {found}{shown}; "
+        "name others with delimiter and encoding (--delimiter, --encoding)."
+    )
+    return Dialect(split, found, told)
+
+
+def _encoding(path: Path, sample: bytes, asked: str, *, whole: bool) -> str:
+    marked = next((name for mark, name in _MARKS if sample.startswith(mark)), None)
+    if asked != AUTO:
+        if marked and not asked.startswith(marked):
+            raise InputError(
+                f"{path}: begins with the mark of {marked}, so it is not in {asked}; leave encoding (--encoding) out."
+            )
+        if asked == "utf-16" and not marked:
+            return _utf16(sample) or "utf-16-le"
+        return marked or asked
+    if marked:
+        return marked
+    by_zeros = _utf16(sample)
+    if by_zeros:
+        return by_zeros
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=whole)
+    except UnicodeDecodeError as error:
+        if _looks_western(sample):
+            return "cp1252"
+        raise InputError(
+            f"{path}: cannot be read, its text is not UTF-8 ({one_line(error)}) and nothing else that is certain; save "
+            "it as UTF-8, which spreadsheets call 'CSV UTF-8', or name its encoding (--encoding), for example cp1250."
+        ) from error
+    return "utf-8"
+
+
+def _utf16(sample: bytes) -> str | None:
+    """UTF-16 without a mark: every second byte of Western text is zero, and hardly any of the others."""
+    pairs = max(1, len(sample) // 2)
+    high, low = sample[0::2].count(0) / pairs, sample[1::2].count(0) / pairs
+    if low > 0.4 and high < 0.05:
+        return "utf-16-le"
+    return "utf-16-be" if high > 0.4 and low < 0.05 else None
+
+
+def _looks_western(sample: bytes) -> bool:
+    """Whether Windows-1252 makes words of the bytes; of Cyrillic, Greek, Polish or DOS text it makes none."""
+    try:
+        text = sample.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    foreign = [(at, letter) for at, letter in enumerate(text) if letter > "\x7f"]
+    if "\0" in text or 3 * len(foreign) > sum(letter.isalpha() for letter in text):
+        return False
+    for at, letter in foreign:
+        before, after = text[at - 1 : at], text[at + 1 : at + 2]
+        if letter.isalpha() and (letter == "\xff" or (letter.isupper() and before.islower())):
+            return False
+        if not letter.isalpha() and letter not in _INSIDE_WORDS and before.isalpha() and after.isalpha():
+            return False
+    return True
+
+
+def _decoded(path: Path, sample: bytes, encoding: str, *, whole: bool) -> str:
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(sample, final=whole)
+    except UnicodeDecodeError as error:
+        raise wrong_encoding(path, encoding, error) from error
+    return text.removeprefix("\ufeff")
+
+
+def wrong_encoding(path: Path, encoding: str, error: object) -> InputError:
+    """Return the error for bytes that are nothing in the encoding they were read with."""
+    known = "UTF-8" if encoding == "utf-8" else encoding
+    return InputError(
+        f"{path}: cannot be read, its text is not {known} ({one_line(error)}); save it as UTF-8, which spreadsheets "
+        "call 'CSV UTF-8', or name its encoding (--encoding), for example cp1252."
+    )
+
+
+def _delimiter(path: Path, text: str, own: str, wanted: Sequence[str], *, whole: bool) -> str:
+    """Return the delimiter under which the sample is a table."""
+    tables = {mark: _rows(text, mark, whole=whole) for mark in (own, *(m for m in _DELIMITERS if m != own))}
+    heads = {mark: rows[0] if rows else [] for mark, rows in tables.items()}
+    splitting = [mark for mark, head in heads.items() if len(head) > 1]
+    if splitting in ([], [own]):
+        return own
+    even = [mark for mark in splitting if all(len(row) == len(heads[mark]) for row in tables[mark])]
+    fitting = [mark for mark in even if set(wanted) <= set(heads[mark])]
+    if own not in splitting and set(wanted) <= set(heads[own]):
+        fitting.append(own)
+    if len(fitting) == 1:
+        return fitting[0]
+    if len(even) == 1 and not fitting:
+        return even[0]
+    if len(tables[own]) == 1 and own in even:
+        return own
+    told = " or ".join(repr(mark) for mark in even or splitting)
+    why = f"it could be {told}" if even else f"{told} splits the header, but not every row likewise"
+    raise InputError(f"{path}: its delimiter cannot be told, {why}; name it (--delimiter), for example {own!r}.")
+
+
+def _rows(text: str, mark: str, *, whole: bool) -> list[list[str]]:
+    """The first rows that are not blank; the last one of a cut sample is left out, as it may be cut too."""
+    rows: list[list[str]] = []
+    # The reader refuses very long cells, and the header may be all there is before one.
+    with contextlib.suppress(csv.Error):
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark):
+            if row:
+                rows.append(row)
+            if len(rows) > _SAMPLE_ROWS:
+                return rows[:-1]
+        if not whole and len(rows) > 1:
+            rows.pop()
+    return rows

@@ -1,0 +1,144 @@
+"""The first sheet of an .xlsx file as rows of strings, as a stream.
+
+    excel_schema(path)    the columns that the first row names which is not empty
+    excel_pieces(path)    the rows below it that are not empty, piece by piece
+
+An empty cell is null. A number is written as Python writes it, a whole one without a fraction; a date as 2026-01-31,
+with the time behind it if it has one; a truth value as TRUE or FALSE. Of a formula the value is read that was saved
+with it. A value under no name, and a formula without a value, are errors: nothing is left out silently.
+"""
+
+import datetime
+import warnings
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from labelspace.checks import import_optional
+from labelspace.corpus.documents import one_line
+from labelspace.corpus.files_to_rows import Piece
+from labelspace.errors import InputError, LabelSpaceError, LabelSpaceWarning
+
+Row = list[str | None]
+
+
+def excel_schema(path: Path) -> pa.Schema:
+    """Return the columns of the first sheet; of more than one sheet it is told which is read.
+
+    Raises:
+        InputError: no workbook, or an empty sheet.
+
+    Warns:
+        LabelSpaceWarning: there are other sheets.
+    """
+    with _workbook(path) as book:
+        names = [sheet.title for sheet in book.worksheets]
+    if not names:
+        raise InputError(f"{path}: has no sheet with cells; save the table as the first one.")
+    header = next((row for row in _rows(path)), None)
+    if header is None:
+        raise InputError(f"{path}: the sheet {names[0]!r} is empty; its first row must name the columns.")
+    if len(names) > 1:
+        others = ", ".join(repr(name) for name in names[1:6]) + (", ..." if len(names) > 6 else "")
+        warnings.warn(
+            f"{path}: only the first sheet, {names[0]!r}, is read, not {others}; save another as a file of its own.",
+            LabelSpaceWarning,
+            stacklevel=6,
+        )
+    return pa.schema([pa.field(name, pa.string()) for name in header if name is not None])
+
+
+def excel_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
+    """Read the rows from number `ahead` on, `size` at a time.
+
+    Raises:
+        InputError: a damaged file, a value under no name, or a formula without a value.
+    """
+    file_bytes = path.stat().st_size
+    with _workbook(path) as book:
+        expected = max(1, (book.worksheets[0].max_row or 1) - 1)
+    with closing(_rows(path)) as rows:
+        header = next(rows)
+        places = [header.index(name) for name in schema.names]
+        first = sum(1 for _ in islice(rows, ahead))
+        yield Piece(first, pa.RecordBatch.from_pylist([], schema=schema), 0)
+        while chunk := list(islice(rows, size)):
+            for number, row in enumerate(chunk, first + 1):
+                for place, value in enumerate(row):
+                    if value is not None and (place >= len(header) or header[place] is None):
+                        raise InputError(
+                            f"{path}: row {number} has {one_line(repr(value), 60)} in column {place + 1}, which has no "
+                            "name; write one in the first row, or empty the column."
+                        )
+            columns = [pa.array([row[p] if p < len(row) else None for row in chunk], pa.string()) for p in places]
+            first += len(chunk)
+            yield Piece(
+                first - len(chunk), pa.record_batch(columns, schema=schema), int(file_bytes * min(1, first / expected))
+            )
+
+
+def _rows(path: Path) -> Generator[Row]:
+    """Yield the rows of the first sheet that are not empty."""
+    with _workbook(path) as values, _workbook(path, formulas=True) as formulas:
+        sheets = [book.worksheets[0] for book in (values, formulas)]
+        for sheet in sheets:
+            sheet.reset_dimensions()  # some programs write wrong ones, and cells beyond them would be lost
+        pairs = zip(*(sheet.iter_rows() for sheet in sheets), strict=True)
+        while True:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of styles and validation, which no text depends on
+                cells = next(pairs, None)
+            if cells is None:
+                return
+            for value, formula in zip(*cells, strict=True):
+                if value.value is None and formula.data_type == "f":
+                    raise InputError(
+                        f"{path}: the cell {formula.coordinate} has a formula, and no value was saved with it; open "
+                        "the file in a spreadsheet and save it."
+                    )
+            row = [_text(cell.value) for cell in cells[0]]
+            if any(cell is not None for cell in row):
+                yield row
+
+
+@contextmanager
+def _workbook(path: Path, *, formulas: bool = False) -> Iterator[Any]:
+    openpyxl = import_optional("openpyxl", package="openpyxl", extra="excel", purpose="reading .xlsx files")
+    try:
+        with path.open("rb") as file:  # of a damaged one, openpyxl itself would leave it open
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                book = openpyxl.load_workbook(file, read_only=True, data_only=not formulas)
+            with closing(book):
+                yield book
+    except LabelSpaceError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError, SyntaxError) as error:
+        raise InputError(
+            f"{path}: cannot be read as .xlsx, it may be damaged, locked by a password or an old .xls "
+            f"({one_line(error, 120)}); save it anew."
+        ) from error
+
+
+def _text(value: object) -> str | None:
+    """Return the text of a cell.
+
+    Example:
+        >>> [_text(value) for value in ("007", 7.0, 1.5, True, datetime.datetime(2026, 1, 31), None, "")]
+        ['007', '7', '1.5', 'TRUE', '2026-01-31', None, None]
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    if isinstance(value, datetime.datetime):
+        return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(sep=" ")
+    return str(value)

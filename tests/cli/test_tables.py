@@ -1,0 +1,98 @@
+"""The whole road on files as a German spreadsheet writes them: predict, fit --pool, fit --labelled, evaluate."""
+
+import csv
+
+import openpyxl
+import pytest
+
+ROWS = [
+    ("the team, at 1,5 percent", "sports"),
+    ("das Spiel: „schön“", "sports"),
+    ("the bank lost; the market fell", "money"),
+    ("Grüße vom Markt\nund von der Bank", "money"),
+]
+
+
+def write(path, delimiter, encoding):
+    with path.open("w", newline="", encoding=encoding) as out:
+        csv.writer(out, delimiter=delimiter).writerows([("text", "label", "größe"), *((*row, "1,5") for row in ROWS)])
+    return path
+
+
+@pytest.fixture(params=[(";", "cp1252", "cp1252"), ("\t", "utf-16", "utf-16"), (";", "utf-8-sig", "utf-8")])
+def spreadsheet(request, tmp_path):
+    delimiter, encoding, found = request.param
+    return write(tmp_path / "in.csv", delimiter, encoding), delimiter, found
+
+
+def test_predict_tells_what_it_found_once_and_writes_plain_csv(run, saved, spreadsheet, tmp_path):
+    path, delimiter, found = spreadsheet
+    out = tmp_path / "out.csv"
+    result = run("predict", saved, path, out, "--quiet")
+    assert result.exit_code == 0, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"warning: {path}: read with the delimiter {delimiter!r} and the encoding {found}")
+    with out.open(newline="", encoding="utf-8") as lines:
+        assert [(row["text"], row["label"], row["größe"]) for row in csv.DictReader(lines)] == [
+            (*row, "1,5") for row in ROWS
+        ]
+    again = run("predict", saved, path, out, "--resume")
+    assert again.stdout.startswith(f"kept {out} with 4 rows")
+
+
+def test_what_is_named_is_not_told(run, saved, spreadsheet):
+    path, delimiter, found = spreadsheet
+    named = ["--delimiter", "tab" if delimiter == "\t" else delimiter, "--encoding", found]
+    result = run("predict", saved, path, *named)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert "schön" in result.stdout
+
+
+def test_fit_and_evaluate_read_the_same_file(run, spreadsheet, label_file, tmp_path):
+    path, delimiter, found = spreadsheet
+    model = tmp_path / "fresh"
+    common = ["--encoder", "tests/data/tiny-bert", "--out", model, "--max-steps", 1]
+    result = run("fit", label_file, "--pool", path, *common)
+    assert result.exit_code == 0, result.output
+    told = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert [f"the encoding {found}" in line for line in told] == [True]
+    tables = ["--delimiter", delimiter, "--encoding", found]
+    learnt = run("fit", label_file, "--labelled", path, "--epochs", 1, "--overwrite", *common, *tables)
+    assert learnt.exit_code == 0, learnt.output
+    assert "warning: " not in learnt.stderr
+    judged = run("evaluate", model, path, "--json", "--no-baselines")
+    assert judged.exit_code == 0, judged.output
+    assert '"documents": 4' in judged.stdout
+    assert run("evaluate", model, path, "--no-baselines", *tables).exit_code == 0
+
+
+def test_a_wrong_delimiter_is_one_line(run, refused, saved, tmp_path):
+    path = write(tmp_path / "in.csv", ",", "utf-8")
+    line = refused(run("predict", saved, path, "--delimiter", ";"))
+    assert "read with the delimiter ';' in utf-8, has no column 'text'" in line
+    assert "Its columns: text,label,größe." in line
+
+
+def test_a_wrong_encoding_is_one_line(run, refused, saved, tmp_path):
+    path = write(tmp_path / "in.csv", ",", "cp1252")
+    assert "not UTF-8" in refused(run("predict", saved, path, "--encoding", "utf-8"))
+    assert "encoding must be auto" in refused(run("predict", saved, path, "--encoding", "klingon"))
+
+
+def test_stdin_has_neither_delimiter_nor_encoding(run, refused, saved):
+    assert "need a file" in refused(run("predict", saved, "-", "--encoding", "cp1252", input="a\n"))
+
+
+def test_a_workbook_goes_the_same_road(run, refused, saved, tmp_path):
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in [("text", "label"), *ROWS]:
+        book.active.append(row)
+    book.save(tmp_path / "in.xlsx")
+    result = run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.csv", "--quiet")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    assert run("evaluate", saved, tmp_path / "in.xlsx", "--no-baselines", "--quiet").exit_code == 0
+    assert "are read, not written" in refused(
+        run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--quiet")
+    )

@@ -1,0 +1,110 @@
+"""Workbooks: the first sheet as strings; what cannot be read without loss is refused."""
+
+import datetime
+import sys
+
+import openpyxl
+import pytest
+
+from labelspace.corpus import as_documents, open_table
+from labelspace.errors import ColumnError, InputError, LabelSpaceWarning, MissingDependencyError
+
+
+def write(path, rows, *, sheets=()):
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in rows:
+        book.active.append(row)
+    for name in sheets:
+        book.create_sheet(name).append(["text"])
+    book.save(path)
+    return path
+
+
+def read(path, **options):
+    return [row for batch in open_table(path, **options).batches() for row in batch.to_pylist()]
+
+
+def test_cells_become_the_strings_that_one_sees(tmp_path):
+    day, noon = datetime.datetime(2026, 1, 31), datetime.datetime(2026, 1, 31, 12, 30)
+    rows = [["text", "a", "b", 7], ["Grüße;\nan, alle", "007", 7.0, 1.25], ["b", True, day, noon], ["c", None, "", -3]]
+    assert read(write(tmp_path / "in.xlsx", rows)) == [
+        {"text": "Grüße;\nan, alle", "a": "007", "b": "7", "7": "1.25"},
+        {"text": "b", "a": "TRUE", "b": "2026-01-31", "7": "2026-01-31 12:30:00"},
+        {"text": "c", "a": None, "b": None, "7": "-3"},
+    ]
+
+
+def test_empty_rows_and_unnamed_empty_columns_are_none(tmp_path):
+    rows = [[None], [None, "text", None, "id"], [], [None, "a", None, "1"], [None], [None, "b"]]
+    assert read(write(tmp_path / "in.xlsx", rows)) == [{"text": "a", "id": "1"}, {"text": "b", "id": None}]
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7, 100])
+def test_rows_come_in_order_and_can_be_skipped(tmp_path, batch_rows):
+    path = write(tmp_path / "in.xlsx", [["text"], *([f"text {n}"] for n in range(50))])
+    table = open_table(path, batch_rows=batch_rows)
+    texts = [text for batch in table.batches(skip_rows=14) for text in table.texts(batch)]
+    assert texts == [f"text {n}" for n in range(14, 50)]
+    assert table.bytes_read() == table.bytes_total
+    assert as_documents(path) == [f"text {n}" for n in range(50)]
+
+
+def test_other_sheets_are_told(tmp_path):
+    path = write(tmp_path / "in.xlsx", [["text"], ["a"]], sheets=["more", "most"])
+    with pytest.warns(LabelSpaceWarning, match="only the first sheet, 'Sheet', is read, not 'more', 'most'"):
+        assert as_documents(path) == ["a"]
+
+
+def test_a_row_without_a_text_is_named(tmp_path):
+    path = write(tmp_path / "in.xlsx", [["text", "id"], ["a", 1], [None, 2]])
+    with pytest.raises(InputError, match=r"in\.xlsx: row 2 is missing"):
+        as_documents(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "the sheet 'Sheet' is empty; its first row must name the columns"),
+        ([["text"], ["a", "lost"]], "row 1 has 'lost' in column 2, which has no name"),
+        ([["text", None, "id"], ["a", "lost", 1]], "row 1 has 'lost' in column 2, which has no name"),
+        ([["text"], ["=1+1"]], "the cell A2 has a formula, and no value was saved with it"),
+        ([["text", "text"], ["a", "b"]], "two columns share a name"),
+        ([["body"], ["a"]], "no column 'text'"),
+    ],
+)
+def test_nothing_is_lost_without_a_word(tmp_path, rows, said):
+    with pytest.raises((InputError, ColumnError), match=said) as caught:
+        read(write(tmp_path / "in.xlsx", rows))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"text\na\n", b"\xd0\xcf\x11\xe0 an old one", b"PK\x05\x06" + b"\0" * 18])
+def test_what_is_no_workbook_is_one_line(tmp_path, content):
+    path = tmp_path / "in.xlsx"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"cannot be read as \.xlsx") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_workbook_cut_short_is_one_line(tmp_path):
+    path = write(tmp_path / "in.xlsx", [["text"], *([f"text {n}"] for n in range(500))])
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(InputError, match=r"cannot be read as \.xlsx"):
+        read(path)
+
+
+def test_a_workbook_left_in_the_middle_leaves_no_open_file(tmp_path):
+    path = write(tmp_path / "in.xlsx", [["text"], *([f"text {n}"] for n in range(500))])
+    batches = open_table(path, batch_rows=10).batches()
+    next(batches)
+    del batches
+    path.unlink()
+
+
+def test_without_openpyxl_the_install_command_is_told(tmp_path, monkeypatch):
+    path = write(tmp_path / "in.xlsx", [["text"], ["a"]])
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingDependencyError, match=r"labelspace\[excel\]"):
+        read(path)
