@@ -52,6 +52,9 @@ def sample_pool(source: object, *, size: int, seed: int, text: str = "text") -> 
         text: the column that holds the documents, where `source` is a table or a file; a table that has only one column
             of strings needs none of that name.
 
+    Returns:
+        The documents drawn, how many were seen and where they came from.
+
     Raises:
         ConfigError: `size` is no positive whole number.
         InputError: a value that is no document, or a file that cannot be read.

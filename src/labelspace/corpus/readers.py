@@ -208,6 +208,9 @@ def open_table(
         label: name of the column that holds their labels, if any.
         batch_rows: rows in a batch.
 
+    Returns:
+        The table; its columns are checked, its rows are read by `batches`.
+
     Raises:
         ColumnError: a column that is not there; lists those that are.
         InputError: no such file, an unknown format, a damaged file, files whose columns differ.

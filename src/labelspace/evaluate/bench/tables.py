@@ -179,6 +179,9 @@ def bench_tables(
         metric: `"macro_f1"`, `"accuracy"`, `"macro_precision"` or `"macro_recall"`.
         beside: published models to put below, or `"all"`.
 
+    Returns:
+        A table for each benchmark that has a result, BTZSC first.
+
     Raises:
         ConfigError: an unknown metric or published model.
         InputError: there is no record.
