@@ -69,7 +69,8 @@ def test_the_wheel_holds_the_package_and_its_data_and_nothing_else(dist: Path):
 
 def test_the_sdist_holds_what_its_tests_need(dist: Path):
     (sdist,) = dist.glob("*.tar.gz")
-    names = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"tests/conftest.py", "tests/data/tiny-bert/model.safetensors", "Makefile", "constraints.txt"} <= names
 
 

@@ -2,10 +2,13 @@
 
 import ast
 import builtins
+import dataclasses
 import functools
 import importlib
 import inspect
 import pkgutil
+import re
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,9 @@ BUILTIN_ERRORS = {
 }
 SECTIONS = ("Paper:", "Args:", "Returns:", "Raises:", "Example:", "See also:", "Reference:")
 OPTIONAL_SECTIONS = {"See also:"}
+FORMULAS = ("labelspace.losses", "labelspace.geometry", "labelspace.heads")
+# They draw or arrange, and compute no formula of a paper.
+HELPERS = {"sample_pairs"}
 
 
 def python_files(folder: Path = SRC) -> list[Path]:
@@ -94,17 +100,6 @@ def messages_of_several_lines(path: Path) -> list[str]:
     ]
 
 
-def undocumented_fields(path: Path, class_name: str) -> list[str]:
-    """Fields of a dataclass without a docstring right under them."""
-    body = next(node for node in _tree(path).body if isinstance(node, ast.ClassDef) and node.name == class_name).body
-    fields = [(i, node) for i, node in enumerate(body) if isinstance(node, ast.AnnAssign)]
-    return [
-        node.target.id
-        for i, node in fields
-        if isinstance(node.target, ast.Name) and not (i + 1 < len(body) and _is_text(body[i + 1]))
-    ]
-
-
 def docstring_problems(function: Any, *, formula: bool = True) -> list[str]:
     """How a formula's docstring departs from the fixed order of its sections.
 
@@ -133,20 +128,94 @@ def docstring_problems(function: Any, *, formula: bool = True) -> list[str]:
     return problems
 
 
-def undocumented(module: Any) -> list[str]:
-    """Public classes and functions of a module, and public methods of those classes, without a docstring."""
-    gone = []
-    for name in module.__all__:
-        thing = getattr(module, name)
-        if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+def public_things() -> list[Any]:
+    """Every class and function that the package or a folder of it offers."""
+    offered = [getattr(folder, name) for folder in public_folders() for name in folder.__all__]
+    things = {thing for thing in offered if inspect.isclass(thing) or inspect.isfunction(thing)}
+    return sorted(things, key=lambda thing: (thing.__module__, thing.__qualname__))
+
+
+def docstring_gaps(thing: Any) -> list[str]:
+    """What the docstrings of a public class or function leave out.
+
+    function          each parameter, what it returns, the errors in its body, an example
+    formula           the same in a fixed order, with the formula and its source: `docstring_problems`
+    class             each parameter, the errors in its `__init__`, an example of its own or of a method
+    made by another   that other function, in the words "made by `open_table`"
+    record            a docstring under each field; a dataclass or a named tuple
+    protocol, error   nothing more
+
+    All begin with one line that is a sentence. A public method has a docstring, which names every parameter if any.
+    A head has the source of its formula. What stands inside training or the command line needs no example, unless
+    `labelspace` itself offers it.
+    """
+    text = inspect.cleandoc(vars(thing).get("__doc__") or "") if inspect.isclass(thing) else inspect.getdoc(thing) or ""
+    if not inspect.isclass(thing):
+        gaps = _call_gaps(thing, thing, text)
+        if thing.__module__.startswith(FORMULAS):
+            gaps += docstring_problems(thing, formula=thing.__name__ not in HELPERS)
+            gaps += [] if "    ShapeError: " in text else ["lacks ShapeError"]
+        elif ">>>" not in text and _needs_example(thing):
+            gaps.append("has no example that runs")
+    else:
+        gaps = _method_gaps(thing)
+        if dataclasses.is_dataclass(thing) or hasattr(thing, "_fields"):
+            gaps += [f"lacks the field {name}" for name in _bare_fields(thing) if f"    {name}: " not in text]
+        elif not (issubclass(thing, Exception) or getattr(thing, "_is_protocol", False) or "; made by `" in text):
+            gaps += _call_gaps(thing, vars(thing).get("__init__"), text)
+            examples = text + "".join(value.__doc__ or "" for value in vars(thing).values() if inspect.isroutine(value))
+            if ">>>" not in examples and _needs_example(thing):
+                gaps.append("has no example that runs")
+        if thing.__module__.startswith("labelspace.heads") and "Reference:" not in text:
+            gaps.append("lacks Reference:")
+    if not re.match(r".+\.(\n\n|$)", text):
+        gaps.append("does not begin with one line that is a sentence")
+    return [f"{thing.__module__}.{thing.__qualname__} {gap}" for gap in dict.fromkeys(gaps)]
+
+
+def _call_gaps(thing: Any, body: Any, text: str) -> list[str]:
+    """Parameters, what is returned and errors of a body that a docstring does not name."""
+    signature = inspect.signature(thing)
+    gaps = [f"lacks the parameter {name}" for name in signature.parameters if f"    {name}: " not in text]
+    back = signature.return_annotation
+    if inspect.isfunction(thing) and back not in (None, "None", inspect.Signature.empty) and "Returns:" not in text:
+        gaps.append("lacks Returns:")
+    if inspect.isfunction(body):
+        raised = {_raised(node) for node in ast.walk(_syntax(body)) if isinstance(node, ast.Raise)}
+        gaps += [f"lacks {name}" for name in sorted(raised) if name.endswith("Error") and f"    {name}: " not in text]
+    return gaps
+
+
+def _method_gaps(thing: type) -> list[str]:
+    gaps = []
+    for name, value in vars(thing).items():
+        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if not inspect.isfunction(function) or name.startswith("_"):
             continue
-        if not (thing.__doc__ or "").strip():
-            gone.append(f"{module.__name__}.{name}")
-        for part, value in vars(thing).items() if inspect.isclass(thing) else ():
-            function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-            if inspect.isfunction(function) and not part.startswith("_") and not (function.__doc__ or "").strip():
-                gone.append(f"{module.__name__}.{name}.{part}")
-    return gone
+        text = inspect.getdoc(function) or ""
+        parameters = [each for each in inspect.signature(function).parameters if each not in ("self", "cls")]
+        if not text:
+            gaps.append(f"lacks a docstring of {name}")
+        elif "Args:" in text:
+            gaps += [f"lacks the parameter {each} of {name}" for each in parameters if f"    {each}: " not in text]
+    return gaps
+
+
+def _bare_fields(thing: type) -> list[str]:
+    """Fields of a class without a docstring right under them."""
+    body = _syntax(thing).body
+    below = [*body[1:], ast.Pass()]
+    fields = [(node.target, after) for node, after in zip(body, below, strict=True) if isinstance(node, ast.AnnAssign)]
+    return [target.id for target, after in fields if isinstance(target, ast.Name) and not _is_text(after)]
+
+
+def _needs_example(thing: Any) -> bool:
+    inside = thing.__module__.startswith(("labelspace.training", "labelspace.cli"))
+    return not (inside or inspect.isabstract(thing)) or thing.__name__ in labelspace.__all__
+
+
+def _syntax(thing: Any) -> Any:
+    return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
 
 
 @functools.cache

@@ -1,11 +1,11 @@
 """The guards are guarded: what each is there to catch is planted, and the very functions of the tests catch it."""
 
 import getpass
+import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
-import types
 from pathlib import Path
 
 import pytest
@@ -219,11 +219,131 @@ def test_a_planted_line_break_in_a_message_is_caught(tmp_path):
 # ---- docstrings and configs
 
 
-def test_a_planted_undocumented_name_is_caught():
-    module = types.ModuleType("planted")
-    code = "class Open:\n    'Said.'\n    def said(self): 'Yes.'\n    def unsaid(self): ...\ndef silent(): ...\n"
-    exec(code + "__all__ = ['Open', 'silent']\n", module.__dict__)
-    assert source.undocumented(module) == ["planted.Open.unsaid", "planted.silent"]
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """A module with this code, whose source can be read."""
+
+    def module(text: str, name: str = "planted"):
+        spec = importlib.util.spec_from_file_location(name, file_with(tmp_path, text))
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, made)
+        spec.loader.exec_module(made)
+        return made
+
+    return module
+
+
+FUNCTION = """
+def thing(a: int, b: int) -> int:
+    '''Add two numbers.
+
+    Args:
+        a: the first.
+        b: the second.
+
+    Returns:
+        Their sum.
+
+    Raises:
+        InputError: a is zero.
+
+    Example:
+        >>> 1
+        1
+    '''
+    if not a:
+        raise InputError("zero")
+    return a + b
+"""
+CLASS = """
+class thing:
+    '''A counter.
+
+    Args:
+        start: where it begins.
+
+    Example:
+        >>> 1
+        1
+    '''
+
+    def __init__(self, start: int) -> None: ...
+
+    def add(self, a: int, b: int) -> int:
+        '''Add both.
+
+        Args:
+            a: one.
+            b: another.
+        '''
+"""
+RECORD = """
+import dataclasses
+
+
+@dataclasses.dataclass
+class thing:
+    '''A record.'''
+
+    a: int = 1
+    '''One.'''
+
+    b: int = 2
+    '''Two.'''
+"""
+ERROR = "class thing(Exception):\n    '''Something.'''\n"
+MADE = "class thing:\n    '''A table; made by `open_thing`.'''\n\n    def __init__(self, a: int) -> None: ...\n"
+
+
+@pytest.mark.parametrize("kind", [FUNCTION, CLASS, RECORD, ERROR, MADE])
+def test_what_says_all_that_its_kind_has_to_say_has_no_gap(kind, planted):
+    assert source.docstring_gaps(planted(kind).thing) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "gap"),
+    [
+        (FUNCTION, "Add two numbers.", "", "one line that is a sentence"),
+        (FUNCTION, "        b: the second.\n", "", "lacks the parameter b"),
+        (FUNCTION, "Returns:", "Back:", "lacks Returns:"),
+        (FUNCTION, "InputError: a", "Error: a", "lacks InputError"),
+        (FUNCTION, ">>> 1", "1", "has no example"),
+        (CLASS, "    '''A counter.", "    x = '''A counter.", "one line that is a sentence"),
+        (CLASS, "start: where", "begin: where", "lacks the parameter start"),
+        (CLASS, ">>> 1", "1", "has no example"),
+        (CLASS, "            b: another.\n", "", "lacks the parameter b of add"),
+        (CLASS, "        '''Add both.", "        x = '''Add both.", "lacks a docstring of add"),
+        (RECORD, "    '''One.'''\n", "", "lacks the field a"),
+        (RECORD, "    '''Two.'''\n", "", "lacks the field b"),
+        (RECORD, "    '''A record.'''\n", "", "one line that is a sentence"),
+        (ERROR, "Something.", "Something", "one line that is a sentence"),
+        (MADE, "; made by `open_thing`", "", "lacks the parameter a"),
+    ],
+)
+def test_a_gap_of_each_kind_is_caught(kind, old, new, gap, planted):
+    assert old in kind
+    (said, *_) = [told for told in source.docstring_gaps(planted(kind.replace(old, new, 1)).thing) if gap in told]
+    assert said.startswith("planted.thing ")
+
+
+def test_a_function_that_only_training_calls_needs_no_example_but_all_else(planted):
+    made = planted(FUNCTION.replace(">>> 1", "1"), "labelspace.training.planted")
+    assert source.docstring_gaps(made.thing) == []
+    assert source.docstring_gaps(planted(FUNCTION.replace("Returns:", ""), "labelspace.training.planted").thing) != []
+
+
+def test_a_formula_and_a_head_without_their_source_are_caught(planted):
+    gaps = source.docstring_gaps(planted(FUNCTION, "labelspace.losses.planted").thing)
+    assert [gap.split(" ", 1)[1] for gap in gaps] == [
+        "lacks .. math::",
+        "lacks Paper:",
+        "lacks Reference:",
+        "lacks ShapeError",
+    ]
+    (gap,) = source.docstring_gaps(planted(CLASS, "labelspace.heads.planted").thing)
+    assert gap.endswith("lacks Reference:")
 
 
 GOOD = """One line.
@@ -276,11 +396,6 @@ def test_a_docstring_out_of_order_is_caught(old, new, problem):
     assert old in GOOD
     problems = source.docstring_problems(with_docstring(GOOD.replace(old, new, 1)))
     assert any(problem in told for told in problems), problems
-
-
-def test_a_field_without_a_docstring_is_caught(tmp_path):
-    text = 'class C:\n    a: int = 1\n    """Said."""\n    b: int = 2\n    c: int = 3\n    """Said."""\n'
-    assert source.undocumented_fields(file_with(tmp_path, text), "C") == ["b"]
 
 
 # ---- what tests leave behind

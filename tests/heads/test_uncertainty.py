@@ -445,6 +445,11 @@ def test_the_gradient_of_a_sample_reaches_mean_and_std():
     assert torch.autograd.gradcheck(lambda m, s: sample(m, s, seeded(2)), (mean, std))
 
 
+def test_a_std_of_another_shape_is_refused_and_not_spread():
+    with pytest.raises(ShapeError, match=r"shape of mean, \(2, 6\)\. Got \(1, 6\)"):
+        sample(torch.ones(2, DIM), torch.ones(1, DIM), seeded())
+
+
 def test_a_sample_without_a_std_is_the_mean_and_draws_nothing():
     mean, noise = torch.ones(2, DIM), seeded(1)
     before = noise.get_state()

@@ -40,9 +40,17 @@ class Answers(NamedTuple):
 
 
 class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
-    """Predicts by cosine between a document and one anchor per label. Abstract: fit is up to the subclass.
+    """What all classifiers share: they predict by cosine between a document and one anchor per label.
 
-    A fitted one holds `encoder_`, `label_space_`, `label_vectors_` and `classes_` (the names, sorted).
+    A subclass brings `fit`. A fitted one holds `encoder_`, `label_space_`, `label_vectors_` and `classes_` (the names,
+    sorted).
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> from labelspace.classify import BiEncoderClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> isinstance(clf, BiEncoderClassifier), clf.classes_.tolist()
+        (True, ['politics', 'sports'])
     """
 
     labels: Any

@@ -84,6 +84,16 @@ def predict_file(
         InputError: unreadable input or a row without a text, before anything is written; an output that is there
             already, another run's parts.
         OutputError: the output cannot be written; finished rows are safe.
+
+    Example:
+        >>> import tempfile
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> documents = pa.table({"id": [7, 8], "text": ["the match", "the vote"]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     done = predict_file(clf, documents, f"{folder}/out.csv")
+        ...     done.rows, done.path.read_text().splitlines()[0]
+        (2, 'id,text,predicted_label,predicted_score,predicted_probability')
     """
     check_is_fitted(model)
     model._check_kind(pairs=pair is not None)

@@ -166,6 +166,9 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
         n_documents: how many documents there are.
         what: the caller's name for `y`, used in messages.
 
+    Returns:
+        One number for each document, from 0 to `len(names) - 1`, or -1.
+
     Raises:
         InputError: an unknown label, or not one label for each document.
 

@@ -119,6 +119,9 @@ def open_pairs(
         task_type: where no column `task_type` tells it.
         batch_rows: rows read together; changes no result.
 
+    Returns:
+        The pairs, read anew each time they are iterated.
+
     Raises:
         ColumnError: a column that is not there; lists those that are.
         InputError: no such file, or one that cannot be read, or a source without a name.
@@ -187,6 +190,9 @@ def open_labelled_pairs(
         seed: of the draw among descriptions.
         task_type: for the record.
         batch_rows: as in `open_pairs`.
+
+    Returns:
+        The pairs, read anew each time they are iterated.
 
     Raises:
         ColumnError: a column that is not there.
@@ -261,6 +267,9 @@ def open_scored_pairs(
         score: the column of the scores or labels: numbers, True and False, or a file's texts of numbers.
         task_type: for the record.
         batch_rows: as in `open_pairs`.
+
+    Returns:
+        The pairs, read anew each time they are iterated.
 
     Raises:
         ColumnError: a column that is not there.

@@ -161,6 +161,9 @@ def mixed_batches(pairs: Pairs, batch_size: int, *, seed: int, epoch: int) -> It
         seed: of the run.
         epoch: its number; each has an order of its own.
 
+    Returns:
+        Lists of row numbers, each number from 0 to `len(pairs) - 1` in one of them.
+
     Raises:
         ConfigError: `batch_size` is no positive whole number.
 

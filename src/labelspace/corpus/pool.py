@@ -56,6 +56,9 @@ def sample_pool(
         delimiter: of the cells of CSV and TSV files, as for `open_table`.
         encoding: of CSV and TSV files, as for `open_table`.
 
+    Returns:
+        The documents drawn, how many were seen and where they came from.
+
     Raises:
         ConfigError: `size` is no positive whole number.
         InputError: a value that is no document, or a file that cannot be read.

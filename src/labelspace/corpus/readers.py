@@ -215,6 +215,9 @@ def open_table(
             found out from the first rows of each file.
         encoding: of .csv and .tsv files, for example `"cp1252"`; `"auto"`: found out from the first megabyte.
 
+    Returns:
+        The table; its columns are checked, its rows are read by `batches`.
+
     Raises:
         ColumnError: a column that is not there; lists those that are.
         InputError: no such file, an unknown format, a damaged file, files whose columns differ, a delimiter or an

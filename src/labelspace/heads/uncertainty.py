@@ -319,22 +319,36 @@ class GaussianHead(nn.Module):
 def sample(
     mean: Float[Tensor, "text dim"], std: Float[Tensor, "text dim"] | None, noise: torch.Generator
 ) -> Float[Tensor, "text dim"]:
-    r"""Draw :math:`z = \mu + \epsilon \odot \sigma` for each text, so that gradients reach both.
+    r"""Draw a vector from the Gaussian of each text, so that gradients reach mean and std.
+
+    .. math::
+        z_i = \mu_i + \epsilon_i \odot \sigma_i, \qquad \epsilon_i \sim \mathcal{N}(0, I)
+
+    Paper: the same names, below eq. 2. Only training draws; texts are judged by their mean.
 
     Args:
         mean: [text dim].
-        std: [text dim]; None: the mean itself comes back.
-        noise: draws :math:`\epsilon`, on the CPU.
+        std: [text dim], zero or more; None: the head has no uncertainty.
+        noise: generator of :math:`\epsilon`, on the CPU.
+
+    Returns:
+        [text dim], with the device of `mean`; without a std, `mean` itself, and nothing is drawn.
+
+    Raises:
+        ShapeError: `std` has another shape than `mean`.
 
     Example:
-        >>> sample(torch.zeros(1, 2), torch.zeros(1, 2), torch.Generator()).tolist()
-        [[0.0, 0.0]]
+        >>> sample(torch.ones(1, 2), torch.zeros(1, 2), torch.Generator()).tolist()
+        [[1.0, 1.0]]
 
     Reference:
-        Kingma and Welling, 2014, https://arxiv.org/abs/1312.6114, section 2.4.
+        "Uncertainty-aware contrastive sentence embedding", section 4; Kingma and Welling, 2014,
+        https://arxiv.org/abs/1312.6114, section 2.4.
     """
     if std is None:
         return mean
+    if std.shape != mean.shape:
+        raise ShapeError(f"std must have the shape of mean, {tuple(mean.shape)}. Got {tuple(std.shape)} instead.")
     return mean + torch.randn(mean.shape, generator=noise).to(mean.device) * std
 
 

@@ -30,6 +30,9 @@ def starter_file(
         template: the sentence around each phrase; the usual one if left out.
         descriptions_per_label: for how many descriptions there is room.
 
+    Returns:
+        The text of the file, in YAML.
+
     Raises:
         LabelFileError: names or template that make no label space.
         ConfigError: a number of descriptions that is no whole number, or below 1.

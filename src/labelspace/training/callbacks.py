@@ -45,6 +45,9 @@ class TensorBoardLogger:
 class WandbLogger:
     """Logs to a run of Weights & Biases that the caller has started.
 
+    Args:
+        run: what `wandb.init` returned; None: the run that is active at each step.
+
     Raises:
         MissingDependencyError: the package wandb is not installed.
     """

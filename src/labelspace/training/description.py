@@ -78,6 +78,9 @@ def train_on_descriptions(
         callbacks: told loss and rate at every step, and uniformity before and after.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
 
+    Returns:
+        The curve of the training, the learning rate and how it was chosen, and the uniformity of the pool.
+
     Warns:
         LabelSpaceWarning: training was interrupted, or the space has become much less uniform.
 

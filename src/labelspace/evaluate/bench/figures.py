@@ -313,6 +313,12 @@ def bench_figures(
         InputError: the models of the store share no data set.
         MissingDependencyError: matplotlib is not installed.
         OutputError: the folder or a file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in bench_figures([], folder) if file.suffix == ".png"]
+        ['nli_by_size.png', 'scaling.png', 'nli_auroc.png']
     """
     from labelspace.evaluate.bench.similarity import similarities
 

@@ -179,6 +179,9 @@ def bench_tables(
         metric: `"macro_f1_predicted"`, `"accuracy"`, `"macro_precision_predicted"` or `"macro_recall_predicted"`.
         beside: published models to put below, or `"all"`.
 
+    Returns:
+        A table for each benchmark that has a result, BTZSC first.
+
     Raises:
         ConfigError: an unknown metric or published model.
         InputError: there is no record.

@@ -140,6 +140,9 @@ def find_tasks(data: str | os.PathLike[str] | None, *, offline: bool | None = No
         data: folder with the data sets; None: the hub, which has the BTZSC sets. The hub is not asked.
         offline: True counts of the hub's sets only those that its cache on this machine has.
 
+    Returns:
+        The names that are there, those that are not, and why each of these is not.
+
     Raises:
         InputError: there is no such folder.
         MissingDependencyError: the cache was to be looked at, and the package datasets is not installed.

@@ -257,6 +257,9 @@ def train_before_labels(
         pool: unlabelled documents, to choose the rate by where none is published; None: the published one, or 2e-5.
         callbacks: told loss and rate at every step.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
+
+    Returns:
+        The curve of the training, the learning rate and how it was chosen.
     """
     training = TrainingConfig(
         max_steps=config.description_steps,

@@ -110,6 +110,9 @@ def pair_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor
         labels: [pair], 0 entailment, 1 neutral, 2 contradiction.
         reduction: `"mean"` for a scalar, `"none"` for [pair].
 
+    Returns:
+        A scalar, or [pair], zero or more.
+
     Example:
         >>> round(pair_loss(torch.zeros(2, 1), torch.tensor([0, 2])).item(), 4)
         0.6931

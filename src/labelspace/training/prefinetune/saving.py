@@ -63,6 +63,9 @@ def read_eigenspace(folder: str | Path, *, width: int | None = None) -> Eigenspa
         folder: of the encoder.
         width: coordinates of the relations that it is wanted for, twice the dimension of an encoder; None: any.
 
+    Returns:
+        The eigenspace, on the CPU.
+
     Raises:
         ModelFolderError: there is none, or it is damaged or of a newer format.
         ShapeError: it was made for relations of another width.

@@ -32,6 +32,9 @@ def gather_pairs(pairs: PairsLike, *, per_source: int | None = None, seed: int =
         per_source: the most pairs of a source.
         seed: of the draw.
 
+    Returns:
+        The pairs, all in memory.
+
     Raises:
         ConfigError: pairs that are drawn already have more of a source than `per_source`.
         InputError: as `draw_pairs`.

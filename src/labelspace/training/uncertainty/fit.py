@@ -202,7 +202,14 @@ def train_gaussian_head(
 
 
 def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.float64]:
-    """Return the entropy of softmax(logits / temperature), [text], in nats.
+    """Entropy of softmax(logits / temperature) for each text.
+
+    Args:
+        logits: [text label].
+        temperature: above zero.
+
+    Returns:
+        [text], in nats, from 0 to the logarithm of the number of labels.
 
     Example:
         >>> entropy(np.array([[1.0, 1.0], [9.0, 0.0]]), 1.0).round(3).tolist()

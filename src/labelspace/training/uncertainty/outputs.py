@@ -39,6 +39,9 @@ def outputs_of_texts(encoder: Encoder, head: GaussianHead, token_ids: Sequence[S
         encoder: frozen.
         head: trained, on the encoder's device.
         token_ids: from `Encoder.tokenize`.
+
+    Returns:
+        Logits, uncertainty and mean of each text, in the order of `token_ids`.
     """
     backbone = encoder.backbone
     found = _empty(len(token_ids), head)
@@ -63,6 +66,9 @@ def outputs_of_states(encoder: Encoder, head: GaussianHead, states: TokenStates,
         head: trained, on the encoder's device.
         states: of these texts and perhaps others.
         rows: which of them.
+
+    Returns:
+        Logits, uncertainty and mean of each text, in the order of `rows`.
     """
     found = _empty(len(rows), head)
     lengths = [int(states.lengths[row]) for row in rows]
