@@ -99,7 +99,7 @@ def places() -> str:
         if found.overall is None:
             continue
         mteb = f"{found.mteb.rank}" if found.mteb else "-"
-        line = [model, *(of_family.get(name, "-") for name in FAMILIES), f"**{found.overall.rank}**", mteb]
+        line = [model, *(of_family.get(name, "-") for name in FAMILIES), f"{found.overall.rank}", mteb]
         line += [f"{found.overall.score:.3f}", f"{found.overall.median:.3f}", str(found.overall.sets)]
         rows.append(line)
     if not rows:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 NOT_YET = "(not run yet)"
 """What stands where nothing has been run."""
 
+DAGGER = "†"
+DAGGER_NOTE = f"{DAGGER} Measured on code with uncommitted changes, or at a commit that this repository does not hold."
+
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = "---:|") -> str:
-    """Lay out a table.
+    """Lay out a table, with a note below it where a cell has a dagger (see commits.py).
 
     Args:
         head: a title for each column.
@@ -17,8 +20,16 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = 
     """
     if not rows:
         return NOT_YET
-    lines = [f"| {' | '.join(head)} |", "|---|" + side * (len(head) - 1)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    lines.insert(1, "|---|" + side * (len(head) - 1))
+    notes = ["", DAGGER_NOTE] if any(DAGGER in line for line in lines) else []
+    return "\n".join([*lines, *notes])
+
+
+def bold_best(cells: Sequence[str]) -> list[str]:
+    """Set the highest of the figures that cells begin with in bold; of equal ones, as printed, each."""
+    figures = [float(cell.split()[0]) for cell in cells]
+    return [f"**{cell}**" if own == max(figures) else cell for cell, own in zip(cells, figures, strict=True)]
 
 
 def spread(values: Sequence[float], form: str = "{:.3f}") -> str:

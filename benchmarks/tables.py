@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import btzsc_tables
+import commits
+from commits import marked
 from lacon import report as lacon_report
-from layout import markdown, spread
+from layout import bold_best, markdown, spread
 from pieces import renamed
 from prefinetune import report as prefinetune_report
 from study import report
@@ -70,7 +72,7 @@ def untrained(encoder: str, pooling: str | None = None, verbalizers: str = "offi
 
 
 def results(encoder: str, rate: str = "uniformity") -> str:
-    """The main table: both untrained baselines, and the trained model with its default anchor."""
+    """The main table: both untrained baselines, and the trained model with its default anchor; the best is bold."""
     before, after = untrained(encoder), trained_runs(encoder, rate)
     rows = []
     for task, title in TASKS.items():
@@ -78,7 +80,8 @@ def results(encoder: str, rate: str = "uniformity") -> str:
             base = before[task]["macro_f1_predicted"]
             trained = spread([row["macro_f1_predicted"][DEFAULT_ANCHOR] for row in after[task]])
             seeds = ", ".join(str(row["seed"]) for row in after[task])
-            rows.append([title, f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", f"**{trained}**", seeds])
+            cells = bold_best([f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", trained])
+            rows.append([marked(title, [before[task], *after[task]]), *cells, seeds])
     return markdown(["", "nearest verbalizer", "mean of descriptions", "trained", "seeds"], rows)
 
 
@@ -94,7 +97,8 @@ def anchors(encoder: str, rate: str = "uniformity") -> str:
             for kind in kinds:
                 means[kind].append(statistics.mean(scores[kind]))
             base = before[task]["macro_f1_predicted"]
-            rows.append([title, *(f"{base[kind]:.3f}" for kind in kinds), *(spread(scores[kind]) for kind in kinds)])
+            cells = [*(f"{base[kind]:.3f}" for kind in kinds), *(spread(scores[kind]) for kind in kinds)]
+            rows.append([marked(title, [before[task], *after[task]]), *cells])
     if rows:
         rows.append(["mean", "", "", "", *(f"{statistics.mean(means[kind]):.3f}" for kind in kinds)])
     return markdown(["", *(f"untrained, {kind}" for kind in kinds), *(f"trained, {kind}" for kind in kinds)], rows)
@@ -112,7 +116,7 @@ def paper(encoder: str) -> str:
             }
             before = [f"{row[task]['macro_f1_predicted']['verbalizer']:.3f}" for row in (cls, mean)]
             figures = [f"{theirs_before:.2f}", *before, f"{theirs_after:.2f}", ours["verbalizer"], ours[DEFAULT_ANCHOR]]
-            rows.append([TASKS[task], *figures])
+            rows.append([marked(TASKS[task], [cls[task], mean[task], *after[task]]), *figures])
     header = ["", "paper, untrained", "[CLS] pooling here", "mean pooling here", "paper, trained"]
     return markdown([*header, "here, verbalizer", f"here, {DEFAULT_ANCHOR}"], rows)
 
@@ -127,7 +131,7 @@ def search(encoder: str) -> str:
             cost = sum(t["steps"] for t in one["trials"]) / sum(t["steps"] for t in other["trials"])
             rates = [f"{row['learning_rate']:.0e}" for row in (one, other)]
             scores = [f"{row['macro_f1_predicted'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
-            rows.append([title, *rates, *scores, f"{cost:.2f}"])
+            rows.append([marked(title, [one, other]), *rates, *scores, f"{cost:.2f}"])
     return markdown(
         ["", "rate, halving", "rate, grid", "macro-F1, halving", "macro-F1, grid", "steps, halving / grid"], rows
     )
@@ -142,20 +146,19 @@ def rates(encoder: str) -> str:
         for pair in pairs[:1]:
             used = [f"{row['learning_rate']:.0e}" for row in pair]
             scores = [f"{row['macro_f1_predicted'][DEFAULT_ANCHOR]:.3f}" for row in pair]
-            rows.append([title, *used, *scores])
+            rows.append([marked(title, pair), *used, *scores])
     return markdown(["", "chosen rate", "base rate", "macro-F1, chosen", "macro-F1, base"], rows)
 
 
 def runs(encoder: str, rate: str = "uniformity") -> str:
     """How training went."""
-    rows = []
-    for task, done in trained_runs(encoder, rate).items():
-        rates = ", ".join(f"{row['learning_rate']:.0e}" for row in done)
-        steps = ", ".join(str(row["steps"]) for row in done)
-        moved = f"{done[0]['uniformity'][0]:.2f} to {done[0]['uniformity'][1]:.2f}"
-        rows.append([TASKS[task], str(done[0]["training"]["max_steps"]), rates, steps, moved])
-    order = list(TASKS.values())
-    rows.sort(key=lambda row: order.index(row[0]))
+    rows, trained = [], trained_runs(encoder, rate)
+    for task, title in TASKS.items():
+        if done := trained.get(task):
+            rates = ", ".join(f"{row['learning_rate']:.0e}" for row in done)
+            steps = ", ".join(str(row["steps"]) for row in done)
+            moved = f"{done[0]['uniformity'][0]:.2f} to {done[0]['uniformity'][1]:.2f}"
+            rows.append([marked(title, done), str(done[0]["training"]["max_steps"]), rates, steps, moved])
     return markdown(["", "max_steps", "learning rate, each seed", "steps made", "uniformity, seed 0"], rows)
 
 
@@ -169,7 +172,7 @@ def steps() -> str:
                 made = [f"{row['steps']} of {row['training']['max_steps']}" for row in (one, other)]
                 scores = [f"{row['macro_f1_predicted'][DEFAULT_ANCHOR]:.3f}" for row in (one, other)]
                 used = [f"{row['learning_rate']:.0e}" for row in (one, other)]
-                rows.append([title, *made, *used, *scores])
+                rows.append([marked(title, [one, other]), *made, *used, *scores])
     names = ("steps, fewer", "steps, default", "rate, fewer", "rate, default")
     return markdown(["", *names, "macro-F1, fewer", "macro-F1, default"], rows)
 
@@ -183,15 +186,9 @@ def speed() -> str:
             ["documents per second, AG News test, against `SentenceTransformer.encode`", f"{row['ratio']:.2f}", ratios]
         )
     for row in read("speed_step.json"):
-        for task in TASKS:
-            if task in row:
-                rows.append(
-                    [
-                        f"training step, {TASKS[task]}, against float32, padded, one batch",
-                        f"{row[task]['ratio']:.2f}",
-                        "",
-                    ]
-                )
+        for task in (task for task in TASKS if task in row):
+            what = marked(f"training step, {TASKS[task]}, against float32, padded, one batch", [row])
+            rows.append([what, f"{row[task]['ratio']:.2f}", ""])
     for row in read("speed_products.json"):
         both = [f"{shape['bfloat16']:.0f} to {shape['float32']:.0f}" for shape in row["gflops"].values()]
         what = "matrix products of MiniLM's layers, bfloat16 against float32, GFLOP/s a core"
@@ -272,6 +269,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "paper-rows": paper_rows,
     "harness": harness,
     "prefix": prefix,
+    "commits": commits.table,
     "btzsc-means": lambda: btzsc_tables.means("btzsc"),
     "btzsc-sets": lambda: btzsc_tables.by_set("btzsc"),
     "mteb-means": lambda: btzsc_tables.means("mteb"),

@@ -4,13 +4,13 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
+from commits import marked
 from layout import markdown, percent
 
 from lacon.curve import COUNTS, TASKS
 from lacon.methods import METHODS
-from lacon.runs import BySeed, results
+from lacon.runs import BySeed, Result, results
 
 TITLES = {
     "emotion": "Emotion",
@@ -27,8 +27,7 @@ MOST_MIB = 2048
 def curve_scores(task: str, method: str) -> dict[int, BySeed]:
     """Macro-F1 by labels a class and seed; what has one run for all seeds stands for each of them."""
     found: dict[int, BySeed] = defaultdict(dict)
-    runs = setfit_runs(task) if method == "setfit" else results("curve")
-    for result in (run for run in runs if (run["task"], run["method"].removesuffix("-whole")) == (task, method)):
+    for result in curve_runs(task, method):
         if "macro_f1_predicted_by_count" in result:
             for count, scores in result["macro_f1_predicted_by_count"].items():
                 found[int(count)] |= {int(seed): score for seed, score in scores.items()}
@@ -37,7 +36,14 @@ def curve_scores(task: str, method: str) -> dict[int, BySeed]:
     return dict(found)
 
 
-def setfit_runs(task: str) -> list[dict[str, Any]]:
+def curve_runs(task: str, method: str) -> list[Result]:
+    """The results that a line of the curve is made of."""
+    if method == "setfit":
+        return setfit_runs(task)
+    return [run for run in results("curve") if (run["task"], run["method"]) == (task, method)]
+
+
+def setfit_runs(task: str) -> list[Result]:
     """SetFit's runs of a task: at each count those of its whole schedule where there are any, else those cut short."""
     cut, whole = ([run for run in results(part) if run["task"] == task] for part in ("setfit", "setfit-whole"))
     done = {run["per_class"] for run in whole}
@@ -94,7 +100,7 @@ def curve() -> str:
             cells = [percent(list(scores.get(count, {}).values())) + "*" * (count in early) for count in COUNTS]
             dip = largest_dip(means_of(scores))
             fall = f"{100 * max(dip[0], 0):.1f}" + (f" ({dip[1]} to {dip[2]})" if dip[0] > 0 else "") if dip else "-"
-            rows.append([TITLES[task], words, *cells, fall])
+            rows.append([TITLES[task], marked(words, curve_runs(task, method)), *cells, fall])
     return markdown(["", "", *map(str, COUNTS), "largest fall"], rows)
 
 
@@ -121,7 +127,7 @@ def aim() -> str:
         seeds = min(len(own) for count, own in ours.items() if count)
         rows.append(
             [
-                TITLES[task],
+                marked(TITLES[task], curve_runs(task, "lacon")),
                 str(seeds),
                 f"{100 * max(dip[0], 0):.1f}",
                 "yes" if dip[0] <= MOST_LOST else f"no, {dip[1]} to {dip[2]}",

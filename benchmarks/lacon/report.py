@@ -9,12 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from commits import marked
 from layout import NOT_YET, markdown, percent
 
 from lacon import aims, paper
 from lacon.experiments import ABLATIONS, CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import BASELINES, METHODS, OURS
-from lacon.runs import BySeed, Result, by_seed, figure, paired_p, results, sets_of, signed_rank
+from lacon.runs import BySeed, Result, by_seed, figure, paired_p, results, runs_of, sets_of, signed_rank
 from lacon.sets import FEW, MAIN, SETS
 
 CHANGES = {
@@ -55,7 +56,7 @@ def main() -> str:
         tests = [signed_rank(scores[method], scores["ce"]) for scores in found.values()]
         cells = ("-" if value is None else f"{value:.2g}" for value in tests)
         rows.append([f"p of {METHODS[method].title} against CE", *cells])
-    return markdown(["", *(SETS[name].title for name in found)], rows)
+    return markdown(["", *(marked(SETS[name].title, runs_of("main", set=name)) for name in found)], rows)
 
 
 def tests() -> str:
@@ -74,7 +75,8 @@ def tests() -> str:
             better = f"better on {sum(gain > 0 for gain in gains)} of {len(gains)}"
             cells.append("-" if value is None else f"{statistics.fmean(gains):+.1f}, {better}, p {value:.2g}")
         if any(cell != "-" for cell in cells):
-            rows.append([METHODS[baseline].title, *cells])
+            runs = (run for method in (baseline, *OURS) for run in runs_of("main", method=method))
+            rows.append([marked(METHODS[baseline].title, runs), *cells])
     return markdown(["against", *(METHODS[method].title for method in OURS)], rows)
 
 
@@ -307,19 +309,21 @@ def _rarer_first(result: Result) -> list[str]:
 def _ablated(words: Mapping[str, str]) -> str:
     rows, names = [], sets_of("ablation")
     drawn = {name: by_seed("ablation", set=name).keys() for name in names}
+    used: dict[str, list[Result]] = {name: [] for name in names}
     for change, title in words.items():
         cells = []
         for name in names:
             if change in ABLATIONS:
-                scores = by_seed("ablation", set=name, change=change)
+                runs = runs_of("ablation", set=name, change=change)
             else:  # of the draws that the changes were run on, not of more
-                scores = by_seed("main", set=name, method="ce" if change == "ce" else "lacon-vanilla")
-                scores = {seed: score for seed, score in scores.items() if seed in drawn[name]}
+                runs = runs_of("main", set=name, method="ce" if change == "ce" else "lacon-vanilla")
+                runs = [run for run in runs if run["seed"] in drawn[name]]
+            used[name] += runs
             theirs = paper.TABLE_2["ce"][name] if change == "ce" else paper.ABLATIONS[change].get(name)
-            cells.append(percent(list(scores.values()), figure(theirs)))
+            cells.append(percent([run[run["metric"]] for run in runs], figure(theirs)))
         if any(cell != "-" for cell in cells):
             rows.append([title, *cells])
-    return markdown(["", *(SETS[name].title for name in names)], rows)
+    return markdown(["", *(marked(SETS[name].title, used[name]) for name in names)], rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

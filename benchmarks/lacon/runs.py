@@ -28,13 +28,14 @@ def sets_of(part: str) -> list[str]:
     return [name for name in SETS if name in there]
 
 
+def runs_of(part: str, **facts: Any) -> list[Result]:
+    """The results of a part that are of these facts."""
+    return [found for found in results(part) if all(found[name] == value for name, value in facts.items())]
+
+
 def by_seed(part: str, **facts: Any) -> BySeed:
     """Score of each repeat, by the metric of its data set, of the runs that are of these facts."""
-    return {
-        found["seed"]: found[found["metric"]]
-        for found in results(part)
-        if all(found[name] == value for name, value in facts.items())
-    }
+    return {found["seed"]: found[found["metric"]] for found in runs_of(part, **facts)}
 
 
 def figure(value: Figure | float | None) -> str:

@@ -2,20 +2,22 @@
 
 import csv
 import itertools
+import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from layout import markdown, spread
+from layout import NOT_YET, markdown, spread
 from pieces import read_results, renamed
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
+from study import overlap
 from study.ablations import CHANGES, FEWER_UPDATES
 from study.rivals import PER_CLASS, RUNS
-from study.spaces import INTENTS, MISLEADING, TASKS
+from study.spaces import INTENTS, MISLEADING, TASKS, share_drawn
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "study"
 ENCODER = "all-MiniLM-L6-v2"
@@ -39,7 +41,15 @@ METHODS = {
     "setfit-template": "SetFit, 8 a class and its template",
     "logistic": "logistic regression, 8 a class",
 }
+CORNER = "mean ± corrected deviation"
 Result = dict[str, Any]
+
+
+def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> str:
+    """Mean, and the standard deviation that draws would have if they shared no description."""
+    if len(values) < 2:
+        return spread(values, form)
+    return f"{form.format(statistics.fmean(values))} ± {overlap.deviation(values, share):.3f}"
 
 
 def results(part: str, encoder: str = ENCODER) -> list[Result]:
@@ -58,13 +68,13 @@ def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
         for task in TASKS:
             own, default = found[change.name][task], found["default"][task]
             both = sorted(own.keys() & default.keys())
-            cell = spread(list(own.values()))
+            cell = corrected(list(own.values()), share_drawn(task, change.count))
             if change.name != "default" and both:
                 cell += f" ({statistics.fmean(own[seed] - default[seed] for seed in both):+.3f})"
             line.append(cell)
         if any(cell != "-" for cell in line[1:]):
             rows.append(line)
-    return markdown(["", *(TITLES[task] for task in TASKS)], rows)
+    return markdown([CORNER, *(TITLES[task] for task in TASKS)], rows)
 
 
 COLUMNS = [*((task, "default") for task in TASKS), (INTENTS, FEWER_UPDATES), (INTENTS, "default")]
@@ -83,7 +93,7 @@ def before_and_after() -> str:
         ):
             own = _by_column(encoder, COLUMNS, lambda result, when=when, anchor=anchor: result[when][anchor])
             if any(own.values()):
-                cells = [spread(own[column]) for column in COLUMNS]
+                cells = [corrected(own[column], share_drawn(column[0])) for column in COLUMNS]
                 means = [statistics.fmean(own[column]) for column in COLUMNS[: len(TASKS)] if own[column]]
                 overall = f"{statistics.fmean(means):.3f}" if len(means) == len(TASKS) else "-"
                 rows.append([words, what, *cells[: len(TASKS)], overall, *cells[len(TASKS) :]])
@@ -94,7 +104,7 @@ def before_and_after() -> str:
             mean = f"{statistics.fmean(figures):.2f}"
             rows.append([f"paper: {paper['model']}", paper["when"], *cells, mean, "-", "-"])
     titles = [_title(*column) for column in COLUMNS]
-    return markdown(["", "", *titles[: len(TASKS)], "mean of the four", *titles[len(TASKS) :]], rows)
+    return markdown(["", CORNER, *titles[: len(TASKS)], "mean of the four", *titles[len(TASKS) :]], rows)
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:
@@ -106,14 +116,14 @@ def gains(anchor: str = DEFAULT_ANCHOR) -> str:
             encoder, columns, lambda result: result["macro_f1_predicted"][anchor] - result["untrained"][anchor]
         )
         cells = [
-            f"{spread(own, '{:+.3f}').replace('± +', '± ')}; {sum(gain > 0 for gain in own)} of {len(own)}"
+            f"{corrected(own, share_drawn(task), '{:+.3f}')}; {sum(gain > 0 for gain in own)} of {len(own)}"
             if own
             else "-"
-            for own in found.values()
+            for (task, _), own in found.items()
         ]
         if any(found.values()):
             rows.append([words, *cells])
-    return markdown(["", *(_title(*column) for column in columns)], rows)
+    return markdown([CORNER, *(_title(*column) for column in columns)], rows)
 
 
 def _by_column(
@@ -140,7 +150,12 @@ def seeds_of(part: str) -> str:
 
 def anchors() -> str:
     """Every anchor before and after training, five descriptions drawn by each seed."""
-    return _before_and_after("default", TASKS)
+    rows = []
+    for task in TASKS:
+        own = [r for r in results("ablations") if r["change"] == "default" and r["task"] == task]
+        if own:
+            rows.append([TITLES[task], *_anchor_cells(own, task)])
+    return markdown([CORNER, *_anchor_head()], rows)
 
 
 def misleading() -> str:
@@ -150,27 +165,28 @@ def misleading() -> str:
     for words, change in parts.items():
         own = [r for r in results("ablations") if r["change"] == change and r["task"] == MISLEADING]
         if own:
-            rows.append([words, *_anchor_cells(own)])
-    return markdown(["", *_anchor_head()], rows)
-
-
-def _before_and_after(change: str, tasks: Iterable[str]) -> str:
-    rows = []
-    for task in tasks:
-        own = [r for r in results("ablations") if r["change"] == change and r["task"] == task]
-        if own:
-            rows.append([TITLES[task], *_anchor_cells(own)])
-    return markdown(["", *_anchor_head()], rows)
+            rows.append([words, *_anchor_cells(own, MISLEADING)])
+    return markdown([CORNER, *_anchor_head()], rows)
 
 
 def _anchor_head() -> list[str]:
     return [f"{when}, {anchor}" for when in ("untrained", "trained") for anchor in ANCHORS]
 
 
-def _anchor_cells(own: Sequence[Result]) -> list[str]:
-    return [
-        spread([r[when][anchor] for r in own]) for when in ("untrained", "macro_f1_predicted") for anchor in ANCHORS
-    ]
+def _anchor_cells(own: Sequence[Result], task: str) -> list[str]:
+    ways = itertools.product(("untrained", "macro_f1_predicted"), ANCHORS)
+    return [corrected([r[when][anchor] for r in own], share_drawn(task)) for when, anchor in ways]
+
+
+def ranges(anchor: str = DEFAULT_ANCHOR) -> str:
+    """The lowest and the highest of the draws, in a sentence."""
+    words = []
+    for (task, change), scores in _by_column(
+        ENCODER, COLUMNS, lambda result: result["macro_f1_predicted"][anchor]
+    ).items():
+        if scores and change == "default":
+            words.append(f"{TITLES[task]} {min(scores):.3f} to {max(scores):.3f}")
+    return "; ".join(words) + "." if words else NOT_YET
 
 
 def rates(anchor: str = DEFAULT_ANCHOR) -> str:
@@ -196,18 +212,33 @@ def rates(anchor: str = DEFAULT_ANCHOR) -> str:
 
 
 def rivals() -> str:
-    """Mean, spread, worst run, seconds and memory of each method."""
+    """Each method's mean, its spread as measured and with nothing shared, ours above it; worst run, seconds, memory.
+
+    The labelled rows of a rival's draw are one in eighty of their class at the most: they count as shared by none.
+    """
     rows = []
     for task in RUNS:
+        runs = [r for r in results("rivals") if r["task"] == task]
+        ours = [r["macro_f1_predicted"] for r in runs if r["method"] == "ours"]
         for method, words in METHODS.items():
-            own = [r for r in results("rivals") if r["task"] == task and r["method"] == method]
-            if own:
-                scores = [r["macro_f1_predicted"] for r in own]
-                seconds = [r["training_seconds"] for r in own]
-                peak = max(r["peak_memory_mib"] for r in own)
-                facts = [str(len(own)), spread(scores), f"{min(scores):.3f}", spread(seconds, "{:.0f}"), f"{peak:,.0f}"]
-                rows.append([TITLES[task], words, *facts])
-    return markdown(["", "", "runs", "macro-F1", "worst", "training, seconds", "peak memory, MiB"], rows)
+            own = [r for r in runs if r["method"] == method]
+            if not own:
+                continue
+            scores = [r["macro_f1_predicted"] for r in own]
+            share = share_drawn(task) if method == "ours" else 0
+            spreads = [f"{overlap.deviation(scores, kept):.3f}" for kept in (0, share)] if len(own) > 1 else ["-", "-"]
+            above = "-"
+            if method != "ours" and min(len(ours), len(own)) > 1:
+                gain = statistics.fmean(ours) - statistics.fmean(scores)
+                error = math.hypot(overlap.standard_error(ours, share_drawn(task)), overlap.standard_error(scores, 0))
+                above = f"{gain:+.3f} ± {error:.3f}"
+            seconds = spread([r["training_seconds"] for r in own], "{:.0f}")
+            peak = f"{max(r['peak_memory_mib'] for r in own):,.0f}"
+            mean = f"{statistics.fmean(scores):.3f}"
+            facts = [str(len(own)), mean, *spreads, above, f"{min(scores):.3f}", seconds, peak]
+            rows.append([TITLES[task], words, *facts])
+    head = ["runs", "macro-F1", "± of these runs", "± with nothing shared", "ours above it ± standard error", "worst"]
+    return markdown(["", "", *head, "training, seconds", "peak memory, MiB"], rows)
 
 
 def curve(anchor: str = DEFAULT_ANCHOR) -> str:
@@ -222,10 +253,9 @@ def curve(anchor: str = DEFAULT_ANCHOR) -> str:
         ]
         means = {count: statistics.fmean(result["macro_f1_predicted"][str(count)]) for count in PER_CLASS}
         enough = next((str(n) for n in PER_CLASS if ours and means[n] >= statistics.fmean(ours)), f"> {PER_CLASS[-1]}")
-        rows.append(
-            [TITLES[task], spread(ours), enough if ours else "-", *(f"{means[count]:.3f}" for count in PER_CLASS)]
-        )
-    return markdown(["", "descriptions alone", "labels a class to match", *map(str, PER_CLASS)], rows)
+        alone = corrected(ours, share_drawn(task))
+        rows.append([TITLES[task], alone, enough if ours else "-", *(f"{means[count]:.3f}" for count in PER_CLASS)])
+    return markdown(["", "descriptions alone ± corrected", "labels a class to match", *map(str, PER_CLASS)], rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -236,6 +266,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "study-ablations": ablations,
     "study-ablations-verbalizer": lambda: ablations("verbalizer"),
     "study-misleading": misleading,
+    "study-ranges": ranges,
     "study-rates": rates,
     "study-rivals": rivals,
     "study-curve": curve,

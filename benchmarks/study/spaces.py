@@ -16,8 +16,16 @@ TASKS = ("agnews", "emotion", "rottentomatoes", "banking77_cards")
 MISLEADING = "amazon_counterfactual"
 INTENTS = "banking77"
 PAPER_K = 5
-INTENTS_K = 4
+WRITTEN = 10
+"""Descriptions of a label that draws are made from."""
+
+INTENTS_K, INTENTS_WRITTEN = 4, 5
 """All 77 intents have five descriptions, not ten: each draw leaves one out."""
+
+
+def share_drawn(name: str, count: int = PAPER_K) -> float:
+    """Return the share of a task's descriptions that a draw of so many takes; of all intents always four of five."""
+    return INTENTS_K / INTENTS_WRITTEN if name == INTENTS else count / WRITTEN
 
 
 def study_task(name: str, data: Path, *, test_rows: int | None) -> Task:

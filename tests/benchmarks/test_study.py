@@ -1,10 +1,12 @@
 """The study's label spaces are what they say, and its runner makes each result once."""
 
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from statistics import fmean, stdev, variance
 
 import pytest
 
@@ -115,9 +117,65 @@ def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws
         (tmp_path / "ablations" / f"{change}{seed}.json").write_text(json.dumps(found))
     monkeypatch.setattr(report, "OUT", tmp_path)
     lines = report.ablations().splitlines()
-    assert lines[2] == "| default | - | 0.700 ± 0.283 | - | - |"
+    # Five of ten descriptions: 0.283 between these draws is 0.400 between draws that share none.
+    assert lines[2] == "| default | - | 0.700 ± 0.400 | - | - |"
     assert lines[3] == "| swapped | - | 0.400 (-0.100) | - | - |"
     assert report.rivals() == "(not run yet)"
+    assert report.ranges() == "Emotion 0.500 to 0.900.", "of the default alone"
+
+
+@pytest.mark.parametrize(("drawn", "written"), [(5, 10), (4, 5), (1, 10)])
+def test_draws_that_share_descriptions_tell_how_far_fresh_ones_would_lie_apart(spaces, drawn, written):
+    """Simulated: a score is a mean over descriptions of four labels, whose worth is drawn anew in each round."""
+    from study import overlap
+
+    labels, draws, share = 4, 6, drawn / written
+    generator = random.Random(0)
+    variances, means, errors = [], [], []
+    for _ in range(3000):
+        worth = [[generator.gauss(0, 1) for _ in range(written)] for _ in range(labels)]
+        scores = [fmean(fmean(generator.sample(own, drawn)) for own in worth) for _ in range(draws)]
+        variances.append(overlap.deviation(scores, share) ** 2)
+        means.append(fmean(scores))
+        errors.append(overlap.standard_error(scores, share) ** 2)
+    assert fmean(variances) == pytest.approx(1 / (labels * drawn), rel=0.05), "the variance of fresh draws"
+    assert fmean(errors) == pytest.approx(variance(means, 0.0), rel=0.07), "how far the mean is from that of fresh ones"
+
+
+def test_draws_that_share_nothing_are_taken_as_they_are(spaces):
+    from study import overlap
+
+    scores = [0.5, 0.7, 0.9, 0.6]
+    assert overlap.deviation(scores, 0) == pytest.approx(stdev(scores))
+    assert overlap.standard_error(scores, 0) == pytest.approx(stdev(scores) / len(scores) ** 0.5)
+
+
+def test_the_share_of_a_draw_is_of_the_descriptions_that_are_written(spaces):
+    written = {
+        name: LabelSpace.from_file(spaces.LABELS / f"{name}.yaml") for name in (*spaces.TASKS, spaces.MISLEADING)
+    }
+    written[spaces.INTENTS] = LabelSpace.from_file(ROOT / "examples" / "banking77" / "labels.yaml")
+    for name, space in written.items():
+        count = spaces.INTENTS_K if name == spaces.INTENTS else spaces.PAPER_K
+        assert {count / len(label.descriptions) for label in space.labels} == {spaces.share_drawn(name)}
+    assert spaces.share_drawn("agnews", 3) == 0.3
+
+
+def test_a_rival_is_set_beside_draws_that_share_nothing(spaces, tmp_path, monkeypatch):
+    from study import report
+
+    scores = {"ours": [0.7, 0.9], "setfit": [0.5, 0.7]}
+    (tmp_path / "rivals").mkdir()
+    for method, own in scores.items():
+        for seed, score in enumerate(own):
+            found = {"encoder": report.ENCODER, "task": "agnews", "method": method, "macro_f1": score}
+            found |= {"training_seconds": 1.0, "peak_memory_mib": 10.0}
+            (tmp_path / "rivals" / f"{method}{seed}.json").write_text(json.dumps(found))
+    monkeypatch.setattr(report, "OUT", tmp_path)
+    ours, setfit = (line.split(" | ")[2:7] for line in report.rivals().splitlines()[2:])
+    assert ours == ["2", "0.800", "0.141", "0.200", "-"]
+    # Each variance is 0.02: of the two draws 0.02 / 2 for either, and of the ten descriptions 0.02 more for ours.
+    assert setfit == ["2", "0.600", "0.141", "0.141", f"+0.200 ± {0.04**0.5:.3f}"]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")

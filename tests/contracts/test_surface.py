@@ -300,25 +300,27 @@ COMMANDS = {
     "encoders": "--json",
     "fit": """
         labels --out --pool --text-column --delimiter --encoding --method --labelled --label-column
-        --pair-column --epochs --batch-size --description-steps --validation --extractor --no-cache --overwrite --template --anchor
-        --threshold --seed --encoder --pooling --dtype --device --max-tokens --revision --trust-remote-code --offline
-        --learning-rate --max-steps --objective --temperature --warmup --check-every --patience --tolerance
-        --dropout --weight-decay --descriptions-per-label --freeze-layers --lora-rank --max-tokens-in-memory
-        --tensorboard --search-strategy --search-rates --search-steps --search-documents --search-pairs --json
-        --quiet -q
+        --pair-column --epochs --batch-size --description-steps --validation --extractor --no-cache
+        --overwrite --template --anchor --threshold --seed --encoder --pooling --dtype --device --max-tokens
+        --revision --trust-remote-code --offline --learning-rate --max-steps --objective --temperature
+        --warmup --check-every --patience --tolerance --dropout --weight-decay --descriptions-per-label
+        --freeze-layers --lora-rank --max-tokens-in-memory --tensorboard --search-strategy --search-rates
+        --search-steps --search-documents --search-pairs --json --quiet -q
     """,
     "predict": """
-        model source target --text-column --pair-column --delimiter --encoding --prefix --resume --overwrite --threshold --all-scores
-        --coverage --risk --most-uncertain --device --trust-remote-code --json --quiet -q
+        model source target --text-column --pair-column --delimiter --encoding --prefix --resume --overwrite
+        --threshold --all-scores --coverage --risk --most-uncertain --device --trust-remote-code --json
+        --quiet -q
     """,
     "evaluate": """
-        model file --text-column --pair-column --label-column --delimiter --encoding --confusion --rejection-curve --no-baselines
-        --threshold --anchor --encoder --dtype --device --trust-remote-code --offline --json --quiet -q
+        model file --text-column --pair-column --label-column --delimiter --encoding --confusion
+        --rejection-curve --no-baselines --threshold --anchor --encoder --dtype --device --trust-remote-code
+        --offline --json --quiet -q
     """,
     "explain": "model texts --top --nearest --threshold --device --trust-remote-code --json",
     "figures": """
-        model file --out --only --text-column --label-column --delimiter --encoding --method --max-documents --no-before --pool
-        --rates --steps --seed --device --trust-remote-code --quiet -q
+        model file --out --only --text-column --label-column --delimiter --encoding --method --max-documents
+        --no-before --pool --rates --steps --seed --device --trust-remote-code --quiet -q
     """,
     "prefinetune": """
         --out --pairs --labelled --scored --threshold --anchor-column --positive-column --source-column

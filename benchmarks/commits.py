@@ -1,0 +1,74 @@
+"""Which results can be traced to code: a table marks those of changed code, or of a commit that is not here.
+
+python benchmarks/commits.py    # how many results of each study are which, as git says
+"""
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from layout import DAGGER, markdown
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+LOST = frozenset({"39828f96b732fc9961ada6e51db17a4a5278c42a", "9fac198d19b1ab08c1b9df46b5b3f32c7cd0e78a"})
+"""Commits of results that the repository's history does not hold. Listed so that tables need no git; a test asks it."""
+
+SINGLE = "single files"
+COMMITTED, CHANGED, GONE = "a commit of this history", "changed code (`-dirty`)", "a commit not in this history"
+
+
+def state(commit: str | None, history: Collection[str] | None = None) -> str:
+    """Say what is known of a result's commit; without a history by the list of lost ones."""
+    if commit is None or commit.endswith("-dirty"):
+        return CHANGED
+    known = commit not in LOST if history is None else commit in history
+    return COMMITTED if known else GONE
+
+
+def marked(title: str, results: Iterable[Mapping[str, Any]]) -> str:
+    """Put a dagger behind a title where one of its results cannot be traced to code."""
+    untraced = any(state(result.get("provenance", {}).get("commit")) != COMMITTED for result in results)
+    return title + DAGGER * untraced
+
+
+def counts(folder: Path = RESULTS, history: Collection[str] | None = None) -> dict[str, Counter[str]]:
+    """Count the results of each study by the state of their commit."""
+    found: dict[str, Counter[str]] = {}
+    for path in sorted(folder.rglob("*.json*")):
+        study = path.relative_to(folder).parts[0] if path.parent != folder else SINGLE
+        for result in _results(path):
+            found.setdefault(study, Counter())[state(result["provenance"]["commit"], history)] += 1
+    return found
+
+
+def _results(path: Path) -> Iterator[Mapping[str, Any]]:
+    text = path.read_text(encoding="utf-8")
+    yield from map(json.loads, text.splitlines() if path.suffix == ".jsonl" else [text])
+
+
+def history(folder: Path = ROOT) -> frozenset[str] | None:
+    """Return every commit that led to the one checked out; None without git, or where the clone is shallow."""
+    git = ["git", "--no-optional-locks", "-C", str(folder)]
+    try:
+        shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
+        listed = subprocess.run([*git, "rev-list", "HEAD"], capture_output=True, text=True)
+    except OSError:
+        return None
+    if shallow.stdout.strip() != "false" or listed.returncode:
+        return None
+    return frozenset(listed.stdout.split())
+
+
+def table(history: Collection[str] | None = None) -> str:
+    """How many results of each study come from which code."""
+    states = (COMMITTED, CHANGED, GONE)
+    found = counts(history=history).items()
+    return markdown(["results of", *states], [[name, *(str(own[one]) for one in states)] for name, own in found])
+
+
+if __name__ == "__main__":
+    print(table(history()))

@@ -1,0 +1,95 @@
+"""Bold marks the best of a row, and a dagger what was measured on code that nobody can check out."""
+
+import importlib
+import subprocess
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import a script or a module of benchmarks/."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module
+
+
+@pytest.fixture
+def commits(load) -> ModuleType:
+    return load("commits")
+
+
+def result(commit: str | None) -> dict[str, Any]:
+    return {"provenance": {"commit": commit}}
+
+
+def test_bold_is_the_best_of_a_row_whoever_has_it(load):
+    layout = load("layout")
+    assert layout.bold_best(["0.775", "0.823", "0.790 ± 0.010"]) == ["0.775", "**0.823**", "0.790 ± 0.010"]
+    assert layout.bold_best(["0.500", "0.844 ± 0.000", "0.844"]) == ["0.500", "**0.844 ± 0.000**", "**0.844**"]
+
+
+@pytest.mark.parametrize("block", ["results", "results-search", "results-mpnet", "results-mpnet-search"])
+def test_the_tables_of_results_bold_the_best_figure(load, block):
+    for line in load("tables").BLOCKS[block]().splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")][1:4] if line.startswith("|") else []
+        figures = [float(cell.strip("*").split()[0]) for cell in cells]
+        assert [cell.startswith("**") for cell in cells] == [figure == max(figures) for figure in figures], line
+
+
+def test_a_rank_is_not_bold(load):
+    assert "**" not in load("tables").BLOCKS["btzsc-places"]()
+
+
+def test_a_result_of_changed_code_or_of_a_commit_that_is_not_here_is_marked(commits):
+    (lost, *_) = commits.LOST
+    known = result("a" * 40)
+    assert commits.marked("AG News", [known]) == "AG News"
+    for other in (result("a" * 40 + "-dirty"), result(lost), result(None)):
+        assert commits.marked("AG News", [known, other]) == "AG News†"
+
+
+def test_a_table_with_a_mark_explains_it_once_and_one_without_does_not(load):
+    layout = load("layout")
+    marked = layout.markdown(["", "score"], [["AG News†", "1"], ["Emotion†", "2"]])
+    assert marked.splitlines()[:4] == ["|  | score |", "|---|---:|", "| AG News† | 1 |", "| Emotion† | 2 |"]
+    assert marked.splitlines()[4:] == ["", layout.DAGGER_NOTE]
+    assert "†" not in layout.markdown(["", "score"], [["AG News", "1"]])
+
+
+def test_results_are_counted_by_what_is_known_of_their_commit(commits, tmp_path):
+    (lost, *_) = commits.LOST
+    for name, commit in {"a": "a" * 40, "b": "b" * 40 + "-dirty", "c": lost}.items():
+        (tmp_path / "study").mkdir(exist_ok=True)
+        (tmp_path / "study" / f"{name}.json").write_text(f'{{"provenance": {{"commit": "{commit}"}}}}')
+    (tmp_path / "bench.jsonl").write_text(f'{{"provenance": {{"commit": "{"a" * 40}"}}}}\n' * 2)
+    assert commits.counts(tmp_path) == {
+        commits.SINGLE: {commits.COMMITTED: 2},
+        "study": {commits.COMMITTED: 1, commits.CHANGED: 1, commits.GONE: 1},
+    }
+
+
+def test_the_list_of_lost_commits_is_what_git_says(commits):
+    history = commits.history()
+    if history is None:
+        pytest.skip("no whole history here to ask")
+    asked = {name: dict(found) for name, found in commits.counts(history=history).items()}
+    assert asked == {name: dict(found) for name, found in commits.counts().items()}, "see LOST in benchmarks/commits.py"
+    assert commits.LOST.isdisjoint(history)
+
+
+def test_without_a_whole_history_git_is_not_asked(commits, tmp_path):
+    assert commits.history(tmp_path) is None
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C"]
+    first = tmp_path / "first"
+    subprocess.run(["git", "init", "--quiet", str(first)], check=True)
+    for message in ("one", "two"):
+        subprocess.run([*git, str(first), "commit", "--quiet", "--allow-empty", "-m", message], check=True)
+    assert len(commits.history(first)) == 2
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", first.as_uri(), str(shallow)], check=True)
+    assert commits.history(shallow) is None
