@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from btzsc_rows import MARK, ROWS, comparable, noted, with_mark
+from btzsc_rows import table as table_of_rows
 from layout import NOT_YET, markdown
 
 from labelspace.evaluate.bench import ResultStore, bench_tables
@@ -54,7 +56,8 @@ def means(benchmark: str) -> str:
     # The costs of one quiet run are in a table of their own.
     dropped = {at for at, name in enumerate(head) if name in ("sets", "texts/s", "peak MiB")}
     left, *cells = ([cell for at, cell in enumerate(row) if at not in dropped] for row in (head, *rows))
-    return markdown(left, cells) + f"\n\nMeans over {len(table.sets)} data sets: {', '.join(table.sets)}."
+    names = ", ".join(map(with_mark, table.sets))
+    return noted(markdown(left, cells) + f"\n\nMeans over {len(table.sets)} data sets: {names}.")
 
 
 def speeds() -> str:
@@ -87,24 +90,32 @@ def by_set(benchmark: str) -> str:
     if table is None:
         return NOT_YET
     head, *rows = table.by_set()
-    return markdown(head, rows)
+    return noted(markdown(head, [[with_mark(name), *cells] for name, *cells in rows]))
+
+
+def rows() -> str:
+    """How many rows of each set were scored, whole runs alone, and which rows those are."""
+    here = {record["task"]: record["texts"] for record in records() if record["limit"] is None}
+    return table_of_rows(here, ROWS) if here else NOT_YET
 
 
 def places() -> str:
-    """Rank among the published models over the same data sets."""
+    """Rank among the published models over the sets of the same names, and over those with the benchmark's rows."""
     rows = []
     for model, own in by_model().items():
         found = place(own)
         of_family = {each.what: f"{each.rank}" for each in found.families}
         if found.overall is None:
             continue
-        mteb = f"{found.mteb.rank}" if found.mteb else "-"
-        line = [model, *(of_family.get(name, "-") for name in FAMILIES), f"{found.overall.rank}", mteb]
-        line += [f"{found.overall.score:.3f}", f"{found.overall.median:.3f}", str(found.overall.sets)]
-        rows.append(line)
+        alike = {name: scores for name, scores in own.items() if comparable(name)}
+        alone = place(alike).overall if alike else None
+        line = [model, *(of_family.get(name, "-") for name in FAMILIES), f"{found.overall.rank} ({found.overall.sets})"]
+        line += [f"{alone.rank} ({alone.sets})" if alone else "-", f"{found.mteb.rank}" if found.mteb else "-"]
+        rows.append([*line, f"{found.overall.score:.3f}", f"{found.overall.median:.3f}"])
     if not rows:
         return NOT_YET
-    return markdown(["rank of 39", *FAMILIES, "BTZSC", "MTEB", "macro-F1", "median published", "BTZSC sets"], rows)
+    head = ["rank of 39", *FAMILIES, "BTZSC (sets)", f"BTZSC without {MARK} (sets)", "MTEB"]
+    return noted(markdown([*head, "macro-F1", "median published"], rows))
 
 
 def by_model() -> dict[str, dict[str, dict[str, float]]]:

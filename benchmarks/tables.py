@@ -274,6 +274,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "btzsc-sets": lambda: btzsc_tables.by_set("btzsc"),
     "mteb-means": lambda: btzsc_tables.means("mteb"),
     "mteb-sets": lambda: btzsc_tables.by_set("mteb"),
+    "btzsc-rows": btzsc_tables.rows,
     "btzsc-speed": btzsc_tables.speeds,
     "btzsc-places": btzsc_tables.places,
     "btzsc-nli": btzsc_tables.nli,

@@ -1,5 +1,6 @@
-"""The tables of docs/btzsc.md take one way of running a model each, and show memory where its origin is known."""
+"""The tables of docs/btzsc.md take one way of running a model each, and say of which rows a rank is."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import pytest
 
 from bench_fakes import record
 from labelspace.evaluate.bench import ResultStore
+from labelspace.evaluate.bench.cards import BTZSC, MTEB
+from labelspace.evaluate.bench.published import published_scores
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
+DATA = FOLDER.parents[1] / "shared" / "data"
 
 
 @pytest.fixture
@@ -21,6 +25,13 @@ def tables(monkeypatch, tmp_path):
     monkeypatch.setattr(btzsc_tables, "STORE", tmp_path / "results.jsonl")
     monkeypatch.setattr(btzsc_tables, "SPEED", tmp_path / "speed.jsonl")
     return btzsc_tables
+
+
+@pytest.fixture
+def rows(tables):
+    import btzsc_rows
+
+    return btzsc_rows
 
 
 def test_a_place_is_that_of_one_way_and_not_of_whichever_came_last(tables):
@@ -47,3 +58,63 @@ def test_peak_memory_is_beside_the_speeds_where_it_is_known_what_was_there_befor
         "|---|---:|---:|",
         "| embedding:a | 50.0 (1 x) | 900 |",
     ]
+
+
+def test_sets_of_other_rows_are_marked_wherever_they_stand_beside_published_figures(tables, rows):
+    store = ResultStore(tables.STORE)
+    for name in ("yelpreviews", "imdb"):
+        store.append(record("embedding:a", name, 0.9))
+    assert tables.means("btzsc").splitlines()[-3:] == [
+        "Means over 2 data sets: imdb, yelpreviews‡.",
+        "",
+        rows.OTHER_NOTE,
+    ]
+    lines = tables.by_set("btzsc").splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:4]] == ["| imdb", "| yelpreviews‡"]
+    assert lines[-1] == rows.OTHER_NOTE
+
+
+def test_a_rank_stands_beside_that_over_the_sets_with_the_benchmarks_rows(tables):
+    store = ResultStore(tables.STORE)
+    for name, score in {"imdb": 0.9, "yelpreviews": 0.1}.items():
+        store.append(record("embedding:a", name, score))
+    head, _, line, *_ = tables.places().splitlines()
+    cells = dict(zip(head.split(" | "), line.split(" | "), strict=True))
+    better = sum(own["imdb"] > 0.9 for own in published_scores().values())
+    assert cells["BTZSC without ‡ (sets)"] == f"{better + 1} (1)"
+    rank, sets = cells["BTZSC (sets)"].split()
+    assert (int(rank) > better + 1, sets) == (True, "(2)")
+
+
+def test_the_rows_of_each_set_stand_beside_those_of_the_published_figures(tables):
+    store = ResultStore(tables.STORE)
+    for name in ("imdb", "rottentomatoes", "capsotu"):
+        store.append(record("embedding:a", name, 0.5, texts=700))
+    store.append(record("embedding:a", "imdb", 0.5, texts=30, limit=30))
+    counts = {line.split(" | ")[0]: line.split(" | ")[1:4] for line in tables.rows().splitlines()[2:5]}
+    assert counts["| imdb"] == ["700", "10,000", "1,000"]
+    assert counts["| rottentomatoes"] == ["700", "1,066", "1,066"]
+    assert counts["| capsotu‡"] == ["700", "3,355", "1,000"]
+
+
+def test_what_is_said_of_each_set_is_what_its_folder_says(rows):
+    """Sets that the data's notes call complete are the same rows, and every other one says what differs."""
+    if not DATA.is_dir():
+        pytest.skip(f"no data at {DATA}")
+    there = {path.parent.name: path for path in (DATA / "btzsc").glob("*/labels.json")}
+    there |= {f"mteb/{path.parent.name}": path for path in (DATA / "mteb").glob("*/meta.json")}
+    assert set(rows.ROWS) == set(there)
+    for name, path in there.items():
+        notes = json.loads(path.read_text(encoding="utf-8"))
+        same = notes["complete"]
+        if name in MTEB:  # complete is said of train and test together
+            same = notes["splits"]["test"]["rows"] == MTEB[name].rows and "SLURP" not in notes["note"]
+        assert same == (rows.ROWS[name].differ == rows.SAME), name
+
+
+def test_the_published_rows_are_the_fewest_that_give_every_published_accuracy(rows):
+    found = {name: rows.published_rows(name) for name in (*BTZSC, *MTEB)}
+    assert {name for name, rows in found.items() if rows != 1000} == {
+        "rottentomatoes", "financialphrasebank", "mteb/amazon_counterfactual", "mteb/toxic_conversations",
+    }  # fmt: skip
+    assert found["rottentomatoes"] == BTZSC["rottentomatoes"].rows
