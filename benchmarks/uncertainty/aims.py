@@ -61,7 +61,7 @@ def gains() -> str:
         mean = [f"{statistics.fmean(gains):+.2f}" for gains in (own.values(), large)]
         both = report.TITLES["textcnn-both"]
         rows.append(["paper: Qwen3-Embedding-0.6B", both, "EOS and a linear layer", *cells, *mean])
-    return markdown(["", "", "above", *SETS.values(), "mean", f"without {SETS[SMALL_SET]}"], rows)
+    return report.beside_paper(["", "", "above", *report.titles(), "mean", f"without {SETS[SMALL_SET]}"], rows)
 
 
 def average_gain(encoder: str, method: str, rival: str) -> list[str] | None:

@@ -15,7 +15,7 @@ from labelspace import evaluate
 from labelspace.evaluate import RejectionCurve
 from uncertainty import paper
 from uncertainty.selection import winner
-from uncertainty.sets import SETS
+from uncertainty.sets import NOT_COMPARABLE, OTHER_TRAIN_ROWS, SETS
 from uncertainty.variants import ABLATIONS, CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
 
 PARTED = {"mean": "mean", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
@@ -42,7 +42,39 @@ TITLES = {
 SMALL_SET = "toxic_conversations"
 """Two hundred rows to train on and a hundred to score, 93 of one label."""
 
+MARK = "‡"
+NOTE = f"{MARK} Not comparable with the paper: other train rows, or few of its test rows. No set has its 512 tokens."
+
 MAIN = ("probe", "probe-tuned", *(f"textcnn-{part}" for part in PARTS), "textcnn-chosen", "attention-both-chosen")
+
+
+def titles() -> list[str]:
+    """The sets, with a mark on those that do not stand beside the paper's figures; `beside_paper` explains it."""
+    return [title + MARK * (name in NOT_COMPARABLE) for name, title in SETS.items()]
+
+
+def titles_with_rows() -> list[str]:
+    """The same, and what was cut of the rows that the paper has."""
+    runs = [run for run in read_results(OUT, "main") if run["encoder"] in ENCODERS and "rows" in run]
+    return [_with_rows(*named, runs) for named in zip(SETS, titles(), strict=True)]
+
+
+def _with_rows(name: str, title: str, runs: Sequence[Result]) -> str:
+    train, test = paper.ROWS[name]
+    words = [title]
+    for own, own_test in sorted({(run["rows"], run["test_rows"]) for run in runs if run["set"] == name}):
+        if name in OTHER_TRAIN_ROWS:
+            words.append(f"{own:,} train rows of another corpus (the paper: {train:,})")
+        elif own != train:
+            words.append(f"{own:,} of {train:,} train rows")
+        if own_test != test:
+            words.append(f"{own_test:,} of {test:,} test rows")
+    return ", ".join(words)
+
+
+def beside_paper(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a table that holds figures of the paper."""
+    return f"{markdown(head, rows)}\n\n{NOTE}" if rows else NOT_YET
 
 
 def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
@@ -85,7 +117,7 @@ def main() -> str:
                 title = "EOS and a linear layer" if variant == "cls-base" else TITLES[variant]
                 cells = [f"{table[variant][one]:.1f}" for one in SETS]
                 rows.append([f"paper: {name}", title, *cells, *_means(table[variant])])
-    return markdown(["", "", *SETS.values(), "mean", f"without {SETS[SMALL_SET]}"], rows)
+    return beside_paper(["", "", *titles_with_rows(), "mean", f"without {SETS[SMALL_SET]}"], rows)
 
 
 def parts() -> str:
@@ -101,7 +133,9 @@ def parts() -> str:
             cells.append(f"{_mean(found):.2f}{theirs}" if len(found) == len(SETS) else "-")
         if any(cell != "-" for cell in cells):
             rows.append([title, *cells])
-    return markdown(["mean accuracy", "neither", "LCL", "UCL", "both"], rows)
+    return beside_paper(
+        [f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}", "neither", "LCL", "UCL", "both"], rows
+    )
 
 
 def extractors() -> str:
@@ -112,14 +146,14 @@ def extractors() -> str:
     order += ("textcnn-supcon", "textcnn-supcon-0.1", "supcon-chosen", "textcnn-lcl")
     main_part = ("textcnn-base", "textcnn-lcl")
     rows = _rows(ENCODERS[0], order, lambda one: "main" if one in main_part else "ablations", theirs=True)
-    return markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])
+    return beside_paper(["", *titles(), "mean", "paper, mean"], [row[1:] for row in rows])
 
 
 def every_part() -> str:
     """Table 7: each extractor with and without UCL and LCL, by set."""
     order = [f"{extractor}-{part}" for extractor in PARTED if extractor != "textcnn" for part in PARTS]
     rows = _rows(ENCODERS[0], order, lambda _: "ablations", theirs=True)
-    return markdown(["", *SETS.values(), "mean", "paper, mean"], [row[1:] for row in rows])
+    return beside_paper(["", *titles(), "mean", "paper, mean"], [row[1:] for row in rows])
 
 
 def grid_runs(encoder: str) -> dict[tuple[str, float, str], Result]:

@@ -19,7 +19,8 @@ from labelspace.config import UncertaintyConfig
 from labelspace.evaluate import rejection_curve
 
 ROOT = Path(__file__).resolve().parents[2]
-PAPER = ROOT.parent / "shared" / "papers" / "uncertainty-aware-contrastive.txt"
+SHARED = ROOT.parent / "shared"
+PAPER = SHARED / "papers" / "uncertainty-aware-contrastive.txt"
 TINY = ROOT / "tests" / "data" / "tiny-bert"
 LABELS = ("not toxic", "toxic")
 MODULES = (
@@ -531,7 +532,7 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
         assert "not run yet" in without_results[f"uncertainty-{name}"], name
         assert "not run yet" not in block, name
         assert "nan" not in block, name
-        assert len({line.count("|") for line in block.splitlines()}) == 1 or name == "seeds", name
+        assert len({line.count("|") for line in block.splitlines() if "|" in line}) == 1 or name == "seeds", name
 
     def cells(name: str, *starts: str) -> list[str]:
         (line,) = [
@@ -539,13 +540,19 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
         ]
         return [cell.strip() for cell in line.strip("|").split("|")][len(starts) :]
 
+    head = page["main"].splitlines()[0]
+    assert " | AmazonCounterfactual, 40 of 4,018 train rows, 20 of 670 test rows | " in head
+    assert " | MassiveIntent‡, 40 train rows of another corpus (the paper: 11,514), 20 of 2,974 test rows | " in head
+    beside_the_paper = {"main", "gains", "parts", "every-part", "extractors"}
+    assert {name for name, block in page.items() if parts.report.NOTE in block} == beside_the_paper
+    assert {name for name, block in page.items() if "‡" in block} == beside_the_paper
     assert cells("main", "tiny", "TextCNN + both, chosen") == ["80.0"] * 8 + ["80.00"] * 2
     assert cells("main", "tiny", "linear probe") == ["75.0"] * 8 + ["75.00"] * 2
     assert [cell[:4] for cell in cells("gains", "tiny", "TextCNN + both", "linear probe")[:8]] == ["+5.0"] * 8
     assert cells("gains", "tiny", "TextCNN + both, chosen", "TextCNN")[-1] == "+5.00"
     assert cells("parts", "TextCNN")[0].startswith("75.00 (")
     assert cells("parts", "[CLS]")[3].startswith("80.00 (")
-    assert page["every-part"].count("\n") == 2 + 12 - 1, "three extractors with four parts"
+    assert page["every-part"].count("\n|") == 1 + 12, "three extractors with four parts"
     assert cells("every-part", "attention + UCL")[-1] == "91.24", "the paper's mean"
     assert cells("extractors", "MLP of the same size, rate chosen")[8:] == ["80.00", "-"]
     assert cells("choice", "tiny", "**mlp, rate-0.0003**")[-1] == "80.00"
@@ -613,6 +620,28 @@ def test_the_page_has_every_table_and_no_other(parts):
     opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
     assert opened == closed
     assert sorted(opened) == sorted([*parts.report.BLOCKS, *parts.aims.BLOCKS])
+
+
+def test_a_set_with_all_of_the_papers_rows_has_its_name_alone_for_a_head(parts, monkeypatch):
+    whole = parts.paper.ROWS.items()
+    runs = [{"encoder": "tiny", "set": name, "rows": train, "test_rows": test} for name, (train, test) in whole]
+    monkeypatch.setattr(parts.report, "read_results", lambda *_: runs)
+    monkeypatch.setattr(parts.report, "ENCODERS", ("tiny",))
+    titles = dict(zip(parts.sets.SETS, parts.report.titles_with_rows(), strict=True))
+    marked = {"mtop_domain", "massive_intent", "massive_scenario", "toxic_conversations"}
+    assert {name for name, title in titles.items() if "‡" in title} == marked
+    for name in set(titles) - {"massive_intent", "massive_scenario"}:  # as many rows as there, and yet others
+        assert titles[name].removesuffix("‡") == parts.sets.SETS[name]
+
+
+def test_the_rows_that_the_paper_has_are_those_of_its_table_1_and_of_the_datas_notes(parts):
+    if not (PAPER.is_file() and (SHARED / "data" / "mteb").is_dir()):
+        pytest.skip("the papers or the data are not here")
+    text = PAPER.read_text(encoding="utf-8")
+    for name, (train, test) in parts.paper.ROWS.items():
+        assert re.search(rf"{train:,}\s+{test:,}|{train}\s+{test}", text), name
+        notes = json.loads((SHARED / "data" / "mteb" / name / "meta.json").read_text(encoding="utf-8"))
+        assert notes["expected_rows"] == {"train": train, "test": test}, name
 
 
 def test_the_papers_figures_are_those_of_its_tables(parts):
