@@ -52,13 +52,15 @@ def test_what_is_named_is_not_told(run, saved, spreadsheet):
 def test_fit_and_evaluate_read_the_same_file(run, spreadsheet, label_file, tmp_path):
     path, delimiter, found = spreadsheet
     model = tmp_path / "fresh"
-    common = ["--encoder", "tests/data/tiny-bert", "--out", model, "--max-steps", 1]
-    result = run("fit", label_file, "--pool", path, *common)
+    common = ["--encoder", "tests/data/tiny-bert", "--out", model]
+    result = run("fit", label_file, "--pool", path, *common, "--max-steps", 1)
     assert result.exit_code == 0, result.output
     told = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
     assert [f"the encoding {found}" in line for line in told] == [True]
     tables = ["--delimiter", delimiter, "--encoding", found]
-    learnt = run("fit", label_file, "--labelled", path, "--epochs", 1, "--overwrite", *common, *tables)
+    learnt = run(
+        "fit", label_file, "--labelled", path, "--epochs", 1, "--description-steps", 1, "--overwrite", *common, *tables
+    )
     assert learnt.exit_code == 0, learnt.output
     assert "warning: " not in learnt.stderr
     judged = run("evaluate", model, path, "--json", "--no-baselines")

@@ -38,7 +38,7 @@ class Format:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._kind, self._packed = file_kind(path)
         if self._kind == "xlsx":
-            raise InputError(f"{path}: .xlsx files are read, not written; name a .csv, which every spreadsheet opens.")
+            raise InputError(f"{path}: .xlsx files are read, not written; name a .csv, .tsv, .jsonl or .parquet file.")
         self._schema = schema
         self._delimiter = "\t" if self._kind == "tsv" else ","
         self.suffix = f"{self._kind}.gz" if self._packed else self._kind
