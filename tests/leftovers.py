@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-# torch keeps its compiler's cache there from one process to the next.
-THEIRS = "torchinductor_"
+# What torch compiled for the next process, and what scikit-learn removes itself when the process exits.
+THEIRS = ("torchinductor_", "sklearn_testing_")
 
 SHARED: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that the tests of a process share, removed at the end of its session."""

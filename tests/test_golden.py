@@ -1,0 +1,21 @@
+"""Every estimator trains along the curve, and answers as it did, when `tests/golden.py --write` was last run."""
+
+import json
+
+import pytest
+
+from golden import CASES, KEPT, measure
+
+GOLDEN = json.loads(KEPT.read_text(encoding="utf-8"))
+
+
+def test_each_case_is_kept():
+    assert sorted(GOLDEN) == sorted(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_curves_and_answers_stay_as_they_were(name: str):
+    found = measure(name)
+    assert sorted(found) == sorted(GOLDEN[name])
+    for key, values in GOLDEN[name].items():
+        assert found[key] == pytest.approx(values, rel=2e-3, abs=2e-3), key
