@@ -150,6 +150,18 @@ CASES: dict[str, Callable[[], Case]] = {
     "NLI, triplet": lambda: nli("triplet"),
 }
 
+DRAWS_NOTHING = (
+    "zero-shot, verbalizer",
+    "zero-shot, descriptions",
+    "zero-shot, both",
+    "description",
+    "description, columns, one layer frozen",
+    "description, rate chosen on a pool",
+    "lacon, no row",
+)
+"""The cases without dropout or another draw of torch's; these hold for all of its releases."""
+WRITTEN_WITH = "2.13."
+
 
 def measure(name: str) -> Case:
     """Run a case; what it warns of is no part of it."""

@@ -12,6 +12,8 @@ import pytest
 
 # What torch compiled for the next process, and what scikit-learn removes itself when the process exits.
 THEIRS = ("torchinductor_", "sklearn_testing_")
+# Old releases of torch write this into a folder of their own when they are imported.
+OF_OLD_TORCH = "_remote_module_non_scriptable.py"
 
 SHARED: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that the tests of a process share, removed at the end of its session."""
@@ -29,6 +31,8 @@ def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
     while SHARED:
         SHARED.pop().cleanup()
+    for path in folder.glob(f"*/{OF_OLD_TORCH}"):
+        shutil.rmtree(path.parent)
     stayed = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
     shutil.rmtree(folder)
     ours = [path for path in stayed if not path.startswith(THEIRS)]

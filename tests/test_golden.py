@@ -1,12 +1,14 @@
 """Every estimator trains along the curve, and answers as it did, when `tests/golden.py --write` was last run."""
 
 import json
+from importlib.metadata import version
 
 import pytest
 
-from golden import CASES, KEPT, measure
+from golden import CASES, DRAWS_NOTHING, KEPT, WRITTEN_WITH, measure
 
 GOLDEN = json.loads(KEPT.read_text(encoding="utf-8"))
+OTHER_DRAWS = not version("torch").startswith(WRITTEN_WITH)
 
 
 def test_each_case_is_kept():
@@ -15,6 +17,8 @@ def test_each_case_is_kept():
 
 @pytest.mark.parametrize("name", CASES)
 def test_curves_and_answers_stay_as_they_were(name: str):
+    if OTHER_DRAWS and name not in DRAWS_NOTHING:
+        pytest.skip(f"dropout draws differ between releases of torch, and these are of {WRITTEN_WITH}")
     found = measure(name)
     assert sorted(found) == sorted(GOLDEN[name])
     for key, values in GOLDEN[name].items():
