@@ -74,7 +74,7 @@ ERRORS = {
     ),
     "a further row with nothing": (
         'label,description\na,"x\n\nz"\nb,y\na, \n',
-        "labels.csv:6: label 'a': the description is empty in a further row of the label",
+        "labels.csv:6: label 'a': the description is empty in another row of the label",
     ),
     "a tab in a name": ('label\n"a\tb"\nc\n', "labels.csv:2: label 1: the name must be one line without tabs"),
 }

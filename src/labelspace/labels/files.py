@@ -36,7 +36,7 @@ YAML_HINTS = {
     "expected <block end>": "check the indentation and the quotes",
     "cannot start any token": "indent with spaces, and put a text that starts with a special character in quotes",
     "unexpected end of stream": "close the quotes",
-    "expected a single document": "keep one document a file, without '---' between labels",
+    "expected a single document": "keep one document per file, without '---' between labels",
 }
 
 ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
@@ -348,7 +348,7 @@ def _read_row(
     texts = [text for column in ["description", *numbered] if (text := cells.get(column))]
     if known and not texts:
         raise LabelFileError(
-            f"{file}:{line}: label {quoted(name)}: the description is empty in a further row of the label; "
+            f"{file}:{line}: label {quoted(name)}: the description is empty in another row of the label; "
             "write one or remove the row."
         )
     for text in texts:

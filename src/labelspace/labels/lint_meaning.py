@@ -79,9 +79,9 @@ def nearer_to_other(meanings: Meanings, *, margin: float) -> Iterator[Finding]:
     """nearer-to-other-label: a description that lies nearer to another label than to its own, by either of two rules.
 
     Verbalizers: its cosine to its own label's verbalizer, against the highest to another label's.
-    Descriptions: its mean cosine to its own label's *other* descriptions, against the highest mean to another label's
-    descriptions. The description itself is left out, or the two means would not be comparable; the only description
-    of a label is judged by the verbalizer alone.
+    Descriptions: its mean cosine to its own label's *other* descriptions, against the highest mean to those of another
+    label. Its cosine of 1 with itself is left out, or the means would not be comparable. A label's only description is
+    judged by the verbalizer alone.
     """
     for own, rows in enumerate(meanings.at):
         for j, row in enumerate(rows):
@@ -130,8 +130,8 @@ def _nearer(space: LabelSpace, own: int, j: int, found: dict[str, tuple[int, flo
 def overlapping(meanings: Meanings, *, overlap: float) -> Iterator[Finding]:
     """overlapping-labels: two labels whose descriptions are nearly as close to each other as among themselves.
 
-    Compares the mean cosine between the descriptions of the two labels with the mean cosine within them (each label's
-    own mean over its pairs, then the mean of the two). Labels with one description have no pairs and are left out.
+    Compares the mean cosine between the two labels with the mean of their means within. Labels with one description
+    are left out.
     """
     at, space = meanings.at, meanings.space
     within = {

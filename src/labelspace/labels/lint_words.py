@@ -1,7 +1,6 @@
 """The checks of a label space by counts, characters and words; they need no encoder.
 
-Each check is a function of the space that yields findings. A word is a run of letters and digits, in any case; each
-Chinese or Japanese character is a word of its own.
+A word is a run of letters and digits, in any case; each Chinese or Japanese character is a word of its own.
 """
 
 import math
@@ -61,7 +60,7 @@ def few_descriptions(space: LabelSpace, *, few: int) -> Iterator[Finding]:
 
 
 def uneven_counts(space: LabelSpace, *, uneven: float) -> Iterator[Finding]:
-    """uneven-counts: the label with the most descriptions has at least `uneven` times those of the one with fewest."""
+    """uneven-counts: the largest count of descriptions is at least `uneven` times the smallest."""
     counts = {label.name: len(label.descriptions) for label in space if label.descriptions}
     if len(counts) < 2:
         return

@@ -99,9 +99,9 @@ class LabelSpace:
         """Make a label space from plain data, shaped like a label file.
 
         Args:
-            data: a mapping with `labels` and optionally `name` and `template`. `labels` is a list of names or of
-                mappings (with `name`, `phrase`, `verbalizer`, `descriptions`), or a mapping from names to one
-                description or a list of them. The value of `labels` may also be passed alone.
+            data: a mapping with `labels` and optionally `name` and `template`, or the value of `labels` alone: a list
+                of names or of mappings (with `name`, `phrase`, `verbalizer`, `descriptions`), or a mapping from names
+                to one description or a list of them.
 
         Raises:
             LabelFileError: the data cannot be used; the message names the place, such as `labels[2] ('world')`.
@@ -145,7 +145,7 @@ class LabelSpace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data from which `from_dict` makes an equal space; empty keys are left out.
+        """Return plain data from which `from_dict` makes an equal space, without empty keys.
 
         Example:
             >>> LabelSpace.from_names(["sports", "world"]).to_dict()["labels"]
@@ -169,7 +169,7 @@ class LabelSpace:
         Writing is atomic: a killed write leaves the old file or the new one.
 
         Args:
-            path: a file name that ends in .yaml, .yml or .json; an existing file is replaced.
+            path: a file that ends in .yaml, .yml or .json; an existing one is replaced.
 
         Raises:
             LabelFileError: another extension.
@@ -212,7 +212,9 @@ class LabelSpace:
         if position is None:
             hint = did_you_mean(str(name), self.names)
             first = ", ".join(map(quoted, self.names[:8])) + (", ..." if len(self) > 8 else "")
-            raise LabelFileError(f"{quoted(self.name)} has no label {described(name)}.{hint} It has: {first}.")
+            raise LabelFileError(
+                f"{quoted(self.name)} has no label of this name. Got {described(name)}.{hint} It has: {first}."
+            )
         return position
 
     def __getitem__(self, name: str) -> Label:
@@ -255,8 +257,8 @@ class LabelSpace:
     def rename(self, old: str, new: str) -> "LabelSpace":
         """Return a space in which one label has another name; no score changes.
 
-        People see the name, the encoder reads the verbalizer. A label without phrase or verbalizer therefore gets its
-        old name as its phrase. To change the verbalizer too, build a new `Label`.
+        A label without phrase or verbalizer gets its old name as its phrase, so that the encoder reads the same text.
+        To change the verbalizer too, build a new `Label`.
 
         Args:
             old: the current name.
@@ -316,8 +318,8 @@ class LabelSpace:
     def with_descriptions(self, count: int, seed: int = 0) -> "LabelSpace":
         """Return a space with at most `count` descriptions per label, drawn at random, in their original order.
 
-        The rank of a description in the draw depends only on the seed, the label's name and the description. Adding
-        another label or description therefore changes no rank, and a draw of three contains the draw of two.
+        The rank of a description in the draw depends only on the seed, the label's name and the description. Other
+        labels and descriptions do not affect it, and a draw of three contains the draw of two.
 
         Args:
             count: descriptions to keep per label, 0 or more; labels that have fewer keep all.
