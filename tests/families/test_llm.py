@@ -115,7 +115,7 @@ def test_no_texts_give_no_rows():
 
 def test_progress_is_shown_on_request(capsys):
     load("qwen3", show_progress=True).scores(TEXTS, SPACE)
-    assert "asking: 5 of 5" in capsys.readouterr().err
+    assert "asking the model: 5 of 5" in capsys.readouterr().err
 
 
 # ---- prompts

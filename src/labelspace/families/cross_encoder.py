@@ -37,9 +37,8 @@ WINDOW = 16_384
 class CrossEncoder:
     """A sequence-classification model; (text, label) pairs in, float32 logits out.
 
-    Pairs are sorted by length within a window of about 16,384 pairs, run in batches under a token budget, and returned
-    in the order of input; memory does not grow with the number of texts. If a pair is too long, the end of its text is
-    cut, never its label.
+    Pairs are sorted by length within a window, run in batches under a token budget, and returned in the order of input;
+    memory does not grow with the number of texts. If a pair is too long, the end of its text is cut, never its label.
 
     In bfloat16 the classification head and the logits stay float32: bfloat16 numbers near 5 are 0.03 apart, and many
     labels would tie. Even so the third digit of a logit can change with the other pairs of its batch; use

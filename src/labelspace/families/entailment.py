@@ -1,7 +1,4 @@
-"""`EntailmentScorer`: does the text entail the label's verbalizer?
-
-The text is the premise and the verbalizer the hypothesis; each pair is one forward pass.
-"""
+"""`EntailmentScorer`: does the text, the premise, entail the label's verbalizer, the hypothesis?"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -31,11 +28,11 @@ class EntailmentScorer:
                      of the other classes (appendix C.1): the default
         "logit"      s = l_ent alone, as in section 4 and in the authors' own program
 
-    The two can rank labels differently, because the bare logit ignores the other classes. Results that were published
-    with bare logits can be reproduced with `"logit"` only.
+    The two can rank labels differently, because the bare logit ignores the other classes. Use `"logit"` to reproduce
+    results that were published with bare logits.
 
     The entailment class is found by its name in the model's configuration: `entailment`, else `true` or `yes`, in any
-    case. It is never guessed: a model whose classes are LABEL_0, LABEL_1 needs `entailment_index`.
+    case. A model whose classes are LABEL_0, LABEL_1 needs `entailment_index`.
 
     Args:
         name: a sequence-classification model of transformers, a folder of `labelspace train-nli`, or a hub name.
@@ -123,7 +120,7 @@ class EntailmentScorer:
         Raises:
             InputError: a text is not a string, or a verbalizer leaves no room for the text.
         """
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             blocks = self.model.logits(texts, space.verbalizers, report=report)
             return reduce_blocks(blocks, (len(texts), len(space)), self.entailment_index, self.score)
 
@@ -140,7 +137,7 @@ class EntailmentScorer:
         Raises:
             InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             blocks = self.model.pair_logits(premises, hypotheses, report=report)
             return reduce_blocks(blocks, (len(premises),), self.entailment_index, self.score)
 

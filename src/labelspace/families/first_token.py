@@ -1,7 +1,7 @@
 """Compute the end of the last layer for the first token only, in cross-encoders whose head reads no other token.
 
-After the attention of the last layer, tokens no longer interact, so the outputs of all others are discarded. In a
-model of six layers this saves an eighth of all multiplications.
+After the last layer's attention, tokens no longer interact, so the other outputs are not needed. In a model of six
+layers this saves an eighth of all multiplications.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """`GenerativeReranker`: a language model that says yes or no to every pair of text and label (BTZSC benchmark, C.2).
 
-A prompt is instruction, query (the text), document (the label) and a suffix. Everything before the document is the same
-for every label, so its keys and values are computed once per text and shared by all labels.
+A prompt is instruction, query (the text), document (the label) and a suffix. The part before the label is computed once
+per text; all labels share its keys and values.
 
     prefix         <|im_start|>system ... <Instruct>: I, <Query>: the text, <Document>:
     continuation   the blank before the label, the label, <|im_end|> ... </think>, empty line
@@ -64,22 +64,16 @@ class GenerativeReranker:
     Args:
         name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
         instruction: what to retrieve; None: `prompts.LABEL_RETRIEVAL`, and `prompts.NLI_RETRIEVAL` for `pair_scores`.
-        dtype: dtype of the weights, `"auto"`, `"float32"` or `"bfloat16"`.
-        device: a torch device, or `"auto"`.
         token_budget: most tokens that a batch of labels attends to, the text counted for each label; for trees, most
             nodes of a tree, up to 1,024.
-        max_tokens: most tokens of a prompt; None: the model's own limit.
-        trust_remote_code: True allows the model to run its own code.
-        revision: revision of the hub repository.
-        offline: True never contacts the hub.
-        gguf_file: the file to open in a folder or hub repository of GGUF files.
+
+    The other arguments are those of `CausalModel.load`.
 
     Raises:
-        EncoderNotFoundError: no folder, package or hub repository has this name.
-        RemoteCodeError: the model brings code and `trust_remote_code` is False.
         EncoderError: it cannot be opened, is no language model, or "yes" and "no" are not one token each.
         ConfigError: an option is invalid.
-        MissingDependencyError: a GGUF file needs the packages gguf and accelerate.
+
+    Other errors are those of `CausalModel.load`.
 
     Example:
         >>> from families.tiny_causal import tiny_causal  # a tiny model with random weights

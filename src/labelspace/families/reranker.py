@@ -1,7 +1,4 @@
-"""`RerankerScorer`: how relevant is the label's verbalizer (the document) to the text (the query)?
-
-There are two kinds: a cross-encoder returns a logit for the pair; a generative reranker answers "yes" or "no".
-"""
+"""`RerankerScorer`: how relevant is the label's verbalizer to the text?"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,10 +35,8 @@ class RerankerScorer:
         ...ForCausalLM, or a GGUF file  a generative reranker such as Qwen3-Reranker: the score is the probability of
                                         "yes" against "no" (appendix C.2)
 
-    A folder of `labelspace train-nli` is a cross-encoder.
-
     Args:
-        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder (also of `labelspace train-nli`), a hub name, a `.gguf` file, or `"gemma-3-270m"`.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         token_budget: most tokens of a batch, padding included; None: the default of the kind.
@@ -144,7 +139,7 @@ class RerankerScorer:
         check_texts("texts", texts)
         if not len(texts):
             return np.empty((0, len(space)), dtype=np.float32)
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             if self.relevant_index is None:
                 return self.model.score_texts(texts, space.verbalizers, report)
             blocks = self.model.logits(texts, space.verbalizers, report=report)
@@ -165,7 +160,7 @@ class RerankerScorer:
         Raises:
             InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             if self.relevant_index is None:
                 return self.model.pair_scores(premises, hypotheses, report)
             blocks = self.model.pair_logits(premises, hypotheses, report=report)

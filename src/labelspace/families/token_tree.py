@@ -63,7 +63,7 @@ class TokenTree:
         """Return the mask in the form that the model takes: one, or one per layer type.
 
         Args:
-            config: configuration of a model that takes a tree.
+            config: configuration of the model.
             prefix: tokens in its cache; a sliding layer keeps the last window - 1 of them.
             dtype: dtype of the model.
             device: device of the model.
