@@ -100,12 +100,10 @@ def refuse_kinds(folder: Path, wanted: str, kinds: Iterable[str]) -> None:
 
 
 def refuse_no_encoder(name: str | Path) -> None:
-    """Refuse a folder that labelspace wrote and that contains no text encoder; other names pass.
-
-    transformers would open such a folder, but its vectors would be meaningless.
+    """Refuse a folder that labelspace wrote without a text encoder; other names pass.
 
     Raises:
-        ModelFolderError: the folder is of another kind, or its header is damaged.
+        ModelFolderError: transformers would open the folder, but its vectors would be meaningless.
     """
     refuse_kinds(Path(name).expanduser(), "an encoder", (NLI, UNFINISHED))
 

@@ -61,13 +61,9 @@ class CrossEncoderHead(nn.Module):
         self.outer = nn.Linear(dim, classes)
 
     def forward(self, states: Float[Tensor, "pair dim"]) -> Float[Tensor, "pair class"]:
-        """Return the logits of each pair.
+        """Return the logits of each pair, [pair class], with the dtype of `states`.
 
-        Args:
-            states: [pair dim], the first row of the encoder's output for each pair.
-
-        Returns:
-            [pair class], with the dtype of `states`.
+        `states` are the first rows of the encoder's output, one per pair.
 
         Raises:
             ShapeError: `states` is not a matrix as wide as the head.

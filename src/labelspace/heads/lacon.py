@@ -12,9 +12,9 @@ Axes        here      paper      meaning
             dim       d          width of the encoder
             hidden    -          width inside a classifier or an attention
 
-Words       `states` are the rows of the encoder's output; `mask` is true (or 1) at words. The paper's E includes the
-            [CLS] row, so `mask` is the encoder's attention mask. `states` at padding are ignored. A text without words
-            becomes a vector of zeros.
+Words       `states` [text token dim] are the rows of the encoder's output; `mask` [text token] is true (or 1) at words.
+            The paper's E includes the [CLS] row, so `mask` is the encoder's attention mask. `states` at padding are
+            ignored. A text without words becomes a vector of zeros.
 Seeds       Initial values come only from the generator given. It is on the CPU, so they do not depend on the device.
 Precision   Words in a narrow float type are widened to float32, and so are the results. Inside autocast, torch narrows
             the products as usual.
@@ -75,13 +75,9 @@ class ProjectionHead(nn.Module):
         self.third = linear(dim, dim, generator)
 
     def forward(self, states: Float[Tensor, "text dim"]) -> Float[Tensor, "text dim"]:
-        """Return the vectors H of the texts, not normalized.
+        """Return the vectors H of the texts, [text dim], not normalized.
 
-        Args:
-            states: [text dim], the [CLS] rows or the output of `FusionHead`.
-
-        Returns:
-            [text dim].
+        `states` are the [CLS] rows or the output of `FusionHead`.
 
         Raises:
             ShapeError: `states` is not a matrix as wide as the head.
@@ -193,10 +189,7 @@ class FusionHead(nn.Module):
     def attention(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text token"]:
         """Return the weights of the words, which sum to 1 in each text and are 0 at padding.
 
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true at words.
-            labels: [label dim], the label embeddings.
+        `labels` are the label embeddings, [label dim].
 
         Raises:
             ShapeError: the shapes do not match.
@@ -206,15 +199,9 @@ class FusionHead(nn.Module):
         return _weights(_match(widened(states, words), labels, self.filter).amax(dim=2), words)
 
     def forward(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text dim"]:
-        """Return the fused vector z of each text, the input of `ProjectionHead`.
+        """Return the fused vector z of each text, [text dim], float32 or wider; the input of `ProjectionHead`.
 
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true at words.
-            labels: [label dim], the label embeddings.
-
-        Returns:
-            [text dim], float32 or wider.
+        `labels` are the label embeddings, [label dim].
 
         Raises:
             ShapeError: the shapes do not match.
@@ -270,14 +257,7 @@ class LEAMHead(nn.Module):
         self.outer = linear(hidden, count, generator)
 
     def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
-        """Return the logits of each text.
-
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true at words.
-
-        Returns:
-            [text label], float32 or wider.
+        """Return the logits of each text, [text label], float32 or wider.
 
         Raises:
             ShapeError: the shapes do not match.
@@ -349,14 +329,7 @@ class LSANHead(nn.Module):
         self.outer = linear(hidden, 1, generator, bias=False)
 
     def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
-        """Return the logits of each text.
-
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true at words.
-
-        Returns:
-            [text label], float32 or wider. Intermediate memory is [text label dim].
+        """Return the logits of each text, [text label], float32 or wider. Intermediate memory is [text label dim].
 
         Raises:
             ShapeError: the shapes do not match.

@@ -17,8 +17,8 @@ Size        `TextCNN` has d filters per kernel, and mean and std have width d. W
 std         exp of half the log variance, so it is positive. The branch returns the log variance because the KL and its
             gradient are simplest in it (Kingma and Welling, 2014). It is clamped to `LOG_VARIANCES`, so that the std
             is finite.
-Words       `states` are the rows of the encoder's last layer; `mask` is true (or 1) at tokens. States at padding are
-            ignored, so no score depends on the other texts of a batch.
+Words       `states` [text token dim] are the rows of the encoder's last layer; `mask` [text token] is true (or 1) at
+            tokens. States at padding are ignored, so no score depends on the other texts of a batch.
 Dropout     Only on the features of `TextCNN`, as in section 5.3. Section 5.5 mentions none for the other extractors,
             and on a pooled state dropout would drop the encoder's own output.
 Seeds       Initial values and dropout come only from the generator given, which is on the CPU.
@@ -56,8 +56,8 @@ class TextCNN(nn.Module):
         f_{k,c} = \max_t \max\Bigl(0,\; b_{k,c} + \sum_{r=0}^{k-1} w_{k,c,r} \cdot e_{t+r}\Bigr)
 
     Paper: "filters with varying kernel sizes ... aggregated through max-pooling". No window contains padding, except
-    that a text shorter than a kernel has one window, filled up with zeros. Bias and ReLU are applied after the maximum:
-    the result is the same, and it is cheaper.
+    that a text shorter than a kernel has one window, filled up with zeros. Bias and ReLU come after the maximum, which
+    is equivalent and cheaper.
 
     Args:
         dim: d, width of the states, and number of filters per kernel.
@@ -90,9 +90,7 @@ class TextCNN(nn.Module):
     def forward(self, states: States, mask: Mask) -> Features:
         """Return the features of each text, [text feature], zero or above, float32 or wider.
 
-        Args:
-            states: [text token dim].
-            mask: [text token], true at tokens; they are contiguous, with padding before or after.
+        The tokens of a text must be contiguous, with padding before or after.
 
         Raises:
             ShapeError: the shapes do not match.
@@ -170,7 +168,7 @@ class TokenPooling(nn.Module):
 class AdapterMLP(nn.Module):
     """The mean of the tokens, then two layers with ReLU, as large as `TextCNN`: 3 d^2 + 9 d^2 weights.
 
-    The ablation of section 5.5 uses it to tell whether the windows help, or only the number of weights.
+    It serves the ablation of section 5.5: do the windows help, or only the number of weights?
 
     Example:
         >>> mlp = AdapterMLP(8, generator=torch.Generator().manual_seed(0))
@@ -295,10 +293,7 @@ class GaussianHead(nn.Module):
     ) -> tuple[Float[Tensor, "text dim"], Float[Tensor, "text dim"] | None]:
         """Return mean and std of each text, [text dim] each, float32 or wider; std is None if not `uncertain`.
 
-        Args:
-            states: [text token dim].
-            mask: [text token], true at tokens.
-            noise: generator of the dropout in training, on the CPU; None: no dropout.
+        `noise` is the generator of the dropout in training, on the CPU; None: no dropout.
 
         Raises:
             ShapeError: the shapes do not match.
