@@ -289,8 +289,8 @@ class LSANHead(nn.Module):
         \ell_p &= w_6^\top \max\Bigl(0, W_5\,\frac{\alpha_p S_p + \beta_p M_p}{\alpha_p + \beta_p}\Bigr)
 
     E are the words, L the label embeddings. Label-attention is not normalized over the words, as in LSAN's paper and
-    code, so it grows with the length of a text. The encoder replaces the LSTM with its two directions; softmax over
-    the logits replaces the sigmoid, as in LaCon. Each label is scored from its own vector by shared weights without
+    code, so it grows with the length of a text. The encoder replaces both directions of the LSTM; softmax over the
+    logits replaces the sigmoid, as in LaCon. Each label is scored from its own vector by shared weights without
     bias, as in LSAN's paper; its code averages over labels first, and has biases.
 
     Args:
