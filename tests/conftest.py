@@ -1,4 +1,4 @@
-"""Fixtures that every folder of tests shares. No test asks a hub: the tiny encoders are made here from code."""
+"""Fixtures that all folders of tests share. The tiny encoders are built from code, so no test needs a hub."""
 
 import gc
 import os
@@ -13,14 +13,14 @@ pytest_plugins = ["leftovers"]
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-# What a shell puts in the background ignores Ctrl-C, and so would every process that a test starts and interrupts.
+# A process in a shell's background ignores Ctrl-C, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep what collection makes, objects by the hundred thousand that stay, out of every later search for garbage."""
+    """Exclude the hundreds of thousands of objects that collection creates from later garbage collection."""
     gc.disable()
     try:
         return (yield)
@@ -52,11 +52,11 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 
 @pytest.fixture(scope="session")
 def own_code_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A tiny encoder whose model class lies beside it as code, and runs; do not write into it."""
+    """A tiny encoder with its own model code, which runs; do not write into it."""
     from tiny_models import build_own_code
 
     with pytest.MonkeyPatch.context() as patch:
-        # What transformers copies of that code stays out of the user's cache, and off the path.
+        # Keep transformers' copy of that code out of the user's cache and off the import path.
         modules = tmp_path_factory.mktemp("modules")
         patch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(modules))
         patch.setattr(sys, "path", list(sys.path))

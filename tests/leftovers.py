@@ -1,6 +1,6 @@
-"""A test session has a temporary folder of its own, and fails when something stays in it.
+"""Plugin: each test session has its own temporary folder and fails if a file is left in it.
 
-A plugin and no fixture of `conftest.py`, so that the examples of docstrings in `src` are watched too.
+It is a plugin, not a fixture of `conftest.py`, so that it also covers the docstring examples in `src`.
 """
 
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# What torch compiled for the next process, and what scikit-learn removes itself when the process exits.
+# Code that torch compiled for the next process, and files that scikit-learn removes when the process exits.
 THEIRS = ("torchinductor_", "sklearn_testing_")
 # Old releases of torch write this into a folder of their own when they are imported.
 OF_OLD_TORCH = "_remote_module_non_scriptable.py"
@@ -21,7 +21,7 @@ SHARED: list[tempfile.TemporaryDirectory[str]] = []
 
 @pytest.fixture(scope="session", autouse=True)
 def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Each process of the session has its own, so that others' files are not taken for ours."""
+    """Give each process of the session its own folder, so that files of others are not counted."""
     tmp_path_factory.getbasetemp()  # what pytest keeps lies beside it
     folder = Path(tempfile.mkdtemp(prefix="labelspace-"))
     with pytest.MonkeyPatch.context() as patch:

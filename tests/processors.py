@@ -1,11 +1,11 @@
-"""The fast tests again, as another processor would run them.
+"""Run the fast tests as another processor would.
 
     python tests/processors.py             # every setting
-    python tests/processors.py today       # the one whose turn it is, by the day of the year
-    python tests/processors.py avx2        # that one
+    python tests/processors.py today       # one setting, chosen by the day of the year
+    python tests/processors.py avx2        # the named setting
 
-Each setting holds torch, oneDNN, MKL, OpenBLAS and numpy to the kernels of a lesser processor, or gives them another
-number of threads. Held to less than AVX-512 nothing computes in bfloat16 unless asked.
+Each setting restricts torch, oneDNN, MKL, OpenBLAS and numpy to the kernels of a lesser processor, or changes the
+number of threads. Below AVX-512, nothing computes in bfloat16 by default.
 """
 
 import argparse
@@ -30,7 +30,7 @@ PLAIN = {
     "MKL_CBWR": "COMPATIBLE",
     "OPENBLAS_CORETYPE": "Prescott",
 }
-# Two test processes of two threads share two cores: a thread that spins while it waits takes the other's time.
+# Two test processes of two threads share two cores; a thread that spins while waiting would slow the other.
 ONE, TWO = {"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "2", "GOMP_SPINCOUNT": "0"}
 
 SETTINGS = {
@@ -39,11 +39,11 @@ SETTINGS = {
     "two-threads": (TWO, ()),
     "avx2-two-threads": ({**AVX2, **TWO}, ("AVX512", "V4")),
 }
-"""By name: environment variables, and what the names of numpy's features that are switched off hold."""
+"""By name: environment variables, and the parts of names by which numpy's features are turned off."""
 
 
 def disabled(parts: tuple[str, ...]) -> str:
-    """Return which of numpy's features to switch off; it refuses to hear of one that the processor has not."""
+    """Return the numpy features to turn off; numpy refuses features that the processor lacks."""
     from numpy._core import _multiarray_umath as numpy_core  # pyright: ignore[reportMissingImports]
 
     known = numpy_core.__cpu_dispatch__
@@ -51,12 +51,12 @@ def disabled(parts: tuple[str, ...]) -> str:
 
 
 def todays() -> str:
-    """Return the setting whose turn it is."""
+    """Return today's setting."""
     return list(SETTINGS)[datetime.date.today().timetuple().tm_yday % len(SETTINGS)]
 
 
 def run(name: str) -> bool:
-    """Run the fast tests under one setting; true where they are green."""
+    """Run the fast tests under one setting; return whether they passed."""
     variables, features = SETTINGS[name]
     environment = {**os.environ, **variables}
     if switched_off := disabled(features):
@@ -70,12 +70,12 @@ def run(name: str) -> bool:
 
 
 def main() -> int:
-    """Run what was asked for."""
+    """Run the requested settings."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("setting", nargs="?", choices=[*SETTINGS, "today", "all"], default="all")
     asked = parser.parse_args().setting
     names = list(SETTINGS) if asked == "all" else [todays() if asked == "today" else asked]
-    green = [run(name) for name in names]  # all of them, also after a red one
+    green = [run(name) for name in names]  # run all of them, even after a failure
     return 0 if all(green) else 1
 
 

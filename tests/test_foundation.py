@@ -1,4 +1,4 @@
-"""Seeds, checks, the tree of errors: what everything stands on."""
+"""The foundation: seeds, checks and the tree of errors."""
 
 import inspect
 import json
@@ -32,7 +32,7 @@ def test_no_two_paths_of_a_run_share_a_child():
     assert child_seed(0, 1) != child_seed(0, "1")
 
 
-def test_seeds_stay_as_they_are_because_saved_results_name_them():
+def test_child_seeds_never_change_because_saved_results_depend_on_them():
     assert child_seed(0, "training") == 9085041400788237037
 
 
@@ -52,7 +52,7 @@ def test_did_you_mean_names_the_closest_or_nothing():
         ({"least": 1, "whole": True}, [1, 10**9], [0, 1.0, 2.5]),
     ],
 )
-def test_bounds_are_kept_to_the_end(bounds: dict[str, float], good: list[float], bad: list[float]):
+def test_each_bound_is_inclusive_or_exclusive_as_named(bounds: dict[str, float], good: list[float], bad: list[float]):
     for value in good:
         check_number("n", value, **bounds)  # type: ignore[arg-type]
     for value in bad:
@@ -60,7 +60,7 @@ def test_bounds_are_kept_to_the_end(bounds: dict[str, float], good: list[float],
             check_number("n", value, **bounds)  # type: ignore[arg-type]
 
 
-def test_scalars_of_numpy_are_numbers_and_fractions_and_truth_values_are_none():
+def test_numpy_scalars_are_numbers_but_fractions_and_booleans_are_not():
     for value in (np.float16(0.5), np.float32(0.5), np.float64(0.5), np.int64(1), np.uint8(1)):
         check_number("n", value, least=0, most=1)
     check_number("n", np.int64(3), least=1, whole=True)
@@ -71,14 +71,14 @@ def test_scalars_of_numpy_are_numbers_and_fractions_and_truth_values_are_none():
         check_number("n", np.float32(1), whole=True)
 
 
-def test_a_seed_is_a_whole_number_from_0_on_and_comes_back_plain():
+def test_a_seed_is_a_whole_number_from_0_on_and_becomes_an_int():
     assert type(as_seed(np.int64(7))) is int
     for value in (None, "0", 1.0, -1, True):
         with pytest.raises(ConfigError, match=f"seed must be a whole number at least 0. Got {value!r} instead"):
             as_seed(value)
 
 
-def test_scalars_of_numpy_become_plain_wherever_they_stand():
+def test_numpy_scalars_become_plain_at_any_depth():
     values = {"a": np.float32(0.5), "b": [np.int64(1), (np.bool_(True), None)], "c": "x", "d": np.arange(2)}
     found = plain(values)
     assert found["d"] is values.pop("d")
@@ -111,8 +111,8 @@ def tree() -> dict[str, type[BaseException]]:
     return {name: thing for name, thing in found.items() if issubclass(thing, LabelSpaceError)}
 
 
-def test_the_tree_at_the_top_of_the_file_is_the_tree():
-    """Every class is drawn with the built-in that it inherits too."""
+def test_the_drawn_tree_matches_the_error_classes():
+    """Every class is drawn with the built-in error that it also inherits."""
     assert errors.__doc__ is not None
     drawn = {}
     for line in errors.__doc__.splitlines():
@@ -124,7 +124,7 @@ def test_the_tree_at_the_top_of_the_file_is_the_tree():
         assert issubclass(tree()[name], getattr(__builtins__, builtin, None) or __builtins__[builtin]), name
 
 
-def test_every_error_prints_one_line_of_its_message():
+def test_every_error_prints_its_message_on_one_line():
     for name, error in tree().items():
         if name != "MissingDependencyError":
             assert str(error("what, what came, what to do")) == "what, what came, what to do", name

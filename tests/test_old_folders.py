@@ -1,4 +1,4 @@
-"""Folders that an earlier version wrote open, and answer as they did then."""
+"""Folders that an earlier version wrote still open and give the same scores."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from labelspace import Encoder, LabelSpace, load
 from old_folders import CLASSIFIERS, old_answers, old_folder
 
-# Another processor adds in another order: no bits are compared.
+# Another processor may add in another order, so bits are not compared.
 CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 0}
 
 
@@ -19,7 +19,7 @@ def asked() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_an_old_classifier_opens_and_answers_as_it_did(name: str, asked: dict[str, Any], tmp_path: Path):
+def test_an_old_classifier_opens_and_predicts_as_before(name: str, asked: dict[str, Any], tmp_path: Path):
     told, texts = asked["answers"][name], asked["texts"]
     clf = load(old_folder(name, tmp_path))
     assert list(clf.classes_) == told["classes"]
@@ -29,14 +29,14 @@ def test_an_old_classifier_opens_and_answers_as_it_did(name: str, asked: dict[st
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_an_old_classifier_is_saved_anew_in_its_own_place(name: str, asked: dict[str, Any], tmp_path: Path):
+def test_an_old_classifier_can_be_saved_over_itself(name: str, asked: dict[str, Any], tmp_path: Path):
     folder = old_folder(name, tmp_path)
     load(folder).save(folder)
     told = asked["answers"][name]["decision_function"]
     np.testing.assert_allclose(load(folder).decision_function(asked["texts"]), told, **CLOSE)
 
 
-def test_an_old_nli_model_opens_and_answers_as_it_did(asked: dict[str, Any], tmp_path: Path):
+def test_an_old_nli_model_opens_and_scores_as_before(asked: dict[str, Any], tmp_path: Path):
     from labelspace.families import EntailmentScorer
 
     scorer = EntailmentScorer(old_folder("nli", tmp_path), dtype="float32", device="cpu")
@@ -44,7 +44,7 @@ def test_an_old_nli_model_opens_and_answers_as_it_did(asked: dict[str, Any], tmp
     np.testing.assert_allclose(scores, asked["answers"]["nli"]["scores"], **CLOSE)
 
 
-def test_an_old_pre_finetuned_encoder_opens_and_answers_as_it_did(asked: dict[str, Any], tmp_path: Path):
+def test_an_old_pre_finetuned_encoder_opens_and_encodes_as_before(asked: dict[str, Any], tmp_path: Path):
     from labelspace.training.prefinetune import read_eigenspace
 
     folder = old_folder("encoder", tmp_path)

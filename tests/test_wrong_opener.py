@@ -1,4 +1,4 @@
-"""A saved folder opened, or written over, by what it is not for: one line says what it holds, and what opens it."""
+"""Opening or overwriting a folder of another kind: one line names the kind and how to open it."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ HOLDS = {
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_folder: Path) -> dict[str, Path]:
-    """One folder of each kind; not to be changed."""
+    """Return one folder of each kind; do not change them."""
     place = tmp_path_factory.mktemp("folders")
     encoder = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
     made = {
@@ -95,23 +95,23 @@ def refused(opener: Callable[[Path], object], folder: Path, said: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in HOLDS if "classifier" not in kind])
-def test_load_says_what_a_folder_of_another_kind_holds(kind: str, folders: dict[str, Path]):
+def test_load_names_the_kind_of_another_folder(kind: str, folders: dict[str, Path]):
     refused(load, folders[kind], HOLDS[kind])
 
 
 @pytest.mark.parametrize("kind", [kind for kind in HOLDS if "nli" not in kind])
-def test_an_nli_model_says_what_a_folder_of_another_kind_holds(kind: str, folders: dict[str, Path]):
+def test_an_nli_model_names_the_kind_of_another_folder(kind: str, folders: dict[str, Path]):
     refused(NLIModel.load, folders[kind], HOLDS[kind])
 
 
 @pytest.mark.parametrize("scorer", [EntailmentScorer, RerankerScorer, LLMScorer])
 @pytest.mark.parametrize("kind", ["classifier", "old classifier", "encoder", "old encoder", "checkpoint", "unfinished"])
-def test_a_scorer_says_what_a_folder_of_another_kind_holds(scorer: Any, kind: str, folders: dict[str, Path]):
+def test_a_scorer_names_the_kind_of_another_folder(scorer: Any, kind: str, folders: dict[str, Path]):
     refused(scorer, folders[kind], HOLDS[kind])
 
 
 @pytest.mark.parametrize("kind", ["nli", "old nli", "checkpoint", "unfinished"])
-def test_an_encoder_says_what_a_folder_without_one_holds(kind: str, folders: dict[str, Path]):
+def test_an_encoder_names_the_kind_of_a_folder_without_one(kind: str, folders: dict[str, Path]):
     refused(Encoder, folders[kind], HOLDS[kind])
 
 
@@ -119,17 +119,17 @@ def test_an_encoder_says_what_a_folder_without_one_holds(kind: str, folders: dic
     ("model", "kind"),
     [("saved", "nli"), ("saved", "encoder"), ("saved", "checkpoint"), ("nli", "classifier"), ("embedding", "nli")],
 )
-def test_the_benchmark_says_what_a_folder_of_another_kind_holds(model: str, kind: str, folders: dict[str, Path]):
+def test_the_benchmark_names_the_kind_of_another_folder(model: str, kind: str, folders: dict[str, Path]):
     refused(lambda folder: open_model(f"{model}:{folder}"), folders[kind], HOLDS[kind])
 
 
 @pytest.mark.parametrize("kind", ["encoder", "old encoder"])
-def test_the_benchmark_takes_a_bare_pre_finetuned_folder_for_an_encoder(kind: str, folders: dict[str, Path]):
+def test_the_benchmark_opens_a_bare_pre_finetuned_folder_as_an_encoder(kind: str, folders: dict[str, Path]):
     assert open_model(str(folders[kind]), dtype="float32").family == "embedding"
 
 
 @pytest.mark.parametrize("kind", ["classifier", "encoder", "old encoder"])
-def test_what_holds_an_encoder_opens_as_one(kind: str, folders: dict[str, Path]):
+def test_a_folder_with_an_encoder_opens_as_an_encoder(kind: str, folders: dict[str, Path]):
     assert Encoder(folders[kind], dtype="float32").dimension == 32
 
 
@@ -143,7 +143,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("kind", ["nli", "encoder", "sentence-transformers"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_say_it_in_one_line_and_exit_with_2(command: str, kind: str, folders: dict[str, Path], tmp_path: Path):
+def test_commands_print_one_line_and_exit_with_2(command: str, kind: str, folders: dict[str, Path], tmp_path: Path):
     rows = tmp_path / "rows.csv"
     rows.write_text("text,label\nthe team won,sports\n", encoding="utf-8")
     words = {"MODEL": str(folders[kind]), "ROWS": str(rows), "OUT": str(tmp_path / "out.csv")}
@@ -167,7 +167,7 @@ def test_fit_on_an_nli_model_as_its_encoder_is_refused(folders: dict[str, Path],
 
 @pytest.fixture
 def savers(tiny_encoder_folder: Path) -> dict[str, Callable[[Path], object]]:
-    """What writes each kind of folder."""
+    """Return a function that writes each kind of folder."""
     encoder = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
     return {
         "classifier": ZeroShotClassifier(SPACE, encoder).fit().save,
@@ -177,7 +177,7 @@ def savers(tiny_encoder_folder: Path) -> dict[str, Callable[[Path], object]]:
 
 
 @pytest.mark.parametrize("there", ["classifier", "nli", "encoder", "old classifier", "old nli", "old encoder"])
-def test_saving_replaces_its_own_kind_and_no_other(
+def test_saving_replaces_only_a_folder_of_its_own_kind(
     there: str, folders: dict[str, Path], savers: dict[str, Callable[[Path], object]], tmp_path: Path
 ):
     folder = shutil.copytree(folders[there], tmp_path / "model")

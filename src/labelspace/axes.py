@@ -1,4 +1,4 @@
-"""The words for axes, the same everywhere: in shape annotations, docstrings and error messages.
+"""Axis names, the same in shape annotations, docstrings and error messages.
 
     text    documents or any other texts, in the order given
     desc    descriptions in a sweep, all labels stacked
@@ -7,8 +7,8 @@
     pair    sampled pairs (i, j) of texts
     token   tokens of one text, padded to the longest of a batch
 
-`Scores` and the like are annotations for the numeric folders (`losses`, `geometry`, `heads`); they are
-checked in tests only, by the jaxtyping import hook.
+`Scores` and the other annotations are for the numeric folders (`losses`, `geometry`, `heads`). Only tests check them,
+through the jaxtyping import hook.
 """
 
 from jaxtyping import Float, Int

@@ -1,6 +1,6 @@
 """Input checks that need nothing but the standard library.
 
-Tensors are looked at through `ndim` and `shape` only, so that this file stays below torch.
+Only `ndim` and `shape` of a tensor are read, so that this file need not import torch.
 """
 
 import difflib
@@ -56,13 +56,13 @@ def check_number(
     """Raise ConfigError unless `value` is a finite number within the bounds.
 
     Args:
-        name: what the caller knows the value as.
-        value: the value, also a scalar of numpy; booleans are not numbers here.
+        name: name of the value in the message.
+        value: the value, possibly a numpy scalar; a boolean is refused.
         above: exclusive lower bound.
         least: inclusive lower bound.
         most: inclusive upper bound.
         below: exclusive upper bound.
-        whole: True where only integers make sense.
+        whole: True: integers only.
     """
     kind = "a whole number" if whole else "a number"
     bounds = []
@@ -75,7 +75,7 @@ def check_number(
     if below is not None:
         bounds.append(f"below {below:g}")
     wanted = " ".join([kind, " and ".join(bounds)]).strip()
-    # Floats of any library, but no fractions, with which arrays cannot be computed.
+    # Floats of any library, but no Fraction, which arrays cannot compute with.
     is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)
     is_number = isinstance(value, numbers.Integral) or (is_float and not whole)
     fits = (
@@ -92,15 +92,15 @@ def check_number(
 
 
 def as_seed(seed: object) -> int:
-    """Return a seed as a plain number; ConfigError unless it is a whole number, 0 or more."""
+    """Return a seed as a Python int; raise ConfigError unless it is a whole number, 0 or more."""
     check_number("seed", seed, least=0, whole=True)
     return int(seed)  # pyright: ignore[reportArgumentType]
 
 
 def plain(value: Any) -> Any:
-    """Return scalars of numpy, also those in lists and dictionaries, as Python's own, and all else as it is.
+    """Turn numpy scalars, also inside lists and dictionaries, into Python's own; return all else unchanged.
 
-    JSON holds no others, and a float32 among Python's floats would make float32 of the results.
+    JSON cannot represent numpy scalars, and a float32 among Python floats would turn results into float32.
 
     Example:
         >>> import numpy as np
@@ -127,7 +127,7 @@ def check_scores_and_targets(scores: HasShape, targets: HasShape) -> None:
 
 
 def check_callbacks(callbacks: object) -> None:
-    """Raise ConfigError unless it is a list or tuple of callables; one alone is not in a list yet."""
+    """Raise ConfigError unless `callbacks` is a list or tuple of callables."""
     if not isinstance(callbacks, (list, tuple)) or not all(callable(one) for one in callbacks):
         cure = "; pass [it]" if callable(callbacks) else ""
         raise ConfigError(
@@ -137,13 +137,13 @@ def check_callbacks(callbacks: object) -> None:
 
 
 def import_optional(module: str, *, package: str, extra: str, purpose: str) -> ModuleType:
-    """Import `module` now, or raise MissingDependencyError with the install command.
+    """Import `module`, or raise MissingDependencyError with the install command.
 
     Args:
         module: dotted module name, for example `"umap"`.
         package: its name in the package index, for example `"umap-learn"`.
         extra: the extra of labelspace that installs it.
-        purpose: what the caller wanted, as the start of a sentence.
+        purpose: the feature that needs it, as the subject of a sentence.
     """
     try:
         return importlib.import_module(module)
@@ -152,7 +152,7 @@ def import_optional(module: str, *, package: str, extra: str, purpose: str) -> M
 
 
 def check_keys(where: str, given: Iterable[Any], known: Iterable[str]) -> None:
-    """Raise ConfigError for the first key that nobody knows, with the closest known one."""
+    """Raise ConfigError for the first unknown key, naming the closest known one."""
     known = list(known)
     for key in given:
         if key not in known:

@@ -1,21 +1,21 @@
-"""Every error labelspace raises on purpose, drawn as one tree.
+"""The tree of all errors that labelspace raises on purpose.
 
     LabelSpaceError
-    ├── ConfigError               (ValueError)         an option that makes no sense
+    ├── ConfigError               (ValueError)         an invalid option
     ├── LabelFileError            (ValueError)         a label file or label space that cannot be used
     ├── InputError                (ValueError)         documents or labels that cannot be used
-    │   └── ColumnError           (KeyError)           a table without the column asked for
-    ├── ShapeError                (ValueError)         tensors whose shapes do not fit
+    │   └── ColumnError           (KeyError)           a table without the requested column
+    ├── ShapeError                (ValueError)         tensors whose shapes do not match
     ├── EncoderError              (ValueError)         an encoder that cannot be used
     │   ├── EncoderNotFoundError  (FileNotFoundError)  no such folder, package or reachable hub name
-    │   └── RemoteCodeError       (PermissionError)    the encoder brings code and was not allowed to run it
+    │   └── RemoteCodeError       (PermissionError)    an encoder with code of its own that was not allowed to run
     ├── ModelFolderError          (ValueError)         a saved model that is broken, unsafe, too new or of another kind
     ├── TrainingError             (RuntimeError)       training that cannot go on
     ├── OutputError               (OSError)            results that cannot be written
     └── MissingDependencyError    (ImportError)        an optional package that is not installed
 
-Each class also inherits the built-in that a caller would catch. A message is one line: what was wrong,
-what came, what to do. The warnings are `LabelSpaceWarning` (a `UserWarning`).
+Each class also inherits the built-in error that a caller would catch. A message is one line: what was wrong,
+what came, what to do. Warnings are `LabelSpaceWarning` (a `UserWarning`).
 """
 
 
@@ -23,16 +23,16 @@ class LabelSpaceError(Exception):
     """Base of every error that labelspace raises on purpose."""
 
     def __str__(self) -> str:
-        # KeyError and OSError print their arguments in their own way; one line is enough for everybody.
+        # KeyError and OSError would format their arguments differently.
         return str(self.args[0]) if self.args else ""
 
 
 class ConfigError(LabelSpaceError, ValueError):
-    """An option has a value that makes no sense, alone or beside the others."""
+    """An option has an invalid value, alone or in combination with others."""
 
 
 class LabelFileError(LabelSpaceError, ValueError):
-    """A label file or a label space cannot be used; the message names file, line and label."""
+    """A label file or a label space cannot be used; the message names the file, line and label."""
 
 
 class InputError(LabelSpaceError, ValueError):
@@ -40,7 +40,7 @@ class InputError(LabelSpaceError, ValueError):
 
 
 class ColumnError(InputError, KeyError):
-    """A table has no column of the name asked for."""
+    """A table has no column of the requested name."""
 
 
 class ShapeError(LabelSpaceError, ValueError):
@@ -52,15 +52,15 @@ class EncoderError(LabelSpaceError, ValueError):
 
 
 class EncoderNotFoundError(EncoderError, FileNotFoundError):
-    """No folder, no package and no reachable hub name stands behind an encoder's name."""
+    """No folder, package or reachable hub repository has the encoder's name."""
 
 
 class RemoteCodeError(EncoderError, PermissionError):
-    """An encoder brings its own code, and nobody has allowed it by name."""
+    """An encoder brings its own code, and the caller has not allowed it to run."""
 
 
 class ModelFolderError(LabelSpaceError, ValueError):
-    """A saved model is truncated, unsafe (it holds a pickle), of a newer format or of another kind."""
+    """A saved model is truncated, unsafe (it contains a pickle), of a newer format or of another kind."""
 
 
 class TrainingError(LabelSpaceError, RuntimeError):
@@ -68,11 +68,11 @@ class TrainingError(LabelSpaceError, RuntimeError):
 
 
 class OutputError(LabelSpaceError, OSError):
-    """Results cannot be written; what was finished before stays on disk."""
+    """Results cannot be written; those already written stay on disk."""
 
 
 class MissingDependencyError(LabelSpaceError, ImportError):
-    """An optional package is not installed; the message holds the install command."""
+    """An optional package is not installed; the message contains the install command."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package '{package}'; install it with: pip install 'labelspace[{extra}]'")
@@ -81,4 +81,4 @@ class MissingDependencyError(LabelSpaceError, ImportError):
 
 
 class LabelSpaceWarning(UserWarning):
-    """Something the caller should know, though the work goes on."""
+    """Something the caller should know; the work continues."""

@@ -1,4 +1,4 @@
-"""A model as a folder: there whole or not at all, its files checked when it is read, and no pickle among them."""
+"""Model folders: written atomically, with their files checked on reading and without pickles."""
 
 import contextlib
 import ctypes
@@ -21,14 +21,14 @@ PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy",
 
 @contextmanager
 def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
-    """Yield an empty folder that takes the place of `folder` when the block ends without an error.
+    """Yield an empty folder that replaces `folder` when the block ends without an error.
 
     Args:
-        folder: what is to be written; what is there stays until the new one is whole and on the disk.
-        private: True keeps everybody but the owner out; else it is as the umask says.
+        folder: the folder to write; an existing one stays until the new one is complete and on disk.
+        private: True gives access to the owner only; False follows the umask.
 
     Raises:
-        OutputError: it cannot be written; what was there before is unchanged.
+        OutputError: the folder cannot be written; an existing one is unchanged.
     """
     folder = folder.absolute()
     try:
@@ -39,7 +39,7 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
         raise OutputError(f"{folder.parent} cannot be written to ({error.strerror}); give another place.") from error
     try:
         mask = 0o077 if private else _umask()
-        scratch.chmod(0o777 & ~mask)  # mkdtemp's 0700 would keep a colleague out
+        scratch.chmod(0o777 & ~mask)  # mkdtemp creates it with 0700
         yield scratch
         for path in scratch.rglob("*"):
             if path.is_file():
@@ -56,7 +56,7 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def fingerprints(folder: Path, *, hashed: bool = True) -> dict[str, dict[str, Any]]:
-    """Return size, and for weights the hash, of every file of a folder but the model card."""
+    """Return the size of every file of a folder except the model card, and the hash of weights."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
     return {path.relative_to(folder).as_posix(): _fingerprint(path, hashed) for path in files}
 
@@ -65,7 +65,7 @@ def check_files(folder: Path, files: dict[str, dict[str, Any]]) -> None:
     """Compare a folder with its `fingerprints`.
 
     Raises:
-        ModelFolderError: a file is missing, cut off or another one than was saved.
+        ModelFolderError: a file is missing, truncated or differs from the one saved.
     """
     for relative, facts in files.items():
         path = folder / relative
@@ -84,7 +84,7 @@ def refuse_pickles(folder: Path) -> None:
     """Refuse a folder with a file that can run code when opened.
 
     Raises:
-        ModelFolderError: there is one; the message names it.
+        ModelFolderError: the folder contains such a file; the message names it.
     """
     found = sorted(path.name for path in folder.rglob("*") if path.suffix.lower() in PICKLES)
     if found:
@@ -105,7 +105,7 @@ def _sha256(path: Path) -> str:
 
 
 def clear_away_killed(parent: Path, name: str = "*") -> None:
-    """Remove what saves that were killed left half-written of `parent / name`, or of anything in `parent`."""
+    """Remove the temporary folders that killed saves of `parent / name` left; by default those of any name."""
     for path in parent.glob(f".{name}.*-*.tmp"):
         owner = path.name.removesuffix(".tmp").rpartition(".")[2].partition("-")[0]
         if owner.isdecimal() and not _runs(int(owner)):
@@ -113,13 +113,13 @@ def clear_away_killed(parent: Path, name: str = "*") -> None:
 
 
 def _runs(process: int) -> bool:
-    if os.name == "nt":  # there signal 0 is Ctrl-C
+    if os.name == "nt":  # on Windows signal 0 is Ctrl-C
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is there, and somebody else's
+    except OSError:  # it runs, but belongs to another user
         return True
     return True
 
@@ -128,7 +128,7 @@ def _replace(scratch: Path, folder: Path) -> None:
     if not folder.exists():
         scratch.rename(folder)
     elif not _exchange(scratch, folder):
-        # Without the system call there is a moment without a folder; the old one then lies beside under this name.
+        # Without the system call there is a moment without the folder; until then the old one has this name.
         old = folder.with_name(f".{folder.name}.old")
         shutil.rmtree(old, ignore_errors=True)
         folder.rename(old)
@@ -139,7 +139,7 @@ def _replace(scratch: Path, folder: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step, where the system can (Linux); the old one is then at `one`."""
+    """Swap two folders atomically; return False where the system cannot (anything but Linux)."""
     at_cwd, exchange = -100, 2
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
@@ -157,7 +157,7 @@ def _sync(path: Path) -> None:
 
 
 def _umask() -> int:
-    # There is no way to read it but to set it.
+    # The umask can be read only by setting it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

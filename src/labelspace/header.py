@@ -1,13 +1,13 @@
-"""`labelspace.json`: what a folder that labelspace saved says of itself; and what any folder holds, and what opens it.
+"""The header `labelspace.json` of a saved folder, and the kind of any model folder.
 
-    format      of the folder, a whole number
+    format      version of the folder's format, a whole number
     kind        `"classifier"`, `"nli-cross-encoder"` or `"encoder"`
-    labelspace  the version that wrote it
-    versions    of the packages under it
-    files       the size of each file, and the hash of weights
-    ...         what each kind adds
+    labelspace  version of labelspace that wrote it
+    versions    versions of the packages it depends on
+    files       size of each file, and hash of weights
+    ...         fields of the kind
 
-In format 1 a classifier had `format_version` and no `kind`, and an encoder's header was called `prefinetune.json`.
+In format 1 a classifier had `format_version` and no `kind`, and an encoder's header was named `prefinetune.json`.
 """
 
 import json
@@ -27,7 +27,7 @@ UNFINISHED = "unfinished"
 _OLD_ENCODER = "prefinetune.json"
 _AS_ENCODER = "open it with labelspace.Encoder, or fit a classifier on it with --encoder {folder}"
 
-# What each kind is called, and what to do with it. The last four are no folders of ours.
+# The name of each kind, and how to open it. The last four are not written by labelspace.
 _KINDS = {
     CLASSIFIER: ("a classifier", "open it with labelspace.load"),
     NLI: (
@@ -48,10 +48,10 @@ _ARCHITECTURES = {"ForSequenceClassification": "sequence-classification", "ForCa
 
 
 def kind_of(folder: Path) -> str | None:
-    """Return what a folder holds, by its JSON files alone; None where nothing tells.
+    """Return the kind of model in a folder, judged by its JSON files alone; None if unknown.
 
     Raises:
-        ModelFolderError: it has a header, and that is damaged.
+        ModelFolderError: the folder has a damaged header.
 
     Example:
         >>> kind_of(Path("tests/data/tiny-bert"))
@@ -78,20 +78,20 @@ def kind_of(folder: Path) -> str | None:
 
 
 def peek(folder: Path) -> dict[str, Any]:
-    """Return a folder's header unchecked, empty where there is none that can be read."""
+    """Return a folder's header, unchecked; empty if it is missing or unreadable."""
     return _read_json(folder / HEADER) or _read_json(folder / _OLD_ENCODER)
 
 
 def refuse_kinds(folder: Path, wanted: str, kinds: Iterable[str]) -> None:
-    """Refuse a folder of one of some kinds; the message names what opens it.
+    """Refuse a folder of certain kinds; the message says how to open it.
 
     Args:
-        folder: may hold anything, or not be there.
-        wanted: what the caller opens, with its article.
-        kinds: those refused.
+        folder: any folder; it need not exist.
+        wanted: the kind that the caller opens, with its article.
+        kinds: kinds to refuse.
 
     Raises:
-        ModelFolderError: the folder is of one of them, or its header is damaged.
+        ModelFolderError: the folder is of a refused kind, or its header is damaged.
     """
     found = kind_of(folder)
     if found in _KINDS and found in kinds:
@@ -100,19 +100,19 @@ def refuse_kinds(folder: Path, wanted: str, kinds: Iterable[str]) -> None:
 
 
 def refuse_no_encoder(name: str | Path) -> None:
-    """Refuse a folder of ours that holds no text encoder; a name that is no folder passes.
+    """Refuse a folder that labelspace wrote without a text encoder; other names pass.
 
     Raises:
-        ModelFolderError: transformers would open it, and its vectors would mean nothing.
+        ModelFolderError: transformers would open the folder, but its vectors would be meaningless.
     """
     refuse_kinds(Path(name).expanduser(), "an encoder", (NLI, UNFINISHED))
 
 
 def read_header(folder: Path, kind: str) -> dict[str, Any]:
-    """Read the header of a folder of one kind, and hold the folder against it.
+    """Read the header of a folder of the given kind, and check the folder against it.
 
     Raises:
-        ModelFolderError: the folder is of another kind, damaged, of a newer format, or holds a pickle.
+        ModelFolderError: the folder is of another kind, damaged, of a newer format, or contains a pickle.
     """
     name = _KINDS[kind][0]
     if not folder.is_dir():
@@ -138,27 +138,27 @@ def read_header(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def new_header(kind: str, packages: Iterable[str], **facts: Any) -> dict[str, Any]:
-    """Begin a header.
+    """Return a header without its list of files.
 
     Args:
-        kind: of the folder.
-        packages: whose versions are written down.
-        facts: what the kind adds, plain values.
+        kind: kind of the folder.
+        packages: packages whose versions are recorded.
+        facts: fields of the kind, plain values.
     """
     versions = {package: metadata.version(package) for package in packages}
     return {"format": FORMAT, "kind": kind, "labelspace": _version(), "versions": versions, **facts}
 
 
 def write_header(folder: Path, header: dict[str, Any], *, editable: Iterable[str] = ()) -> dict[str, Any]:
-    """List a folder's files in its header, and write it: the last thing that is done to the folder.
+    """Add a folder's files to its header and write it, as the last file of the folder.
 
     Args:
-        folder: with all its other files.
-        header: from `new_header`; what is not finite becomes null, for which JSON has a word.
-        editable: files that are there to be edited, and so not held against a size.
+        folder: the folder, with all its other files.
+        header: from `new_header`; numbers that are not finite become null, as JSON has none.
+        editable: files that users may edit, and that are therefore not checked.
 
     Returns:
-        What was written.
+        The header as written.
     """
     files = {file: facts for file, facts in fingerprints(folder).items() if file not in editable}
     whole = _finite({**header, "files": files})
@@ -168,13 +168,13 @@ def write_header(folder: Path, header: dict[str, Any], *, editable: Iterable[str
 
 
 def check_place(folder: Path, kind: str) -> bool:
-    """Refuse a place where saving would destroy anything but an older model of the same kind.
+    """Refuse a place where saving would overwrite anything but an older model of the same kind.
 
     Returns:
-        Whether there is one.
+        Whether there is an older model.
 
     Raises:
-        OutputError: a file, or a folder that holds something else.
+        OutputError: the place is a file, or a folder with other contents.
     """
     name = _KINDS[kind][0]
     if folder.exists() and not folder.is_dir():
@@ -183,7 +183,7 @@ def check_place(folder: Path, kind: str) -> bool:
         return False
     try:
         found = kind_of(folder)
-    except ModelFolderError:  # whose cure is to save the model again
+    except ModelFolderError:  # a damaged model, to be saved again
         return True
     if found != kind:
         holds = _KINDS[found][0] if found in _KINDS else "something else"
@@ -208,4 +208,4 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _version() -> str:
-    return metadata.version("labelspace")  # the package itself lies above this file
+    return metadata.version("labelspace")  # this file may not import the package itself

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with an ETA on a terminal, plain lines elsewhere, nothing unless asked."""
+"""Progress of long work: a bar with an ETA on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -10,13 +10,13 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress(Protocol):
-    """What long work tells: how far it is, of how much, and a word beside it."""
+    """A callback that receives the amount done, the total and a note."""
 
     def __call__(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 def silent(done: float, total: float | None = None, note: str = "") -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 @contextmanager
@@ -24,8 +24,8 @@ def progress_bar(what: str, *, show: bool = True) -> Iterator[Progress]:
     """Show progress on stderr while the block runs.
 
     Args:
-        what: what is being done, two or three words.
-        show: False shows nothing, so that callers need no second path.
+        what: name of the work, two or three words.
+        show: False shows nothing.
 
     Yields:
         A `Progress`.

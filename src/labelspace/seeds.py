@@ -1,7 +1,7 @@
-"""One seed enters, named child seeds leave; no global random state is touched.
+"""Named child seeds of one seed; no global random state is touched.
 
-A child depends only on the parent and on its name, never on how many other children were asked for,
-so adding one random decision somewhere moves no other.
+A child seed depends only on its parent and its name, not on other child seeds, so a new random decision changes no
+other.
 """
 
 import hashlib
@@ -17,8 +17,7 @@ def child_seed(seed: int, *names: str | int) -> int:
         names: a path of names, for example `("dropout", step, chunk)`.
 
     Returns:
-        An integer, `0 <= child < 2**63`, good for `torch.Generator.manual_seed` and
-        `numpy.random.default_rng`.
+        An integer, `0 <= child < 2**63`, valid for `torch.Generator.manual_seed` and `numpy.random.default_rng`.
 
     Example:
         >>> child_seed(0, "pool") == child_seed(0, "pool")

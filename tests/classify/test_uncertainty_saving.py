@@ -215,7 +215,7 @@ def test_a_label_is_renamed_and_removed_but_none_is_added(clf: UncertaintyClassi
     assert (clf.predict_uncertainty(NEW) == doubt).all()
     assert clf.predict_proba(NEW).sum(axis=1) == pytest.approx(1)
     assert clf.scores(NEW, clf.label_space_).shape == (120, 2)
-    with pytest.raises(LabelFileError, match="has no label the text 'money'"):
+    with pytest.raises(LabelFileError, match=r"has no label of this name.* Got the text 'money'"):
         clf.rename_label("money", "cash")
     with pytest.raises(LabelFileError):
         clf.remove_label("world")

@@ -1,4 +1,4 @@
-"""Markdown pages as blocks of code that can be run: what the docs tests and the guards on them share."""
+"""Parse and run the code blocks of Markdown pages; shared by the docs tests and their guards."""
 
 import functools
 import re
@@ -20,7 +20,7 @@ RUN = {"python"}
 PARSED = {"console", "bash"}
 ONLY_SHOWN = {"text", "yaml", "json", "csv", "toml", "bibtex"}
 
-# What the pages call their encoder; here the tiny one stands behind both names.
+# The names of the pages' encoder; here the tiny encoder replaces both.
 REAL_NAMES = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
 
 _FENCE = re.compile(r"^(?P<indent>\s*)(?P<ticks>`{3,}|~{3,})\s*(?P<language>[\w+-]*)")
@@ -33,7 +33,7 @@ class Block:
 
     page: Path
     line: int
-    """Of its first line of code, counted from 1."""
+    """The number of its first line of code, from 1."""
     language: str
     code: str
 
@@ -43,7 +43,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """One command line of a page, without what a shell would do with it."""
+    """One command line of a page, without pipes and redirections."""
 
     page: Path
     line: int
@@ -54,12 +54,12 @@ class Command:
 
 
 def all_pages(root: Path = ROOT) -> list[Path]:
-    """Every page that people read: README.md, CONTRIBUTING.md and the docs."""
+    """Return README.md, CONTRIBUTING.md and the pages of the docs."""
     return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order."""
     lines = page.read_text(encoding="utf-8").splitlines()
     blocks, number = [], 0
     while number < len(lines):
@@ -78,7 +78,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def prose_of(page: Path) -> str:
-    """The page without its fenced blocks."""
+    """Return the page without its fenced blocks."""
     kept, ticks = [], ""
     for line in page.read_text(encoding="utf-8").splitlines():
         fence = _FENCE.match(line)
@@ -92,7 +92,7 @@ def prose_of(page: Path) -> str:
 
 
 def commands_of(block: Block) -> list[Command]:
-    """The command lines of a console block; where any line has a `$` prompt, the others are output."""
+    """Return the command lines of a console block; if any line has a `$` prompt, the others are output."""
     lines = block.code.splitlines()
     prompted = any(line.startswith("$ ") for line in lines)
     commands: list[Command] = []
@@ -112,7 +112,7 @@ def commands_of(block: Block) -> list[Command]:
 
 
 def commands_in_prose(page: Path) -> list[Command]:
-    """The command lines that a page shows by indenting them, without a fence."""
+    """Return the command lines that are indented instead of fenced."""
     fenced = {block.line + offset for block in blocks_of(page) for offset in range(block.code.count("\n"))}
     lines = enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
     return [
@@ -124,7 +124,7 @@ def commands_in_prose(page: Path) -> list[Command]:
 
 
 def _commands(page: Path, line: int, text: str) -> list[Command]:
-    """One line of a shell as commands: what stands between pipes and redirections."""
+    """Split a line of a shell into commands, at pipes and redirections."""
     commands: list[list[str]] = [[]]
     for word in shlex.split(text, comments=True):
         if word in _SHELL:
@@ -135,7 +135,7 @@ def _commands(page: Path, line: int, text: str) -> list[Command]:
 
 
 def command_problem(words: tuple[str, ...]) -> str:
-    """What is wrong with a command line, parsed by the application itself; empty when nothing is."""
+    """Parse a command line with the application and return its problem, or an empty string."""
     if words[0] == "make":
         targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
         return "".join(f"the Makefile has no target {word!r}; " for word in words[1:] if word not in targets)
@@ -143,7 +143,7 @@ def command_problem(words: tuple[str, ...]) -> str:
         return ""
     import typer
 
-    usage_error: Any = typer.BadParameter.__bases__[0]  # its home has moved between versions of typer
+    usage_error: Any = typer.BadParameter.__bases__[0]  # its module differs between versions of typer
     group = application()
     if len(words) == 1 or words[1].startswith("-"):
         return "" if set(words[1:]) <= {"--help", "-h", "--version"} else f"no such option {words[1]!r}"
@@ -161,7 +161,7 @@ def command_problem(words: tuple[str, ...]) -> str:
 
 @functools.cache
 def application() -> Any:
-    """The command line, made once: it takes as long as a page takes to read."""
+    """Return the command-line application, built once because that is slow."""
     import typer
 
     from labelspace.cli.app import app
@@ -170,16 +170,16 @@ def application() -> Any:
 
 
 def options_of(command: str) -> set[str]:
-    """The long options that a command of the application takes, or all of it for '', `--help` left out."""
+    """Return the long options of a command, or of all commands for '', without `--help`."""
     found = application().commands[command] if command else application()
-    # A command of commands has one section for all.
+    # A command with subcommands has one section for all.
     parts = [found, *getattr(found, "commands", {}).values()] if command else [found]
     given = {option for part in parts for each in part.params for option in (*each.opts, *each.secondary_opts)}
     return {option for option in given if option.startswith("--")} - {"--help"}
 
 
 def options_by_section(page: Path) -> dict[str, set[str]]:
-    """The options that a page speaks of under each heading `## labelspace COMMAND`, and above the first under ''."""
+    """Return the options named under each heading `## labelspace COMMAND`; those above the first are under ''."""
     parts = ["", *re.split(r"^## labelspace ([\w-]+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)]
     return {
         name: set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--help"}
@@ -189,7 +189,7 @@ def options_by_section(page: Path) -> dict[str, set[str]]:
 
 @contextmanager
 def tiny_encoder_stands_in(folder: Path) -> Iterator[None]:
-    """For the time of the block the default encoder's names lead to a folder; all else is as it is."""
+    """Resolve the default encoder's names to a folder within the block; change nothing else."""
     from labelspace.encoders import encoder as encoder_module
     from labelspace.encoders import resolve as resolve_module
 
@@ -207,15 +207,15 @@ def tiny_encoder_stands_in(folder: Path) -> Iterator[None]:
 def run_page(page: Path, encoder_folder: Path, *, with_commands: bool = False) -> int:
     """Run a page from top to bottom in one namespace, in the current folder; return how many blocks ran.
 
-    Python blocks run as they stand. With `with_commands` the `labelspace` lines of console blocks run between them,
-    in this process, and must exit with 0. A failure names page and line.
+    Python blocks run unchanged. With `with_commands`, the `labelspace` lines of console blocks run between them in this
+    process, and must exit with 0. A failure names the page and line.
     """
     from labelspace.errors import LabelSpaceWarning
 
     namespace: dict[str, Any] = {"__name__": "__page__"}
     ran = 0
     with tiny_encoder_stands_in(encoder_folder), warnings.catch_warnings():
-        # The tiny encoder knows nothing, so its training may well be told to have gone wrong.
+        # The tiny encoder has random weights, so training may warn that it has gone wrong.
         warnings.simplefilter("ignore", LabelSpaceWarning)
         for block in blocks_of(page):
             if block.language in RUN:
@@ -230,7 +230,7 @@ def run_page(page: Path, encoder_folder: Path, *, with_commands: bool = False) -
 
 
 def _run_python(block: Block, namespace: dict[str, Any]) -> None:
-    # Empty lines in front, so that the line numbers of a traceback are those of the page.
+    # Leading empty lines make the line numbers of a traceback those of the page.
     padded = "\n" * (block.line - 1) + block.code
     try:
         exec(compile(padded, str(block.page), "exec"), namespace)
@@ -248,25 +248,25 @@ def _run_command(command: Command) -> None:
 
 
 def unknown_languages(page: Path) -> list[str]:
-    """Blocks in a language that nobody runs, parses or knows as plain text; `py` or nothing would go unrun."""
+    """Return blocks in a language that is neither run, parsed nor plain text; `py` or none would not run."""
     known = RUN | PARSED | ONLY_SHOWN
     return [f"{block}: {block.language or 'no language'}" for block in blocks_of(page) if block.language not in known]
 
 
 def skips(path: Path) -> list[str]:
-    """Lines that ask a runner to leave an example out."""
+    """Return lines that tell a runner to skip an example."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [f"{path.name}:{number}" for number, line in enumerate(lines, 1) if "+SKIP" in line]
 
 
 def not_mentioned(names: list[str], text: str) -> list[str]:
-    """Names that a text never speaks of as code."""
+    """Return the names that a text never mentions as code."""
     code = " ".join(re.findall(r"`([^`\n]+)`", text))
     return [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", code)]
 
 
 def dead_paths(page: Path, root: Path = ROOT) -> list[str]:
-    """Files and folders of this project that a page names, in code spans or links, and that are not there."""
+    """Return missing files and folders of this project that a page names in code spans or links."""
     text = prose_of(page)
     named = re.findall(r"`((?:src|tests|examples|benchmarks|docs)/[\w./-]+)", text)
     links = [
@@ -277,7 +277,7 @@ def dead_paths(page: Path, root: Path = ROOT) -> list[str]:
 
 
 def dead_names(page: Path) -> list[str]:
-    """Dotted names below `labelspace` in code spans that lead nowhere."""
+    """Return dotted names below `labelspace` in code spans that do not exist."""
     import pkgutil
 
     gone = []

@@ -1,4 +1,4 @@
-"""Rules on source code, read from its syntax: what the contract tests and the guards on them share."""
+"""Rules on source code, checked on its syntax tree; shared by the contract tests and their guards."""
 
 import ast
 import builtins
@@ -24,30 +24,30 @@ BUILTIN_ERRORS = {
 SECTIONS = ("Paper:", "Args:", "Returns:", "Raises:", "Example:", "See also:", "Reference:")
 OPTIONAL_SECTIONS = {"See also:"}
 FORMULAS = ("labelspace.losses", "labelspace.geometry", "labelspace.heads")
-# They draw or arrange, and compute no formula of a paper.
+# Helpers that draw or arrange, and compute no formula of a paper.
 HELPERS = {"sample_pairs"}
 
 
 def python_files(folder: Path = SRC) -> list[Path]:
-    """Every Python file below a folder."""
+    """Return every Python file below a folder."""
     return sorted(folder.rglob("*.py"))
 
 
 @functools.cache
 def public_folders() -> list[Any]:
-    """The package, and every folder of it that lists what it offers."""
+    """Return the package, and every folder of it with an `__all__`."""
     found = pkgutil.walk_packages(labelspace.__path__, "labelspace.")
     folders = [importlib.import_module(info.name) for info in found if info.ispkg]
     return [labelspace, *(folder for folder in folders if hasattr(folder, "__all__"))]
 
 
 def violations(rule: Callable[[Path], list[str]], *folders: Path) -> list[str]:
-    """Everywhere in these folders, or else in the package, that a rule is broken: `file:line what`."""
+    """Return every violation of a rule in these folders, by default in the package, as `file:line what`."""
     return [found for folder in folders or (SRC,) for path in python_files(folder) for found in rule(path)]
 
 
 def trusts_remote_code(path: Path) -> list[str]:
-    """Where a file lets a stranger's code run unasked; pickles and `eval` are ruff's, in pyproject.toml."""
+    """Return where a file allows remote code by default; ruff handles pickles and `eval`, in pyproject.toml."""
     found = []
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Call):
@@ -61,7 +61,7 @@ def trusts_remote_code(path: Path) -> list[str]:
 
 
 def foreign_raises(path: Path) -> list[str]:
-    """Where a file raises a built-in error in place of one of the error tree; `__getattr__` has to."""
+    """Return where a file raises a built-in error instead of one of the tree; `__getattr__` may."""
     tree = _tree(path)
     lookups = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
     allowed = {part for function in lookups for part in ast.walk(function)}
@@ -74,7 +74,7 @@ def foreign_raises(path: Path) -> list[str]:
 
 
 def asserts_on_arguments(path: Path) -> list[str]:
-    """Asserts that look at an argument of their function: that is checking input, which `python -O` would drop."""
+    """Return asserts on an argument of their function: they check input, and `python -O` drops them."""
     found = []
     for function in ast.walk(_tree(path)):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -89,7 +89,7 @@ def asserts_on_arguments(path: Path) -> list[str]:
 
 
 def messages_of_several_lines(path: Path) -> list[str]:
-    """Where an error is raised with a line break written into its message."""
+    """Return where an error is raised with a line break in its message."""
     return [
         _at(path, node, "the message has a line break")
         for node in ast.walk(_tree(path))
@@ -101,10 +101,10 @@ def messages_of_several_lines(path: Path) -> list[str]:
 
 
 def docstring_problems(function: Any, *, formula: bool = True) -> list[str]:
-    """How a formula's docstring departs from the fixed order of its sections.
+    """Return how a formula's docstring departs from the fixed order of its sections.
 
-    One line, formula, Paper, Args, Returns, Raises, Example, See also (may be left out), Reference. A helper without
-    a formula of its own has neither that nor Paper and Reference.
+    One line, formula, Paper, Args, Returns, Raises, Example, See also (optional), Reference. A helper without a
+    formula has no Paper and no Reference either.
     """
     text = inspect.getdoc(function) or ""
     lines = text.splitlines()
@@ -129,25 +129,25 @@ def docstring_problems(function: Any, *, formula: bool = True) -> list[str]:
 
 
 def public_things() -> list[Any]:
-    """Every class and function that the package or a folder of it offers."""
+    """Return every class and function in the `__all__` of the package or of a folder."""
     offered = [getattr(folder, name) for folder in public_folders() for name in folder.__all__]
     things = {thing for thing in offered if inspect.isclass(thing) or inspect.isfunction(thing)}
     return sorted(things, key=lambda thing: (thing.__module__, thing.__qualname__))
 
 
 def docstring_gaps(thing: Any) -> list[str]:
-    """What the docstrings of a public class or function leave out.
+    """Return what is missing from the docstrings of a public class or function.
 
-    function          each parameter, what it returns, the errors in its body, an example
+    function          needs each parameter, the return value, the errors in its body, an example
     formula           the same in a fixed order, with the formula and its source: `docstring_problems`
     class             each parameter, the errors in its `__init__`, an example of its own or of a method
-    made by another   that other function, in the words "made by `open_table`"
+    made by another   the name of that function, in the words "made by `open_table`"
     record            a docstring under each field; a dataclass or a named tuple
     protocol, error   nothing more
 
-    All begin with one line that is a sentence. A public method has a docstring, which names every parameter if any.
-    A head has the source of its formula. What stands inside training or the command line needs no example, unless
-    `labelspace` itself offers it.
+    All begin with one line that is a sentence. A public method has a docstring; one with `Args:` names every parameter.
+    A head has the source of its formula. Code of training and the command line needs no example, unless `labelspace`
+    itself exports it.
     """
     text = inspect.cleandoc(vars(thing).get("__doc__") or "") if inspect.isclass(thing) else inspect.getdoc(thing) or ""
     if not inspect.isclass(thing):
@@ -174,7 +174,7 @@ def docstring_gaps(thing: Any) -> list[str]:
 
 
 def _call_gaps(thing: Any, body: Any, text: str) -> list[str]:
-    """Parameters, what is returned and errors of a body that a docstring does not name."""
+    """Return the parameters, return value and errors of a body that a docstring does not name."""
     signature = inspect.signature(thing)
     gaps = [f"lacks the parameter {name}" for name in signature.parameters if f"    {name}: " not in text]
     back = signature.return_annotation
@@ -202,7 +202,7 @@ def _method_gaps(thing: type) -> list[str]:
 
 
 def _bare_fields(thing: type) -> list[str]:
-    """Fields of a class without a docstring right under them."""
+    """Return the fields of a class without a docstring directly below."""
     body = _syntax(thing).body
     below = [*body[1:], ast.Pass()]
     fields = [(node.target, after) for node, after in zip(body, below, strict=True) if isinstance(node, ast.AnnAssign)]

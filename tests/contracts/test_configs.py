@@ -21,7 +21,7 @@ from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
 
 FIELDS = [(config, field.name) for config in CONFIGS for field in dataclasses.fields(config)]
-# What no field takes, whatever its type is.
+# Values that every field refuses, whatever its type.
 NONSENSE = {"an object": object(), "a negative number": -1, "not a number": float("nan")}
 
 
@@ -30,7 +30,7 @@ def id_of(value: object) -> str:
 
 
 def defaults_of(name: str) -> dict[str, object]:
-    """The parameters of a public class, each with its default."""
+    """Return the parameters of a public class with their defaults."""
     parameters = inspect.signature(getattr(labelspace, name)).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters}
 
@@ -50,7 +50,7 @@ def test_configs_take_keywords_only(config):
 
 
 def takes(config: type, field: str, value: object) -> bool:
-    """Whether a field takes a value; a refusal names the field."""
+    """Return whether a field takes a value; a refusal must name the field."""
     try:
         config(**{field: value})
     except ConfigError as error:
@@ -63,18 +63,18 @@ def test_every_field_refuses_nonsense(what):
     assert [f"{config.__name__}.{field}" for config, field in FIELDS if takes(config, field, NONSENSE[what])] == []
 
 
-def test_every_field_refuses_an_unknown_word_but_the_one_that_torch_is_asked_about():
+def test_every_field_refuses_an_unknown_word_except_the_device():
     taken = [f"{config.__name__}.{field}" for config, field in FIELDS if takes(config, field, "nonsense")]
     assert taken == ["EncodingConfig.device"]
 
 
-def test_a_number_that_counts_is_never_a_truth_value():
+def test_counts_refuse_booleans():
     counts = [(config, field) for config, field in FIELDS if "bool" not in str(config.__dataclass_fields__[field].type)]
     assert [f"{config.__name__}.{field}" for config, field in counts if takes(config, field, True)] == []
 
 
 def numpy_of(value):
-    """The same in scalars of numpy, as a grid or a quantile gives them."""
+    """Return the value as numpy scalars, as a grid or a quantile gives them."""
     if isinstance(value, tuple):
         return tuple(numpy_of(inner) for inner in value)
     kinds = {bool: np.bool_, int: np.int64, float: np.float32}
@@ -82,7 +82,7 @@ def numpy_of(value):
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=id_of)
-def test_scalars_of_numpy_are_kept_as_pythons_own(config):
+def test_numpy_scalars_become_python_numbers(config):
     defaults = {name: value for name, value in vars(config()).items() if value is not None}
     kept = config(**{name: numpy_of(value) for name, value in defaults.items()})
     for name, value in defaults.items():
@@ -97,7 +97,7 @@ def test_scalars_of_numpy_are_kept_as_pythons_own(config):
     [{"rates": ()}, {"rates": (0.0,)}, {"rates": (1e-5, -1e-5)}, {"rates": (2.0,)}, {"documents": 1}],
     ids=str,
 )
-def test_the_search_refuses_what_it_cannot_search(values):
+def test_the_search_refuses_an_invalid_grid(values):
     with pytest.raises(ConfigError):
         SearchConfig(**values)
 
@@ -107,7 +107,7 @@ def test_lora_and_frozen_layers_exclude_each_other():
         TrainingConfig(lora_rank=4, freeze_layers=1)
 
 
-def test_the_message_says_what_was_wrong_what_came_and_what_would_do():
+def test_the_message_says_what_was_wrong_what_came_and_what_to_do():
     with pytest.raises(ConfigError, match=r"^temperature must be a number above 0\. Got -1 instead\.$"):
         TrainingConfig(temperature=-1)
 
@@ -118,7 +118,7 @@ def test_configs_survive_a_round_trip_through_json(config):
     assert config.from_dict(json.loads(json.dumps(value.to_dict()))) == value
 
 
-def test_a_config_that_is_not_the_default_survives_too():
+def test_a_changed_config_survives_a_round_trip():
     search = SearchConfig(rates=(1e-5, 2e-5), strategy="grid", steps=7)
     assert SearchConfig.from_dict(json.loads(json.dumps(search.to_dict()))) == search
 
@@ -139,7 +139,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(config):
         ("Encoder", EncodingConfig),
     ],
 )
-def test_what_is_configured_has_every_option_of_its_own_with_the_same_default(name, config):
+def test_estimators_share_option_defaults_with_their_configuration(name, config):
     assert {option: defaults_of(name).get(option, "absent") for option in vars(config())} == vars(config())
 
 
@@ -157,12 +157,12 @@ def test_every_estimator_starts_from_the_default_encoder():
     ],
     ids=str,
 )
-def test_options_of_lacon_that_do_not_go_together_are_refused(values, message):
+def test_incompatible_options_of_lacon_are_refused(values, message):
     with pytest.raises(ConfigError, match=message):
         LaConConfig(**values)
 
 
-def test_a_batch_of_one_pair_has_nothing_to_be_told_from_and_is_refused():
+def test_a_batch_of_one_pair_has_no_negatives_and_is_refused():
     with pytest.raises(ConfigError, match=r"batch_size must be a whole number at least 2\. Got 1"):
         PrefinetuneConfig(batch_size=1)
 

@@ -1,6 +1,6 @@
-"""The pages are true: their code runs, their commands parse, and what they name is there.
+"""The docs are correct: their code runs, their commands parse, and the names in them exist.
 
-Where a page says `all-MiniLM-L6-v2`, the tiny encoder of the repository stands in; nothing else is replaced.
+The tiny encoder of the repository replaces `all-MiniLM-L6-v2`; nothing else is replaced.
 """
 
 import importlib
@@ -35,7 +35,7 @@ from labelspace.config import CONFIGS
 PAGES = all_pages()
 DOCS = ROOT / "docs"
 COMMAND_LINE = DOCS / "command-line.md"
-# Pages whose commands are run one after the other, with their Python blocks between.
+# Pages whose commands and Python blocks run in order.
 WITH_COMMANDS = {"quickstart.md"}
 # They train for tens of seconds; the other pages run before each commit.
 SLOW = {"quickstart.md", "few-labels.md", "python.md", "README.md"}
@@ -50,14 +50,14 @@ def name_of(page: Path) -> str:
 )
 def test_every_python_block_of_a_page_runs(page, tiny_encoder_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))  # where a page lets token states be kept
+    monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))  # for pages that cache token states
     with_commands = page.name in WITH_COMMANDS
     ran = run_page(page, tiny_encoder_folder, with_commands=with_commands)
     languages = [block.language for block in blocks_of(page)]
     assert ran >= sum(language in RUN for language in languages)
 
 
-def test_every_command_of_the_pages_is_one_that_the_application_takes():
+def test_every_command_of_the_pages_parses():
     blocks = [block for page in PAGES for block in blocks_of(page) if block.language in PARSED]
     commands = [command for block in blocks for command in commands_of(block)]
     commands += [command for page in PAGES for command in commands_in_prose(page)]
@@ -115,9 +115,9 @@ def test_every_formula_and_its_test_are_in_the_docs():
     assert not_mentioned(names, (DOCS / "method.md").read_text(encoding="utf-8")) == []
 
 
-def test_the_command_line_page_has_every_command_in_order_with_every_option_and_no_other():
+def test_the_command_line_page_lists_exactly_the_commands_and_options():
     said = options_by_section(COMMAND_LINE)
-    said[""] -= {"--json", "--quiet"}  # what most commands share
+    said[""] -= {"--json", "--quiet"}  # options that most commands share
     assert list(said) == ["", *application().commands]
     assert said == {command: options_of(command) for command in said}
 
@@ -157,5 +157,5 @@ def test_the_citation_names_this_version_and_five_papers():
     assert all(reference["title"] and reference["authors"] for reference in citation["references"])
 
 
-def test_the_changelog_knows_this_version():
+def test_the_changelog_has_this_version():
     assert labelspace.__version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One error tree: every error is ours, is a built-in too, and speaks in one line."""
+"""One error tree: every error is ours, inherits a built-in error, and prints one line."""
 
 import inspect
 
@@ -16,7 +16,7 @@ CLASSES = [
 TOO_WIDE = (Exception, BaseException, object)
 
 
-def test_every_error_is_a_built_in_one_too():
+def test_every_error_inherits_a_built_in_error():
     def builtin(error):
         return [base for base in error.__mro__ if base.__module__ == "builtins" and base not in TOO_WIDE]
 
@@ -28,7 +28,7 @@ def test_every_error_prints_its_message_and_nothing_else():
     assert [str(error) for error in made] == [error.args[0] for error in made]
 
 
-def test_every_error_stands_in_the_drawing_at_the_top_of_its_file():
+def test_every_error_is_in_the_drawing_at_the_top_of_its_file():
     assert [error.__name__ for error in CLASSES if f"── {error.__name__} " not in (errors.__doc__ or "")] == []
 
 
@@ -50,7 +50,7 @@ def test_no_message_has_a_line_break():
 
 
 def bad_calls() -> dict[str, tuple[type[Exception], object]]:
-    """Things that users get wrong, without an encoder: what the built-in is that they may catch, and the call."""
+    """Return common mistakes that need no encoder: the built-in error that a user may catch, and the call."""
     from labelspace.checks import import_optional
     from labelspace.config import TrainingConfig
     from labelspace.corpus import as_documents, as_targets, open_table
@@ -75,7 +75,7 @@ def bad_calls() -> dict[str, tuple[type[Exception], object]]:
 
 
 @pytest.mark.parametrize("what", bad_calls())
-def test_a_mistake_gets_one_line_that_says_more_than_what_was_wrong(what):
+def test_a_mistake_gets_one_line_that_also_says_what_to_do(what):
     builtin, call = bad_calls()[what]
     with pytest.raises(LabelSpaceError) as caught:
         call()  # pyright: ignore[reportCallIssue]

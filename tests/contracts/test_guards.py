@@ -1,4 +1,4 @@
-"""The guards are guarded: what each is there to catch is planted, and the very functions of the tests catch it."""
+"""Tests of the guards: each violation is planted, and the functions of the contract tests catch it."""
 
 import getpass
 import importlib.util
@@ -41,7 +41,7 @@ def test_a_broken_block_is_caught_with_page_and_line(tmp_path, tiny_encoder_fold
         pages.run_page(page, tiny_encoder_folder)
 
 
-def test_a_block_that_is_no_python_is_caught_with_page_and_line(tmp_path, tiny_encoder_folder):
+def test_a_block_with_invalid_python_is_caught_with_page_and_line(tmp_path, tiny_encoder_folder):
     page = page_with(tmp_path, "```python\nx = 1\ny = = 2\n```\n")
     with pytest.raises(AssertionError, match=r"^page\.md:3: SyntaxError"):
         pages.run_page(page, tiny_encoder_folder)
@@ -59,11 +59,11 @@ def test_a_block_that_is_never_closed_is_caught(tmp_path):
 
 
 @pytest.mark.parametrize("language", ["py", "pycon", "", "Python"])
-def test_a_block_that_would_go_unrun_is_caught(language, tmp_path):
+def test_a_block_that_would_not_run_is_caught(language, tmp_path):
     assert pages.unknown_languages(page_with(tmp_path, f"```{language}\nassert False\n```\n")) != []
 
 
-def test_the_tiny_encoder_stands_in_under_the_real_name_only_there(tmp_path, tiny_encoder_folder):
+def test_the_tiny_encoder_replaces_the_real_name_only_within_the_block(tmp_path, tiny_encoder_folder):
     page = page_with(tmp_path, "```python\nfrom labelspace import Encoder\nassert Encoder().dimension == 32\n```\n")
     assert pages.run_page(page, tiny_encoder_folder) == 1
     from labelspace.encoders import encoder, resolve
@@ -81,13 +81,13 @@ def test_the_tiny_encoder_stands_in_under_the_real_name_only_there(tmp_path, tin
         ("make tset", "tset"),
     ],
 )
-def test_a_command_line_that_would_be_refused_is_caught(line, problem, tmp_path):
+def test_an_invalid_command_line_is_caught(line, problem, tmp_path):
     (block,) = pages.blocks_of(page_with(tmp_path, f"```console\n$ {line}\n```\n"))
     (command,) = pages.commands_of(block)
     assert problem in pages.command_problem(command.words)
 
 
-def test_a_command_line_that_would_be_taken_is_no_problem(tmp_path):
+def test_a_valid_command_line_has_no_problem(tmp_path):
     text = (
         "```console\n$ labelspace fit labels.yaml \\\n    --out model  # a remark\nmodel\n$ labelspace --version\n```\n"
     )
@@ -97,7 +97,7 @@ def test_a_command_line_that_would_be_taken_is_no_problem(tmp_path):
     assert [pages.command_problem(command.words) for command in commands] == ["", ""]
 
 
-def test_a_command_line_that_is_only_indented_is_seen(tmp_path):
+def test_an_indented_command_line_is_found(tmp_path):
     page = page_with(
         tmp_path, "# Page\n\n    labelspace fitt x\n\n    cat a | labelspace predict m - | head\n\n    x = 1\n"
     )
@@ -105,21 +105,21 @@ def test_a_command_line_that_is_only_indented_is_seen(tmp_path):
     assert said == [(3, ("labelspace", "fitt")), (5, ("cat", "a")), (5, ("labelspace", "predict")), (5, ("head",))]
 
 
-def test_an_option_that_a_page_makes_up_is_caught(tmp_path):
+def test_an_unknown_option_on_a_page_is_caught(tmp_path):
     page = page_with(tmp_path, "## labelspace lint\n\n- `--strict`: yes\n- `--stricter`: no\n")
     assert pages.options_by_section(page)["lint"] - pages.options_of("lint") == {"--stricter"}
 
 
-def test_a_public_name_that_the_docs_leave_out_is_caught():
+def test_a_public_name_missing_from_the_docs_is_caught():
     assert pages.not_mentioned(["load", "Encoder"], "`load` opens a model; an Encoder is no code here.") == ["Encoder"]
 
 
-def test_a_file_that_is_not_there_is_caught(tmp_path):
+def test_a_missing_file_on_a_page_is_caught(tmp_path):
     page = page_with(tmp_path, "See `tests/losses/test_nothing.py` and [here](nowhere.md), not `src/labelspace`.\n")
     assert pages.dead_paths(page) == ["tests/losses/test_nothing.py", "nowhere.md"]
 
 
-def test_a_python_name_that_is_not_there_is_caught(tmp_path):
+def test_an_unknown_python_name_on_a_page_is_caught(tmp_path):
     page = page_with(tmp_path, "`labelspace.losses.infonce_rows` and `labelspace.losses.infonce_diagonal`\n")
     assert pages.dead_names(page) == ["labelspace.losses.infonce_diagonal"]
 
@@ -128,7 +128,7 @@ def test_a_python_name_that_is_not_there_is_caught(tmp_path):
 
 
 def ruff(text: str, path: str = "src/labelspace/planted.py") -> str:
-    """What ruff says of a file of the project that would hold this."""
+    """Return ruff's findings for a file of the project with this content."""
     command = [sys.executable, "-m", "ruff", "check", "--output-format", "concise", "--stdin-filename", path, "-"]
     return subprocess.run(command, input=text, cwd=source.ROOT, capture_output=True, text=True, check=False).stdout
 
@@ -153,7 +153,7 @@ def test_ruff_refuses_a_planted_line(text, rule):
     assert rule in ruff(text)
 
 
-def test_scripts_may_run_no_text_either():
+def test_ruff_refuses_running_text_as_code_in_scripts():
     assert "TID251 `pickle`" in ruff("import pickle\n", "benchmarks/planted.py")
     assert "TID251 `pickle`" in ruff("import pickle\n", "examples/planted.py")
 
@@ -172,7 +172,7 @@ def test_a_planted_trust_is_caught(text, tmp_path):
     assert source.trusts_remote_code(file_with(tmp_path, text)) != []
 
 
-def test_code_that_trusts_nobody_is_let_through(tmp_path):
+def test_code_that_trusts_no_remote_code_passes(tmp_path):
     text = "def f(*, trust_remote_code=False):\n    g(1, trust_remote_code=trust_remote_code)\n"
     assert source.trusts_remote_code(file_with(tmp_path, text)) == []
 
@@ -194,7 +194,7 @@ def test_a_planted_built_in_error_is_caught(text, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["errors.py", "config.py", "config/training.py"])
-def test_no_file_is_left_out_for_its_name(name, tmp_path):
+def test_every_file_name_is_checked(name, tmp_path):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("def f(x):\n    assert x\n    raise ValueError('a\\nb')\n", encoding="utf-8")
@@ -202,7 +202,7 @@ def test_no_file_is_left_out_for_its_name(name, tmp_path):
         assert len(source.violations(rule, tmp_path)) == 1
 
 
-def test_a_lookup_of_names_may_raise_what_python_asks_for(tmp_path):
+def test_a_module_getattr_may_raise_attribute_error(tmp_path):
     text = "def __getattr__(name):\n    raise AttributeError(name)\n"
     assert source.foreign_raises(file_with(tmp_path, text)) == []
 
@@ -221,7 +221,7 @@ def test_a_planted_line_break_in_a_message_is_caught(tmp_path):
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
-    """A module with this code, whose source can be read."""
+    """Return a module with this code, whose source can be read."""
 
     def module(text: str, name: str = "planted"):
         spec = importlib.util.spec_from_file_location(name, file_with(tmp_path, text))
@@ -298,7 +298,7 @@ MADE = "class thing:\n    '''A table; made by `open_thing`.'''\n\n    def __init
 
 
 @pytest.mark.parametrize("kind", [FUNCTION, CLASS, RECORD, ERROR, MADE])
-def test_what_says_all_that_its_kind_has_to_say_has_no_gap(kind, planted):
+def test_a_complete_docstring_has_no_gap(kind, planted):
     assert source.docstring_gaps(planted(kind).thing) == []
 
 
@@ -328,7 +328,7 @@ def test_a_gap_of_each_kind_is_caught(kind, old, new, gap, planted):
     assert said.startswith("planted.thing ")
 
 
-def test_a_function_that_only_training_calls_needs_no_example_but_all_else(planted):
+def test_a_training_function_needs_everything_but_an_example(planted):
     made = planted(FUNCTION.replace(">>> 1", "1"), "labelspace.training.planted")
     assert source.docstring_gaps(made.thing) == []
     assert source.docstring_gaps(planted(FUNCTION.replace("Returns:", ""), "labelspace.training.planted").thing) != []
@@ -402,7 +402,7 @@ def test_a_docstring_out_of_order_is_caught(old, new, problem):
 
 
 def session_on(tmp_path, text: str) -> subprocess.CompletedProcess[str]:
-    """A test session on a file with this, under the plugins of ours, with its own temporary folder."""
+    """Run a test session on a file with this code, with our plugins and its own temporary folder."""
     path = tmp_path / "test_planted.py"
     path.write_text(f"import tempfile\n\n\ndef test_planted():\n    {text}\n", encoding="utf-8")
     (tmp_path / "tmp").mkdir()
@@ -414,7 +414,7 @@ def session_on(tmp_path, text: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "text", ["tempfile.mkdtemp('-planted')", "tempfile.NamedTemporaryFile(suffix='-planted', delete=False)"]
 )
-def test_what_a_test_leaves_in_the_temporary_folder_fails_the_run_by_name(text, tmp_path):
+def test_a_file_left_in_the_temporary_folder_fails_the_run_and_is_named(text, tmp_path):
     done = session_on(tmp_path, text)
     assert done.returncode == 1, done.stdout
     assert "left behind in the temporary folder: tmp" in done.stdout
@@ -422,7 +422,7 @@ def test_what_a_test_leaves_in_the_temporary_folder_fails_the_run_by_name(text, 
     assert [path.name for path in (tmp_path / "tmp").iterdir()] == [f"pytest-of-{getpass.getuser()}"]
 
 
-def test_what_a_test_removes_itself_fails_nothing(tmp_path):
+def test_a_file_that_the_test_removes_fails_nothing(tmp_path):
     done = session_on(tmp_path, "tempfile.TemporaryDirectory().cleanup()")
     assert done.returncode == 0, done.stdout
 

@@ -1,4 +1,4 @@
-"""Importing is cheap and leaves no trace: measured in a fresh process, by modules and not by seconds."""
+"""Importing is cheap and has no side effects: measured in a fresh process, by modules instead of seconds."""
 
 import json
 import os
@@ -77,7 +77,7 @@ LIGHT = ["labelspace", "labelspace.errors", "labelspace.config", "labelspace.lab
 
 
 @pytest.mark.parametrize("module", LIGHT)
-def test_importing_loads_nothing_heavy_changes_nothing_and_says_nothing(module):
+def test_importing_loads_nothing_heavy_and_changes_and_prints_nothing(module):
     done = in_a_fresh_process(WATCH, module)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -88,7 +88,7 @@ def test_importing_loads_nothing_heavy_changes_nothing_and_says_nothing(module):
     assert seen["changed"] == []
 
 
-def test_importing_labelspace_loads_its_own_front_only():
+def test_importing_labelspace_loads_no_submodule():
     seen = json.loads(in_a_fresh_process(WATCH, "labelspace").stdout)
     assert [name for name in seen["modules"] if name.startswith("labelspace")] == ["labelspace"]
 
@@ -121,7 +121,7 @@ def test_help_and_lists_load_no_torch(arguments):
     assert not {"torch", "transformers", "sentence_transformers", "sklearn"} & set(loaded)
 
 
-def test_wrong_use_is_told_without_torch(tmp_path):
+def test_wrong_use_is_reported_without_torch(tmp_path):
     missing = tmp_path / "missing.yaml"
     done = in_a_fresh_process(HELP, "fit", str(missing), "--out", str(tmp_path / "model"))
     words = done.stdout.split()

@@ -1,4 +1,4 @@
-"""The drawing of docs/architecture.md is a contract: import-linter keeps it, and notices when it is broken."""
+"""The drawing of docs/architecture.md is a contract: import-linter checks it and finds planted violations."""
 
 import shutil
 import subprocess
@@ -24,7 +24,7 @@ PLANTED = {
 
 
 def check_layers(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run import-linter on the copy of the package in `folder`, by the contracts of its pyproject.toml."""
+    """Run import-linter on the copy of the package in `folder`, with the contracts of its pyproject.toml."""
     code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     return subprocess.run(
         [sys.executable, "-c", code, "--no-cache"],
@@ -60,7 +60,7 @@ def test_a_planted_violation_breaks_its_contract(what, copy_of_the_package):
     assert any(contract in told for told in broken), broken
 
 
-def test_every_folder_and_file_has_its_place_in_the_layers():
+def test_every_folder_and_file_belongs_to_a_layer():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     layers = next(contract for contract in contracts if contract["id"] == "layers")["layers"]

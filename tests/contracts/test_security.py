@@ -1,6 +1,6 @@
-"""No pickle is read or written, no text becomes code, no stranger's code runs unasked.
+"""No pickle is read or written, no text is run as code, and no remote code runs unless allowed.
 
-What imports a pickle or runs text is refused by ruff: `banned-api` in pyproject.toml.
+Ruff refuses imports of pickle and code that runs text: `banned-api` in pyproject.toml.
 """
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from contracts.source import ROOT, SRC, trusts_remote_code, violations
 
 
-def test_no_strangers_code_runs_unasked():
+def test_no_remote_code_runs_unless_allowed():
     assert violations(trusts_remote_code, SRC, ROOT / "examples", ROOT / "benchmarks") == []
 
 
@@ -21,7 +21,7 @@ def test_a_model_folder_with_a_pickle_is_refused_before_anything_is_opened(tmp_p
         load(tmp_path)
 
 
-def test_the_repository_holds_no_pickle():
+def test_the_repository_contains_no_pickle():
     suffixes = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy", ".npz"}
     folders = ("src", "tests", "examples", "benchmarks", "docs")
     held = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]

@@ -1,4 +1,4 @@
-"""The public surface, written out: changing it is a visible line in a diff."""
+"""The public surface, listed: changing it changes a line here."""
 
 import inspect
 from typing import Any
@@ -354,7 +354,7 @@ def words(lists: dict[str, str]) -> dict[str, list[str]]:
 
 
 def spelt(parameter: Any) -> list[str]:
-    """How an option is written on the command line, or what an argument is called."""
+    """Return an option as written on the command line, or the name of an argument."""
     return [parameter.name] if parameter.param_type_name == "argument" else [*parameter.opts, *parameter.secondary_opts]
 
 
@@ -366,7 +366,7 @@ def test_labelspace_offers_at_most_a_dozen_names():
     assert len(labelspace.__all__) <= 12
 
 
-def test_every_public_name_is_there_and_dir_shows_no_other():
+def test_every_public_name_exists_and_dir_lists_no_other():
     for name in labelspace.__all__:
         assert getattr(labelspace, name) is not None
     assert dir(labelspace) == sorted(labelspace.__all__)
@@ -382,7 +382,7 @@ def test_each_folder_offers_these_names():
     assert offered == MODULES
 
 
-def test_each_folder_keeps_what_it_offers_and_says_what_it_is_for():
+def test_each_folder_exports_its_names_and_has_a_docstring():
     gone = [
         f"{folder.__name__}.{name}"
         for folder in public_folders()

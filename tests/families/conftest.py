@@ -10,7 +10,7 @@ PairsFolder = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def pairs_folder(tmp_path_factory: pytest.TempPathFactory) -> PairsFolder:
-    """Build a tiny cross-encoder of a kind and with the classes given, once per session; do not write into it."""
+    """Build a tiny cross-encoder of a kind with given classes, once per session; do not write into it."""
     built: dict[tuple[object, ...], Path] = {}
 
     def folder(kind: str = "bert", *names: str) -> Path:

@@ -1,6 +1,6 @@
-"""`CausalModel`: batches, padding, lent prefixes and the short way to the logits change no number.
+"""`CausalModel`: batches, padding, shared prefixes and the short path to the logits change no number.
 
-The reference is the whole model on one prompt at a time, every logit computed, nothing padded and nothing cached.
+The reference is the whole model on one prompt at a time, with all logits and without padding or cache.
 """
 
 import functools
@@ -64,19 +64,19 @@ def test_batches_that_run_side_by_side_give_the_same():
     prompts = prompts_of([5 + row % 30 for row in range(40)])
     together = model.next_token_logits(prompts, token_budget=64)
     torch.set_num_threads(1)
-    # Not to the bit: with another number of threads some processors sum in another order.
+    # Not bit-equal: with another number of threads some processors sum in another order.
     assert torch.allclose(together, model.next_token_logits(prompts, token_budget=64), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_wanted_columns_are_columns_of_all(kind):
+def test_selected_columns_equal_those_of_the_full_vocabulary(kind):
     model = load(kind)
     prompts = prompts_of([4, 9])
     everything = model.next_token_logits(prompts)
     assert torch.allclose(model.next_token_logits(prompts, token_ids=[70, 3]), everything[:, [70, 3]], atol=1e-5)
 
 
-def test_logits_are_float32_also_where_the_weights_are_bfloat16():
+def test_logits_are_float32_even_if_the_weights_are_bfloat16():
     model = load("qwen3", dtype="bfloat16")
     prompts = prompts_of([4, 9])
     logits = model.next_token_logits(prompts)
@@ -86,7 +86,7 @@ def test_logits_are_float32_also_where_the_weights_are_bfloat16():
     assert float((logits - exact).abs().max() / exact.abs().max()) < 0.05
 
 
-def test_progress_is_told_and_ends_at_the_total():
+def test_progress_is_reported_up_to_the_total():
     told = []
     load("qwen3").next_token_logits(
         prompts_of([2, 2, 5]),
@@ -98,7 +98,7 @@ def test_progress_is_told_and_ends_at_the_total():
     assert told == [8, 10]
 
 
-def test_the_short_way_to_the_logits_is_taken_only_where_the_head_is_one_product():
+def test_the_short_path_to_the_logits_is_taken_only_for_a_linear_head():
     assert load("qwen3")._decoder is not None
     assert load("gemma3")._decoder is not None
     assert load("softcap")._decoder is None
@@ -118,7 +118,7 @@ def test_a_model_that_cannot_pick_positions_is_read_at_each_last_token():
 @pytest.mark.parametrize("length", [1, WINDOW - 1, WINDOW, WINDOW + 1, 3 * WINDOW])
 @pytest.mark.parametrize("budget", [1, 150, 100_000])
 @pytest.mark.parametrize("tree", [True, False])
-def test_a_prefix_computed_once_gives_what_whole_prompts_give(kind, length, budget, tree, monkeypatch):
+def test_a_cached_prefix_gives_the_logits_of_whole_prompts(kind, length, budget, tree, monkeypatch):
     model = load(kind)
     assert model._takes_a_tree
     monkeypatch.setattr(model, "_takes_a_tree", tree)
@@ -129,26 +129,26 @@ def test_a_prefix_computed_once_gives_what_whole_prompts_give(kind, length, budg
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_the_test_above_would_see_a_prefix_that_is_left_out(kind):
+def test_the_test_above_would_notice_a_missing_prefix(kind):
     model = load(kind)
     whole = one_by_one(model, [PREFIX + ids for ids in CONTINUATIONS])
     assert not torch.allclose(one_by_one(model, CONTINUATIONS), whole, atol=1e-2)
 
 
-def test_the_sliding_window_is_at_work_in_the_tiny_gemma(tmp_path):
+def test_the_tiny_gemma_uses_its_sliding_window(tmp_path):
     prompts = [[*PREFIX, 9, 8, 7]]
     wide = CausalModel.load(build_tiny_causal("gemma3", tmp_path, sliding_window=512), dtype="float32", device="cpu")
     assert not torch.allclose(one_by_one(load("gemma3"), prompts), one_by_one(wide, prompts), atol=1e-2)
 
 
-def test_only_the_wanted_columns_come_back_from_a_prefix():
+def test_a_prefix_returns_only_the_selected_columns():
     model = load("gemma3")
     everything = model.continue_from_prefix(PREFIX, CONTINUATIONS)
     assert torch.allclose(model.continue_from_prefix(PREFIX, CONTINUATIONS, token_ids=[70, 3]), everything[:, [70, 3]])
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_lent_prefix_is_as_it_was_afterwards(kind):
+def test_a_shared_prefix_is_unchanged_afterwards(kind):
     model = load(kind)
     cache = model._run_prefix(PREFIX)
     before = [(layer.keys.clone(), layer.values.clone(), layer.get_seq_length()) for layer in cache.layers]
@@ -159,7 +159,7 @@ def test_a_lent_prefix_is_as_it_was_afterwards(kind):
         assert torch.equal(layer.keys, keys)
         assert torch.equal(layer.values, values)
         assert layer.get_seq_length() == length
-    for layer in lent.layers:  # what the rows added is forgotten, and the prefix is still one piece of memory
+    for layer in lent.layers:  # the rows' additions are discarded, and the prefix is still a single piece of memory
         assert layer.keys.shape[0] == 4
         assert layer.keys.stride(0) == 0
 
@@ -176,19 +176,19 @@ def test_a_tree_gives_the_same_under_each_attention(attention):
 @pytest.mark.parametrize(
     ("architecture", "attention"), [("one not looked at", "sdpa"), ("gemma3_text", "flash_attention_2")]
 )
-def test_a_tree_is_for_architectures_and_attentions_that_read_its_mask(architecture, attention):
+def test_a_tree_is_used_only_where_the_model_reads_its_mask(architecture, attention):
     assert takes_a_tree(SimpleNamespace(model_type="gemma3_text", _attn_implementation="sdpa"))
     assert not takes_a_tree(SimpleNamespace(model_type=architecture, _attn_implementation=attention))
 
 
-def test_a_model_without_a_plain_cache_is_run_on_whole_prompts(monkeypatch):
+def test_a_model_without_a_plain_cache_runs_on_whole_prompts(monkeypatch):
     model = load("qwen3")
     cached = model.continue_from_prefix(PREFIX, CONTINUATIONS)
     monkeypatch.setattr(CausalModel, "_run_prefix", lambda self, prefix: None)
     assert torch.allclose(model.continue_from_prefix(PREFIX, CONTINUATIONS), cached, atol=1e-5)
 
 
-def test_nothing_to_read_is_refused():
+def test_an_empty_prompt_is_refused():
     model = load("qwen3")
     with pytest.raises(InputError, match=r"a prompt must have one token or more. Got none \(number 1\)"):
         model.next_token_logits([[3], []])
@@ -214,7 +214,7 @@ def test_the_start_token_comes_once_and_an_end_token_never():
     assert end not in ids
 
 
-def test_a_text_is_cut_where_the_prompt_would_be_too_long():
+def test_a_text_is_cut_if_its_prompt_would_be_too_long():
     model = load("gemma3")
     texts = ["was won late " * 30, "the match"]
     long, short = model.encode_within(texts, lambda text: f"<<{text}>>", 24)
@@ -233,7 +233,7 @@ def test_a_prompt_that_is_too_long_without_any_text_is_refused():
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "gemma3"])
-def test_no_text_holds_a_special_token(kind):
+def test_texts_contain_no_special_token(kind):
     model = load(kind)
     tokenizer = model.tokenizer
     for token in tokenizer.all_special_tokens:
@@ -275,7 +275,7 @@ def test_a_model_without_a_head_is_no_language_model(tiny_encoder_folder):
         CausalModel.load(tiny_encoder_folder)
 
 
-def test_a_name_with_nothing_behind_it_is_refused():
+def test_an_unknown_name_is_refused():
     with pytest.raises(EncoderNotFoundError, match="no encoder 'nobody/nothing'"):
         CausalModel.load("nobody/nothing", offline=True)
 
@@ -296,7 +296,7 @@ def test_a_folder_without_weights_is_refused_in_one_line(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_weights_that_are_cut_off_are_refused(tmp_path):
+def test_truncated_weights_are_refused(tmp_path):
     folder = build_tiny_causal("qwen3", tmp_path / "model")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
@@ -304,7 +304,7 @@ def test_weights_that_are_cut_off_are_refused(tmp_path):
         CausalModel.load(folder)
 
 
-def test_code_of_the_models_own_is_refused(tmp_path):
+def test_remote_code_is_refused(tmp_path):
     folder = build_tiny_causal("qwen3", tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     config["auto_map"] = {"AutoModelForCausalLM": "modeling.Own"}
@@ -319,7 +319,7 @@ def test_more_tokens_than_the_model_can_read_are_refused():
     assert load("qwen3", max_tokens=100).max_tokens == 100
 
 
-def test_loading_says_nothing(capfd):
+def test_loading_prints_nothing(capfd):
     load.__wrapped__("gemma3")
     assert capfd.readouterr() == ("", "")
 
@@ -327,14 +327,14 @@ def test_loading_says_nothing(capfd):
 # ---- GGUF
 
 
-def test_a_gguf_file_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_gguf_file_is_refused(tmp_path):
     with pytest.raises(EncoderNotFoundError, match=r"no GGUF file .*nothing\.gguf"):
         CausalModel.load(tmp_path / "nothing.gguf")
     with pytest.raises(EncoderNotFoundError, match=r"no GGUF file .*nothing\.gguf"):
         CausalModel.load(tmp_path, gguf_file="nothing.gguf")
 
 
-def test_a_gguf_file_of_the_hub_is_not_asked_for_when_offline():
+def test_a_gguf_file_is_not_requested_from_the_hub_when_offline():
     with pytest.raises(EncoderNotFoundError, match=r"no GGUF file 'a\.gguf' of 'nobody/nothing': .* not asked"):
         CausalModel.load("nobody/nothing", gguf_file="a.gguf", offline=True)
 
@@ -346,7 +346,7 @@ def test_a_gguf_file_needs_its_package(tmp_path, monkeypatch):
         CausalModel.load(tmp_path / "a.gguf")
 
 
-def test_a_gguf_file_gives_the_numbers_of_the_safetensors_it_was_made_from(tmp_path, capfd):
+def test_a_gguf_file_gives_the_logits_of_its_safetensors(tmp_path, capfd):
     pytest.importorskip("gguf", reason="needs the package gguf")
     pytest.importorskip("accelerate", reason="needs the package accelerate")
     folder = build_tiny_causal("qwen3", tmp_path / "model", head_dim=128)

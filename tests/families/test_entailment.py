@@ -1,4 +1,4 @@
-"""`EntailmentScorer` gives the plain way's logits on every architecture, and the paper's formula on top of them."""
+"""`EntailmentScorer` gives the logits of one pair at a time on every architecture, and the paper's formula of them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ CPU: dict[str, Any] = {"dtype": "float32", "device": "cpu"}
 
 @pytest.fixture(scope="module")
 def tiny(pairs_folder: PairsFolder) -> EntailmentScorer:
-    """One tiny three-way BERT for tests that change nothing."""
+    """Return a tiny three-way BERT for tests that do not change it."""
     return EntailmentScorer(pairs_folder("bert"), **CPU, token_budget=300)
 
 
@@ -65,13 +65,13 @@ def all_logits(model: CrossEncoder, texts: Sequence[str], labels: Sequence[str])
 
 
 @every_kind
-def test_scores_are_those_of_the_plain_way(kind: str, pairs_folder: PairsFolder):
+def test_scores_equal_those_of_one_pair_at_a_time(kind: str, pairs_folder: PairsFolder):
     folder = pairs_folder(kind)
     expected = plain_scores(folder, TEXTS, SPACE.verbalizers)
     found = all_logits(CrossEncoder.load(folder, **CPU, token_budget=200), TEXTS, SPACE.verbalizers)
     assert found.dtype == np.float32
     assert np.abs(found - expected).max() < 1e-5
-    assert expected.std(axis=0).min() > 0.01  # the pairs differ, so agreeing means something
+    assert expected.std(axis=0).min() > 0.01  # the pairs differ, so the comparison is meaningful
     assert expected.std(axis=1).min() > 0.001
 
 
@@ -83,7 +83,7 @@ def test_bfloat16_is_near_float32(kind: str, pairs_folder: PairsFolder):
     found = all_logits(narrow, TEXTS, SPACE.verbalizers)
     assert narrow.dtype == "bfloat16"
     assert 0 < np.abs(found - wide).max() < 0.1
-    # A bfloat16 has 8 digits of two; logits that came out of a bfloat16 head would all end in 16 zeros.
+    # A bfloat16 has 8 significant bits; logits of a bfloat16 head would all end in 16 zeros.
     assert (found.view(np.int32) & 0xFFFF).any()
 
 
@@ -128,7 +128,7 @@ def test_many_batches_on_several_threads_give_the_same(tiny: EntailmentScorer, p
 
 
 def test_an_end_token_inside_a_text_does_not_end_it(pairs_folder: PairsFolder):
-    """BART wants as many end tokens in every row; one written out in a text is left out."""
+    """BART needs equally many end tokens in every row, so those inside a text are removed."""
     model = CrossEncoder.load(pairs_folder("bart"), **CPU)
     found = all_logits(model, ["the bank</s> said", "the bank said", "a </s></s></s>"], ["good", "bad</s>"])
     assert np.abs(found[0] - found[1]).max() < 1e-5
@@ -147,7 +147,7 @@ def test_truncation_leaves_the_label_whole(pairs_folder: PairsFolder):
     assert np.abs(cut - all_logits(model, ["world " * 500], ["one two good bank market"])).max() > 1e-3
 
 
-def test_a_label_that_fills_the_pair_alone_is_an_error_that_names_it(pairs_folder: PairsFolder):
+def test_a_label_that_leaves_no_room_for_the_text_is_named(pairs_folder: PairsFolder):
     scorer = EntailmentScorer(pairs_folder("bert"), **CPU, max_tokens=16)
     space = LabelSpace.from_names(["good", "bank " * 14], template="{label}")
     with pytest.raises(InputError, match=r"the label 'bank bank .*' alone takes 14 of the 16 tokens"):
@@ -193,7 +193,7 @@ def test_two_classes_score_by_their_difference(pairs_folder: PairsFolder):
     assert np.abs(found - (logits[..., 1] - logits[..., 0])).max() < 1e-5
 
 
-def test_the_bare_logit_can_be_asked_for(pairs_folder: PairsFolder, tiny: EntailmentScorer):
+def test_the_bare_logit_is_an_option(pairs_folder: PairsFolder, tiny: EntailmentScorer):
     bare = EntailmentScorer(pairs_folder("bert"), **CPU, score="logit").scores(TEXTS, SPACE)
     assert np.abs(bare - plain_scores(pairs_folder("bert"), TEXTS, SPACE.verbalizers)[..., 0]).max() < 1e-5
     assert np.abs(bare - tiny.scores(TEXTS, SPACE)).max() > 0.1
@@ -233,7 +233,7 @@ def test_the_entailment_class_is_found_by_its_name(names: tuple[str, ...], index
     [("LABEL_0", "LABEL_1", "LABEL_2"), ("negative", "positive"), ("true", "yes"), ("not_entailment", "other")],
     ids="-".join,
 )
-def test_a_class_that_nobody_names_is_not_guessed(names: tuple[str, ...], pairs_folder: PairsFolder):
+def test_an_unnamed_class_is_not_guessed(names: tuple[str, ...], pairs_folder: PairsFolder):
     folder = pairs_folder("bert", *names)
     with pytest.raises(EncoderError, match=rf"0: {names[0].lower()}; 1: {names[1].lower()}.* entailment_index=\.\.\."):
         EntailmentScorer(folder, **CPU)
@@ -243,12 +243,12 @@ def test_a_class_that_nobody_names_is_not_guessed(names: tuple[str, ...], pairs_
 
 
 @pytest.mark.parametrize("index", [3, -1, True, "entailment"], ids=repr)
-def test_an_index_that_is_none_of_the_classes_is_refused(index: Any, pairs_folder: PairsFolder):
+def test_an_index_out_of_range_is_refused(index: Any, pairs_folder: PairsFolder):
     with pytest.raises(EncoderError, match=r"entailment_index must be a whole number below 3\. Got .* instead"):
         EntailmentScorer(pairs_folder("bert"), **CPU, entailment_index=index)
 
 
-def test_tables_that_contradict_each_other_are_not_believed(tmp_path: Path):
+def test_contradicting_tables_of_names_are_not_trusted(tmp_path: Path):
     folder = build_pairs("bert", tmp_path)
     change_config(folder, label2id={"contradiction": 0, "neutral": 1, "entailment": 2})
     with pytest.raises(EncoderError, match="0: contradiction, entailment"):
@@ -294,7 +294,7 @@ def test_no_texts_are_no_rows(tiny: EntailmentScorer):
 
 
 @pytest.mark.parametrize("bad", [None, 3, b"bytes", float("nan")], ids=lambda value: type(value).__name__)
-def test_a_text_that_is_no_string_is_refused_with_its_place(bad: Any, tiny: EntailmentScorer):
+def test_the_error_for_a_text_that_is_no_string_names_its_place(bad: Any, tiny: EntailmentScorer):
     with pytest.raises(InputError, match=rf"texts must be strings\. Got {type(bad).__name__} at place 1"):
         tiny.scores(["a", bad], SPACE)
 
@@ -304,7 +304,7 @@ def test_a_single_string_is_no_collection(tiny: EntailmentScorer):
         tiny.scores("a text", SPACE)
 
 
-def test_memory_holds_one_window_however_many_texts(tiny: EntailmentScorer, monkeypatch: pytest.MonkeyPatch):
+def test_memory_is_bounded_by_one_window(tiny: EntailmentScorer, monkeypatch: pytest.MonkeyPatch):
     planned: list[int] = []
     plan_pairs = cross_encoder.plan_pairs
 
@@ -315,7 +315,7 @@ def test_memory_holds_one_window_however_many_texts(tiny: EntailmentScorer, monk
     monkeypatch.setattr(cross_encoder, "plan_pairs", counted)
     blocks = tiny.model.logits(TEXTS * 4, SPACE.verbalizers, window=15)
     assert next(blocks).shape == (3, len(SPACE), 3)
-    assert planned == [12]  # nothing beyond the first window is touched before it is asked for
+    assert planned == [12]  # nothing beyond the first window is computed before it is requested
     assert sum(len(block) for block in blocks) == len(TEXTS) * 4 - 3
     assert max(planned) == 12
 
@@ -325,7 +325,7 @@ def test_windows_change_no_score(tiny: EntailmentScorer):
     assert np.abs(one_by_one - all_logits(tiny.model, TEXTS, SPACE.verbalizers)).max() < 1e-5
 
 
-def test_progress_counts_pairs_to_the_end(tiny: EntailmentScorer):
+def test_progress_counts_pairs_up_to_the_total(tiny: EntailmentScorer):
     told: list[tuple[float, float | None]] = []
 
     def report(done: float, total: float | None = None, note: str = "") -> None:
@@ -336,9 +336,9 @@ def test_progress_counts_pairs_to_the_end(tiny: EntailmentScorer):
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-def test_the_bar_is_shown_when_asked_for(pairs_folder: PairsFolder, capsys: pytest.CaptureFixture[str]):
+def test_the_progress_bar_is_shown_on_request(pairs_folder: PairsFolder, capsys: pytest.CaptureFixture[str]):
     EntailmentScorer(pairs_folder("bert"), **CPU, show_progress=True).scores(TEXTS, SPACE)
-    assert "reading pairs: 28 of 28" in capsys.readouterr().err
+    assert "scoring pairs: 28 of 28" in capsys.readouterr().err
 
 
 # ---- what is refused
@@ -367,7 +367,7 @@ def test_a_truncated_file_is_refused_in_one_line(tmp_path: Path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_damaged_description_is_refused_in_one_line(tmp_path: Path):
+def test_a_damaged_header_is_refused_in_one_line(tmp_path: Path):
     (build_pairs("bert", tmp_path) / "labelspace.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelFolderError, match=r"labelspace\.json is damaged"):
         EntailmentScorer(tmp_path, **CPU)
@@ -378,7 +378,7 @@ def test_remote_code_is_refused_unless_allowed_by_name(tmp_path: Path):
         EntailmentScorer(build_tiny("gte-remote", tmp_path / "remote"), **CPU)
 
 
-def test_a_name_that_nothing_stands_behind_is_an_error(tmp_path: Path):
+def test_an_unknown_name_is_refused(tmp_path: Path):
     with pytest.raises(EncoderNotFoundError, match="someone/no-such-model"):
         EntailmentScorer("someone/no-such-model", **CPU, offline=True)
 
@@ -397,12 +397,12 @@ def test_a_tokenizer_without_padding_is_refused(tmp_path: Path):
     [("score", "probability"), ("dtype", "float16"), ("token_budget", 0), ("max_tokens", 2), ("device", "nowhere")],
     ids=lambda value: str(value),
 )
-def test_options_that_make_no_sense_are_refused(option: str, value: Any, pairs_folder: PairsFolder):
+def test_invalid_options_are_refused(option: str, value: Any, pairs_folder: PairsFolder):
     with pytest.raises(ConfigError, match=option):
         EntailmentScorer(pairs_folder("bert"), **{**CPU, option: value})
 
 
-# ---- what it says of itself
+# ---- description
 
 
 def test_it_describes_itself(tiny: EntailmentScorer, pairs_folder: PairsFolder):
@@ -416,19 +416,19 @@ def test_it_describes_itself(tiny: EntailmentScorer, pairs_folder: PairsFolder):
     assert "classes=3" in repr(tiny.model)
 
 
-# ---- our own folders
+# ---- folders of train-nli
 
 
 @pytest.fixture(scope="module", params=["binary", "triplet"])
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as `labelspace train-nli` writes it, without the training."""
+    """Return a folder like those of `labelspace train-nli`, without training."""
     from labelspace.training.nli.model import NLIModel
 
     model = NLIModel.from_encoder("tests/data/tiny-bert", request.param, 0, dtype="float32", device="cpu")
     return Path(model.save(tmp_path_factory.mktemp("nli") / request.param))
 
 
-def test_a_folder_of_our_training_scores_as_its_model_does(trained: Path):
+def test_a_folder_of_train_nli_scores_like_its_model(trained: Path):
     from labelspace.training.nli.model import NLIModel
 
     model = NLIModel.load(trained, dtype="float32", device="cpu")
@@ -445,7 +445,7 @@ def test_a_folder_of_our_training_scores_as_its_model_does(trained: Path):
     assert np.abs(scorer.scores(TEXTS, SPACE).ravel() - expected).max() < 1e-5
 
 
-def test_a_folder_of_our_training_reads_all_that_its_encoder_can_though_training_read_less(tmp_path: Path):
+def test_a_folder_of_train_nli_reads_up_to_the_encoders_limit(tmp_path: Path):
     from labelspace.training.nli.model import NLIModel
 
     model = NLIModel.from_encoder("tests/data/tiny-bert", "binary", 0, dtype="float32", device="cpu", max_tokens=16)
@@ -458,7 +458,7 @@ def test_a_folder_of_our_training_reads_all_that_its_encoder_can_though_training
     assert not np.allclose(scorer.scores([long], SPACE), short.scores([long], SPACE), atol=1e-4)
 
 
-def test_a_folder_of_our_training_runs_in_bfloat16_with_a_float32_head(trained: Path):
+def test_a_folder_of_train_nli_runs_in_bfloat16_with_a_float32_head(trained: Path):
     narrow = EntailmentScorer(trained, dtype="bfloat16", device="cpu")
     head = {weight.dtype for name, weight in narrow.model.model.named_parameters() if "backbone" not in name}
     assert head == {torch.float32}
@@ -469,7 +469,7 @@ def test_a_folder_of_our_training_runs_in_bfloat16_with_a_float32_head(trained: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_those_of_the_authors_program(kind: str, pairs_folder: PairsFolder):
+def test_scores_equal_those_of_the_authors_program(kind: str, pairs_folder: PairsFolder):
     authors = pytest.importorskip("btzsc.models.nli", reason="the package btzsc is not installed")
     folder = pairs_folder(kind)
     expected = authors.NLIModel(str(folder), device="cpu").predict_scores(TEXTS, list(SPACE.verbalizers), batch_size=1)

@@ -1,4 +1,4 @@
-"""The last layer computes the first token alone where nothing else is read, and changes no logit."""
+"""The last layer continues with the first token only if the head reads no other, and no logit changes."""
 
 import pytest
 import torch
@@ -21,11 +21,11 @@ def joins(model):
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.inference_mode()
-def test_logits_stay_and_the_last_layer_sees_one_token(kind, tmp_path):
+def test_logits_stay_the_same_and_the_last_layer_continues_with_one_token(kind, tmp_path):
     model = opened(kind, tmp_path)
     ids = torch.tensor([[5, 9, 7, 12, 6], [8, 6, 0, 0, 0]])
     batch = {"input_ids": ids, "attention_mask": torch.tensor([[1] * 5, [1, 1, 0, 0, 0]])}
-    if kind == "bart":  # wants its end token in every row
+    if kind == "bart":  # needs its end token in every row
         batch["input_ids"][:, 1] = model.config.eos_token_id
     if kind == "qwen3":
         model.config.pad_token_id = 0
@@ -61,7 +61,7 @@ class LastHead(MeanHead):
 
 @pytest.mark.parametrize("head", [MeanHead, LastHead])
 @torch.inference_mode()
-def test_a_head_that_reads_other_tokens_is_left_as_it_was(head, tmp_path):
+def test_a_model_whose_head_reads_other_tokens_is_unchanged(head, tmp_path):
     base = opened("bert", tmp_path).base_model
     model = head(base).eval()
     batch = {"input_ids": torch.tensor([[5, 9, 7, 12]]), "attention_mask": torch.ones(1, 4, dtype=torch.long)}

@@ -33,7 +33,7 @@ def load(kind: str, **options) -> GenerativeReranker:
 
 
 def score_by_hand(reranker: GenerativeReranker, text: str, label: str) -> float:
-    """C.2.1 term by term: the whole model on the whole string, then two exps, in Python floats."""
+    """C.2.1 term by term: the whole model on the whole string, then two exponentials, in Python floats."""
     ids = reranker.model.encode([reranker.prompt(text, label)])
     with torch.inference_mode():
         last = reranker.model.model(input_ids=torch.tensor(ids)).logits[0, -1].tolist()
@@ -59,11 +59,11 @@ def test_the_shared_prefix_changes_no_number(kind):
     reranker = load(kind)
     cached = reranker.score_texts(TEXTS, LABELS)
     assert np.allclose(cached, reranker._score_without_cache(TEXTS, LABELS), rtol=0, atol=1e-5)
-    assert len(np.unique(cached.round(4))) > 10  # numbers that differ, so that equal means something
+    assert len(np.unique(cached.round(4))) > 10  # the numbers differ, so that equality is meaningful
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_all_labels_begin_with_is_computed_once_and_changes_no_number(kind, monkeypatch):
+def test_a_shared_beginning_of_labels_is_computed_once_and_changes_no_number(kind, monkeypatch):
     reranker = load(kind)
     labels = [f"the text is about {name}" for name in ("music", "sports and music", "the law", "music and law")]
     read = []
@@ -123,7 +123,7 @@ def test_texts_that_run_side_by_side_give_the_same():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_pair_is_judged_by_the_papers_sentence_for_entailment(kind, monkeypatch):
+def test_pairs_use_the_papers_instruction_for_entailment(kind, monkeypatch):
     monkeypatch.setattr(generative_reranker, "WINDOW", 3)
     premises, hypotheses = TEXTS, [*LABELS, "sports"]
     found = load(kind).pair_scores(premises, hypotheses)
@@ -136,7 +136,7 @@ def test_a_pair_is_judged_by_the_papers_sentence_for_entailment(kind, monkeypatc
     assert np.allclose(asked.pair_scores(premises, hypotheses), found, rtol=0, atol=1e-6)
 
 
-def test_an_instruction_of_ones_own_is_for_pairs_too():
+def test_a_custom_instruction_is_used_for_pairs_too():
     found = load("qwen3", instruction="Find the label.").pair_scores(TEXTS[:1], LABELS[:1])
     assert found[0] == pytest.approx(score_by_hand(load("qwen3", instruction="Find the label."), TEXTS[0], LABELS[0]))
 
@@ -183,7 +183,7 @@ def test_the_papers_prompt_is_used_where_its_markers_are_known():
     )
 
 
-def test_other_models_get_the_same_words_in_their_template_or_as_plain_text():
+def test_other_models_get_the_same_words_by_template_or_as_plain_text():
     template, plain = load("gemma3-chat"), load("gemma3")
     assert (template.style, plain.style) == ("chat template", "plain")
     question = f"{JUDGE_INSTRUCTIONS}\n\n<Instruct>: {LABEL_RETRIEVAL}\n<Query>: we won\n<Document>: sports"
@@ -192,7 +192,7 @@ def test_other_models_get_the_same_words_in_their_template_or_as_plain_text():
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "gemma3", "gemma3-chat"])
-def test_prefix_and_continuation_join_to_what_the_whole_string_gives(kind):
+def test_prefix_and_continuation_join_to_the_tokens_of_the_whole_string(kind):
     reranker = load(kind)
     continuations = reranker._continuations(LABELS)
     for text, prefix in zip(TEXTS, reranker._prefixes(TEXTS, continuations), strict=True):
@@ -229,7 +229,7 @@ def test_a_long_text_is_cut_and_labels_and_suffix_are_not(kind):
     assert np.allclose(scores, reranker._score_without_cache(["was won late " * 1000], LABELS), rtol=0, atol=1e-5)
 
 
-def test_a_label_that_does_not_fit_is_refused():
+def test_a_label_that_is_too_long_is_refused():
     with pytest.raises(EncoderError, match=r"too long for .* even without a text"):
         load("qwen3").score_texts(["we won"], ["music " * 2000])
 
@@ -252,12 +252,12 @@ def test_a_tokenizer_without_yes_and_no_is_refused():
 
 
 @pytest.mark.parametrize(("texts", "labels"), [("we won", LABELS), (TEXTS, "sports")], ids=["texts", "labels"])
-def test_one_string_is_not_taken_for_many(texts, labels):
+def test_a_single_string_is_refused(texts, labels):
     with pytest.raises(InputError, match="is a single str"):
         load("qwen3").score_texts(texts, labels)
 
 
-def test_an_option_that_makes_no_sense_is_refused():
+def test_an_invalid_option_is_refused():
     with pytest.raises(ConfigError, match="token_budget"):
         load("qwen3", token_budget=0)
 

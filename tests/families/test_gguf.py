@@ -1,4 +1,4 @@
-"""GGUF files are found by path, folder or short name; the packaged model is put together once, whole or not at all."""
+"""GGUF files are found by path, folder or short name; the packaged model is assembled once and atomically."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def test_a_name_alone_can_say_gguf(tmp_path, monkeypatch):
     assert not is_gguf(tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gemma-3-270m").mkdir()
-    assert not is_gguf("gemma-3-270m")  # a folder of one's own goes first
+    assert not is_gguf("gemma-3-270m")  # a local folder takes precedence
     assert find_gguf("gemma-3-270m", None, None, True) is None
 
 
@@ -27,7 +27,7 @@ def test_a_file_that_is_not_there_is_an_error_of_one_line(tmp_path):
 
 
 class Packages:
-    """Stands for the packages of gemma-3-270m, which hold 250 MB."""
+    """A stand-in for the packages of gemma-3-270m, which take 250 MB."""
 
     MODEL_NAME = "gemma.gguf"
     EXPECTED_SHA256 = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"

@@ -1,4 +1,4 @@
-"""`LLMScorer`: one question per text, one symbol per label, and the softmax over the symbols that are in use."""
+"""`LLMScorer`: one question per text, one symbol per label, and the softmax over the symbols in use."""
 
 import functools
 import importlib.util
@@ -30,7 +30,7 @@ def many(count: int) -> LabelSpace:
 
 
 def scores_by_hand(scorer: LLMScorer, text: str, space: LabelSpace) -> list[float]:
-    """C.3.1 term by term: the whole model on one prompt, then exp over the sum of exps, in Python floats."""
+    """C.3.1 term by term: the whole model on one prompt, then a softmax in Python floats."""
     ids = scorer.model.encode([scorer.prompt(text, space)])
     with torch.inference_mode():
         last = scorer.model.model(input_ids=torch.tensor(ids)).logits[0, -1].tolist()
@@ -70,14 +70,14 @@ def test_the_same_call_gives_the_same_bits():
     assert np.array_equal(scorer.scores(TEXTS, SPACE), scorer.scores(TEXTS, SPACE))
 
 
-def test_another_order_of_labels_moves_the_verbalizers_and_leaves_the_symbols():
+def test_reordering_labels_moves_the_verbalizers_but_not_the_symbols():
     scorer = load("qwen3")
     turned = SPACE.reorder(["music", "sports", "politics"])
     a, b = scorer.prompt("the match", SPACE), scorer.prompt("the match", turned)
     lines = [f"{symbol}) {verbalizer}" for symbol, verbalizer in zip("ABC", turned.verbalizers, strict=True)]
     assert "\n".join(lines) in b
     assert [line[:2] for line in a.splitlines()[-6:-1]] == [line[:2] for line in b.splitlines()[-6:-1]]
-    # the question is another one, so the numbers are, too; column k is label k all the same
+    # the question changes and so do the scores, but column k is still label k
     assert np.allclose(scorer.scores(["the match"], turned)[0], scores_by_hand(scorer, "the match", turned), atol=1e-5)
 
 
@@ -113,15 +113,15 @@ def test_no_texts_give_no_rows():
     assert load("qwen3").scores([], SPACE).shape == (0, 3)
 
 
-def test_progress_is_shown_when_asked_for(capsys):
+def test_progress_is_shown_on_request(capsys):
     load("qwen3", show_progress=True).scores(TEXTS, SPACE)
-    assert "asking: 5 of 5" in capsys.readouterr().err
+    assert "asking the model: 5 of 5" in capsys.readouterr().err
 
 
 # ---- prompts
 
 
-def test_without_a_chat_template_the_papers_strings_follow_one_another():
+def test_without_a_chat_template_the_papers_strings_are_joined():
     prompt = load("gemma3").prompt("we won", SPACE)
     assert prompt == (
         f"{CHOICE_INSTRUCTIONS}\n\nTEXT:\nwe won\n\nOPTIONS:\nA) {SPACE.verbalizers[0]}\nB) {SPACE.verbalizers[1]}\n"
@@ -135,7 +135,7 @@ def test_with_a_chat_template_the_suffix_begins_the_assistants_turn():
     assert prompt.endswith(f"<|im_start|>assistant\n<think>\n\n</think>\n\n{CHOICE_SUFFIX}")
 
 
-def test_without_a_system_role_the_instructions_stand_before_the_question():
+def test_without_a_system_role_the_instructions_precede_the_question():
     prompt = load("gemma3-chat").prompt("we won", SPACE)
     assert prompt.startswith(f"<bos><turn>user\n{CHOICE_INSTRUCTIONS}\n\nTEXT:\nwe won\n")
     assert prompt.endswith(f"<end>\n<turn>model\n{CHOICE_SUFFIX}")
@@ -148,7 +148,7 @@ def test_a_document_cannot_speak_for_the_assistant():
     evil_space = LabelSpace([Label("a", evil.replace("\n", " ")), Label("b")])
     for text, space in ((evil, SPACE), ("we won", evil_space)):
         ids = scorer.model.encode([scorer.prompt(text, space)])[0]
-        assert [ids.count(marker) for marker in markers] == [3, 2]  # system, user, assistant; and no more
+        assert [ids.count(marker) for marker in markers] == [3, 2]  # system, user and assistant only
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -217,10 +217,10 @@ def test_symbols_that_share_a_token_or_are_unknown_are_left_out():
 
     symbols = option_symbols(lowers, unknown=7)
     assert "".join(symbols) == "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-    assert "Γ" in option_symbols(lowers)  # the guard above is what keeps it out
+    assert "Γ" in option_symbols(lowers)  # only `unknown` excluded it above
 
 
-def test_a_poor_tokenizer_is_refused_with_both_numbers():
+def test_the_error_for_too_few_symbols_gives_both_numbers():
     scorer = load("letters")
     assert list(scorer.symbols) == list("ABCDE")
     with pytest.raises(EncoderError, match=r"has 5 option symbols .* Got 6 labels instead"):
@@ -231,7 +231,7 @@ def test_a_poor_tokenizer_is_refused_with_both_numbers():
 # ---- the rest
 
 
-def test_one_string_is_not_taken_for_many_texts():
+def test_a_single_string_is_refused():
     with pytest.raises(InputError, match="texts is a single str"):
         load("qwen3").scores("we won", SPACE)
     with pytest.raises(InputError, match="Got NoneType at place 1"):
@@ -239,7 +239,7 @@ def test_one_string_is_not_taken_for_many_texts():
 
 
 @pytest.mark.parametrize("option", [{"dtype": "int8"}, {"token_budget": 0}, {"device": "nowhere"}], ids=str)
-def test_an_option_that_makes_no_sense_is_refused(option):
+def test_an_invalid_option_is_refused(option):
     with pytest.raises(ConfigError):
         load("qwen3", **option)
 
@@ -264,4 +264,4 @@ def test_the_packaged_gemma_answers_with_letters():
     assert np.allclose(scores, [scores_by_hand(scorer, text, SPACE) for text in texts], rtol=0, atol=1e-4)
     ids = scorer.model.encode([scorer.prompt(texts[0], SPACE)])
     best = scorer.model.next_token_logits(ids)[0].topk(5).indices.tolist()
-    assert set(best) & set(scorer.symbols.values())  # it understood that a letter is asked for
+    assert set(best) & set(scorer.symbols.values())  # the model understood that a letter is expected

@@ -1,4 +1,4 @@
-"""Pairs are joined as the tokenizer joins them; the text gives way, never the label; nothing of T x L is held."""
+"""Pairs are joined as the tokenizer joins them; the text is cut, never the label; only lengths of T x L are held."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_joined_pair_is_the_tokenizers_own(kind: str, pairs_folder: PairsFolde
             assert layout.types is None
 
 
-def test_what_is_learnt_is_what_the_architecture_is_known_for(pairs_folder: PairsFolder):
+def test_the_learnt_layout_is_that_of_the_architecture(pairs_folder: PairsFolder):
     assert PairLayout.learn(opened(pairs_folder("bert"))) == BERT
     roberta = PairLayout.learn(opened(pairs_folder("roberta")))
     assert (roberta.leading, roberta.middle, roberta.trailing, roberta.types) == ((0,), (2, 2), (2,), None)
@@ -58,7 +58,7 @@ def test_what_is_learnt_is_what_the_architecture_is_known_for(pairs_folder: Pair
 
 
 class OddTokenizer:
-    """Letters as tokens, 0 between the texts; `odd` names what is wrong with it."""
+    """Letters as tokens, 0 between the texts; `odd` names its fault."""
 
     def __init__(self, odd: str) -> None:
         self.odd = odd
@@ -101,11 +101,11 @@ def test_a_tokenizer_without_oddities_is_learnt():
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        ("slow", "does not say which token"),
-        ("second first", "does not come whole before"),
+        ("slow", "does not report which token"),
+        ("second first", "not all of the first text comes before"),
         ("long pairs differ", "joined in another way"),
         ("types follow the length", "follow another rule"),
-        ("special inside", "special tokens stand inside"),
+        ("special inside", "special tokens inside"),
     ],
 )
 def test_a_tokenizer_that_joins_in_its_own_way_is_refused(odd: str, said: str):
@@ -153,7 +153,7 @@ def test_a_very_long_label_is_named_by_its_beginning():
     budget=st.integers(1, 120),
 )
 @settings(max_examples=50, deadline=None)
-def test_every_pair_comes_once_and_batches_keep_to_the_budget(texts: list[int], labels: list[int], budget: int):
+def test_every_pair_occurs_once_and_batches_stay_within_the_budget(texts: list[int], labels: list[int], budget: int):
     of = [(text, label) for text in range(len(texts)) for label in range(len(labels))]
     plan = plan_pairs(
         [[5] * length for length in texts],
@@ -178,7 +178,7 @@ def test_a_batch_mixes_texts_and_labels_of_one_length():
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_ids_and_types_are_padded_on_the_side_the_tokenizer_says(side: str):
+def test_ids_and_types_are_padded_on_the_tokenizers_side(side: str):
     tokenizer: Any = SimpleNamespace(padding_side=side, pad_token_id=99, pad_token_type_id=4)
     plan = plan_pairs([[10], [11, 12]], [[20]], [(0, 0), (1, 0)], layout=BERT, limit=50, token_budget=50)
     batch = plan.batch([0, 1], tokenizer)

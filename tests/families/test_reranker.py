@@ -1,4 +1,4 @@
-"""`RerankerScorer` tells the kinds apart by what the folder says, and scores pairs by one logit or the log-odds."""
+"""`RerankerScorer` reads the kind from the folder, and scores pairs by one logit or the log-odds."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ CPU: dict[str, Any] = {"dtype": "float32", "device": "cpu"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_logit_is_the_plain_way_s(kind: str, pairs_folder: PairsFolder):
+def test_a_single_logit_equals_that_of_one_pair_at_a_time(kind: str, pairs_folder: PairsFolder):
     folder = pairs_folder(kind, "LABEL_0")
     expected = plain_scores(folder, TEXTS, SPACE.verbalizers)[..., 0]
     found = RerankerScorer(folder, **CPU, token_budget=150).scores(TEXTS, SPACE)
@@ -61,7 +61,7 @@ def test_classes_without_names_are_not_guessed(pairs_folder: PairsFolder):
 
 
 @pytest.mark.parametrize("variant", ["binary", "triplet"])
-def test_a_folder_of_our_nli_training_is_a_reranker_too(variant: str, tmp_path: Path):
+def test_a_folder_of_train_nli_is_a_reranker_too(variant: str, tmp_path: Path):
     from labelspace.training.nli.model import NLIModel
 
     model = NLIModel.from_encoder("tests/data/tiny-bert", variant, 0, dtype="float32", device="cpu")
@@ -93,7 +93,7 @@ def test_a_text_that_is_no_string_is_refused(pairs_folder: PairsFolder):
         scorer.scores(texts, SPACE)
 
 
-def test_an_instruction_is_refused_where_nothing_reads_it(pairs_folder: PairsFolder):
+def test_an_instruction_is_refused_for_a_cross_encoder(pairs_folder: PairsFolder):
     with pytest.raises(ConfigError, match="instruction is for generative rerankers"):
         RerankerScorer(pairs_folder("bert", "score"), **CPU, instruction="find the label")
 
@@ -113,7 +113,7 @@ def test_it_describes_itself(pairs_folder: PairsFolder):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_those_of_the_authors_program(kind: str, pairs_folder: PairsFolder):
+def test_scores_equal_those_of_the_authors_program(kind: str, pairs_folder: PairsFolder):
     authors = pytest.importorskip("btzsc.models.reranker", reason="the package btzsc is not installed")
     folder = pairs_folder(kind, "LABEL_0")
     expected = authors.RerankerModel(str(folder), device="cpu").predict_scores(
@@ -126,7 +126,7 @@ def test_scores_are_those_of_the_authors_program(kind: str, pairs_folder: PairsF
 
 
 class Recorded:
-    """Stands where the generative reranker stands, and remembers what it was given."""
+    """A stand-in for the generative reranker that records its arguments."""
 
     made: dict[str, Any]
     asked: tuple[Sequence[str], Sequence[str]]
@@ -177,19 +177,19 @@ def test_a_gguf_file_is_a_language_model(recorded: type[Recorded], tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["gemma-3-270m", "some/file.gguf"])
-def test_a_name_that_says_gguf_needs_no_other_word(name: str, recorded: type[Recorded]):
+def test_a_name_ending_in_gguf_needs_no_further_option(name: str, recorded: type[Recorded]):
     RerankerScorer(name, **CPU)
     assert (recorded.made["name"], recorded.made["gguf_file"]) == (name, None)
 
 
 @pytest.mark.parametrize(("option", "value"), [("dtype", "float16"), ("token_budget", 0), ("max_tokens", 2)])
-def test_options_that_make_no_sense_are_refused_before_anything_is_opened(option: str, value: Any, tmp_path: Path):
+def test_invalid_options_are_refused_before_anything_is_opened(option: str, value: Any, tmp_path: Path):
     with pytest.raises(ConfigError, match=option):
         RerankerScorer(tmp_path / "nothing", **{"device": "cpu", option: value})
 
 
-def test_a_language_model_has_no_relevant_logit(recorded: type[Recorded], tmp_path: Path):
-    with pytest.raises(ConfigError, match="relevant_index is for rerankers with logits"):
+def test_relevant_index_is_refused_for_a_language_model(recorded: type[Recorded], tmp_path: Path):
+    with pytest.raises(ConfigError, match="relevant_index is for cross-encoders"):
         RerankerScorer(tmp_path, **CPU, gguf_file="model.gguf", relevant_index=0)
 
 

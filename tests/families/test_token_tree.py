@@ -1,4 +1,4 @@
-"""`TokenTree`: every continuation can be read off its tree, and no tree is larger than asked."""
+"""`TokenTree`: every continuation can be recovered from its tree, and no tree exceeds its limit."""
 
 import random
 
@@ -16,7 +16,7 @@ def drawn(seed: int) -> list[list[int]]:
 DRAWN = [drawn(seed) for seed in range(20)]
 
 
-def test_what_a_last_node_sees_is_its_continuation():
+def test_a_last_node_attends_to_its_continuation():
     for continuations in DRAWN:
         tree = plant(continuations)
         for ids, last in zip(continuations, tree.last.tolist(), strict=True):
@@ -25,14 +25,14 @@ def test_what_a_last_node_sees_is_its_continuation():
             assert tree.depth[seen].tolist() == list(range(len(ids)))
 
 
-def test_what_continuations_share_is_there_once():
+def test_shared_beginnings_are_stored_once():
     for continuations in DRAWN:
         beginnings = {tuple(ids[: place + 1]) for ids in continuations for place in range(len(ids))}
         assert len(plant(continuations).input_ids) == len(beginnings)
 
 
 @pytest.mark.parametrize("most", [1, 5, 12, 1000])
-def test_a_tree_holds_no_more_nodes_than_asked_or_one_continuation(most):
+def test_a_tree_stays_within_its_limit_unless_one_continuation_is_longer(most):
     for continuations in DRAWN:
         trees = plan_trees(continuations, most)
         assert sorted(index for tree in trees for index in tree) == list(range(len(continuations)))
@@ -41,7 +41,7 @@ def test_a_tree_holds_no_more_nodes_than_asked_or_one_continuation(most):
             assert nodes <= most or len({tuple(continuations[index]) for index in tree}) == 1
 
 
-def test_a_tree_sees_the_kept_prefix_and_no_further_back_than_its_window():
+def test_a_tree_attends_to_the_kept_prefix_within_its_window():
     tree = plant([[1, 2, 3], [1, 4]])
     full = tree.attention_mask(prefix=5, kept=5, dtype=torch.float32)[0, 0] == 0
     assert full.shape == (4, 9)
@@ -52,7 +52,7 @@ def test_a_tree_sees_the_kept_prefix_and_no_further_back_than_its_window():
     assert near.int().tolist() == [[1, 1, 1, 0, 0, 0], [0, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 0], [0, 1, 1, 0, 0, 1]]
 
 
-def test_a_mask_forbids_by_the_least_number_of_the_models_type():
+def test_a_mask_uses_the_lowest_number_of_the_models_dtype():
     mask = plant([[1, 2]]).attention_mask(prefix=1, kept=1, dtype=torch.bfloat16)
     assert mask.dtype == torch.bfloat16
     assert mask[0, 0, 0, 2] == torch.finfo(torch.bfloat16).min

@@ -1,11 +1,11 @@
-"""Tiny language models with random weights and tokenizers to match, made from code alone.
+"""Tiny language models with random weights and matching tokenizers, built from code.
 
 kind          like
 qwen3         Qwen3: byte-level BPE with <|im_start|>, no chat template kept, full attention
 qwen3-chat    the same with a chat template that has a system role
-gemma3        Gemma 3: sliding and full attention by turns (window of 16), a start token, letters after a blank
+gemma3        Gemma 3: alternating sliding and full attention (window of 16), a start token, letters after a blank
 gemma3-chat   the same with a chat template that refuses a system role
-softcap       gemma3 whose logits are bounded after the head, which only the whole model knows
+softcap       gemma3 whose logits are bounded after the head, in the whole model only
 qwen2, llama  the tokenizer of qwen3 with those architectures
 letters       qwen3 with a tokenizer of five letters: too few symbols, no yes and no
 """
@@ -68,7 +68,7 @@ CHAT_WITHOUT_SYSTEM = """\
 
 @functools.cache
 def tiny_causal(kind: str) -> Path:
-    """Return the folder of a tiny language model, written once per process; do not write into it."""
+    """Return the folder of a tiny language model, built once per process; do not write into it."""
     scratch = tempfile.TemporaryDirectory(prefix="tiny-causal-")
     SHARED.append(scratch)
     return build_tiny_causal(kind, Path(scratch.name) / kind)
@@ -79,8 +79,8 @@ def build_tiny_causal(kind: str, folder: Path, **changes: object) -> Path:
 
     Args:
         kind: one of `KINDS`.
-        folder: made if missing.
-        changes: of the model's configuration.
+        folder: target folder, created if missing.
+        changes: values that replace those of the model's configuration.
     """
     tokenizer = _tokenizer(kind)
     model = _model(kind, len(tokenizer), changes)
@@ -148,7 +148,7 @@ def _model(kind: str, words: int, changes: dict[str, object]) -> PreTrainedModel
         "pad_token_id": 0,
         "eos_token_id": 1,
     }
-    with torch.random.fork_rng(devices=[]):  # the library's own initialisation would move the global generator
+    with torch.random.fork_rng(devices=[]):  # the library's own initialisation would change the global generator
         if kind.startswith(("qwen3", "letters")):
             return Qwen3ForCausalLM(Qwen3Config(**{"num_hidden_layers": 2, **common, **changes})).eval()
         if kind == "qwen2":
@@ -173,7 +173,7 @@ def _tokenizer(kind: str) -> PreTrainedTokenizerBase:
 
 
 def _grow(words: list[str], tokens: dict[str, None]) -> list[tuple[str, str]]:
-    """Add each word letter by letter to the tokens, and return the merges that make them."""
+    """Add each word to the tokens, letter by letter, and return the merges that build it."""
     merges: dict[tuple[str, str], None] = {}
     for word in words:
         left = word[0]
@@ -185,7 +185,7 @@ def _grow(words: list[str], tokens: dict[str, None]) -> list[tuple[str, str]]:
 
 
 def _byte_level(kind: str) -> PreTrainedTokenizerBase:
-    """Any text becomes tokens; the blank goes with the word behind it, and pairs of capitals are one token."""
+    """A tokenizer for any text; a blank joins the word after it, and pairs of capitals are one token."""
     pairs = [f"\u0120{first}{second}" for first in UPPER for second in UPPER]
     words = [f"\u0120{letter}" for letter in UPPER + UPPER.lower()] + pairs
     words += [f"\u0120{word}" for word in WORDS] + ["yes", "no"]
@@ -211,7 +211,7 @@ def _byte_level(kind: str) -> PreTrainedTokenizerBase:
 
 
 def _with_blanks(kind: str) -> PreTrainedTokenizerBase:
-    """Blanks become part of the text, what is unknown becomes bytes, and a start token comes first."""
+    """A tokenizer with blanks as text, unknown characters as bytes, and a start token."""
     blank = "\u2581"
     tokens = dict.fromkeys([f"<0x{byte:02X}>" for byte in range(256)])
     letters = UPPER + UPPER.lower() + "0123456789" + "".join(map(chr, range(0x391, 0x3CA))) + ".,:;()<>!?\"'"
@@ -242,7 +242,7 @@ def _with_blanks(kind: str) -> PreTrainedTokenizerBase:
 
 
 def _five_letters() -> PreTrainedTokenizerBase:
-    """Knows A to E as words, and nothing else."""
+    """A tokenizer whose only words are A to E."""
     vocabulary = {token: index for index, token in enumerate(["<pad>", "<eos>", "<unk>", "letter", *"ABCDE"])}
     backend = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="<unk>"))
     backend.pre_tokenizer = pre_tokenizers.Whitespace()

@@ -1,7 +1,7 @@
 """Tiny cross-encoders built from code: real architectures, random weights, tokenizers of the real classes.
 
-Two layers, 32 wide; the weights come from one generator per tensor. They are wide enough apart that pairs differ:
-a fresh model's logits hardly move with its input.
+They have two layers of width 32 and one generator per tensor. The weights have a large spread, because the logits of a
+freshly initialised model hardly depend on its input.
 
     kind          like                               a pair is
     bert          bert-large-uncased-nli, ms-marco   [CLS] a [SEP] b [SEP]        types 0, 1
@@ -68,7 +68,7 @@ def build_pairs(kind: str, folder: Path, id2label: dict[int, str] | None = None,
     """Write the tiny cross-encoder of this kind, one class for each name (NLI's three by default)."""
     names = NLI if id2label is None else id2label
     labels = {"id2label": names, "label2id": {name: index for index, name in names.items()}}
-    with torch.random.fork_rng(devices=[]):  # the library's own initialisation would move the global generator
+    with torch.random.fork_rng(devices=[]):  # the library's own initialisation would change the global generator
         model, tokenizer = BUILDERS[kind](labels)
     _fill(model.eval(), kind)
     model.save_pretrained(folder)
@@ -78,14 +78,14 @@ def build_pairs(kind: str, folder: Path, id2label: dict[int, str] | None = None,
 
 
 def change_config(folder: Path, **values: object) -> Path:
-    """Write other values into the folder's `config.json`."""
+    """Change values in the folder's `config.json`."""
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
     return folder
 
 
 def plain_scores(folder: Path, texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float32]:
-    """The plain way: the tokenizer joins one pair, the model reads it alone; logits [text label class], float32."""
+    """Return the logits [text label class], float32, of one pair at a time, joined by the tokenizer."""
     model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     rows = []
@@ -113,7 +113,7 @@ def _pieces(specials: list[str]) -> dict[str, int]:
 
 
 def _bytes(specials: list[str]) -> tuple[dict[str, int], list[Any]]:
-    """A byte-level vocabulary: every byte, every word with its space, and the merges that make it."""
+    """A byte-level vocabulary: every byte, every word with its space, and the merges that build it."""
     tokens, merges = dict.fromkeys(sorted(pre_tokenizers.ByteLevel.alphabet())), {}
     for word in WORDS:
         left = "\u0120"
@@ -145,7 +145,7 @@ def _bert(labels: dict[str, Any]) -> Parts:
     return BertForSequenceClassification(config), BertTokenizer(vocab=vocabulary)
 
 
-# What sets version 3 apart; the configuration takes it, but does not list it.
+# The settings of version 3; the configuration accepts them without listing them.
 _DEBERTA_V3: dict[str, Any] = {"position_buckets": 16, "norm_rel_ebd": "layer_norm", "share_att_key": True}
 
 
@@ -203,7 +203,7 @@ _ROBERTA_IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
 
 def _roberta(labels: dict[str, Any]) -> Parts:
     vocabulary, merges = _bytes(_ROBERTA_SPECIALS)
-    positions = MAX_TOKENS + 2  # they start after the padding index, which is 1
+    positions = MAX_TOKENS + 2  # positions start after the padding index, which is 1
     config = RobertaConfig(
         vocab_size=len(vocabulary),
         max_position_embeddings=positions,
@@ -263,7 +263,7 @@ def _qwen3(labels: dict[str, Any]) -> Parts:
         max_position_embeddings=MAX_TOKENS,
         bos_token_id=0,
         eos_token_id=1,
-        pad_token_id=None,  # as in published folders: only the tokenizer knows it
+        pad_token_id=None,  # as in published folders, only the tokenizer has it
         **SIZES,
         **labels,
     )

@@ -1,4 +1,4 @@
-"""The head of the cross-encoder: C.1 written out as loops, the entailment score, shapes and refusals."""
+"""The head of the cross-encoder: C.1 as loops, the entailment score, shapes and refusals."""
 
 import importlib
 import math
@@ -34,7 +34,7 @@ def head() -> CrossEncoderHead:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         made = CrossEncoderHead(6, classes=3)
-        for weight in made.parameters():  # layer norm starts at 1 and 0, which would hide it
+        for weight in made.parameters():  # layer norm starts at 1 and 0, which would hide a missing term
             torch.nn.init.normal_(weight)
     return made.eval()
 
@@ -91,7 +91,7 @@ def test_the_gradient_of_head_and_score_is_that_of_finite_differences(head):
 
 
 @pytest.mark.parametrize("classes", [0, 2, 4])
-def test_a_number_of_classes_that_has_no_meaning_is_refused(classes):
+def test_an_invalid_number_of_classes_is_refused(classes):
     with pytest.raises(ConfigError, match=r"classes must be one of 1, 3\. Got"):
         CrossEncoderHead(4, classes=classes)
 
@@ -100,7 +100,7 @@ def test_a_width_or_a_dropout_out_of_range_is_refused():
     with pytest.raises(ConfigError, match="dim"):
         CrossEncoderHead(0, classes=1)
     with pytest.raises(ConfigError, match="dropout"):
-        CrossEncoderHead(4, classes=1, dropout=1.0)  # nothing would be left to learn from
+        CrossEncoderHead(4, classes=1, dropout=1.0)  # dropout would leave nothing to learn from
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 3), (1, 2, 4)], ids=str)

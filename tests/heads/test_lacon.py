@@ -48,7 +48,7 @@ def mix(weights: Sequence[float], words: Table) -> list[float]:
 
 
 def smoothed(words: Table, label: Sequence[float], kernel: Sequence[float], at: int) -> float:
-    """The filter laid around one word; beyond both ends there is nothing."""
+    """The filter centred on one word, with zeros beyond both ends."""
     total = 0.0
     for r, weight in enumerate(kernel):
         there = at + r - len(kernel) // 2
@@ -96,19 +96,19 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def labels(seed: int = 1) -> LabelEmbeddings:
-    """Wide enough apart that the weights of words differ."""
+    """Return labels far enough apart that the weights of words differ."""
     return LabelEmbeddings(COUNT, DIM, generator=seeded(seed), spread=1.0)
 
 
 def batch(width: int = max(LENGTHS), dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-    """Texts of several lengths, padded by zeros at the end."""
+    """Return texts of several lengths, padded by zeros at the end."""
     states = torch.randn(len(LENGTHS), width, DIM, generator=seeded(2), dtype=torch.float64).to(dtype)
     mask = torch.arange(width) < torch.tensor(LENGTHS)[:, None]
     return states.masked_fill(~mask[..., None], 0), mask.long()
 
 
 def trained(head: nn.Module) -> nn.Module:
-    """The head with values far from its first ones, so that no term hides by being near zero."""
+    """Return the head with values far from the initial ones, so that no term is near zero."""
     generator = seeded(3)
     with torch.no_grad():
         for values in head.parameters():
@@ -183,13 +183,13 @@ def test_the_weights_of_the_words_of_a_text_sum_to_one():
     assert torch.equal(weights == 0, mask == 0)
 
 
-def test_a_text_without_a_word_has_no_weights():
+def test_a_text_without_words_has_zero_weights():
     states, mask = batch()
     weights = FusionHead(generator=seeded()).double().attention(states, 0 * mask, labels().double()())
     assert torch.equal(weights, torch.zeros_like(weights))
 
 
-def test_a_word_that_lies_on_a_label_weighs_most():
+def test_a_word_that_equals_a_label_has_the_largest_weight():
     head = FusionHead(generator=seeded(), window=1)
     with torch.no_grad():
         head.filter.fill_(5.0)
@@ -200,7 +200,7 @@ def test_a_word_that_lies_on_a_label_weighs_most():
     torch.testing.assert_close(weights, torch.softmax(torch.tensor([0.0, 5.0, 5 / math.sqrt(3)]), dim=0))
 
 
-def test_the_weights_ignore_the_length_of_words_and_labels_the_order_of_labels_and_a_label_twice():
+def test_the_weights_ignore_norms_label_order_and_duplicate_labels():
     states, mask = batch()
     head, own = FusionHead(generator=seeded()).double(), labels().double()()
     expected = head.attention(states, mask, own)
@@ -209,20 +209,20 @@ def test_the_weights_ignore_the_length_of_words_and_labels_the_order_of_labels_a
     torch.testing.assert_close(head.attention(states, mask, torch.cat([own, own[:1]])), expected)
 
 
-def test_a_text_of_one_word_is_that_word():
+def test_the_fused_vector_of_one_word_is_that_word():
     states, mask = batch()
     fused = READERS["FusionHead"]()(states, mask)
     torch.testing.assert_close(fused[LENGTHS.index(1)], states[LENGTHS.index(1), 0])
 
 
-def test_the_labels_of_leam_are_classified_by_the_classifier_of_the_texts():
+def test_leam_classifies_labels_and_texts_by_the_same_classifier():
     head = LEAMHead(labels(), generator=seeded(), hidden=5)
     expected = [linear(head.outer, relu(linear(head.inner, row))) for row in head.labels.vectors.tolist()]
     torch.testing.assert_close(head.label_logits(), torch.tensor(expected), rtol=1e-5, atol=1e-6)
 
 
-def test_gates_of_lsan_beyond_the_smallest_float_do_not_divide_zero_by_zero():
-    """Sigmoid of -400 is 0 in float32: alpha / (alpha + beta) taken literally is nan."""
+def test_underflowing_gates_of_lsan_give_no_nan():
+    """Sigmoid of -400 is 0 in float32, so alpha / (alpha + beta) would be nan."""
     head = LSANHead(labels(), generator=seeded(), attention=3, hidden=5)
     with torch.no_grad():
         head.self_gate.weight.fill_(-400)
@@ -260,7 +260,7 @@ def test_more_padding_changes_nothing_in_float32(name: str):
 
 @each_reader
 @pytest.mark.parametrize("rubbish", [1e9, math.inf, math.nan])
-def test_what_stands_at_padding_is_never_looked_at(name: str, rubbish: float):
+def test_states_at_padding_are_ignored(name: str, rubbish: float):
     read = READERS[name]()
     states, mask = batch()
     spoilt = states.masked_fill(mask[..., None] == 0, rubbish).requires_grad_()
@@ -273,7 +273,7 @@ def test_what_stands_at_padding_is_never_looked_at(name: str, rubbish: float):
 
 
 @each_reader
-def test_a_text_is_read_alike_alone_and_among_others(name: str):
+def test_a_text_gives_the_same_result_alone_and_in_a_batch(name: str):
     read = READERS[name]()
     states, mask = batch()
     together = read(states, mask)
@@ -283,7 +283,7 @@ def test_a_text_is_read_alike_alone_and_among_others(name: str):
 
 
 @each_reader
-def test_a_text_without_a_word_gives_finite_values_and_spoils_no_gradient(name: str):
+def test_a_text_without_words_gives_finite_values_and_gradients(name: str):
     read = READERS[name]()
     states, mask = batch()
     states.requires_grad_()
@@ -299,7 +299,7 @@ def test_a_text_without_a_word_gives_finite_values_and_spoils_no_gradient(name: 
 
 
 @each_reader
-def test_a_mask_of_bools_is_one_of_ones_and_zeros(name: str):
+def test_masks_of_bools_and_of_integers_are_equivalent(name: str):
     read = READERS[name]()
     states, mask = batch()
     assert torch.equal(read(states, mask.bool()), read(states, mask))
@@ -348,7 +348,7 @@ def test_cross_entropy_reaches_every_parameter_and_falls(name: str):
 
 
 @each_head
-def test_the_seed_decides_the_first_values_and_no_global_state_moves(name: str):
+def test_initial_values_depend_on_the_seed_and_leave_global_state_alone(name: str):
     before = torch.get_rng_state()
     one, again, other = (MAKERS[name](seeded(seed)) for seed in (0, 0, 1))
     assert torch.equal(torch.get_rng_state(), before)
@@ -364,7 +364,7 @@ def test_two_heads_of_one_generator_differ():
     assert not torch.equal(FusionHead(generator=generator).filter, FusionHead(generator=generator).filter)
 
 
-def test_first_values_of_a_linear_layer_are_spread_as_torch_spreads_them():
+def test_a_linear_layer_is_initialised_with_torchs_distribution():
     layer = ProjectionHead(400, generator=seeded()).first
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -377,13 +377,13 @@ def test_first_values_of_a_linear_layer_are_spread_as_torch_spreads_them():
 
 
 @pytest.mark.parametrize("spread", [0.02, 1.0])
-def test_label_embeddings_are_drawn_with_the_spread_asked_for(spread: float):
+def test_label_embeddings_have_the_requested_spread(spread: float):
     drawn = LabelEmbeddings(100, 100, generator=seeded(), spread=spread)()
     assert drawn.std().item() == pytest.approx(spread, rel=0.05)
     assert drawn.mean().abs().item() < 0.05 * spread
 
 
-def test_the_default_spread_lets_labels_turn_as_the_docstring_says():
+def test_with_the_default_spread_labels_turn_as_documented():
     """One step of AdamW at 2e-5 turns a label by about 1e-3."""
     own = LabelEmbeddings(8, 400, generator=seeded())
     start = nn.functional.normalize(own.vectors.detach().clone(), dim=1)
@@ -405,7 +405,7 @@ def test_given_label_vectors_are_copied_and_learnable():
     assert [part for part, _ in own.named_parameters()] == ["vectors"]
 
 
-def test_the_labels_of_a_baseline_are_trained_along_and_shared():
+def test_the_label_embeddings_of_a_baseline_are_shared_and_trained():
     own = labels()
     assert LEAMHead(own, generator=seeded()).labels is own
     assert "labels.vectors" in dict(LSANHead(own, generator=seeded()).named_parameters())
@@ -438,9 +438,9 @@ def test_each_head_gives_the_shape_of_its_docstring():
 @pytest.mark.parametrize(
     ("shape", "mask_shape", "message"),
     [
-        ((2, 3), (2, 3), "of one width and not empty"),
-        ((2, 3, DIM + 1), (2, 3), "of one width and not empty"),
-        ((2, 0, DIM), (2, 0), "of one width and not empty"),
+        ((2, 3), (2, 3), "must have the same width and not be empty"),
+        ((2, 3, DIM + 1), (2, 3), "must have the same width and not be empty"),
+        ((2, 0, DIM), (2, 0), "must have the same width and not be empty"),
         ((2, 3, DIM), (2, 4), r"mask must be a matrix \[text token\] of shape \(2, 3\)\. Got shape \(2, 4\)"),
         ((2, 3, DIM), (3,), "mask must be a matrix"),
     ],
@@ -459,13 +459,13 @@ def test_states_of_another_shape_are_refused_by_the_projection(shape: tuple[int,
 
 
 @pytest.mark.parametrize("shape", [(3,), (0, 3), (1, 2, 3)], ids=str)
-def test_label_vectors_that_are_no_matrix_are_refused(shape: tuple[int, ...]):
+def test_label_vectors_must_be_a_matrix(shape: tuple[int, ...]):
     with pytest.raises(ShapeError, match=r"\[label dim\]"):
         LabelEmbeddings.from_vectors(torch.ones(shape))
 
 
 @pytest.mark.parametrize("window", [0, 4, -1, 2.5])
-def test_a_window_without_a_middle_is_refused(window: int):
+def test_an_even_window_is_refused(window: int):
     for make in (
         lambda: FusionHead(generator=seeded(), window=window),
         lambda: LEAMHead(labels(), generator=seeded(), window=window),
@@ -489,7 +489,7 @@ def test_widths_and_spreads_out_of_range_are_refused():
 
 
 @each_head
-def test_a_generator_that_is_not_on_the_processor_is_refused(name: str):
+def test_a_generator_that_is_not_on_the_cpu_is_refused(name: str):
     class Elsewhere:
         device = torch.device("meta")
 

@@ -1,4 +1,4 @@
-"""The Gaussian head: each way to read the tokens as a loop, padding, noise, sizes of the paper, seeds and refusals."""
+"""The Gaussian head: each extractor as a loop, padding, noise, the paper's sizes, seeds and refusals."""
 
 import importlib
 import math
@@ -42,7 +42,7 @@ def mean_of(words: Table) -> list[float]:
 
 
 def textcnn_by_hand(cnn: TextCNN, words: Table) -> list[float]:
-    """Every filter over every window of the text; a text shorter than the filter is filled up with zeros."""
+    """Every filter over every window of the text; zeros fill up a text that is shorter than the filter."""
     features = []
     for kernel, layer in zip(cnn.kernels, cnn.filters, strict=True):
         assert isinstance(layer, nn.Linear)
@@ -82,7 +82,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def batch(dtype: torch.dtype = torch.float64, *, left: bool = False, dim: int = DIM) -> tuple[Tensor, Tensor]:
-    """Texts of several lengths, padded by zeros after or before."""
+    """Return texts of several lengths, padded by zeros on the right or left."""
     width = max(LENGTHS)
     states = torch.randn(len(LENGTHS), width, dim, generator=seeded(2), dtype=torch.float64).to(dtype)
     mask = torch.arange(width) < torch.tensor(LENGTHS)[:, None]
@@ -95,7 +95,7 @@ def of_words(states: Tensor, mask: Tensor) -> list[list[list[float]]]:
 
 
 def trained(head: nn.Module) -> nn.Module:
-    """The head with values far from its first ones, so that no term hides by being near zero."""
+    """Return the head with values far from the initial ones, so that no term is near zero."""
     generator = seeded(3)
     with torch.no_grad():
         for values in head.parameters():
@@ -108,7 +108,7 @@ def make(name: str = "mean", **options) -> GaussianHead:
 
 
 def close(found: Tensor, expected: Tensor) -> None:
-    """Equal up to the order of sums in float64."""
+    """Assert equality up to the order of sums in float64."""
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
@@ -140,7 +140,7 @@ def test_each_extractor_equals_its_formula_written_out(name: str, left: bool):
 
 
 def test_a_window_reads_its_words_in_their_order():
-    """One filter that asks for 1, 2, 3 in a row: 1 + 4 + 9 - 10 where they are, 6 + 6 - 10 at best turned round."""
+    """One filter matches 1, 2, 3 in a row: 1 + 4 + 9 - 10 in this order, at best 6 + 6 - 10 in another."""
     cnn = TextCNN(1, generator=seeded(), kernels=(3,))
     with torch.no_grad():
         cnn.filters[0].weight.copy_(torch.tensor([[1.0, 2.0, 3.0]]))  # pyright: ignore[reportCallIssue]
@@ -170,8 +170,8 @@ def test_the_head_equals_equations_1_2_and_4_written_out(name: str, uncertain: b
     assert head.classifier.bias is None
 
 
-def test_a_text_of_equal_words_is_that_word_for_every_weighted_mean():
-    """The weights of the words sum to one, and none is left for padding."""
+def test_every_weighted_mean_of_equal_words_is_that_word():
+    """The weights of the words sum to one, with none at padding."""
     word = torch.randn(DIM, generator=seeded(5), dtype=torch.float64)
     _, mask = batch()
     states = torch.where(mask.bool()[..., None], word, 1e30)
@@ -196,7 +196,7 @@ def test_the_sizes_are_those_of_table_6_as_printed():
 
 
 def test_the_sizes_of_table_6_have_no_number_of_labels_in_common():
-    """The docstring says so: 19.0M at 1024 needs the 77 labels of Banking77, 10.6M at 768 no more than 38."""
+    """As documented: 19.0M at 1024 needs the 77 labels of Banking77, 10.6M at 768 at most 38."""
 
     def printed(dim: int, labels: int) -> str:
         return f"{(18 * dim**2 + 5 * dim + labels * dim) / 1e6:.1f}M"
@@ -231,8 +231,8 @@ def test_the_size_of_each_head_is_that_of_its_formula(name: str, size: int, widt
 @each_extractor
 @each_side
 @pytest.mark.parametrize("rubbish", RUBBISH)
-def test_what_stands_at_padding_is_never_looked_at(name: str, left: bool, rubbish: float):
-    """To the bit, in float32, and no gradient comes out there."""
+def test_states_at_padding_are_ignored(name: str, left: bool, rubbish: float):
+    """The bits are equal in float32, and the gradient at padding is zero."""
     head = make(name)
     states, mask = batch(torch.float32, left=left)
     spoilt = states.masked_fill(mask[..., None] == 0, rubbish).requires_grad_()
@@ -263,7 +263,7 @@ def test_more_padding_changes_nothing_on_either_side(name: str, left: bool):
 @each_extractor
 @each_side
 def test_more_padding_changes_nothing_beyond_rounding_in_float32(name: str, left: bool):
-    """To the bit where a token is picked; elsewhere products and sums may go in other blocks: 1e-6 at most."""
+    """The bits are equal where a token is picked; elsewhere sums in other blocks differ by 1e-6 at most."""
     head = make(name)
     states, mask = batch(torch.float32, left=left)
     mean, std = head(states, mask)
@@ -277,8 +277,8 @@ def test_more_padding_changes_nothing_beyond_rounding_in_float32(name: str, left
 
 @each_extractor
 @each_side
-def test_a_text_is_read_alike_alone_and_among_others(name: str, left: bool):
-    """Alone, a short text has fewer places than the kernels; among others it has more."""
+def test_a_text_gives_the_same_result_alone_and_in_a_batch(name: str, left: bool):
+    """Alone, a short text has fewer positions than the kernels; in a batch it has more."""
     extractor = trained(make(name).extractor)
     states, mask = batch(left=left)
     together = extractor(states, mask)
@@ -290,7 +290,7 @@ def test_a_text_is_read_alike_alone_and_among_others(name: str, left: bool):
 
 
 @each_extractor
-def test_both_sides_of_padding_may_share_a_batch(name: str):
+def test_left_and_right_padding_may_share_a_batch(name: str):
     extractor = trained(make(name).extractor)
     (after, mask_after), (before, mask_before) = batch(), batch(left=True)
     found = extractor(torch.cat([after, before]), torch.cat([mask_after, mask_before]))
@@ -298,7 +298,7 @@ def test_both_sides_of_padding_may_share_a_batch(name: str):
 
 
 @each_extractor
-def test_a_mask_of_bools_is_one_of_ones_and_zeros(name: str):
+def test_masks_of_bools_and_of_integers_are_equivalent(name: str):
     extractor = make(name).extractor
     states, mask = batch(torch.float32)
     assert torch.equal(extractor(states, mask.bool()), extractor(states, mask))
@@ -307,13 +307,13 @@ def test_a_mask_of_bools_is_one_of_ones_and_zeros(name: str):
 @pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
 @each_extractor
 @pytest.mark.parametrize("rubbish", [0.0, math.nan])
-def test_a_text_without_any_token_is_that_of_zeros_and_spoils_no_gradient(name: str, rubbish: float):
+def test_a_text_without_tokens_is_one_of_zeros_and_gives_finite_gradients(name: str, rubbish: float):
     extractor = trained(make(name).extractor)
     states, mask = batch()
     whole = extractor(states, mask)
     mask[1] = 0
     states[1] = rubbish
-    with torch.autograd.set_detect_anomaly(True):  # a nan on the way is an error, even if a mask hides it later
+    with torch.autograd.set_detect_anomaly(True):  # an intermediate nan is an error, even if a mask hides it later
         found = extractor(states.requires_grad_(), mask)
         found.square().sum().backward()
     expected = BY_HAND[name](extractor, [[0.0] * DIM])
@@ -329,7 +329,7 @@ def test_a_text_without_any_token_is_that_of_zeros_and_spoils_no_gradient(name: 
 
 
 @pytest.mark.parametrize(("log_variance", "std"), [(1e30, math.exp(7)), (-1e30, math.exp(-7)), (1.0, math.exp(0.5))])
-def test_std_is_above_zero_and_finite_for_any_log_variance_and_so_is_its_gradient(log_variance: float, std: float):
+def test_std_and_its_gradient_are_finite_for_any_log_variance(log_variance: float, std: float):
     head = make("cls")
     assert head.log_variance is not None
     with torch.no_grad():
@@ -357,8 +357,8 @@ def test_texts_of_any_size_have_a_std_within_the_bounds_of_the_module(name: str)
 # ---- dropout
 
 
-def test_dropout_sets_its_share_to_zero_keeps_the_expectation_and_scales_the_rest():
-    """With filters of three words that pass one coordinate each, and a mean that reads those alone."""
+def test_dropout_zeroes_its_share_and_keeps_the_expectation():
+    """Filters of three words pass one coordinate each, and the mean reads only those."""
     head = make("textcnn", dropout=0.3, uncertain=False)
     assert isinstance(head.extractor, TextCNN)
     with torch.no_grad():
@@ -378,10 +378,10 @@ def test_dropout_sets_its_share_to_zero_keeps_the_expectation_and_scales_the_res
     # Mean of x * kept / 0.7, whose standard error is x * error / 0.7.
     assert ((dropped.double().mean(dim=0) - plain[0]).abs() / plain[0]).max() < 4 * error / 0.7
     both = (gone[:, 0] & gone[:, 1]).double().mean().item()
-    assert both == pytest.approx(0.3**2, abs=4 * math.sqrt(0.09 * 0.91 / texts))  # coordinates fall one by one
+    assert both == pytest.approx(0.3**2, abs=4 * math.sqrt(0.09 * 0.91 / texts))  # coordinates drop independently
 
 
-def test_dropout_is_there_only_with_noise_and_the_noise_decides_it():
+def test_dropout_acts_only_with_noise_and_depends_on_it_alone():
     head = make("textcnn").train()
     states, mask = batch(torch.float32)
     plain = head(states, mask)
@@ -394,7 +394,7 @@ def test_dropout_is_there_only_with_noise_and_the_noise_decides_it():
 
 
 def test_mean_and_std_are_read_from_the_same_features():
-    """One dropout for both branches: where they have the same weights, they give the same."""
+    """Both branches share one dropout, so equal weights give equal results."""
     head = make("textcnn")
     assert head.log_variance is not None
     head.log_variance.load_state_dict(head.mean.state_dict())
@@ -405,7 +405,7 @@ def test_mean_and_std_are_read_from_the_same_features():
 
 @pytest.mark.parametrize("name", sorted({*EXTRACTORS} - {"textcnn"}))
 def test_the_extractors_of_the_ablation_have_no_dropout(name: str):
-    """Section 5.3 gives it to TextCNN alone."""
+    """Section 5.3 gives dropout to TextCNN only."""
     head, noise = make(name, dropout=0.5), seeded(1)
     states, mask = batch(torch.float32)
     before = noise.get_state()
@@ -424,7 +424,7 @@ def test_no_dropout_draws_nothing():
 # ---- sample
 
 
-def test_samples_have_the_mean_and_the_variance_asked_for_and_each_coordinate_its_own_noise():
+def test_samples_have_the_given_mean_and_variance_and_independent_noise():
     draws = 50_000
     mean, std = torch.tensor([0.0, -2.0, 5.0]), torch.tensor([1.0, 0.1, 3.0])
     drawn = sample(mean.expand(draws, 3), std.expand(draws, 3), seeded(1)).double()
@@ -445,7 +445,7 @@ def test_the_gradient_of_a_sample_reaches_mean_and_std():
     assert torch.autograd.gradcheck(lambda m, s: sample(m, s, seeded(2)), (mean, std))
 
 
-def test_a_std_of_another_shape_is_refused_and_not_spread():
+def test_a_std_of_another_shape_is_refused_and_not_broadcast():
     with pytest.raises(ShapeError, match=r"shape of mean, \(2, 6\)\. Got \(1, 6\)"):
         sample(torch.ones(2, DIM), torch.ones(1, DIM), seeded())
 
@@ -461,7 +461,7 @@ def test_a_sample_without_a_std_is_the_mean_and_draws_nothing():
 
 
 @each_extractor
-def test_the_seed_decides_all_values_and_no_global_state_moves(name: str):
+def test_all_values_depend_on_the_seed_and_leave_global_state_alone(name: str):
     before = torch.get_rng_state()
     one, again, other = (GaussianHead(DIM, LABELS, generator=seeded(seed), extractor=name) for seed in (0, 0, 1))
     states, mask = batch(torch.float32)
@@ -527,7 +527,7 @@ def test_cross_entropy_of_samples_reaches_every_parameter_and_falls(name: str):
 
 @each_extractor
 def test_bfloat16_states_give_float32_within_its_rounding(name: str):
-    """CNN and attention work in bfloat16: features within half a percent of the largest, the others' to the bit."""
+    """CNN and attention compute in bfloat16: within half a percent of the largest feature; others are bit-equal."""
     head = make(name)
     states, mask = batch(torch.bfloat16)
     found, expected = head.extractor(states, mask), head.extractor(states.float(), mask)
@@ -556,7 +556,7 @@ def test_float32_states_are_near_float64(name: str):
 
 
 @each_extractor
-def test_a_gradient_comes_through_bfloat16(name: str):
+def test_a_gradient_passes_through_bfloat16(name: str):
     head = make(name)
     states, mask = batch(torch.bfloat16)
     mean, std = head(states, mask)
@@ -610,7 +610,7 @@ def test_arguments_out_of_range_are_refused():
 
 
 @each_extractor
-def test_a_generator_that_is_not_on_the_processor_is_refused(name: str):
+def test_a_generator_that_is_not_on_the_cpu_is_refused(name: str):
     class Elsewhere:
         device = torch.device("meta")
 

@@ -1,4 +1,4 @@
-"""The maximum over windows: its gradient, made from the winning windows alone, is the one of the whole table."""
+"""The maximum over windows: its gradient, computed from the winning windows only, equals autograd's."""
 
 import pytest
 import torch
@@ -48,7 +48,7 @@ def test_bfloat16_states_give_nearly_the_same_gradient():
     assert torch.allclose(low, wide, atol=0.02 * wide.abs().max().item())
 
 
-def test_gradients_of_the_states_are_there_where_they_are_asked_for():
+def test_states_get_a_gradient_when_they_require_one():
     states, weight = batch(torch.float64)
     states = states.requires_grad_()
     assert torch.autograd.gradcheck(lambda values: windows_maximum(values, LENGTHS, weight, 3), states)

@@ -1,4 +1,4 @@
-"""Label files in CSV: one row per description, or several columns of them."""
+"""Label files in CSV: descriptions in rows or in numbered columns."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def test_numbered_columns_are_read_by_number_and_may_be_empty(read):
     assert space.descriptions == (("one", "two", "ten"), ("only",), ())
 
 
-def test_a_list_of_names_will_do(read):
+def test_a_list_of_names_is_enough(read):
     assert read("label\r\nyes\r\nno\r\n").names == ("yes", "no")
 
 
@@ -46,7 +46,7 @@ def test_a_byte_order_mark_quotes_commas_and_lines_in_cells_are_read(read):
     assert space.descriptions[0] == ('Red, "hot"\nand long.',)
 
 
-def test_empty_rows_are_passed_over(read):
+def test_empty_rows_are_skipped(read):
     assert read("label,description\n\na,x\n,\nb,y\n , \n").names == ("a", "b")
 
 
@@ -58,10 +58,10 @@ ERRORS = {
         "label,desciption\n",
         "labels.csv:1: unknown column 'desciption'. Did you mean 'description'?",
     ),
-    "semicolons": ("label;description\na;x\n", "The columns of a label file are separated by commas; save it so."),
+    "semicolons": ("label;description\na;x\n", "A CSV label file separates its columns with commas; save it that way."),
     "no column of labels": ("phrase,description\n", "there is no column 'label'. Got 'phrase', 'description'"),
-    "a column twice": ("label,name\n", "labels.csv:1: the column 'name' is there twice; keep one."),
-    "a numbered column twice": ("label,description1,description_1\n", "the column 'description_1' is there twice"),
+    "a column twice": ("label,name\n", "labels.csv:1: the column 'name' appears twice; keep one."),
+    "a numbered column twice": ("label,description1,description_1\n", "the column 'description_1' appears twice"),
     "a row without a label": ("label,description\na,x\n,y\n", "labels.csv:3: no label in this row"),
     "a comma without quotes": (
         'label,description\na,"x\ny"\nb,red, hot\n',
@@ -74,7 +74,7 @@ ERRORS = {
     ),
     "a further row with nothing": (
         'label,description\na,"x\n\nz"\nb,y\na, \n',
-        "labels.csv:6: label 'a': the description is empty in a further row of the label",
+        "labels.csv:6: label 'a': the description is empty in another row of the label",
     ),
     "a tab in a name": ('label\n"a\tb"\nc\n', "labels.csv:2: label 1: the name must be one line without tabs"),
 }

@@ -1,4 +1,4 @@
-"""Label files: what YAML and JSON files give, what they are refused for, and what is written."""
+"""Label files: reading YAML and JSON, refusing invalid files, and writing."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def read(tmp_path, monkeypatch):
     return write_and_read
 
 
-def test_yaml_and_json_say_the_same(read):
+def test_yaml_and_json_give_equal_spaces(read):
     expected = LabelSpace(
         [
             Label("sports", "sport and games", descriptions=["Results of matches.", "A text\nof two lines."]),
@@ -61,7 +61,7 @@ def test_short_forms_and_a_byte_order_mark_are_read(read, text: str):
 
 
 @pytest.mark.parametrize("text", ["labels:\n  a: x\n  b:\n", "a: x\nb:\n", '{"a": "x", "b": []}'])
-def test_one_text_may_stand_in_place_of_a_list_of_one(read, text: str):
+def test_a_single_text_counts_as_a_list_of_one(read, text: str):
     expected = LabelSpace([Label("a", descriptions=["x"]), Label("b")])
     assert read("labels.json" if text[0] == "{" else "labels.yaml", text) == expected
 
@@ -71,7 +71,7 @@ def test_name_and_template_can_be_replaced(read):
     assert (space.name, space.verbalizers[0]) == ("mine", "On sport and games.")
 
 
-def test_one_text_may_be_used_again_by_an_alias(read):
+def test_an_alias_may_repeat_a_text(read):
     space = read("labels.yaml", "- name: a\n  descriptions: [&x Same text]\n- name: b\n  descriptions: [*x]\n")
     assert space.descriptions == (("Same text",), ("Same text",))
 
@@ -196,11 +196,11 @@ def test_a_json_file_is_refused_for(read, text: str, message: str):
     assert "\n" not in str(caught.value)
 
 
-def test_characters_outside_the_first_plane_are_read_from_json_escapes(read):
+def test_json_escapes_of_surrogate_pairs_are_read(read):
     assert read("labels.json", '["\\ud83d\\ude00", "b"]').names[0] == "\U0001f600"
 
 
-def test_a_missing_file_is_named_with_one_that_is_there(read):
+def test_the_error_for_a_missing_file_suggests_an_existing_one(read):
     read("labels.yaml", NEWS)
     with pytest.raises(LabelFileError, match=r"^lables\.yaml: no such file\. Did you mean 'labels\.yaml'\?"):
         LabelSpace.from_file("lables.yaml")
@@ -249,7 +249,7 @@ def test_a_written_yaml_file_reads_well(tmp_path):
     )
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_only_the_old_file(tmp_path, monkeypatch):
     file = tmp_path / "labels.yaml"
     old = LabelSpace.from_names(["a", "b"])
     old.to_file(file)
@@ -264,7 +264,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert [each.name for each in tmp_path.iterdir()] == ["labels.yaml"]
 
 
-def test_writing_to_a_folder_that_is_not_there_is_one_clear_error(tmp_path):
+def test_writing_to_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         LabelSpace.from_names(["a", "b"]).to_file(tmp_path / "nowhere" / "labels.yaml")
 

@@ -1,4 +1,4 @@
-"""A label: what it holds and what it refuses."""
+"""A label: its contents and its refusals."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ def test_a_label_strips_its_texts_and_stores_a_tuple():
     assert label.descriptions == ("Results.", "News.")
 
 
-def test_a_label_takes_any_series_of_descriptions():
+def test_a_label_takes_any_iterable_of_descriptions():
     assert Label("a", descriptions=(text for text in ["x", "y"])).descriptions == ("x", "y")
 
 
@@ -35,7 +35,7 @@ def test_a_label_is_frozen_and_hashable():
         (Label("sports", phrase="games", verbalizer="Who won?"), "Who won?"),
     ],
 )
-def test_a_verbalizer_is_the_own_one_or_the_template_with_phrase_or_name(label: Label, verbalizer: str):
+def test_the_verbalizer_is_the_labels_own_or_the_filled_template(label: Label, verbalizer: str):
     assert label.verbalize("About {label}.") == verbalizer
 
 
@@ -58,7 +58,7 @@ def test_a_verbalizer_is_the_own_one_or_the_template_with_phrase_or_name(label: 
         ({"name": "a", "descriptions": ["\ud83d"]}, "label 'a': description 1 holds half a character"),
     ],
 )
-def test_a_label_refuses_what_is_no_text(arguments: dict, message: str):
+def test_a_label_refuses_values_that_are_not_text(arguments: dict, message: str):
     with pytest.raises(LabelFileError) as caught:
         Label(**arguments)
     assert message in str(caught.value)

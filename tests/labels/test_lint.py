@@ -1,4 +1,4 @@
-"""Lint: every code is found where it is due, and only there."""
+"""Lint: every code is found where it applies, and nowhere else."""
 
 import math
 import time
@@ -15,7 +15,7 @@ CLEAN = LabelSpace([Label("sports", descriptions=SPORTS), Label("money", descrip
 
 
 class Angles:
-    """Measures texts by angles given by hand, in degrees; a word is a token."""
+    """Measures texts by given angles, in degrees; a word is a token."""
 
     max_tokens = 8
 
@@ -45,7 +45,7 @@ def test_a_good_space_gives_no_findings():
 CASES = {
     "no-descriptions": (
         space_of(sports=SPORTS, money=[]),
-        [("warning", ("money",), "its verbalizer 'This text is about money.' stands alone")],
+        [("warning", ("money",), "only its verbalizer 'This text is about money.'")],
     ),
     "few-descriptions": (
         space_of(sports=SPORTS[:2], money=MONEY[:1]),
@@ -75,7 +75,7 @@ CASES = {
         space_of(
             **{"lost_card": ["Where is my LOST card now?"], "pin": ["My lost-card question.", "Spinning pinned."]}
         ),
-        [("warning", ("pin", "lost_card"), "'My lost-card question.' holds the name of 'lost_card'")],
+        [("warning", ("pin", "lost_card"), "'My lost-card question.' contains the name of 'lost_card'")],
     ),
     "duplicate-description": (
         space_of(sports=[SPORTS[0], SPORTS[0].upper(), SPORTS[1]], money=[MONEY[0], SPORTS[1].replace(" ", "  ")]),
@@ -110,8 +110,8 @@ def test_without_an_encoder_lint_finds(code: str, space: LabelSpace, expected: l
         assert finding.cure.endswith(".")
 
 
-def test_near_duplicates_are_those_of_every_pair_compared():
-    """The prefix filter leaves out only pairs that cannot be near."""
+def test_near_duplicates_equal_those_of_comparing_every_pair():
+    """The prefix filter leaves out only pairs that cannot be near-duplicates."""
     words = ["red", "green", "blue", "white", "black", "grey"]
     texts = [" ".join(word for bit, word in enumerate(words) if number >> bit & 1) for number in range(1, 64)]
     space = LabelSpace([Label("a", descriptions=texts), Label("b")])
@@ -126,7 +126,7 @@ def test_near_duplicates_are_those_of_every_pair_compared():
         assert {finding.texts for finding in pairs} == expected
 
 
-def test_names_of_parts_of_the_own_name_and_very_short_names_are_no_findings():
+def test_parts_of_the_own_name_and_very_short_names_are_not_reported():
     space = space_of(
         card=["Any card."], card_arrival=["My card has not come."], no=["Say it."], other=["No, it is no good."]
     )
@@ -186,14 +186,14 @@ def test_a_description_nearer_to_another_label_is_found_by_both_rules():
 
 
 def test_a_description_is_left_out_of_its_own_label():
-    """At 40 degrees it is nearer to its own verbalizer, and only its own cosine of 1 would hide the other label."""
+    """At 40 degrees the own verbalizer is nearer; only the cosine of 1 with itself would hide the other label."""
     space, angles = measured({"a b c d": 40, "e f g h": -60}, {"m n o p": 90, "q r s t": 90})
     (finding,) = found(space, "nearer-to-other-label", angles)
     # mean over both descriptions would be (1 + cos 100) / 2 = 0.41, without itself it is cos 100 = -0.17; other cos 50
     assert finding.message.endswith("is nearer to the descriptions of 'money' (cosine 0.64, to its own -0.17).")
 
 
-def test_an_only_description_is_judged_by_its_verbalizer():
+def test_a_single_description_is_judged_by_its_verbalizer():
     space, angles = measured({"a b c d": 40}, {"m n o p": 40})
     (finding,) = found(space, "nearer-to-other-label", angles)
     assert finding.labels == ("money", "sports")
@@ -207,7 +207,7 @@ def test_a_difference_within_the_margin_is_no_finding():
     assert len(found(space, "nearer-to-other-label", angles, margin=0)) == 1
 
 
-def test_labels_as_near_to_each_other_as_within_overlap():
+def test_labels_overlap_when_they_are_as_near_to_each_other_as_within():
     space, angles = measured({"a b c d": 0, "e f g h": 60}, {"m n o p": 10, "q r s t": 70})
     (finding,) = found(space, "overlapping-labels", angles)
     # within: cos 60 both; between: mean of cos 10, cos 70, cos 50, cos 10
@@ -216,7 +216,7 @@ def test_labels_as_near_to_each_other_as_within_overlap():
     assert found(space, "overlapping-labels", angles, overlap=1.5) == []
 
 
-def test_near_duplicates_by_meaning_are_found_once_beside_those_by_words():
+def test_a_near_duplicate_found_by_meaning_and_words_is_reported_once():
     space, angles = measured({"a b c d": 0, "d c b a": 1, "e f g h": 10}, {"m n o p": 90})
     findings = found(space, "near-duplicate-description", angles)
     assert [finding.texts for finding in findings] == [
@@ -227,7 +227,7 @@ def test_near_duplicates_by_meaning_are_found_once_beside_those_by_words():
     assert "(cosine 1.00)" in findings[0].message
 
 
-def test_texts_longer_than_the_encoder_reads_are_found_descriptions_and_verbalizers():
+def test_descriptions_and_verbalizers_that_are_too_long_for_the_encoder_are_found():
     long = "one two three four five six seven eight nine"
     space = LabelSpace([Label("a", verbalizer=long), Label("b", descriptions=[long + " ten"])])
     angles = Angles({long: 0, "This text is about b.": 90, long + " ten": 90})
@@ -249,12 +249,12 @@ def test_texts_longer_than_the_encoder_reads_are_found_descriptions_and_verbaliz
         {"overlap": 0},
     ],
 )
-def test_a_senseless_threshold_is_refused(option: dict):
+def test_an_invalid_threshold_is_refused(option: dict):
     with pytest.raises(ConfigError, match=next(iter(option))):
         lint(CLEAN, **option)
 
 
-def test_many_labels_are_looked_over_quickly():
+def test_lint_of_many_labels_is_fast():
     words = [f"word{i}" for i in range(500)]
     space = space_of(
         **{

@@ -1,4 +1,4 @@
-"""What goes out comes back: plain data, files and orders, for any label space."""
+"""Round trips of any label space: plain data, files and orders."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -49,12 +49,12 @@ spaces = st.builds(
 
 
 @given(spaces)
-def test_a_space_comes_back_from_its_plain_data(space: LabelSpace):
+def test_plain_data_gives_back_an_equal_space(space: LabelSpace):
     assert LabelSpace.from_dict(space.to_dict()) == space
 
 
 @given(spaces, st.randoms(use_true_random=False))
-def test_another_order_changes_no_label(space: LabelSpace, random):
+def test_reordering_changes_no_label(space: LabelSpace, random):
     order = list(space.names)
     random.shuffle(order)
     other = space.reorder(order)
@@ -66,7 +66,7 @@ def test_another_order_changes_no_label(space: LabelSpace, random):
 
 
 @pytest.mark.parametrize("extension", ["yaml", "yml", "json"])
-def test_awkward_texts_come_back_from_a_file(tmp_path, extension: str):
+def test_a_file_preserves_awkward_texts(tmp_path, extension: str):
     space = LabelSpace([Label("no", descriptions=AWKWARD), *(Label(f"n{i}", text) for i, text in enumerate(AWKWARD))])
     space.to_file(tmp_path / f"labels.{extension}")
     assert LabelSpace.from_file(tmp_path / f"labels.{extension}") == space
@@ -74,7 +74,7 @@ def test_awkward_texts_come_back_from_a_file(tmp_path, extension: str):
 
 @given(space=spaces)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_space_comes_back_from_a_file(tmp_path, space: LabelSpace):
+def test_a_file_gives_back_an_equal_space(tmp_path, space: LabelSpace):
     for extension in ("yaml", "json"):
         space.to_file(tmp_path / f"labels.{extension}")
         assert LabelSpace.from_file(tmp_path / f"labels.{extension}") == space

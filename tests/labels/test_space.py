@@ -1,4 +1,4 @@
-"""A label space: what it holds, how it is made, and the spaces made from it."""
+"""A label space: its contents, its constructors, and the spaces derived from it."""
 
 import copy
 import pickle
@@ -19,7 +19,7 @@ NEWS = LabelSpace(
 )
 
 
-def test_a_space_tells_what_it_holds():
+def test_a_space_lists_names_verbalizers_and_descriptions():
     assert NEWS.name == "news"
     assert NEWS.names == ("sports", "world", "business")
     assert NEWS.verbalizers == ("News about sport and games.", "News about world.", "Money talks.")
@@ -51,14 +51,14 @@ def test_a_space_survives_copy_and_pickle():
     assert pickle.loads(pickle.dumps(NEWS)) == NEWS
 
 
-def test_an_unknown_name_is_named_with_the_closest_one():
-    with pytest.raises(LabelFileError, match=r"'news' has no label the text 'sprots'\. Did you mean 'sports'\?"):
+def test_the_error_for_an_unknown_name_suggests_the_closest_one():
+    with pytest.raises(LabelFileError, match=r"'news' has no label .* Got the text 'sprots'\. Did you mean 'sports'\?"):
         NEWS["sprots"]
-    with pytest.raises(LabelFileError, match=r"'news' has no label 0, a number"):
+    with pytest.raises(LabelFileError, match=r"'news' has no label of this name\. Got 0, a number"):
         NEWS[0]  # pyright: ignore[reportArgumentType]
 
 
-def test_braces_can_be_written_in_a_template():
+def test_a_template_may_contain_escaped_braces():
     space = LabelSpace.from_names(["a", "b"], template='{{"topic": "{label}"}}')
     assert space.verbalizers[0] == '{"topic": "a"}'
 
@@ -74,7 +74,7 @@ def test_braces_can_be_written_in_a_template():
         (lambda: LabelSpace.from_names(["a", "b"], name=""), "name is empty"),
         (lambda: LabelSpace.from_names(["a", "b"], template=""), "template is empty"),
         (lambda: LabelSpace.from_names(["a", "b"], template="About it."), "template has no {label}: 'About it.'"),
-        (lambda: LabelSpace.from_names(["a", "b"], template="{label} {"), "brace that opens or closes nothing"),
+        (lambda: LabelSpace.from_names(["a", "b"], template="{label} {"), "an unbalanced brace"),
         (lambda: LabelSpace.from_names(["a", "b"], template="{lable}"), "unknown placeholder {lable}. Did you mean"),
         (lambda: LabelSpace.from_names(["a", "b"], template="{}"), "unknown placeholder {}. Write {label}"),
         (lambda: LabelSpace.from_names(["a", "b"], template="{label!r}"), "unknown placeholder {label!r}"),
@@ -82,7 +82,7 @@ def test_braces_can_be_written_in_a_template():
         (lambda: LabelSpace.from_names(["a", "b"], template="{label.name}"), "unknown placeholder {label.name}"),
     ],
 )
-def test_a_space_refuses_what_makes_no_classifier(make, message: str):
+def test_an_invalid_space_is_refused(make, message: str):
     with pytest.raises(LabelFileError) as caught:
         make()
     assert message in str(caught.value)
@@ -123,14 +123,14 @@ def test_a_space_refuses_what_makes_no_classifier(make, message: str):
         ({"labels": {False: [], "b": []}}, "labels[False]: the name must be text. Got False, a truth value"),
     ],
 )
-def test_plain_data_is_refused_with_its_place(data, message: str):
+def test_the_error_for_plain_data_names_the_place(data, message: str):
     with pytest.raises(LabelFileError) as caught:
         LabelSpace.from_dict(data)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_texts_beside_lists_are_no_labels_but_keys_that_are_wrong():
+def test_texts_mixed_with_lists_are_unknown_keys_and_not_labels():
     with pytest.raises(LabelFileError, match="unknown key 'classes'"):
         LabelSpace.from_dict({"classes": ["sports", "business"], "title": "News"})
 
@@ -153,17 +153,17 @@ def test_every_short_form_means_the_same(data):
     assert LabelSpace.from_dict(data) == LabelSpace([Label("a", descriptions=["x"]), Label("b")])
 
 
-def test_names_may_stand_with_one_text_each():
+def test_each_name_may_map_to_a_single_text():
     space = LabelSpace.from_dict({"games": "Results of matches.", "tables": "What stands in a room."})
     assert space.names == ("games", "tables")
     assert space.descriptions == (("Results of matches.",), ("What stands in a room.",))
 
 
-def test_a_label_may_be_called_like_a_key():
+def test_a_label_may_have_the_name_of_a_key():
     assert LabelSpace.from_dict({"labels": {"name": [], "labels": []}}).names == ("name", "labels")
 
 
-def test_plain_data_leaves_out_what_is_empty():
+def test_plain_data_leaves_out_empty_keys():
     assert LabelSpace.from_names(["a", "b"]).to_dict() == {
         "name": "labels",
         "template": "This text is about {label}.",
@@ -171,12 +171,12 @@ def test_plain_data_leaves_out_what_is_empty():
     }
 
 
-def test_a_new_order_must_hold_every_name_once():
+def test_a_new_order_must_contain_every_name_once():
     with pytest.raises(LabelFileError, match="the new order leaves out 'business'; give every name once"):
         NEWS.reorder(["world", "sports"])
     with pytest.raises(LabelFileError, match="'world': the name is used twice"):
         NEWS.reorder(["world", "sports", "business", "world"])
-    with pytest.raises(LabelFileError, match="no label the text 'art'"):
+    with pytest.raises(LabelFileError, match="Got the text 'art'"):
         NEWS.reorder(["world", "sports", "art"])
 
 
@@ -206,7 +206,7 @@ def test_renaming_to_the_same_name_changes_nothing_and_to_another_label_is_refus
         NEWS.rename("world", "sports")
 
 
-def test_descriptions_are_drawn_up_to_the_count_in_their_order():
+def test_at_most_count_descriptions_are_drawn_in_their_order():
     drawn = NEWS.with_descriptions(2, seed=3)
     assert [len(texts) for texts in drawn.descriptions] == [2, 1, 2]
     for few, all_of_them in zip(drawn.descriptions, NEWS.descriptions, strict=True):
@@ -215,7 +215,7 @@ def test_descriptions_are_drawn_up_to_the_count_in_their_order():
     assert NEWS.with_descriptions(0).descriptions == ((), (), ())
 
 
-def test_a_draw_depends_on_the_seed_and_on_no_other_label():
+def test_a_draw_depends_on_the_seed_but_not_on_other_labels():
     draws = {NEWS.with_descriptions(1, seed=seed)["business"] for seed in range(20)}
     assert draws == {Label("business", verbalizer="Money talks.", descriptions=[text]) for text in NEWS.descriptions[2]}
     for seed in range(5):
@@ -223,13 +223,13 @@ def test_a_draw_depends_on_the_seed_and_on_no_other_label():
         assert alone["business"] == NEWS.with_descriptions(2, seed=seed)["business"]
 
 
-def test_a_larger_draw_holds_the_smaller_one():
+def test_a_larger_draw_contains_the_smaller_one():
     for seed in range(5):
         small, large = (set(NEWS.with_descriptions(count, seed)["business"].descriptions) for count in (2, 3))
         assert small < large
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, "2"])
-def test_a_senseless_count_is_refused(count):
+def test_an_invalid_count_is_refused(count):
     with pytest.raises(ConfigError, match="count must be a whole number at least 0"):
         NEWS.with_descriptions(count)

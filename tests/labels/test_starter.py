@@ -8,13 +8,13 @@ from labelspace.labels.files import yaml_scalar
 
 
 @pytest.mark.parametrize("names", [["sports", "world"], ["yes", "no"], ['"', "a: b", "# c", "é中", "\\n", "x" * 300]])
-def test_a_starter_file_reads_as_the_names_alone(tmp_path, names: list[str]):
+def test_a_starter_file_equals_a_space_of_the_names(tmp_path, names: list[str]):
     file = tmp_path / "labels.yaml"
     file.write_text(starter_file(names, name="on: off", template="'{label}'?"), encoding="utf-8")
     assert LabelSpace.from_file(file) == LabelSpace.from_names(names, name="on: off", template="'{label}'?")
 
 
-def test_a_starter_file_has_room_for_descriptions_where_they_go(tmp_path):
+def test_a_starter_file_has_placeholders_for_descriptions(tmp_path):
     text = starter_file(["sports", "world"], descriptions_per_label=3)
     assert text.count('      # - "') == 6
     file = tmp_path / "labels.yaml"
@@ -24,7 +24,7 @@ def test_a_starter_file_has_room_for_descriptions_where_they_go(tmp_path):
     assert space.labels[0].phrase is not None
 
 
-def test_a_starter_file_is_refused_where_a_label_space_is():
+def test_a_starter_file_refuses_an_invalid_label_space():
     with pytest.raises(LabelFileError, match="at least two labels"):
         starter_file(["sports"])
     with pytest.raises(LabelFileError, match="unknown placeholder"):
@@ -33,5 +33,5 @@ def test_a_starter_file_is_refused_where_a_label_space_is():
         starter_file(["sports", "world"], descriptions_per_label=0)
 
 
-def test_a_scalar_stays_on_one_line_in_quotes():
+def test_a_yaml_scalar_is_quoted_on_one_line():
     assert yaml_scalar("a\nb " * 99).count("\n") == 0

@@ -1,6 +1,6 @@
 """Other ways to score texts against labels: entailment, rerankers, language models.
 
-Each is a Scorer (see `labelspace.classify.scorer`). They bring torch and are loaded when first asked for.
+Each is a Scorer (see `labelspace.classify.scorer`). They import torch, so each is loaded on first use.
 """
 
 from typing import TYPE_CHECKING, Any

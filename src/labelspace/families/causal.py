@@ -1,14 +1,14 @@
-"""`CausalModel`: a decoder-only language model as token ids in, next-token logits out.
+"""`CausalModel`: a decoder-only language model; token ids in, next-token logits out.
 
     next_token_logits      many prompts, in batches under a token budget
-    continue_from_prefix   one prompt beginning, computed once, with many endings
+    continue_from_prefix   one prefix, computed once, with many continuations
 
-Rows of a batch are padded on the right and read at their own last token: a causal model never looks ahead, so padding
-changes nothing, needs no mask, and leaves positions and sliding windows as they are without it. A cached prefix is lent
-to all its endings without a copy that lasts: only the layer at work holds prefix and ending together. Endings run as
-one tree where the model takes a mask of ours (`token_tree`), else as rows of a batch.
+Rows of a batch are padded on the right and read at their last token. A causal model never looks ahead, so padding
+changes no result, needs no mask and shifts no position or sliding window. All continuations share the cached prefix:
+only the layer that is running holds a copy of the prefix joined to a continuation. Continuations run as one tree where
+the model accepts a custom attention mask (`token_tree`), else as rows of a batch.
 
-Weights come from safetensors, or from a GGUF file (which transformers turns back into plain numbers).
+Weights come from safetensors, or from a GGUF file, which transformers dequantizes.
 """
 
 import inspect
@@ -34,7 +34,7 @@ from labelspace.families.prefix_cache import empty_cache, lend
 from labelspace.families.token_tree import TokenTree, plan_trees, plant, takes_a_tree
 from labelspace.progress import Progress, silent
 
-# A mask has the square of it in entries; larger trees share hardly more.
+# A mask has this many entries squared; larger trees share hardly more.
 _MOST_NODES = 1024
 
 
@@ -45,9 +45,9 @@ class CausalModel:
     Args:
         model: a causal language model of transformers, in evaluation mode.
         tokenizer: its tokenizer.
-        name: what the caller knows it as.
-        weights: the folder or GGUF file that it came from, if any.
-        max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
+        name: name of the model in messages and descriptions.
+        weights: the folder or GGUF file of the weights, if any.
+        max_tokens: most tokens of a prompt; None: the model's own limit.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CausalModel:
         self.dtype: torch.dtype = model.dtype
         self.max_tokens = _limit(model, tokenizer, max_tokens)
         self.parameters = sum(weight.numel() for weight in model.parameters())
-        # Counting the tokens of a long text is no reason to warn that it is long.
+        # Prompts are cut here; the tokenizer's warning about long texts would only confuse.
         tokenizer.deprecation_warnings["sequence-length-is-longer-than-the-specified-maximum"] = True
         bos = tokenizer.bos_token_id
         self._start = [bos] if bos is not None and tokenizer("a")["input_ids"][:1] == [bos] else []
@@ -86,23 +86,23 @@ class CausalModel:
         """Open a language model by folder, hub name or GGUF file.
 
         Args:
-            name_or_folder: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`, which comes as packages.
-            dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights; logits are float32 always.
+            name_or_folder: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`, which installs as packages.
+            dtype: dtype of the weights, `"auto"`, `"float32"` or `"bfloat16"`; logits are always float32.
             device: a torch device, or `"auto"`.
-            max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
-            trust_remote_code: True lets the model's own code run; never without.
-            revision: of the hub repository.
-            offline: True never asks the hub.
+            max_tokens: most tokens of a prompt; None: the model's own limit.
+            trust_remote_code: True allows the model to run its own code.
+            revision: revision of the hub repository.
+            offline: True never contacts the hub.
             gguf_file: the file to open in a folder or hub repository of GGUF files.
 
         Raises:
-            EncoderNotFoundError: nothing stands behind the name.
+            EncoderNotFoundError: no folder, package or hub repository has this name.
             RemoteCodeError: the model brings code and `trust_remote_code` is False.
             EncoderError: it cannot be opened, or is no language model.
-            MissingDependencyError: a GGUF file without the packages gguf and accelerate.
+            MissingDependencyError: a GGUF file needs the packages gguf and accelerate.
 
         Example:
-            >>> from families.tiny_causal import tiny_causal  # random weights, as small as can be
+            >>> from families.tiny_causal import tiny_causal  # a tiny model with random weights
             >>> model = CausalModel.load(tiny_causal("qwen3"), dtype="float32")
             >>> model.next_token_logits(model.encode(["the match was", "we"]), token_ids=[5, 6, 7]).shape
             torch.Size([2, 3])
@@ -121,7 +121,7 @@ class CausalModel:
         return cls(model.to(chosen_device), tokenizer, name=str(name_or_folder), weights=weights, max_tokens=max_tokens)
 
     def describe(self) -> dict[str, Any]:
-        """Name, size and precision, for a log or a result file."""
+        """Return name, size and precision, for a log or a result file."""
         return {
             "name": self.name,
             "parameters": self.parameters,
@@ -134,14 +134,14 @@ class CausalModel:
 
     @property
     def has_chat_template(self) -> bool:
-        """Whether the tokenizer knows how a conversation is written down."""
+        """Whether the tokenizer has a chat template."""
         return bool(self.tokenizer.chat_template)
 
     def chat(self, system: str, user: str) -> str:
-        """Write down a conversation up to where the assistant begins to speak.
+        """Return a conversation in the chat template, up to the start of the assistant's turn.
 
-        Models that reason first are asked not to (`enable_thinking=False`, as in C.2's empty think block). Where the
-        template has no place for a system message, it goes in front of the user's.
+        Reasoning is turned off (`enable_thinking=False`, as in C.2's empty think block). If the template has no system
+        message, the instructions go before the user's question.
 
         Args:
             system: the instructions.
@@ -161,19 +161,19 @@ class CausalModel:
         return str(self.tokenizer.apply_chat_template(one, **options))
 
     def without_markers(self, text: str) -> str:
-        """Return a text in which nothing is a special token: `"<|im_end|>"` becomes `"< |im_end|>"`.
+        """Return a text without special tokens: `"<|im_end|>"` becomes `"< |im_end|>"`.
 
-        A document is data: what it holds must not end the user's turn or open the assistant's.
+        A document is data: it must not be able to end the user's turn or open the assistant's.
         """
         return text if self._markers is None else self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
     def encode(self, texts: Sequence[str], *, start: bool = True) -> list[list[int]]:
-        """Turn texts into token ids, never cut.
+        """Turn texts into token ids, without truncation and without an end token.
 
         Args:
             texts: prompts, or parts of prompts.
-            start: True puts the tokenizer's start token in front, if it has one and the text does not begin with it;
-                False for what goes on after something else. An end token is never added.
+            start: True adds the tokenizer's start token, if it has one and the text does not begin with it; False is
+                for continuations.
         """
         if not texts:
             return []
@@ -183,15 +183,15 @@ class CausalModel:
         return [ids if ids[:1] == self._start else self._start + ids for ids in token_ids]
 
     def encode_within(self, texts: Sequence[str], render: Callable[[str], str], most: int) -> list[list[int]]:
-        """Turn texts into the token ids of their prompts, the texts cut at the end where a prompt would be too long.
+        """Turn texts into the token ids of their prompts; cut the end of a text whose prompt would be too long.
 
         Args:
-            texts: what may be cut.
-            render: makes the prompt around a text; its own words are never cut.
-            most: tokens that a prompt may have.
+            texts: the texts; only they are cut.
+            render: makes the prompt around a text.
+            most: most tokens of a prompt.
 
         Raises:
-            EncoderError: a prompt without any text is too long already.
+            EncoderError: the prompt around an empty text is too long.
         """
         prompts = self.encode([render(text) for text in texts])
         for row, ids in enumerate(prompts):
@@ -206,7 +206,7 @@ class CausalModel:
                 f"the prompt is too long for {self.name!r} even without a text: at most {most} tokens fit. "
                 f"Got {len(best)} instead; use fewer or shorter labels, or a larger max_tokens."
             )
-        # Whole prompts are tokenised, so that the place of the cut reads as it would in a shorter text.
+        # Whole prompts are tokenised, so that the tokens at the cut are those of a shorter text.
         fits, too_long = 0, len(text)
         while too_long - fits > 1:
             middle = (fits + too_long) // 2
@@ -232,15 +232,15 @@ class CausalModel:
         """Return the logits of the token that follows each prompt.
 
         Args:
-            prompts: token ids, one or more of each.
-            token_ids: which columns of the vocabulary are wanted, in which order; None: all.
-            token_budget: most tokens of a batch, padding counted in.
+            prompts: token ids of each prompt, at least one.
+            token_ids: columns of the vocabulary to return, in this order; None: all.
+            token_budget: most tokens of a batch, padding included.
             done: prompts of earlier calls, for `report`.
-            total: how many there are in all, for `report`.
-            report: told how many are done.
+            total: number of prompts in all calls, for `report`.
+            report: called with the number of prompts done.
 
         Returns:
-            [prompt vocab], float32, on the CPU, in the order given.
+            [prompt vocab], float32, on the CPU, in the order of `prompts`.
         """
         _check_not_empty(prompts, "prompt")
         logits = torch.empty((len(prompts), self._columns(token_ids)))
@@ -264,20 +264,20 @@ class CausalModel:
         token_ids: Sequence[int] | None = None,
         token_budget: int = 16_384,
     ) -> Float[Tensor, "continuation vocab"]:
-        """Return the logits of the token that follows the prefix with each continuation.
+        """Return the logits of the token that follows the prefix joined with each continuation.
 
-        The prefix is computed once. Equals `next_token_logits` of the joined ids up to rounding; a model whose memory
-        is no plain key/value cache (state-space layers, say) is run on the joined ids.
+        The prefix is computed once. The result equals `next_token_logits` of the joined ids up to rounding. Models
+        without a plain key/value cache (those with state-space layers, for example) run on the joined ids.
 
         Args:
-            prefix: token ids, one or more.
-            continuations: token ids, one or more of each.
-            token_ids: which columns of the vocabulary are wanted, in which order; None: all.
-            token_budget: most tokens that a batch of continuations may look at, the prefix counted in every row; of a
-                tree, which shares what continuations begin with, most nodes, up to 1,024.
+            prefix: token ids, at least one.
+            continuations: token ids of each continuation, at least one.
+            token_ids: columns of the vocabulary to return, in this order; None: all.
+            token_budget: most tokens that a batch of continuations attends to, the prefix counted in every row; for
+                trees, most nodes of a tree, up to 1,024.
 
         Returns:
-            [continuation vocab], float32, on the CPU, in the order given.
+            [continuation vocab], float32, on the CPU, in the order of `continuations`.
         """
         _check_not_empty([prefix], "prefix")
         _check_not_empty(continuations, "continuation")
@@ -299,7 +299,7 @@ class CausalModel:
     def _padded(
         self, token_ids: Sequence[Sequence[int]], positions: list[int]
     ) -> tuple[Int[Tensor, "row token"], Int[Tensor, " row"]]:
-        """Return the rows padded on the right, and where the last token of each is."""
+        """Return the rows padded on the right, and the position of each row's last token."""
         pad_token_id = self.tokenizer.pad_token_id
         batch = pad(token_ids, positions, pad_token_id=0 if pad_token_id is None else int(pad_token_id), left=False)
         return batch.input_ids.to(self.device), (batch.attention_mask.sum(dim=1) - 1).to(self.device)
@@ -345,7 +345,7 @@ class CausalModel:
         last: Int[Tensor, " place"],
         token_ids: Sequence[int] | None,
     ) -> Float[Tensor, "place vocab"]:
-        """Run the model and return its logits at these rows and columns of the batch."""
+        """Run the model and return its logits at the positions (`rows`, `last`) of the batch."""
         if self._decoder is not None:
             states = self._decoder(**inputs).last_hidden_state[rows, last]
             head = self.model.get_output_embeddings()
@@ -353,7 +353,7 @@ class CausalModel:
             if token_ids is not None:
                 weight, bias = weight[list(token_ids)], None if bias is None else bias[list(token_ids)]
             return F.linear(states.float(), weight.float(), None if bias is None else bias.float())
-        # The logits of a long batch are larger than all else, so only the columns where a row ends are made.
+        # Logits dominate memory in a long batch, so only the positions where a row ends are computed.
         kept, column = last.unique(return_inverse=True)
         if self._picks_positions:
             logits = self.model(**inputs, logits_to_keep=kept).logits[rows, column]
@@ -366,10 +366,10 @@ class CausalModel:
 
     @torch.inference_mode()
     def _find_plain_decoder(self) -> Any | None:
-        """Return the model below the head if the head is one product with a matrix and nothing more, else None.
+        """Return the model below the head if the head is a single linear layer, else None.
 
-        Then only the wanted rows of that matrix are used, at the wanted tokens: with 262,144 words in the vocabulary
-        the rest would cost more than the model. Some models scale or bound their logits; a trial shows it.
+        Then only the requested rows of its matrix are used, at the requested tokens: with 262,144 words in the
+        vocabulary the rest would cost more than the model. A trial finds models that scale or bound their logits.
         """
         decoder, head = self.model.base_model, self.model.get_output_embeddings()
         if decoder is self.model or not isinstance(head, torch.nn.Linear):
@@ -383,7 +383,7 @@ class CausalModel:
 
 
 def _limit(model: Any, tokenizer: Any, max_tokens: int | None) -> int:
-    """Return how many tokens of a prompt are read."""
+    """Return the most tokens of a prompt."""
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     known = [int(limit) for limit in (positions, tokenizer.model_max_length) if limit and limit < NO_LIMIT]
     most = min(known, default=NO_LIMIT)
@@ -393,7 +393,7 @@ def _limit(model: Any, tokenizer: Any, max_tokens: int | None) -> int:
 
 
 def _special_tokens(tokenizer: Any) -> re.Pattern[str] | None:
-    """Return a pattern that finds every special token of two characters or more."""
+    """Return a pattern that matches every special token of two characters or more."""
     added = tokenizer.added_tokens_decoder.values()
     names = {*tokenizer.all_special_tokens, *(str(token) for token in added if token.special)}
     written = sorted((name for name in names if len(name) > 1), key=lambda name: (-len(name), name))

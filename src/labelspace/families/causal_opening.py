@@ -1,4 +1,4 @@
-"""Opening a language model: safetensors or GGUF, in one line of error where it is none."""
+"""Open a language model from safetensors or GGUF, with a one-line error for anything else."""
 
 import io
 from contextlib import redirect_stderr
@@ -12,7 +12,7 @@ from labelspace.errors import EncoderError
 
 
 def open_causal(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Return model and tokenizer; neither a pickle nor a model without all its weights."""
+    """Return a model and its tokenizer; refuse pickled and missing weights."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import quantization_config
 
@@ -20,10 +20,10 @@ def open_causal(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tup
     if "gguf_file" in options:
         for package in ("gguf", "accelerate"):
             import_optional(package, package=package, extra="bench", purpose="A language model in a GGUF file")
-        # Newer versions would keep some weights packed, and fetch compiled code from the hub to compute with them.
+        # Newer versions keep some weights quantized and download compiled kernels from the hub for them.
         if hasattr(quantization_config, "GgufConfig"):
             model_options["quantization_config"] = quantization_config.GgufConfig(dequantize=True)
-    # The bar of the GGUF reader asks nobody before it prints.
+    # The progress bar of the GGUF reader cannot be turned off.
     with (
         opening(folder, "language model", holds="a decoder-only model in safetensors or GGUF"),
         redirect_stderr(io.StringIO()),

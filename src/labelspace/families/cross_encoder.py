@@ -1,6 +1,6 @@
-"""A model that reads a text and a label together: pairs in, logits out.
+"""`CrossEncoder`: a model that reads a text and a label together; pairs in, logits out.
 
-Opens a transformers checkpoint for sequence classification, or a folder written by `labelspace train-nli`.
+It opens a transformers checkpoint for sequence classification, or a folder written by `labelspace train-nli`.
 """
 
 import inspect
@@ -29,23 +29,22 @@ from labelspace.progress import Progress, silent
 NLI_CLASSES = {"entailment": 0, "neutral": 1, "contradiction": 2}
 TOKEN_BUDGET = 2048
 
-# Pairs planned together: enough to sort well, few enough to hold.
+# Pairs planned together: enough to sort well by length, few enough to hold in memory.
 WINDOW = 16_384
 
 
 @final
 class CrossEncoder:
-    """A sequence-classification model seen as (text, label) pairs in, float32 logits out.
+    """A sequence-classification model; (text, label) pairs in, float32 logits out.
 
-    Pairs are sorted by length across texts and labels within a window of about 16,384 pairs, run in batches under
-    a token budget, and given back in the order of input; memory does not grow with the number of texts. A pair
-    that is too long loses the end of its text, never of its label.
+    Pairs are sorted by length within a window, run in batches under a token budget, and returned in the order of input;
+    memory does not grow with the number of texts. If a pair is too long, the end of its text is cut, never its label.
 
-    In bfloat16 the transformer's weights are bfloat16; the classification head and the logits stay float32: a
-    bfloat16 logit of 5 has neighbours 0.03 away, and many labels would tie. Even so a logit can move in its third
-    digit with the batch that the pair shares; ask for `dtype="float32"` where that matters.
+    In bfloat16 the classification head and the logits stay float32: bfloat16 numbers near 5 are 0.03 apart, and many
+    labels would tie. Even so the third digit of a logit can change with the other pairs of its batch; use
+    `dtype="float32"` where that matters.
 
-    Make one with `CrossEncoder.load`.
+    Create one with `CrossEncoder.load`.
     """
 
     def __init__(
@@ -92,24 +91,24 @@ class CrossEncoder:
         token_budget: int = TOKEN_BUDGET,
         max_tokens: int | None = None,
     ) -> "CrossEncoder":
-        """Open a model by folder or hub name, weights from safetensors only.
+        """Open a model by folder or hub name, with weights from safetensors only.
 
         Args:
             name: a folder of transformers or of `labelspace train-nli`, or a hub name.
             dtype: `"auto"`, `"float32"` or `"bfloat16"`.
             device: a torch device, or `"auto"`.
-            trust_remote_code: True lets the model's own code run; never without.
-            revision: of the hub repository.
-            offline: True never asks the hub.
-            token_budget: most tokens of a batch, padding counted in.
-            max_tokens: most tokens of a pair, special tokens counted in; None: as many as the encoder can read.
+            trust_remote_code: True allows the model to run its own code.
+            revision: revision of the hub repository.
+            offline: True never contacts the hub.
+            token_budget: most tokens of a batch, padding included.
+            max_tokens: most tokens of a pair, special tokens included; None: the encoder's limit.
 
         Raises:
-            EncoderNotFoundError: nothing stands behind the name.
+            EncoderNotFoundError: no folder, package or hub repository has this name.
             RemoteCodeError: the model brings code and `trust_remote_code` is False.
-            EncoderError: the folder cannot be opened, has no classification head, or joins pairs in an unknown way.
-            ModelFolderError: a folder of ours is broken.
-            ConfigError: an option makes no sense.
+            EncoderError: the model cannot be opened, has no classification head, or joins pairs in an unknown way.
+            ModelFolderError: a folder written by labelspace is damaged.
+            ConfigError: an option is invalid.
         """
         EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget)
         folder = find_folder(name, trust_remote_code=trust_remote_code, revision=revision, offline=offline)
@@ -127,15 +126,15 @@ class CrossEncoder:
             base, kind = model.base_model, "sequence-classification"
             class_names = _names_of_classes(model.config.id2label or {}, model.config.label2id or {})
             classes = int(model.config.num_labels)
-        # Also where training read less: at test nothing is cut by hand (BTZSC benchmark, A.3).
+        # The model's own limit, even if training read fewer tokens: at test nothing is cut by hand (BTZSC, A.3).
         limit = _read_limit(base, tokenizer)
         if max_tokens is not None and max_tokens > limit:
             raise EncoderError(f"max_tokens is more than {name} can read ({limit}). Got {max_tokens} instead.")
         if tokenizer.pad_token_id is None:
             raise EncoderError(f"the tokenizer of {name} has no padding token; add one to its tokenizer_config.json.")
-        if base.config.pad_token_id is None:  # models that classify by the last token look for it here
+        if base.config.pad_token_id is None:  # models that classify by the last token read it from here
             base.config.pad_token_id = tokenizer.pad_token_id
-        keep_first_token(model.eval(), base)  # before the precision is lowered: the trial compares digits
+        keep_first_token(model.eval(), base)  # before the precision is lowered: the trial compares logits
         if precision is torch.bfloat16:
             _lower_precision(model, base)
         return cls(
@@ -154,30 +153,30 @@ class CrossEncoder:
 
     @property
     def dtype(self) -> str:
-        """`"bfloat16"` or `"float32"`, as chosen."""
+        """The chosen precision, `"bfloat16"` or `"float32"`."""
         return str(self._dtype).removeprefix("torch.")
 
     @property
     def parameters(self) -> int:
-        """How many weights the model has."""
+        """The number of weights of the model."""
         return sum(weight.numel() for weight in self.model.parameters())
 
     def logits(
         self, texts: Sequence[str], labels: Sequence[str], *, report: Progress = silent, window: int = WINDOW
     ) -> Iterator[NDArray[np.float32]]:
-        """Read every text with every label, in constant memory.
+        """Compute the logits of every text with every label, in constant memory.
 
         Args:
             texts: the first of each pair.
             labels: the second of each pair.
-            report: told how many pairs are done.
-            window: most pairs planned together; a single text with more labels is a window of its own.
+            report: called with the number of pairs done.
+            window: most pairs planned together; a text with more labels than this is planned alone.
 
         Yields:
-            [text label class] float32 for some of the texts, in their order, until all have come.
+            [text label class] float32, block by block, in the order of `texts`.
 
         Raises:
-            InputError: a text is not a string, or a label alone fills a pair.
+            InputError: a text is not a string, or a label leaves no room for the text.
         """
         check_number("window", window, least=1, whole=True)
         check_texts("texts", texts)
@@ -197,19 +196,19 @@ class CrossEncoder:
     def pair_logits(
         self, firsts: Sequence[str], seconds: Sequence[str], *, report: Progress = silent, window: int = WINDOW
     ) -> Iterator[NDArray[np.float32]]:
-        """Read each of `firsts` with the one of `seconds` that stands at its place, in constant memory.
+        """Compute the logits of `firsts[i]` with `seconds[i]`, in constant memory.
 
         Args:
             firsts: the first of each pair, a premise.
             seconds: the second of each pair, a hypothesis; never cut.
-            report: told how many pairs are done.
+            report: called with the number of pairs done.
             window: pairs planned together.
 
         Yields:
-            [pair class] float32 for some of the pairs, in their order, until all have come.
+            [pair class] float32, block by block, in the order of the pairs.
 
         Raises:
-            InputError: not as many firsts as seconds, one is not a string, or a second alone fills a pair.
+            InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
         check_number("window", window, least=1, whole=True)
         check_pairs(firsts, seconds)
@@ -224,7 +223,7 @@ class CrossEncoder:
         ids = tokenize(self.tokenizer, texts)
         if self._end_token is None:
             return ids
-        # An end token written out inside a text would be read as the end of the pair.
+        # An end token inside a text would be read as the end of the pair.
         return [[token for token in row if token != self._end_token] for row in ids]
 
     def _plan(self, texts: list[list[int]], labels: list[list[int]], of: list[tuple[int, int]]) -> PairPlan:
@@ -248,7 +247,7 @@ class CrossEncoder:
         return logits
 
     def describe(self) -> dict[str, Any]:
-        """Name, kind, precision and sizes, for a log or a result file."""
+        """Return name, kind, precision and sizes, for a log or a result file."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -268,7 +267,7 @@ def find_folder(
     """Find a model's folder; remote code and pickled weights are refused, see `encoders.resolve`.
 
     Raises:
-        ModelFolderError: a folder of ours that holds another kind of model, or is damaged.
+        ModelFolderError: a folder written by labelspace holds another kind of model, or is damaged.
     """
     folder = Path(name).expanduser()
     refuse_kinds(folder, "a model that scores pairs or prompts", (CLASSIFIER, ENCODER, UNFINISHED))
@@ -281,7 +280,7 @@ def find_folder(
 
 
 def is_nli_folder(folder: Path) -> bool:
-    """Return whether a folder was written by NLI training."""
+    """Return whether NLI training wrote the folder."""
     return kind_of(folder) == NLI
 
 
@@ -300,7 +299,7 @@ def check_texts(what: str, texts: Sequence[str]) -> None:
 
 
 def check_pairs(premises: Sequence[str], hypotheses: Sequence[str]) -> None:
-    """Raise InputError unless both are collections of strings, as many of the one as of the other."""
+    """Raise InputError unless both are collections of strings, of the same length."""
     check_texts("premises", premises)
     check_texts("hypotheses", hypotheses)
     if len(premises) != len(hypotheses):
@@ -317,7 +316,7 @@ def _open(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
         model, told = AutoModelForSequenceClassification.from_pretrained(
             folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
         )
-    # transformers would go on with random numbers in their place.
+    # transformers would fill missing weights with random numbers.
     missing = sorted(set(told["missing_keys"]) & {key for key, _ in model.named_parameters()})
     if missing:
         raise EncoderError(
@@ -332,13 +331,13 @@ def _read_json(path: Path) -> Mapping[str, Any]:
         return {}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # UnicodeDecodeError is one, too
+    except ValueError as error:  # includes UnicodeDecodeError
         raise EncoderError(f"{path} is not JSON ({error}); the model's folder is damaged.") from error
     return content if isinstance(content, Mapping) else {}
 
 
 def _names_of_classes(id2label: Mapping[Any, Any], label2id: Mapping[Any, Any]) -> dict[int, frozenset[str]]:
-    """Return all lower-case names of each class: the two tables of a configuration need not agree."""
+    """Return all lower-case names of each class; the two tables of a configuration may differ."""
     named = [(int(index), str(name)) for index, name in id2label.items()]
     named += [(int(index), str(name)) for name, index in label2id.items()]
     return {
@@ -348,11 +347,11 @@ def _names_of_classes(id2label: Mapping[Any, Any], label2id: Mapping[Any, Any]) 
 
 
 def _read_limit(model: Any, tokenizer: Any) -> int:
-    """Tokens that the tokenizer and the position table both allow."""
+    """Return the most tokens that the tokenizer and the position table both allow."""
     limit = int(tokenizer.model_max_length)
     positions = getattr(model.config, "max_position_embeddings", None)
     for name, module in model.named_modules():
-        # RoBERTa and its kin count positions from the padding index on.
+        # RoBERTa and related models number positions from the padding index on.
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             positions = module.num_embeddings - module.padding_idx - 1
     if limit > NO_LIMIT:
@@ -361,13 +360,13 @@ def _read_limit(model: Any, tokenizer: Any) -> int:
 
 
 def _end_token(model: nn.Module) -> int | None:
-    """BART and T5 classify by the state at their last end token, and want as many of them in every row."""
+    """Return the end token of BART and T5, which classify by its last state and need equally many in every row."""
     config: Any = getattr(model, "config", None)
     return config.eos_token_id if getattr(config, "is_encoder_decoder", False) else None
 
 
 def _lower_precision(model: nn.Module, base: nn.Module) -> None:
-    """Turn the transformer's weights into bfloat16, in place; what follows it stays and computes in float32."""
+    """Turn the transformer's weights into bfloat16, in place; the head stays in float32."""
     for weight in base.parameters():  # not the buffers: rotary frequencies need their digits
         weight.data = weight.data.to(torch.bfloat16)
     for child in model.children():

@@ -1,7 +1,4 @@
-"""Entailment as a scorer: does the text entail the label's verbalizer?
-
-The text is the premise, the verbalizer the hypothesis; one forward pass for each pair of them.
-"""
+"""`EntailmentScorer`: does the text, the premise, entail the label's verbalizer, the hypothesis?"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,39 +20,38 @@ ENTAILMENT_NAMES = (("entailment",), ("true", "yes"))
 
 @final
 class EntailmentScorer:
-    """Scores labels by an NLI cross-encoder's entailment, as a Scorer (BTZSC, sections 3.2 and 4).
+    """Scores labels by the entailment of an NLI cross-encoder, as a Scorer (BTZSC, sections 3.2 and 4).
 
     A model with one logit scores by that logit. A model with several scores by
 
         "log_odds"   s = l_ent - log(sum of exp of the other logits), the log-odds of entailment against the union
                      of the other classes (appendix C.1): the default
-        "logit"      s = l_ent alone, as section 4 says and as the authors' own program does
+        "logit"      s = l_ent alone, as in section 4 and in the authors' own program
 
-    The two can order labels differently, because the bare logit does not see how high the others are. Numbers that
-    authors published with bare logits can be met with `"logit"` only.
+    The two can rank labels differently, because the bare logit ignores the other classes. Use `"logit"` to reproduce
+    results that were published with bare logits.
 
-    The class that means entailment is found by its name in the model's configuration, `entailment`, else `true`
-    or `yes`, in any case. It is never guessed: a model that calls its classes LABEL_0, LABEL_1 needs
-    `entailment_index`.
+    The entailment class is found by its name in the model's configuration: `entailment`, else `true` or `yes`, in any
+    case. A model whose classes are LABEL_0, LABEL_1 needs `entailment_index`.
 
     Args:
         name: a sequence-classification model of transformers, a folder of `labelspace train-nli`, or a hub name.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
-        token_budget: most tokens of a batch, padding counted in.
-        max_tokens: most tokens of a pair; None: as many as the encoder can read. The text is cut, never the label.
-        trust_remote_code: True lets the model's own code run; never without.
-        revision: of the hub repository.
-        offline: True never asks the hub.
+        token_budget: most tokens of a batch, padding included.
+        max_tokens: most tokens of a pair; None: the encoder's limit. The text is cut, never the label.
+        trust_remote_code: True allows the model to run its own code.
+        revision: revision of the hub repository.
+        offline: True never contacts the hub.
         score: `"log_odds"` or `"logit"`, see above.
-        entailment_index: which logit means entailment; None: found by name.
+        entailment_index: index of the entailment logit; None: found by name.
         show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
     Raises:
-        EncoderNotFoundError: nothing stands behind the name.
+        EncoderNotFoundError: no folder, package or hub repository has this name.
         RemoteCodeError: the model brings code and `trust_remote_code` is False.
-        EncoderError: the folder cannot be opened as a cross-encoder, or no class is called entailment.
-        ConfigError: an option makes no sense.
+        EncoderError: the model cannot be opened as a cross-encoder, or its entailment class is unknown.
+        ConfigError: an option is invalid.
 
     Example:
         >>> EntailmentScorer("tests/data/tiny-bert")            # doctest: +ELLIPSIS
@@ -103,12 +99,12 @@ class EntailmentScorer:
 
     @property
     def parameters(self) -> int:
-        """How many weights the model has."""
+        """The number of weights of the model."""
         return self.model.parameters
 
     @property
     def weights(self) -> Path:
-        """The folder that the weights came from."""
+        """The folder of the weights."""
         return self.model.weights
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
@@ -122,31 +118,31 @@ class EntailmentScorer:
             [text label] float32, higher is likelier, columns in the order of the label space.
 
         Raises:
-            InputError: a text is not a string, or a verbalizer alone fills a pair.
+            InputError: a text is not a string, or a verbalizer leaves no room for the text.
         """
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             blocks = self.model.logits(texts, space.verbalizers, report=report)
             return reduce_blocks(blocks, (len(texts), len(space)), self.entailment_index, self.score)
 
     def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
-        """Score each premise with the hypothesis at its place, for natural language inference.
+        """Score `premises[i]` with `hypotheses[i]`, for natural language inference.
 
         Args:
-            premises: one text for each pair; cut where a pair is too long.
-            hypotheses: as many; never cut.
+            premises: one text per pair; cut if the pair is too long.
+            hypotheses: one text per pair; never cut.
 
         Returns:
             [pair] float32, higher means entailment is likelier.
 
         Raises:
-            InputError: the lengths differ, one is not a string, or a hypothesis alone fills a pair.
+            InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             blocks = self.model.pair_logits(premises, hypotheses, report=report)
             return reduce_blocks(blocks, (len(premises),), self.entailment_index, self.score)
 
     def describe(self) -> dict[str, Any]:
-        """What scored, for a log or a result file."""
+        """Return the model and how it scores, for a log or a result file."""
         return {
             **self.model.describe(),
             "family": self.family,
@@ -159,16 +155,16 @@ class EntailmentScorer:
 
 
 def choose_class(model: CrossEncoder, wanted: Sequence[Sequence[str]], *, given: int | None, option: str) -> int:
-    """Return which logit of a model to score by: the one given, the only one, or the one so named.
+    """Return the index of the logit to score by: the one given, the only one, or the one with a wanted name.
 
     Args:
-        model: with its class names.
-        wanted: names to look for, in groups, see `class_index`.
-        given: what the caller said; None to look.
-        option: the caller's word for it.
+        model: the model, with its class names.
+        wanted: groups of names to look for, see `class_index`.
+        given: the index that the caller passed; None: look for a name.
+        option: name of the caller's option, for messages.
 
     Raises:
-        EncoderError: no such class, or none is called so, or several are.
+        EncoderError: the index is out of range, or no class, or more than one, has a wanted name.
     """
     if given is not None:
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < model.classes:
@@ -181,7 +177,7 @@ def choose_class(model: CrossEncoder, wanted: Sequence[Sequence[str]], *, given:
         listed = "; ".join(f"{index}: {', '.join(sorted(names))}" for index, names in model.class_names.items())
         words = ", ".join(repr(name) for group in wanted for name in group)
         raise EncoderError(
-            f"which of the {model.classes} classes of {model.name} to score by cannot be told: exactly one should be "
+            f"cannot tell which of the {model.classes} classes of {model.name} to score by: exactly one should be "
             f"called {words}. Got {listed or 'no names'} instead; look at the model's card and pass {option}=..."
         )
     return found
@@ -197,7 +193,7 @@ def reduce_logits(logits: NDArray[np.float32], index: int, score: str) -> NDArra
 def reduce_blocks(
     blocks: Iterable[NDArray[np.float32]], shape: tuple[int, ...], index: int, score: str
 ) -> NDArray[np.float32]:
-    """Turn blocks of logits [some ... class] into scores of a shape, block after block; see `reduce_logits`."""
+    """Turn blocks of logits [some ... class] into scores of the given shape; see `reduce_logits`."""
     found = np.empty(shape, dtype=np.float32)
     done = 0
     for block in blocks:
@@ -207,14 +203,14 @@ def reduce_blocks(
 
 
 def class_index(class_names: Mapping[int, frozenset[str]], wanted: Sequence[Sequence[str]]) -> int | None:
-    """Find the one class that is called by one of the wanted names.
+    """Find the one class that has a wanted name.
 
     Args:
         class_names: the lower-case names of each class.
-        wanted: groups of lower-case names; a group is asked only when the ones before it have no answer.
+        wanted: groups of lower-case names; the first group that matches any class decides.
 
     Returns:
-        The class, or None where no class, or more than one of the same group, has such a name.
+        The class, or None if no group matches, or the first that does matches several classes.
 
     Example:
         >>> class_index({0: frozenset({"entailment"}), 1: frozenset({"true"})}, [["entailment"], ["true", "yes"]])
@@ -228,9 +224,9 @@ def class_index(class_names: Mapping[int, frozenset[str]], wanted: Sequence[Sequ
 
 
 def log_odds(logits: NDArray[np.float32], index: int) -> NDArray[np.float32]:
-    """Return one class's logit minus the log-sum-exp of the others': the log-odds of that class.
+    """Return the log-odds of one class: its logit minus the log-sum-exp of the others.
 
-    With softmax probability p of the class this is log(p / (1 - p)).
+    If p is the softmax probability of the class, this is log(p / (1 - p)).
 
     Args:
         logits: [... class], two classes or more.

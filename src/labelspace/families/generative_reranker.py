@@ -1,17 +1,17 @@
 """`GenerativeReranker`: a language model that says yes or no to every pair of text and label (BTZSC benchmark, C.2).
 
-A prompt is instruction, query (the text), document (the label), and an end. All up to the document is the same for
-every label, so its keys and values are computed once per text and shared by all labels.
+A prompt is instruction, query (the text), document (the label) and a suffix. The part before the label is computed once
+per text; all labels share its keys and values.
 
     prefix         <|im_start|>system ... <Instruct>: I, <Query>: the text, <Document>:
     continuation   the blank before the label, the label, <|im_end|> ... </think>, empty line
 
-What all continuations begin with, the template of the verbalizers, goes with the prefix; what some of them begin with
-is computed once where the model can read a tree (`token_tree`).
+The beginning that all continuations share (the template of the verbalizers) is computed with the prefix. A beginning
+that some share is computed once if the model can read a tree (`token_tree`).
 
-Each is tokenised by itself, as Qwen's own code does with its prefix and suffix, and the prompt is defined as the two
-joined. The blank goes with the label, since tokenizers join a blank to the word behind it: so the joined ids are those
-of the whole string for the tokenizers of Qwen3 and Gemma 3.
+Prefix and continuation are tokenised separately, as in Qwen's own code, and joined. The blank goes with the label,
+because tokenizers join a blank to the word after it: for the tokenizers of Qwen3 and Gemma 3 the joined ids equal those
+of the whole string.
 """
 
 from collections.abc import Sequence
@@ -40,13 +40,13 @@ from labelspace.families.prompts import (
 from labelspace.labels import LabelSpace
 from labelspace.progress import Progress, silent
 
-# Texts whose prompts are held together.
+# Texts whose prompts are held in memory together.
 WINDOW = 1024
 
-# Tokens of a batch of pairs: nothing is shared there, and small batches are no slower.
+# Tokens of a batch of pairs: pairs share no prefix, and small batches are no slower.
 PAIR_BUDGET = 2048
 
-# Stands for a label while a prompt is cut in two; no special token, and nothing a template would trim.
+# Placeholder for the label while a prompt is split in two; no special token, and templates do not trim it.
 _LABEL = "{label}"
 
 
@@ -54,35 +54,29 @@ _LABEL = "{label}"
 class GenerativeReranker:
     """Scores each pair of text and label by the probability of "yes" against "no" (C.2.1).
 
-    A label's score depends on text and label alone: other labels, or another order, change nothing. (But a text that
-    is too long is cut at its end so that the longest label still fits; labels and the prompt's own words are never
-    cut.) Special tokens inside a text or a label are taken apart.
+    A score depends only on its text and label, not on other labels or their order. The exception is a text that is too
+    long: its end is cut until the longest label fits. Labels and the prompt's own words are never cut. Special tokens
+    inside a text or a label are broken up.
 
-    The paper's strings are used where the tokenizer knows `<|im_start|>`. Other models get the same words in their chat
-    template or, without one, as plain text with a line `Answer:` at the end (`prompts.judge_prompt_without_markers`).
+    The paper's strings are used if the tokenizer knows `<|im_start|>`. Other models get the same words in their chat
+    template or, without one, as plain text with a final line `Answer:` (`prompts.judge_prompt_without_markers`).
 
     Args:
         name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
         instruction: what to retrieve; None: `prompts.LABEL_RETRIEVAL`, and `prompts.NLI_RETRIEVAL` for `pair_scores`.
-        dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights.
-        device: a torch device, or `"auto"`.
-        token_budget: most tokens that a batch of labels may look at, the text counted in for each label; of a tree of
-            labels, most nodes, up to 1,024.
-        max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
-        trust_remote_code: True lets the model's own code run; never without.
-        revision: of the hub repository.
-        offline: True never asks the hub.
-        gguf_file: the file to open in a folder or hub repository of GGUF files.
+        token_budget: most tokens that a batch of labels attends to, the text counted for each label; for trees, most
+            nodes of a tree, up to 1,024.
+
+    The other arguments are those of `CausalModel.load`.
 
     Raises:
-        EncoderNotFoundError: nothing stands behind the name.
-        RemoteCodeError: the model brings code and `trust_remote_code` is False.
         EncoderError: it cannot be opened, is no language model, or "yes" and "no" are not one token each.
-        ConfigError: an option makes no sense.
-        MissingDependencyError: a GGUF file without the packages gguf and accelerate.
+        ConfigError: an option is invalid.
+
+    Other errors are those of `CausalModel.load`.
 
     Example:
-        >>> from families.tiny_causal import tiny_causal  # random weights, as small as can be
+        >>> from families.tiny_causal import tiny_causal  # a tiny model with random weights
         >>> reranker = GenerativeReranker(tiny_causal("qwen3"), dtype="float32")
         >>> scores = reranker.score_texts(["the match was won late"], ["sports", "politics", "music"])
         >>> scores.shape, bool((scores > 0).all() and (scores < 1).all())
@@ -134,14 +128,14 @@ class GenerativeReranker:
         Args:
             texts: the texts to classify.
             labels: the labels' texts.
-            report: told how many texts are done.
+            report: called with the number of texts done.
 
         Returns:
-            [text label], float32, 0 to 1; each entry by itself, rows sum to nothing in particular.
+            [text label], float32, 0 to 1; entries are independent, so rows need not sum to 1.
 
         Raises:
-            InputError: `texts` or `labels` is one string, or holds something else than strings.
-            EncoderError: a label and the prompt's own words alone are too long.
+            InputError: `texts` or `labels` is a single string, or an entry is not a string.
+            EncoderError: the prompt is too long for a label even without a text.
         """
         check_texts("texts", texts)
         check_texts("labels", labels)
@@ -149,7 +143,7 @@ class GenerativeReranker:
         if not len(labels):
             return scores
         continuations = self._continuations(labels)
-        # Verbalizers of one template begin alike: what all begin with is computed once as well.
+        # Verbalizers of one template share their beginning; it is computed with the prefix.
         alike = _alike(continuations)
         begun, rests = continuations[0][:alike], [ids[alike:] for ids in continuations]
         done = 0
@@ -175,19 +169,19 @@ class GenerativeReranker:
     def pair_scores(
         self, premises: Sequence[str], hypotheses: Sequence[str], report: Progress = silent
     ) -> NDArray[np.float32]:
-        """Return the probability of "yes" for each premise, the query, with the hypothesis at its place, the document.
+        """Return the probability of "yes" for the query `premises[i]` with the document `hypotheses[i]`.
 
         Args:
-            premises: one text for each pair; cut where a prompt is too long.
-            hypotheses: as many; never cut.
-            report: told how many pairs are done.
+            premises: one text per pair; cut if the prompt is too long.
+            hypotheses: one text per pair; never cut.
+            report: called with the number of pairs done.
 
         Returns:
             [pair], float32, 0 to 1.
 
         Raises:
-            InputError: the lengths differ, or one is not a string.
-            EncoderError: a hypothesis and the prompt's own words alone are too long.
+            InputError: the lengths differ, or a text is not a string.
+            EncoderError: the prompt is too long for a hypothesis even without its premise.
         """
         check_pairs(premises, hypotheses)
         scores = np.empty(len(premises), dtype=np.float32)
@@ -213,24 +207,24 @@ class GenerativeReranker:
         return self.score_texts(texts, space.verbalizers)
 
     def prompt(self, text: str, label: str) -> str:
-        """Return what the model reads for one text and one label, before anything is cut off."""
+        """Return the prompt for one text and one label, before truncation."""
         prefix, suffix = self._around(self.model.without_markers(text))
         return f"{prefix} {self.model.without_markers(label)}{suffix}"
 
     @property
     def weights(self) -> Path | None:
-        """The folder or GGUF file that the weights came from."""
+        """The folder or GGUF file of the weights."""
         return self.model.weights
 
     def describe(self) -> dict[str, Any]:
-        """Name, family, size, precision and prompt, for a log or a result file."""
+        """Return name, family, size, precision and prompt, for a log or a result file."""
         return {**self.model.describe(), "family": self.family, "prompt": self.style, "instruction": self.instruction}
 
     def __repr__(self) -> str:
         return f"GenerativeReranker({self.name!r}, parameters={self.parameters})"
 
     def _score_without_cache(self, texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float32]:
-        """Return what `score_texts` does, every pair as a whole prompt: slow, to check the cache against."""
+        """Return the same as `score_texts`, each pair as a whole prompt: slow, used to test the cache."""
         continuations = self._continuations(labels)
         joined = [
             [*prefix, *ids] for prefix in self._prefixes(texts, continuations) for ids in continuations
@@ -248,7 +242,7 @@ class GenerativeReranker:
         return "chat template" if self.model.has_chat_template else "plain"
 
     def _around(self, text: str, instruction: str | None = None) -> tuple[str, str]:
-        """Return the strings before and after the blank and the label."""
+        """Return the strings before the blank and after the label."""
         instruction = self.instruction if instruction is None else instruction
         if self.style == "chat template":
             whole = self.model.chat(JUDGE_INSTRUCTIONS, judge_question(instruction, text, _LABEL))
@@ -261,7 +255,7 @@ class GenerativeReranker:
     def _prefixes(
         self, texts: Sequence[str], continuations: list[list[int]], instruction: str | None = None
     ) -> list[list[int]]:
-        """Return the token ids of all up to the label, the texts cut so that the longest label still fits."""
+        """Return the token ids before the label, with texts cut so that the longest label fits."""
         most = self.model.max_tokens - max(len(ids) for ids in continuations)
         clean = [self.model.without_markers(text) for text in texts]
         return self.model.encode_within(clean, lambda text: self._around(text, instruction)[0], most)
@@ -271,7 +265,7 @@ class GenerativeReranker:
         return self.model.encode([f" {self.model.without_markers(label)}{suffix}" for label in labels], start=False)
 
     def _answers(self) -> tuple[int, int]:
-        """Return the ids of yes and no where the prompt ends; with a blank in front only where it must be."""
+        """Return the ids of yes and no after the prompt; with a blank before them only if needed."""
         suffix = self._around("")[1]
         for blank in ("", " "):
             words = [suffix, f"{suffix}{blank}yes", f"{suffix}{blank}no"]
@@ -286,11 +280,11 @@ class GenerativeReranker:
 
 
 def _alike(token_ids: Sequence[Sequence[int]]) -> int:
-    """Return with how many tokens all begin, and leave one token at least to each."""
+    """Return the length of the beginning that all share, leaving at least one token of each."""
     most = min(map(len, token_ids)) - 1
     return next((place for place in range(most) if len({ids[place] for ids in token_ids}) > 1), most)
 
 
 def _yes(logits: Tensor) -> NDArray[np.float32]:
-    """Return the probability of the first of two columns (C.2.1): a softmax over two is a sigmoid of the difference."""
+    """Return the softmax probability of the first of two columns (C.2.1), as a sigmoid of their difference."""
     return torch.sigmoid(logits[:, 0] - logits[:, 1]).numpy()

@@ -1,10 +1,10 @@
 """`LLMScorer`: classification as a multiple-choice question to a language model (BTZSC benchmark, appendix C.3).
 
-One forward pass per text, however many labels: the options stand in the prompt, each behind a symbol that is one token,
-and the score of a label is the softmax of the next-token logits over the symbols in use.
+One forward pass scores a text against all labels. The prompt lists each option after a symbol that is one token; the
+score of a label is the softmax of the next-token logits over the symbols in use.
 
-The order of the labels matters, as it does to anyone who fills in such a form: another order puts another verbalizer
-behind the same symbol. Column k is always label k of the space, but its numbers move when the labels change places.
+The order of the labels changes the scores, because it assigns other symbols to the verbalizers. Column k is always
+label k of the space.
 """
 
 import itertools
@@ -34,10 +34,10 @@ from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 
 MOST_SYMBOLS = 200
-# Prompts that are held and sorted together.
+# Prompts that are held in memory and sorted together.
 WINDOW = 1024
 
-# What no reader would take for a Latin letter.
+# Letters that do not look like Latin ones.
 _GREEK = "ΓΔΘΛΞΠΣΦΨΩαβγδεζηθλμξπσφψω"
 _CYRILLIC = "БГДЖЗИЛПФЦЧШЩЫЭЮЯбгджзилптфцчшщыэюя"
 _MARKED = "".join(chr(point) for point in range(0xC0, 0x180) if chr(point).isalpha())
@@ -60,30 +60,30 @@ def option_symbols(
     unknown: int | None = None,
     most: int = MOST_SYMBOLS,
 ) -> dict[str, int]:
-    """Find strings that are one token each where the prompt ends.
+    """Find strings that are a single token at the end of the prompt.
 
-    Letters come first (A to Z, a to z), then digits, Greek, Cyrillic and accented letters, and pairs of letters last.
-    The prompt ends in a word, so most tokenizers go on with a blank and a letter as one token: then it is that token
-    whose logit is read. Whether they do is seen on " A"; if not, the letter without the blank is taken.
+    The candidates are letters (A to Z, a to z), then digits, Greek, Cyrillic and accented letters, then pairs of
+    letters. The prompt ends in a word, so in most tokenizers a blank and a letter are one token, and the logit of that
+    token is read. " A" shows whether this holds; if not, the letter without the blank is used.
 
     Args:
         encode: the tokenizer, without start and end tokens.
-        context: what the prompt ends with.
-        unknown: the id that stands for what the tokenizer does not know, if it has one.
-        most: how many symbols are enough.
+        context: the end of the prompt.
+        unknown: the tokenizer's id for unknown tokens, if it has one.
+        most: most symbols to return.
 
     Returns:
-        Symbol to token id, in the order in which options get them; all ids are distinct.
+        Symbol to token id, in the order of the options; all ids are distinct.
 
     Example:
-        A tokenizer of single bytes: the blank is a token of its own, so the bare letters are taken.
+        In a tokenizer of single bytes the blank is a token of its own, so the bare letters are used.
 
         >>> symbols = option_symbols(lambda texts: [list(text.encode()) for text in texts], most=3)
         >>> symbols
         {'A': 65, 'B': 66, 'C': 67}
 
     Reference:
-        BTZSC benchmark, appendix C.3; it names letters only, and 77 labels need more than 52.
+        BTZSC benchmark, appendix C.3. It uses letters only, but 77 labels need more than 52.
     """
     before, spaced = encode([context, f"{context} A"])
     blank = " " if len(spaced) == len(before) + 1 and spaced[:-1] == before and spaced[-1] != unknown else ""
@@ -101,32 +101,32 @@ def option_symbols(
 class LLMScorer:
     """Scores texts against labels by asking a language model which option fits.
 
-    With a chat template the instructions are the system message (or stand in front of the question where the template
-    has none), and the suffix begins the assistant's turn; without one the paper's strings follow one another.
-    A text that is too long is cut at its end, the options and the suffix never. Special tokens inside a text or a
-    verbalizer are taken apart, so that a document cannot speak for the assistant.
+    With a chat template the instructions are the system message (or precede the question if the template has none), and
+    the suffix begins the assistant's turn; without one the paper's strings are joined. If a prompt is too long, the end
+    of the text is cut, never the options or the suffix. Special tokens inside a text or a verbalizer are broken up, so
+    that a document cannot speak for the assistant.
 
     Args:
         name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
         gguf_file: the file to open in a folder or hub repository of GGUF files.
-        dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights.
+        dtype: dtype of the weights, `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
-        token_budget: most tokens of a batch, padding counted in.
-        max_tokens: tokens of a prompt that are read; None: as many as the model was made for.
-        trust_remote_code: True lets the model's own code run; never without.
-        revision: of the hub repository.
-        offline: True never asks the hub.
+        token_budget: most tokens of a batch, padding included.
+        max_tokens: most tokens of a prompt; None: the model's own limit.
+        trust_remote_code: True allows the model to run its own code.
+        revision: revision of the hub repository.
+        offline: True never contacts the hub.
         show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
     Raises:
-        EncoderNotFoundError: nothing stands behind the name.
+        EncoderNotFoundError: no folder, package or hub repository has this name.
         RemoteCodeError: the model brings code and `trust_remote_code` is False.
         EncoderError: it cannot be opened, or is no language model.
-        ConfigError: an option makes no sense.
-        MissingDependencyError: a GGUF file without the packages gguf and accelerate.
+        ConfigError: an option is invalid.
+        MissingDependencyError: a GGUF file needs the packages gguf and accelerate.
 
     Example:
-        >>> from families.tiny_causal import tiny_causal  # random weights, as small as can be
+        >>> from families.tiny_causal import tiny_causal  # a tiny model with random weights
         >>> scorer = LLMScorer(tiny_causal("qwen3"), dtype="float32")
         >>> space = LabelSpace.from_names(["sports", "politics"])
         >>> scores = scorer.scores(["the match was won late", "the law was passed"], space)
@@ -176,21 +176,21 @@ class LLMScorer:
 
         Args:
             texts: the texts to classify.
-            space: the labels; their verbalizers are the options, in their order.
+            space: the labels; their verbalizers are the options, in order.
 
         Returns:
             [text label], float32, above 0; rows sum to 1.
 
         Raises:
-            InputError: `texts` is one string, or holds something else than strings.
-            EncoderError: the tokenizer has too few symbols for so many labels, or the options alone are too long.
+            InputError: `texts` is a single string, or an entry is not a string.
+            EncoderError: the tokenizer has fewer symbols than there are labels, or the options alone are too long.
         """
         check_texts("texts", texts)
         token_ids = list(self._symbols_for(space).values())
         render = partial(self.prompt, space=space)
         scores = np.empty((len(texts), len(space)), dtype=np.float32)
         done = 0
-        with progress_bar("asking", show=self.show_progress) as report:
+        with progress_bar("asking the model", show=self.show_progress) as report:
             for window in windows(texts, WINDOW):
                 logits = self.model.next_token_logits(
                     self.model.encode_within(window, render, self.model.max_tokens),
@@ -205,26 +205,26 @@ class LLMScorer:
         return scores
 
     def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
-        """Score each premise with the hypothesis at its place, for natural language inference.
+        """Score `premises[i]` with `hypotheses[i]`, for natural language inference.
 
-        The same prompt with two options, `prompts.ENTAILMENT_OPTIONS`. The paper does not say how it asked.
+        The prompt offers two options, `prompts.ENTAILMENT_OPTIONS`; the paper does not give its own.
 
         Args:
-            premises: one text for each pair; cut where a prompt is too long.
-            hypotheses: as many; never cut.
+            premises: one text per pair; cut if the prompt is too long.
+            hypotheses: one text per pair; never cut.
 
         Returns:
             [pair] float32, the log-odds of the first option against the second.
 
         Raises:
-            InputError: the lengths differ, or one is not a string.
-            EncoderError: the tokenizer has no two option symbols, or a hypothesis and the prompt alone are too long.
+            InputError: the lengths differ, or a text is not a string.
+            EncoderError: the tokenizer has fewer than two symbols, or a prompt is too long even without its premise.
         """
         check_pairs(premises, hypotheses)
         space = LabelSpace.from_names(ENTAILMENT_OPTIONS, template="{label}")
         token_ids = list(self._symbols_for(space).values())
         scores = np.empty(len(premises), dtype=np.float32)
-        with progress_bar("asking", show=self.show_progress) as report:
+        with progress_bar("asking the model", show=self.show_progress) as report:
             for start in range(0, len(premises), WINDOW):
                 pairs = zip(premises[start : start + WINDOW], hypotheses[start : start + WINDOW], strict=True)
                 prompts = [self._pair_prompt(premise, hypothesis, space) for premise, hypothesis in pairs]
@@ -246,7 +246,7 @@ class LLMScorer:
         return self.model.encode_within([premise], render, self.model.max_tokens)[0]
 
     def prompt(self, text: str, space: LabelSpace) -> str:
-        """Return what the model reads for one text, before anything is cut off."""
+        """Return the prompt for one text, before truncation."""
         symbols = list(self._symbols_for(space))
         text = self.model.without_markers(text)
         verbalizers = [self.model.without_markers(verbalizer) for verbalizer in space.verbalizers]
@@ -265,11 +265,11 @@ class LLMScorer:
 
     @property
     def weights(self) -> Path | None:
-        """The folder or GGUF file that the weights came from."""
+        """The folder or GGUF file of the weights."""
         return self.model.weights
 
     def describe(self) -> dict[str, Any]:
-        """Name, family, size, precision and prompt, for a log or a result file."""
+        """Return name, family, size, precision and prompt, for a log or a result file."""
         return {
             **self.model.describe(),
             "family": self.family,

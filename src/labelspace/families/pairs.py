@@ -1,14 +1,14 @@
 """Pairs of token ids: how a tokenizer joins two texts, learnt once, and batches of such pairs.
 
-A data set of T texts and L labels makes T x L pairs. Each text and each label is tokenised once; a pair is put
-together from their ids when its batch is run, so that nothing of size T x L but lengths is ever held.
+T texts and L labels make T x L pairs. Each text and each label is tokenised once; a pair is joined from their ids when
+its batch runs, so that only lengths are ever held for all T x L pairs.
 
     leading   text ...   middle    label ...   trailing
     [CLS]     ids        [SEP]     ids         [SEP]         BERT, DeBERTa, ModernBERT
     <s>       ids        </s></s>  ids         </s>          RoBERTa, XLM-R, BART
 
-Where a pair is too long the text is cut and keeps its beginning; the label stays whole, because a label that lost
-its end would be another label.
+If a pair is too long, the end of the text is cut. The label stays whole, because a truncated label would be another
+label.
 """
 
 from collections.abc import Sequence
@@ -32,36 +32,36 @@ _VERIFY_WITH = ("A longer text, of two sentences. The second of them is here.", 
 @final
 @dataclass(frozen=True, kw_only=True)
 class PairLayout:
-    """What a tokenizer puts before, between and after two texts, and the token types of each part."""
+    """The special tokens that a tokenizer puts before, between and after two texts, and the token types."""
 
     leading: tuple[int, ...]
     """Special tokens before the first text."""
 
     middle: tuple[int, ...]
-    """Special tokens between the two."""
+    """Special tokens between the texts."""
 
     trailing: tuple[int, ...]
     """Special tokens after the second text."""
 
     types: tuple[tuple[int, ...], int, tuple[int, ...], int, tuple[int, ...]] | None
-    """Token types of: leading (each), first text (all), middle (each), second text (all), trailing (each).
-    None for a tokenizer that gives none."""
+    """Token types of the parts: leading (each), first text (all), middle (each), second text (all), trailing (each).
+    None for a tokenizer without token types."""
 
     @property
     def special(self) -> int:
-        """How many special tokens a pair has."""
+        """The number of special tokens of a pair."""
         return len(self.leading) + len(self.middle) + len(self.trailing)
 
     @classmethod
     def learn(cls, tokenizer: Any) -> "PairLayout":
-        """Find the layout from a pair that the tokenizer puts together, and verify it on another pair.
+        """Learn the layout from a pair that the tokenizer joins, and verify it on another pair.
 
         Args:
             tokenizer: a fast tokenizer of transformers.
 
         Raises:
-            EncoderError: the tokenizer does not tell which token belongs to which text, or a pair put together
-                from the layout differs from the tokenizer's own.
+            EncoderError: the tokenizer does not report which token belongs to which text, or a pair joined by the
+                layout differs from the tokenizer's own.
 
         Example:
             >>> from transformers import AutoTokenizer
@@ -74,16 +74,16 @@ class PairLayout:
         try:
             owners = encoded.sequence_ids()
         except ValueError as error:
-            raise _unknown_layout(tokenizer, "it does not say which token is of which text") from error
+            raise _unknown_layout(tokenizer, "it does not report which token belongs to which text") from error
         firsts = [place for place, owner in enumerate(owners) if owner == 0]
         seconds = [place for place, owner in enumerate(owners) if owner == 1]
         if not firsts or not seconds or firsts[-1] > seconds[0]:
-            raise _unknown_layout(tokenizer, "the first text does not come whole before the second")
+            raise _unknown_layout(tokenizer, "not all of the first text comes before the second")
         cuts = (firsts[0], firsts[-1] + 1, seconds[0], seconds[-1] + 1, len(ids))
         parts = (slice(0, cuts[0]), slice(cuts[1], cuts[2]), slice(cuts[3], cuts[4]))
         leading, middle, trailing = (tuple(ids[part]) for part in parts)
         if sum(encoded["special_tokens_mask"]) != len(leading) + len(middle) + len(trailing):
-            raise _unknown_layout(tokenizer, "special tokens stand inside a text")
+            raise _unknown_layout(tokenizer, "there are special tokens inside a text")
         if types is None:
             layout = cls(leading=leading, middle=middle, trailing=trailing, types=None)
         else:
@@ -104,17 +104,17 @@ class PairLayout:
                 raise _unknown_layout(tokenizer, f"the token types of {pair[0]!r} and {pair[1]!r} follow another rule")
 
     def room(self, second: int, limit: int) -> int:
-        """Tokens of the first text that fit beside `second` tokens of the second under `limit`."""
+        """Return how many tokens of the first text fit beside `second` tokens of the second under `limit`."""
         return limit - self.special - second
 
     def join(self, first: Sequence[int], second: Sequence[int], limit: int | None = None) -> list[int]:
-        """Put a pair together; with a limit the end of the first text is cut off, never the second's."""
+        """Join a pair; with a limit, cut the end of the first text, never the second."""
         if limit is not None:
             first = first[: max(0, self.room(len(second), limit))]
         return [*self.leading, *first, *self.middle, *second, *self.trailing]
 
     def token_types(self, total: int, second: int) -> list[int]:
-        """Token types of a joined pair of `total` tokens of which `second` are the second text's."""
+        """Return the token types of a joined pair of `total` tokens, `second` of them from the second text."""
         if self.types is None:
             return [0] * total
         leading, first_type, middle, second_type, trailing = self.types
@@ -134,16 +134,13 @@ class PairBatch:
     """1 for a token, 0 for padding."""
 
     token_type_ids: Int[Tensor, "pair token"] | None
-    """Token types, where the tokenizer gives them."""
+    """Token types, or None for a tokenizer without them."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class PairPlan:
-    """Which pairs to run, and in which batches.
-
-    Pairs are numbered as in `of`: pair p joins text `of[p][0]` with label `of[p][1]`.
-    """
+    """The pairs to run, in batches; pair p joins text `of[p][0]` with label `of[p][1]`."""
 
     texts: TokenIds
     """Token ids of each text, without special tokens."""
@@ -155,16 +152,16 @@ class PairPlan:
     """Text and label of each pair."""
 
     batches: list[list[int]]
-    """Pair numbers, the longest pairs first; every pair comes once."""
+    """Pair numbers, the longest pairs first; every pair occurs once."""
 
     layout: PairLayout
-    """How a pair is put together."""
+    """The tokenizer's way to join a pair."""
 
     limit: int
-    """Most tokens of a pair, special tokens counted in."""
+    """Most tokens of a pair, special tokens included."""
 
     def batch(self, pairs: list[int], tokenizer: Any) -> PairBatch:
-        """Put some pairs together and pad them, on the side that the tokenizer says."""
+        """Join some pairs and pad them on the tokenizer's padding side."""
         left = tokenizer.padding_side == "left"
         everything = list(range(len(pairs)))
         rows, types = [], []
@@ -195,13 +192,13 @@ def plan_pairs(
     Args:
         texts: token ids of each text, without special tokens.
         labels: token ids of each label, without special tokens.
-        of: the pairs wanted, each as (text, label).
-        layout: how a pair is put together.
-        limit: most tokens of a pair; the text gives way.
-        token_budget: most tokens of a batch, padding counted in.
+        of: the pairs, each as (text, label).
+        layout: the tokenizer's way to join a pair.
+        limit: most tokens of a pair; longer texts are cut.
+        token_budget: most tokens of a batch, padding included.
 
     Returns:
-        The plan; it depends on nothing but the lengths.
+        The plan; its batches depend only on the lengths.
 
     Example:
         >>> layout = PairLayout(leading=(2,), middle=(3,), trailing=(3,), types=None)
@@ -220,9 +217,9 @@ def check_labels_fit(labels: Sequence[str], token_ids: TokenIds, layout: PairLay
     """Raise InputError for the first label that leaves no room for a single token of a text.
 
     Args:
-        labels: what the message names.
+        labels: the labels' texts, for the message.
         token_ids: token ids of each label, without special tokens.
-        layout: how a pair is put together.
+        layout: the tokenizer's way to join a pair.
         limit: most tokens of a pair.
     """
     for label, ids in zip(labels, token_ids, strict=True):
@@ -234,7 +231,7 @@ def check_labels_fit(labels: Sequence[str], token_ids: TokenIds, layout: PairLay
 
 
 def tokenize(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Turn texts into token ids, without special tokens, nothing cut off."""
+    """Turn texts into token ids, without special tokens and without truncation."""
     if not len(texts):
         return []
     with quiet_tokenizer(tokenizer):
@@ -257,6 +254,6 @@ def _short(text: str) -> str:
 
 def _unknown_layout(tokenizer: Any, why: str) -> EncoderError:
     return EncoderError(
-        f"how {type(tokenizer).__name__} joins two texts cannot be learnt: {why}; "
+        f"cannot learn how {type(tokenizer).__name__} joins two texts: {why}; "
         "use a model with a fast tokenizer (a tokenizer.json in its folder)."
     )

@@ -1,4 +1,4 @@
-"""Keys and values of a prompt's beginning, computed once and lent to all its endings."""
+"""Keys and values of a prefix, computed once and shared by all its continuations."""
 
 import copy
 from typing import Any
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def empty_cache(config: Any) -> Any | None:
-    """Return an empty cache for a model of this configuration, or None where its memory is no plain keys and values."""
+    """Return an empty cache for a model of this configuration, or None if it needs more than keys and values."""
     from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
     cache = DynamicCache(config=config)
@@ -16,9 +16,9 @@ def empty_cache(config: Any) -> Any | None:
 
 
 def lend(cache: Any, rows: int) -> Any:
-    """Return a cache that shows the same prefix to every row, and forgets what the rows add to it.
+    """Return a cache that gives every row the same prefix and discards what the rows add.
 
-    Nothing is copied here, and a layer's joined keys and values live only while that layer is at work.
+    Nothing is copied here; a layer's joined keys and values exist only while that layer runs.
     """
     lent = copy.copy(cache)
     lent.layers = [_lend_layer(layer, rows) for layer in cache.layers]
@@ -27,7 +27,7 @@ def lend(cache: Any, rows: int) -> Any:
 
 def _lend_layer(layer: Any, rows: int) -> Any:
     lent = copy.copy(layer)
-    if not layer.is_initialized:  # a layer that uses another's keys has none of its own
+    if not layer.is_initialized:  # a layer that shares another layer's keys
         return lent
     lent.keys = layer.keys.expand(rows, *layer.keys.shape[1:])
     lent.values = layer.values.expand(rows, *layer.values.shape[1:])

@@ -1,7 +1,7 @@
 """The fixed strings of the BTZSC benchmark's prompts for decoder-only models (appendices C.2 and C.3).
 
-Pure functions of strings: they know no tokenizer and no model. The paper's text reached us as OCR; what was garbled,
-and how it was read:
+Pure functions of strings, without tokenizer or model. Our copy of the paper is OCR; these are the garbled places and
+how they are read here:
 
     C.2  "<|im_end]|>"                             <|im_end|>
          "(Instruct): I", "(Query): q", ...        <Instruct>: I, <Query>: q, <Document>: d, as Qwen's own code has them
@@ -30,7 +30,7 @@ IMPORTANT:
 """System instructions of the multiple-choice prompt (C.3)."""
 
 CHOICE_SUFFIX = "Answer: The correct option is letter"
-"""What the prompt ends with; the next token is the answer (C.3)."""
+"""End of the multiple-choice prompt; the next token is the answer (C.3)."""
 
 JUDGE_INSTRUCTIONS = (
     "Judge whether the Document meets the requirements based on the Query and the Instruct provided. "
@@ -39,23 +39,23 @@ JUDGE_INSTRUCTIONS = (
 """System instructions of the Qwen3 reranker (C.2)."""
 
 JUDGE_PREFIX = f"<|im_start|>system\n{JUDGE_INSTRUCTIONS}<|im_end|>\n<|im_start|>user\n"
-"""What a prompt of the Qwen3 reranker begins with (C.2)."""
+"""Beginning of the Qwen3 reranker's prompt (C.2)."""
 
 JUDGE_SUFFIX = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
-"""What a prompt of the Qwen3 reranker ends with; the next token is yes or no (C.2)."""
+"""End of the Qwen3 reranker's prompt; the next token is yes or no (C.2)."""
 
 LABEL_RETRIEVAL = "Given a piece of text, retrieve relevant label descriptions that best match the text."
-"""The instruction that is taken unless another one is given (C.2)."""
+"""The default instruction (C.2)."""
 
 NLI_RETRIEVAL = "Given a piece of text, retrieve the passage that entails the text."
-"""The other instruction of the paper, for verbalizers that are hypotheses (C.2)."""
+"""The paper's other instruction, for verbalizers that are hypotheses (C.2)."""
 
 ENTAILMENT_OPTIONS = ("The premise entails the hypothesis.", "The premise does not entail the hypothesis.")
-"""The options for a pair of sentences, entailment first. Ours: the paper does not say how it asked language models."""
+"""The options for a pair of sentences, entailment first. Our own: the paper does not give those for language models."""
 
 
 def pair_text(premise: str, hypothesis: str) -> str:
-    r"""Return a pair of sentences as the text of a multiple-choice question, for `ENTAILMENT_OPTIONS`; ours, too.
+    r"""Return a pair of sentences as the text of a multiple-choice question with `ENTAILMENT_OPTIONS`; our own form.
 
     Example:
         >>> pair_text("It rains.", "It is wet.")
@@ -65,15 +65,15 @@ def pair_text(premise: str, hypothesis: str) -> str:
 
 
 def choice_question(text: str, symbols: Sequence[str], verbalizers: Sequence[str]) -> str:
-    r"""Return the text and its options, as the user would ask (C.3, "Text and options format").
+    r"""Return the text and its options as the user's question (C.3, "Text and options format").
 
     Args:
         text: the text to classify.
-        symbols: what stands before each option, one for each.
+        symbols: the symbol before each option.
         verbalizers: the labels' texts, in the order of the label space.
 
     Returns:
-        The question, without instructions and without suffix; it ends in an empty line.
+        The question without instructions and suffix; it ends in an empty line.
 
     Example:
         >>> choice_question("We won.", ["A", "B"], ["It is about sports.", "It is about politics."])
@@ -88,7 +88,7 @@ def choice_prompt(text: str, symbols: Sequence[str], verbalizers: Sequence[str])
 
     Args:
         text: the text to classify.
-        symbols: what stands before each option.
+        symbols: the symbol before each option.
         verbalizers: the labels' texts.
 
     Returns:
@@ -111,7 +111,7 @@ def choice_prompt(text: str, symbols: Sequence[str], verbalizers: Sequence[str])
 
 
 def judge_question(instruction: str, query: str, document: str) -> str:
-    r"""Return instruction, query and document, as the reranker was trained to read them (C.2).
+    r"""Return instruction, query and document in the form that the reranker was trained on (C.2).
 
     Args:
         instruction: what to retrieve.
@@ -141,10 +141,10 @@ def judge_prompt(instruction: str, query: str, document: str) -> str:
 
 
 def judge_prompt_without_markers(instruction: str, query: str, document: str) -> str:
-    r"""Return the reranker's prompt for a model that knows neither `<|im_start|>` nor a chat template.
+    r"""Return the reranker's prompt for a model with neither `<|im_start|>` nor a chat template.
 
-    The paper has no such case. The words are the same, the markers are left out, and a line `Answer:` stands where the
-    assistant's turn would begin.
+    The paper has no such case. The words are the same, without markers; a line `Answer:` takes the place of the
+    assistant's turn.
 
     Args:
         instruction: what to retrieve.

@@ -1,7 +1,4 @@
-"""Rerankers as scorers: how relevant is the label's verbalizer, a document, to the text, a query?
-
-Two kinds: a cross-encoder reads the pair and gives a logit; a generative reranker is asked for "yes" or "no".
-"""
+"""`RerankerScorer`: how relevant is the label's verbalizer to the text?"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,37 +26,34 @@ RELEVANCE_NAMES = (("relevant",), ("entailment",), ("true", "yes"))
 
 @final
 class RerankerScorer:
-    """Scores labels by a reranker's relevance, as a Scorer (BTZSC, sections 3.2 and 4).
+    """Scores labels by the relevance that a reranker gives them, as a Scorer (BTZSC, sections 3.2 and 4).
 
-    The text is the query and each verbalizer a document, as in the paper. The model's configuration says which
-    kind it is:
+    The text is the query and each verbalizer a document, as in the paper. The model's configuration tells its kind:
 
-        ...ForSequenceClassification    a cross-encoder; one logit is the score, of several the log-odds of the
-                                        class called relevant, entailment, true or yes
-        ...ForCausalLM, or a GGUF file  a generative reranker such as Qwen3-Reranker: the probability of "yes"
-                                        against "no" (appendix C.2)
-
-    A folder of `labelspace train-nli` is a cross-encoder, too.
+        ...ForSequenceClassification    a cross-encoder: the score is the only logit or, with several, the log-odds of
+                                        the class called relevant, entailment, true or yes
+        ...ForCausalLM, or a GGUF file  a generative reranker such as Qwen3-Reranker: the score is the probability of
+                                        "yes" against "no" (appendix C.2)
 
     Args:
-        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder (also of `labelspace train-nli`), a hub name, a `.gguf` file, or `"gemma-3-270m"`.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
-        token_budget: most tokens of a batch, padding counted in; None: what suits the kind.
-        max_tokens: most tokens of a pair; None: as many as the encoder can read. The text is cut, never the label.
-        trust_remote_code: True lets the model's own code run; never without.
-        revision: of the hub repository.
-        offline: True never asks the hub.
-        instruction: what a generative reranker is told to look for; None: the paper's sentence.
-        gguf_file: name of a GGUF file in the folder; makes it a generative reranker.
-        relevant_index: which logit of a cross-encoder means relevant; None: found by name.
+        token_budget: most tokens of a batch, padding included; None: the default of the kind.
+        max_tokens: most tokens of a pair; None: the model's limit. The text is cut, never the label.
+        trust_remote_code: True allows the model to run its own code.
+        revision: revision of the hub repository.
+        offline: True never contacts the hub.
+        instruction: what a generative reranker should retrieve; None: the paper's sentence.
+        gguf_file: name of a GGUF file in the folder, for a generative reranker.
+        relevant_index: index of a cross-encoder's relevance logit; None: found by name.
         show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
     Raises:
-        EncoderNotFoundError: nothing stands behind the name.
+        EncoderNotFoundError: no folder, package or hub repository has this name.
         RemoteCodeError: the model brings code and `trust_remote_code` is False.
-        EncoderError: the model is of neither kind, cannot be opened, or no class is called relevant.
-        ConfigError: an option makes no sense, alone or for this kind of model.
+        EncoderError: the model is of neither kind, cannot be opened, or its relevant class is unknown.
+        ConfigError: an option is invalid, or does not apply to this kind of model.
 
     Example:
         >>> RerankerScorer("tests/data/tiny-bert")              # doctest: +ELLIPSIS
@@ -105,9 +99,9 @@ class RerankerScorer:
         generative = gguf_file is not None or is_gguf(name)
         generative = generative or _is_generative(name, trust_remote_code, revision, offline)
         if generative and relevant_index is not None:
-            raise ConfigError("relevant_index is for rerankers with logits; a generative one has none, leave it out.")
+            raise ConfigError("relevant_index is for cross-encoders; this is a generative reranker, leave it out.")
         if not generative and instruction is not None:
-            raise ConfigError("instruction is for generative rerankers; this one reads the pair alone, leave it out.")
+            raise ConfigError("instruction is for generative rerankers; this is a cross-encoder, leave it out.")
         self.relevant_index: int | None = None
         if generative:
             from labelspace.families.generative_reranker import GenerativeReranker
@@ -121,12 +115,12 @@ class RerankerScorer:
 
     @property
     def parameters(self) -> int:
-        """How many weights the model has."""
+        """The number of weights of the model."""
         return int(self.model.parameters)
 
     @property
     def weights(self) -> Path | None:
-        """The folder or GGUF file that the weights came from."""
+        """The folder or GGUF file of the weights."""
         return self.model.weights
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
@@ -140,40 +134,40 @@ class RerankerScorer:
             [text label] float32, higher is likelier, columns in the order of the label space.
 
         Raises:
-            InputError: a text is not a string, or a verbalizer alone fills a pair.
+            InputError: a text is not a string, or a verbalizer leaves no room for the text.
         """
         check_texts("texts", texts)
         if not len(texts):
             return np.empty((0, len(space)), dtype=np.float32)
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             if self.relevant_index is None:
                 return self.model.score_texts(texts, space.verbalizers, report)
             blocks = self.model.logits(texts, space.verbalizers, report=report)
             return reduce_blocks(blocks, (len(texts), len(space)), self.relevant_index, "log_odds")
 
     def pair_scores(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
-        """Score each premise, a query, with the hypothesis at its place, a document.
+        """Score the query `premises[i]` with the document `hypotheses[i]`.
 
-        A generative reranker is told the paper's sentence for entailment (C.2), unless it was given another.
+        A generative reranker gets the paper's instruction for entailment (C.2), unless it was given another.
 
         Args:
-            premises: one text for each pair; cut where a pair is too long.
-            hypotheses: as many; never cut.
+            premises: one text per pair; cut if the pair is too long.
+            hypotheses: one text per pair; never cut.
 
         Returns:
             [pair] float32, higher means entailment is likelier.
 
         Raises:
-            InputError: the lengths differ, one is not a string, or a hypothesis alone fills a pair.
+            InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("reading pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.show_progress) as report:
             if self.relevant_index is None:
                 return self.model.pair_scores(premises, hypotheses, report)
             blocks = self.model.pair_logits(premises, hypotheses, report=report)
             return reduce_blocks(blocks, (len(premises),), self.relevant_index, "log_odds")
 
     def describe(self) -> dict[str, Any]:
-        """What scored, for a log or a result file."""
+        """Return the model and how it scores, for a log or a result file."""
         return {**self.model.describe(), "family": self.family, "relevant_index": self.relevant_index}
 
     def __repr__(self) -> str:

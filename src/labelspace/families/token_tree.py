@@ -1,10 +1,10 @@
-"""`TokenTree`: continuations that begin alike, as one sequence in which each token sees its own ancestors only.
+"""`TokenTree`: continuations in one sequence, in which each token attends to its own ancestors only.
 
     a b c        nodes  a b c d e         c sees a b c
     a b d               0 1 2 2 1  depth  d sees a b d
     a e                                   e sees a e
 
-What several continuations begin with is computed once, and no token is padding.
+A beginning that several continuations share is computed once, and there is no padding.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-# Architectures known to read positions and a mask as they are given, layer type by layer type; each has its test.
+# Architectures that use the given positions and mask, per layer type; each has a test.
 _TREE_READERS = frozenset({"gemma3_text", "llama", "qwen2", "qwen3"})
 
 
 @final
 @dataclass(frozen=True)
 class TokenTree:
-    """Continuations with what they share."""
+    """Continuations joined by the beginnings that they share."""
 
     input_ids: Int[Tensor, " node"]
     """The token of each node; parents before their children."""
@@ -31,21 +31,21 @@ class TokenTree:
     """0 for a first token."""
 
     sees: Bool[Tensor, "node node"]
-    """Row by row: the node itself and its ancestors."""
+    """True in row i for node i and its ancestors."""
 
     last: Int[Tensor, " continuation"]
-    """Where each continuation ends."""
+    """The last node of each continuation."""
 
     def attention_mask(
         self, prefix: int, kept: int, dtype: torch.dtype, window: int | None = None
     ) -> Float[Tensor, "1 1 node key"]:
-        """Return what is added to the attention logits: 0 where a node looks, the least number elsewhere.
+        """Return the additive attention mask: 0 where a node attends, the lowest finite number elsewhere.
 
         Args:
-            prefix: tokens that came before the tree.
-            kept: how many of them, the last ones, still have keys.
-            dtype: of the model.
-            window: how far back a sliding layer looks, a token itself counted in; None: to the start.
+            prefix: number of tokens before the tree.
+            kept: number of these, the last ones, that still have keys.
+            dtype: dtype of the model.
+            window: tokens that a sliding layer attends to, the token itself included; None: all.
 
         Returns:
             [1 1 node kept+node].
@@ -60,13 +60,13 @@ class TokenTree:
     def masks_for(
         self, config: Any, prefix: int, dtype: torch.dtype, device: torch.device
     ) -> Tensor | dict[str, Tensor]:
-        """Return the mask as a model of this configuration takes it: one, or one for each type of layer.
+        """Return the mask in the form that the model takes: one, or one per layer type.
 
         Args:
-            config: of a model that takes a tree.
-            prefix: tokens in its cache; a sliding layer keeps one less than its window of them.
-            dtype: of the model.
-            device: of the model.
+            config: configuration of the model.
+            prefix: tokens in its cache; a sliding layer keeps the last window - 1 of them.
+            dtype: dtype of the model.
+            device: device of the model.
         """
         full = self.attention_mask(prefix, prefix, dtype).to(device)
         if not hasattr(config, "layer_types"):
@@ -79,7 +79,7 @@ class TokenTree:
 
 
 def takes_a_tree(config: Any) -> bool:
-    """Return whether the model attends as a four-dimensional mask says."""
+    """Return whether the model accepts a four-dimensional attention mask."""
     return config.model_type in _TREE_READERS and config._attn_implementation in ("eager", "sdpa")
 
 
@@ -87,7 +87,7 @@ def plant(continuations: Sequence[Sequence[int]]) -> TokenTree:
     """Join continuations into a tree.
 
     Args:
-        continuations: token ids, one or more of each; the same one may come twice.
+        continuations: token ids of each, at least one; duplicates are allowed.
 
     Example:
         >>> tree = plant([[1, 2, 3], [1, 2, 4], [1, 5]])
@@ -117,14 +117,14 @@ def plant(continuations: Sequence[Sequence[int]]) -> TokenTree:
 
 
 def plan_trees(continuations: Sequence[Sequence[int]], most: int) -> list[list[int]]:
-    """Group continuations into trees of at most `most` nodes; those that begin alike stay together.
+    """Group continuations into trees of at most `most` nodes, so that those with a shared beginning stay together.
 
     Args:
         continuations: token ids.
-        most: nodes of a tree; a single longer continuation is a tree alone.
+        most: most nodes of a tree; a longer continuation is a tree of its own.
 
     Returns:
-        Lists of indices; every index comes exactly once.
+        Lists of indices; every index occurs exactly once.
 
     Example:
         >>> plan_trees([[1, 2, 3], [7, 8], [1, 2, 4]], most=4)
@@ -136,7 +136,7 @@ def plan_trees(continuations: Sequence[Sequence[int]], most: int) -> list[list[i
     before: Sequence[int] = ()
     for index in order:
         ids = continuations[index]
-        # In sorted order the last one added is the one that shares most.
+        # In sorted order the previous continuation shares the longest beginning.
         new = len(ids) - _shared(before, ids)
         if trees and nodes + new <= most:
             trees[-1].append(index)
@@ -149,6 +149,6 @@ def plan_trees(continuations: Sequence[Sequence[int]], most: int) -> list[list[i
 
 
 def _shared(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return with how many tokens both begin."""
+    """Return the length of the beginning that both share."""
     most = min(len(first), len(second))
     return next((place for place in range(most) if first[place] != second[place]), most)

@@ -1,4 +1,4 @@
-r"""The head of an NLI cross-encoder, and the one number that is read off it (BTZSC, appendix C.1).
+r"""The head of an NLI cross-encoder, and the entailment score of its logits (BTZSC, appendix C.1).
 
     h -> Dropout -> W1, b1 -> GELU -> LayerNorm -> W2, b2 -> logits
 
@@ -7,7 +7,7 @@ Axes        here      paper      meaning
             dim       D          width of the [CLS] row
             class     C          1 (binary) or 3 (triplet: entailment, neutral, contradiction)
 
-The losses are torch's: `binary_cross_entropy_with_logits` for C = 1, `cross_entropy` for C = 3.
+Its losses come from torch: `binary_cross_entropy_with_logits` for C = 1, `cross_entropy` for C = 3.
 """
 
 from typing import final
@@ -30,12 +30,12 @@ class CrossEncoderHead(nn.Module):
     .. math::
         u = \text{GELU}(W_1\,\text{Dropout}(h) + b_1), \qquad \ell = W_2\,\text{LayerNorm}(u) + b_2
 
-    Paper: the same names; the OCR's :math:`W_2 \in R^{EXY}` is :math:`R^{C \times D}`. GELU is the exact one, by
-    the error function. First values are torch's own for linear layers, drawn from torch's generator as it stands.
+    Paper: the same names; the OCR's :math:`W_2 \in R^{EXY}` is :math:`R^{C \times D}`. GELU is exact (by the error
+    function). Initial values are torch's for linear layers, drawn from torch's global generator.
 
     Args:
         dim: width of the [CLS] row, D.
-        classes: logits of a pair, C: 1 or 3.
+        classes: number of logits per pair, C: 1 or 3.
         dropout: share of the coordinates of h that are set to 0 in training, 0 to 0.99.
 
     Raises:
@@ -61,13 +61,9 @@ class CrossEncoderHead(nn.Module):
         self.outer = nn.Linear(dim, classes)
 
     def forward(self, states: Float[Tensor, "pair dim"]) -> Float[Tensor, "pair class"]:
-        """Return the logits of each pair.
+        """Return the logits of each pair, [pair class], with the dtype of `states`.
 
-        Args:
-            states: [pair dim], the first row of the encoder's output for each pair.
-
-        Returns:
-            [pair class], with the dtype of `states`.
+        `states` are the first rows of the encoder's output, one per pair.
 
         Raises:
             ShapeError: `states` is not a matrix as wide as the head.
@@ -88,8 +84,8 @@ def entailment_score(logits: Float[Tensor, "pair class"]) -> Float[Tensor, " pai
         s = \ell \quad (C = 1), \qquad
         s = \ell_\text{ent} - \log\bigl(e^{\ell_\text{neut}} + e^{\ell_\text{contra}}\bigr) \quad (C = 3)
 
-    Paper: the same names. The probability of entailment is :math:`\sigma(s)` for both; for C = 3 it is the softmax's
-    first entry.
+    Paper: the same names. The probability of entailment is :math:`\sigma(s)` in both cases; for C = 3 this is the first
+    entry of the softmax.
 
     Args:
         logits: [pair class], one column (binary) or three (entailment, neutral, contradiction).

@@ -1,4 +1,4 @@
-r"""The heads of LaCon, and of the two label-embedding baselines beside it (LaCon, sections 2.1, 2.6 and 3.2).
+r"""The heads of LaCon and of its two label-embedding baselines (LaCon, sections 2.1, 2.6 and 3.2).
 
     LaCon-vanilla   [CLS] -> ProjectionHead                -> cosine with LabelEmbeddings
     LaCon-fusion    words -> FusionHead -> ProjectionHead  -> cosine with LabelEmbeddings
@@ -12,17 +12,16 @@ Axes        here      paper      meaning
             dim       d          width of the encoder
             hidden    -          width inside a classifier or an attention
 
-Words       `states` are the rows of the encoder's output, `mask` is true (or 1) where there is a word. The paper's
-            E has the [CLS] row among them, so the encoder's attention mask serves as it is. What stands in `states`
-            at padding is never looked at. A text without any word is a vector of zeros.
-Seeds       First values come from the generator given and from no other; it lies on the CPU, so that they are
-            the same wherever the head moves later.
-Precision   Words of a narrow float type are widened to float32, and so is what comes out,
-            outside autocast; inside it torch narrows the products as it does elsewhere.
-Baselines   Both are trained by cross-entropy on their logits, one label a text, on the words of the same encoder.
-            Dropout is the encoder's. LaCon gives no formula for them. What a docstring says of their code was read
-            there (guoyinwang/LEAM, model.py and main.py; EMNLP2019LSAN/LSAN, attention/model.py and config.yml); what
-            it says of their papers was written from memory, as these are not at hand here.
+Words       `states` [text token dim] are the rows of the encoder's output; `mask` [text token] is true (or 1) at words.
+            The paper's E includes the [CLS] row, so `mask` is the encoder's attention mask. `states` at padding are
+            ignored. A text without words becomes a vector of zeros.
+Seeds       Initial values come only from the generator given. It is on the CPU, so they do not depend on the device.
+Precision   Words in a narrow float type are widened to float32, and so are the results. Inside autocast, torch narrows
+            the products as usual.
+Baselines   Both are trained by cross-entropy on their logits, one label per text, on the words of the same encoder
+            and with its dropout. LaCon gives no formula for them. Statements about their code come from the code
+            (guoyinwang/LEAM, model.py and main.py; EMNLP2019LSAN/LSAN, attention/model.py and config.yml); those about
+            their papers were written from memory.
 """
 
 from typing import final
@@ -43,16 +42,16 @@ Labels = Float[Tensor, "label dim"]
 
 @final
 class ProjectionHead(nn.Module):
-    r"""Three linear layers of one width, ReLU after the first two.
+    r"""Three linear layers of the same width, with ReLU after the first two.
 
     .. math::
         g(x) = W_3 \max(0, W_2 \max(0, W_1 x + b_1) + b_2) + b_3
 
-    Paper: g of eq. 1. First values are those of torch for linear layers, because the paper names none.
+    Paper: g of eq. 1. The paper gives no initialisation; torch's for linear layers is used.
 
     Args:
         dim: d, the width of the encoder.
-        generator: of the first values, on the CPU.
+        generator: generator of the initial values, on the CPU.
 
     Raises:
         ConfigError: `dim` is out of its range, or the generator is not on the CPU.
@@ -76,13 +75,9 @@ class ProjectionHead(nn.Module):
         self.third = linear(dim, dim, generator)
 
     def forward(self, states: Float[Tensor, "text dim"]) -> Float[Tensor, "text dim"]:
-        """Return the vectors H of the texts, not yet of unit length.
+        """Return the vectors H of the texts, [text dim], not normalized.
 
-        Args:
-            states: [text dim], the [CLS] rows or what `FusionHead` made of the words.
-
-        Returns:
-            [text dim].
+        `states` are the [CLS] rows or the output of `FusionHead`.
 
         Raises:
             ShapeError: `states` is not a matrix as wide as the head.
@@ -98,16 +93,16 @@ class ProjectionHead(nn.Module):
 class LabelEmbeddings(nn.Module):
     r"""One learnable vector for each label.
 
-    Paper: :math:`W_\text{emb}` of eq. 2, "randomly initialized" without a word on the spread. It is 0.02 here, as
-    BERT has it for embeddings. It matters: only the direction of a vector is used, and AdamW moves each
-    coordinate by about the learning rate, so a step turns a vector by about `rate / spread`. At a rate of 2e-5
-    that is 1e-3 a step; with the spread of 1 that torch gives to embeddings, labels would hardly move.
+    Paper: :math:`W_\text{emb}` of eq. 2, "randomly initialized" with no standard deviation given. It is 0.02 here, as
+    for BERT's embeddings. The value matters: only the direction of a vector is used, and AdamW moves each coordinate
+    by about the learning rate, so one update turns a vector by about `learning rate / spread`. At a learning rate of
+    2e-5 that is 1e-3; with torch's default of 1 for embeddings, labels would hardly move.
 
     Args:
-        labels: C, how many.
+        labels: C, the number of labels.
         dim: d, the width of the encoder.
-        generator: of the first values, on the CPU.
-        spread: standard deviation of the first values, above zero.
+        generator: generator of the initial values, on the CPU.
+        spread: standard deviation of the initial values, above zero.
 
     Raises:
         ConfigError: an argument is out of its range, or the generator is not on the CPU.
@@ -135,7 +130,7 @@ class LabelEmbeddings(nn.Module):
         """Start from a copy of given vectors, for example those of the labels' descriptions.
 
         Args:
-            vectors: [label dim], of any length; only their direction is used, but a longer vector turns more slowly.
+            vectors: [label dim], of any norm; only their direction is used, but a longer vector turns more slowly.
 
         Raises:
             ShapeError: `vectors` is not a matrix.
@@ -147,13 +142,13 @@ class LabelEmbeddings(nn.Module):
         return made
 
     def forward(self) -> Labels:
-        """Return all vectors, [label dim], not yet of unit length."""
+        """Return all vectors, [label dim], not normalized."""
         return self.vectors
 
 
 @final
 class FusionHead(nn.Module):
-    r"""LaCon-fusion: words weighed by how near they and their neighbours lie to some label.
+    r"""LaCon-fusion: words weighted by how near they and their neighbours lie to any label.
 
     .. math::
         G_{tp} = \cos(e_t, l_p), \quad
@@ -161,15 +156,16 @@ class FusionHead(nn.Module):
         \beta = \operatorname{softmax}(m), \quad
         z = \sum_t \beta_t e_t
 
-    Paper: eq. 9; :math:`e_t` is its :math:`E_j` and G is turned so that words come first. It leaves open what the
-    convolution is; it is that of LEAM, which inspired it: along the words, one filter w for all labels, zeros beyond
-    both ends, then the maximum over labels. So no score depends on the order of the labels, and labels may come and
-    go. There is no ReLU, because eq. 9 has none, and no bias, because softmax forgets it. The window is 5 by
-    default: the states already know their context, and 5 is a usual width for words (Kim, 2014, takes 3 to 5).
+    Paper: eq. 9; :math:`e_t` is its :math:`E_j`, and G is transposed so that words come first. The paper does not
+    define the convolution. Here it is that of LEAM, which inspired it: along the words, one filter w for all labels,
+    zeros beyond both ends, then the maximum over labels. So scores do not depend on the order of the labels, and labels
+    can be added and removed. There is no ReLU, because eq. 9 has none, and no bias, because it cancels in the softmax.
+    The default window is 5: the states already know their context, and 5 is a usual width for words (Kim, 2014, takes
+    3 to 5).
 
     Args:
-        generator: of the first values of the filter, on the CPU.
-        window: words under the filter, odd.
+        generator: generator of the filter's initial values, on the CPU.
+        window: number of words under the filter, odd.
 
     Raises:
         ConfigError: `window` is not odd or is below 1, or the generator is not on the CPU.
@@ -191,33 +187,24 @@ class FusionHead(nn.Module):
         self.filter = _filter(window, generator)
 
     def attention(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text token"]:
-        """Return the weight of each word: they sum to 1 in each text, and are 0 at padding.
+        """Return the weights of the words, which sum to 1 in each text and are 0 at padding.
 
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true where there is a word.
-            labels: [label dim], the label embeddings.
+        `labels` are the label embeddings, [label dim].
 
         Raises:
-            ShapeError: the shapes do not fit.
+            ShapeError: the shapes do not match.
         """
         _check_words(states, mask, labels.shape)
         words = mask.bool()
         return _weights(_match(widened(states, words), labels, self.filter).amax(dim=2), words)
 
     def forward(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text dim"]:
-        """Return the fused vector z of each text, ready for `ProjectionHead`.
+        """Return the fused vector z of each text, [text dim], float32 or wider; the input of `ProjectionHead`.
 
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true where there is a word.
-            labels: [label dim], the label embeddings.
-
-        Returns:
-            [text dim], float32 or wider.
+        `labels` are the label embeddings, [label dim].
 
         Raises:
-            ShapeError: the shapes do not fit.
+            ShapeError: the shapes do not match.
         """
         weights = self.attention(states, mask, labels)
         return _pooled(weights, widened(states, mask.bool()))
@@ -225,21 +212,21 @@ class FusionHead(nn.Module):
 
 @final
 class LEAMHead(nn.Module):
-    r"""LEAM: words weighed by their match with the labels, then a classifier of two layers.
+    r"""LEAM: words weighted by their match with the labels, then a classifier of two layers.
 
     .. math::
         m_t = \max_p \max\bigl(0, b_p + \sum_{r} w_r G_{t+r,\,p}\bigr), \quad
         z = \sum_t \operatorname{softmax}(m)_t \, e_t, \quad
         \ell = U_2 \max(0, U_1 z + c_1) + c_2
 
-    G is that of `FusionHead`. The filter is shared by the labels and the bias is not, as in LEAM's paper; its code
-    instead mixes the labels by a filter of C x C x window. Window and hidden width are those of its code, which gives
-    the regularizer a weight of 1.
+    G is that of `FusionHead`. The labels share the filter, and each has its own bias, as in LEAM's paper; its code
+    instead mixes the labels by a filter of C x C x window. The default window and hidden width are those of its code,
+    where the regularizer has a weight of 1.
 
     Args:
-        labels: the label embeddings, trained along; their count and width are the head's.
-        generator: of the first values, on the CPU.
-        window: words under the filter, odd.
+        labels: the label embeddings, trained with the head; they set the number of labels and the width.
+        generator: generator of the initial values, on the CPU.
+        window: number of words under the filter, odd.
         hidden: width inside the classifier.
 
     Raises:
@@ -270,17 +257,10 @@ class LEAMHead(nn.Module):
         self.outer = linear(hidden, count, generator)
 
     def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
-        """Return the logits of each text.
-
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true where there is a word.
-
-        Returns:
-            [text label], float32 or wider.
+        """Return the logits of each text, [text label], float32 or wider.
 
         Raises:
-            ShapeError: the shapes do not fit.
+            ShapeError: the shapes do not match.
         """
         _check_words(states, mask, self.labels.vectors.shape)
         words = mask.bool()
@@ -291,7 +271,7 @@ class LEAMHead(nn.Module):
     def label_logits(self) -> Float[Tensor, "label label"]:
         """Return the logits of the label embeddings themselves, [label label].
 
-        Cross-entropy of row p with target p is the regularizer of LEAM; LaCon does not say whether it was on.
+        LEAM's regularizer is the cross-entropy of row p with target p; LaCon does not say whether it used it.
         """
         return self._classify(self.labels())
 
@@ -301,7 +281,7 @@ class LEAMHead(nn.Module):
 
 @final
 class LSANHead(nn.Module):
-    r"""LSAN: a vector of the text for each label, half by self-attention and half by label-attention.
+    r"""LSAN: a vector of the text for each label, mixed from self-attention and label-attention.
 
     .. math::
         A &= \operatorname{softmax}_t(W_2 \tanh(W_1 E^\top)), & S &= A E, & M &= (L E^\top) E, \\
@@ -309,14 +289,13 @@ class LSANHead(nn.Module):
         \ell_p &= w_6^\top \max\Bigl(0, W_5\,\frac{\alpha_p S_p + \beta_p M_p}{\alpha_p + \beta_p}\Bigr)
 
     E are the words, L the label embeddings. Label-attention is not normalized over the words, as in LSAN's paper and
-    code, so it grows with the length of a text. The encoder stands for the LSTM, whose two directions become one;
-    softmax over the logits stands for the sigmoid, as in LaCon. Each label is scored from its own vector by shared
-    weights, as in LSAN's paper; its code averages over labels first, and has biases. There is none here, as in the
-    paper.
+    code, so it grows with the length of a text. The encoder replaces both directions of the LSTM; softmax over the
+    logits replaces the sigmoid, as in LaCon. Each label is scored from its own vector by shared weights without
+    bias, as in LSAN's paper; its code averages over labels first, and has biases.
 
     Args:
-        labels: the label embeddings, trained along; their count and width are the head's.
-        generator: of the first values, on the CPU.
+        labels: the label embeddings, trained with the head; they set the number of labels and the width.
+        generator: generator of the initial values, on the CPU.
         attention: rows of W_1, 200 in LSAN's code.
         hidden: rows of W_5, 256 in LSAN's paper.
 
@@ -350,17 +329,10 @@ class LSANHead(nn.Module):
         self.outer = linear(hidden, 1, generator, bias=False)
 
     def forward(self, states: States, mask: Mask) -> Float[Tensor, "text label"]:
-        """Return the logits of each text.
-
-        Args:
-            states: [text token dim], the words.
-            mask: [text token], true where there is a word.
-
-        Returns:
-            [text label], float32 or wider. Memory on the way is [text label dim].
+        """Return the logits of each text, [text label], float32 or wider. Intermediate memory is [text label dim].
 
         Raises:
-            ShapeError: the shapes do not fit.
+            ShapeError: the shapes do not match.
         """
         _check_words(states, mask, self.labels.vectors.shape)
         words = mask.bool()
@@ -368,14 +340,14 @@ class LSANHead(nn.Module):
         questions = self.queries(torch.tanh(self.words(wide)))  # [text token label]
         by_self = _weights(questions.mT, words[:, None]) @ wide  # [text label dim]
         by_label = (wide @ self.labels().T).mT @ wide  # [text label dim]
-        # alpha / (alpha + beta) in log space: both gates may lie below the smallest float.
+        # alpha / (alpha + beta) in log space, because both gates can underflow.
         share = torch.sigmoid(F.logsigmoid(self.self_gate(by_self)) - F.logsigmoid(self.label_gate(by_label)))
         fused = share * by_self + (1 - share) * by_label
         return self.outer(F.relu(self.inner(fused)))[..., 0]
 
 
 def _match(words: States, labels: Labels, kernel: Float[Tensor, " window"]) -> Float[Tensor, "text token label"]:
-    """Cosines of words and labels, each smoothed by the filter along the words; padding counts as the end."""
+    """Return the cosines of words and labels, smoothed by the filter along the words; padding is zero."""
     cosines = F.normalize(words, dim=2) @ F.normalize(labels, dim=1).T  # [text token label]
     rows = cosines.mT.flatten(0, 1)[:, None]  # [text*label 1 token]
     smooth = F.conv1d(rows, kernel.view(1, 1, -1), padding=len(kernel) // 2)
@@ -383,8 +355,8 @@ def _match(words: States, labels: Labels, kernel: Float[Tensor, " window"]) -> F
 
 
 def _weights(scores: Float[Tensor, "... token"], words: Bool[Tensor, "... token"]) -> Float[Tensor, "... token"]:
-    """Softmax over the words of each text; padding gets 0, also where a text has no word at all."""
-    lowest = torch.finfo(scores.dtype).min  # not -inf: a row of these alone would be nan
+    """Return the softmax over the words of each text, with 0 at padding, even for a text without words."""
+    lowest = torch.finfo(scores.dtype).min  # not -inf: a row of only -inf would become nan
     return scores.masked_fill(~words, lowest).softmax(dim=-1).masked_fill(~words, 0)
 
 
@@ -393,7 +365,7 @@ def _pooled(weights: Float[Tensor, "text token"], words: States) -> Float[Tensor
 
 
 def _filter(window: int, generator: torch.Generator) -> nn.Parameter:
-    """A filter with the first values that torch gives to a convolution of one channel."""
+    """Return a filter with torch's initialisation for a convolution of one channel."""
     return nn.Parameter(torch.empty(window).uniform_(-(window**-0.5), window**-0.5, generator=generator))
 
 
@@ -404,10 +376,10 @@ def _check_window(window: int) -> None:
 
 
 def _check_words(states: Tensor, mask: Tensor, labels: torch.Size) -> None:
-    """Raise ShapeError unless words, mask and labels fit one another."""
+    """Raise ShapeError unless the shapes of words, mask and labels match."""
     if states.ndim != 3 or len(labels) != 2 or states.shape[2] != labels[1] or 0 in states.shape or 0 in labels:
         raise ShapeError(
-            "states [text token dim] and labels [label dim] must be of one width and not empty. "
+            "states [text token dim] and labels [label dim] must have the same width and not be empty. "
             f"Got shapes {tuple(states.shape)} and {tuple(labels)} instead."
         )
     if mask.shape != states.shape[:2]:

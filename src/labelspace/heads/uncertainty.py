@@ -1,4 +1,4 @@
-r"""The Gaussian head on token states, and the ways to read them (uncertainty-aware contrastive, section 4, eq. 1-2).
+r"""The Gaussian head on token states, with its extractors (uncertainty-aware contrastive, section 4, eq. 1-2).
 
     states -> extractor -> features -+-> mean                     -> logits
                                      +-> log variance -> std
@@ -6,24 +6,24 @@ r"""The Gaussian head on token states, and the ways to read them (uncertainty-aw
 Axes        here      paper      meaning
             text      -          texts in the batch
             token     -          tokens of a text, padded to the longest of the batch
-            dim       -          width of the encoder; of mean and std too
-            feature   -          what the extractor makes of a text
+            dim       -          width of the encoder, and of mean and std
+            feature   -          output of the extractor
             label     k          labels
 
-Size        `TextCNN` has as many filters per kernel as the encoder is wide, and mean and std have that width: with
-            kernels 3, 4, 5 that is (12 + 3 + 3) d^2 weights and 5 d biases, 18.9M at d = 1024 and 10.6M at
-            d = 768. With the classifier for 77 labels it is the paper's 19.0M at 1024; the paper's 10.6M at 768
-            holds for up to 38 labels (77 make it 10.7M).
-std         exp of half the log variance, so it is above zero; the branch gives the log variance because the KL and the
-            gradient are plainest in it (Kingma and Welling, 2014). It is kept within `LOG_VARIANCES`, so that no
-            text can bring an infinite one.
-Words       `states` are the rows of the encoder's last layer, `mask` is true (or 1) where there is a token. What stands
-            at padding is never looked at, so no score depends on what a text shares its batch with.
-Dropout     On the features of `TextCNN` alone, where section 5.3 has it. Section 5.5 does not say more of the other
-            extractors, of the MLP neither, and on a pooled state it would drop what the encoder says itself.
-Seeds       First values and dropout come from the generator given and from no other; it lies on the CPU.
-Precision   What is done for every token runs in the type of the states (bfloat16: convolutions in half their time,
-            attention in a third), everything after it in float32 or wider.
+Size        `TextCNN` has d filters per kernel, and mean and std have width d. With kernels 3, 4, 5 that is
+            (12 + 3 + 3) d^2 weights and 5 d biases: 18.9M at d = 1024 and 10.6M at d = 768. With the classifier for
+            77 labels it is the paper's 19.0M at 1024; the paper's 10.6M at 768 holds for up to 38 labels (77 make it
+            10.7M).
+std         exp of half the log variance, so it is positive. The branch returns the log variance because the KL and its
+            gradient are simplest in it (Kingma and Welling, 2014). It is clamped to `LOG_VARIANCES`, so that the std
+            is finite.
+Words       `states` [text token dim] are the rows of the encoder's last layer; `mask` [text token] is true (or 1) at
+            tokens. States at padding are ignored, so no score depends on the other texts of a batch.
+Dropout     Only on the features of `TextCNN`, as in section 5.3. Section 5.5 mentions none for the other extractors,
+            and on a pooled state dropout would drop the encoder's own output.
+Seeds       Initial values and dropout come only from the generator given, which is on the CPU.
+Precision   The work per token runs in the dtype of the states (bfloat16 halves the time of convolutions and cuts that
+            of attention to a third); everything after it runs in float32 or wider.
 """
 
 from typing import Any, cast, final
@@ -45,24 +45,24 @@ Features = Float[Tensor, "text feature"]
 
 KERNELS = (3, 4, 5)
 LOG_VARIANCES = (-14.0, 14.0)
-"""A std of 0.0009 to 1100: beyond it gradients vanish or the sampled vector is noise."""
+"""Bounds of the log variance: a std of 0.0009 to 1100. Beyond them gradients vanish or the sampled vector is noise."""
 
 
 @final
 class TextCNN(nn.Module):
-    r"""Convolutions along the tokens, ReLU, and the maximum over them, for each kernel size.
+    r"""Convolutions along the tokens, ReLU and max-pooling, for each kernel size.
 
     .. math::
         f_{k,c} = \max_t \max\Bigl(0,\; b_{k,c} + \sum_{r=0}^{k-1} w_{k,c,r} \cdot e_{t+r}\Bigr)
 
-    Paper: "filters with varying kernel sizes ... aggregated through max-pooling". Windows lie within the text: padding
-    is in none of them. A text shorter than a kernel has one window, filled up with zeros. Bias and ReLU come after the
-    maximum, which is the same and cheaper.
+    Paper: "filters with varying kernel sizes ... aggregated through max-pooling". No window contains padding, except
+    that a text shorter than a kernel has one window, filled up with zeros. Bias and ReLU come after the maximum, which
+    is equivalent and cheaper.
 
     Args:
-        dim: d, width of the states and filters of each kernel.
-        generator: of the first values, on the CPU; they are those of torch for convolutions.
-        kernels: tokens under the filters.
+        dim: d, width of the states, and number of filters per kernel.
+        generator: generator of the initial values (torch's for convolutions), on the CPU.
+        kernels: kernel sizes, in tokens.
 
     Raises:
         ConfigError: an argument is out of its range, or the generator is not on the CPU.
@@ -88,19 +88,17 @@ class TextCNN(nn.Module):
         self.filters = nn.ModuleList(filters)
 
     def forward(self, states: States, mask: Mask) -> Features:
-        """Return the features of each text, [text feature], all zero or above, float32 or wider.
+        """Return the features of each text, [text feature], zero or above, float32 or wider.
 
-        Args:
-            states: [text token dim].
-            mask: [text token], true where there is a token; tokens are next to one another, padding before or after.
+        The tokens of a text must be contiguous, with padding before or after.
 
         Raises:
-            ShapeError: the shapes do not fit.
+            ShapeError: the shapes do not match.
         """
         _check_words(states, mask, self.dim)
         words = mask.bool()
         lengths = words.sum(dim=1)
-        # Padding on the left goes to the right: windows are counted from the first token.
+        # Padding on the left moves to the right: windows are counted from the first token.
         first = words.int().argmax(dim=1)
         if bool(first.any()):
             states, words = _to_the_left(states, first), _to_the_left(words, first)
@@ -117,7 +115,7 @@ class TextCNN(nn.Module):
 
 @final
 class MeanPooling(nn.Module):
-    """The mean of the tokens; a text without any is a vector of zeros.
+    """The mean of the tokens; a text without tokens becomes a vector of zeros.
 
     Example:
         >>> MeanPooling(2)(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([[1, 1]])).tolist()
@@ -138,11 +136,11 @@ class MeanPooling(nn.Module):
 
 @final
 class TokenPooling(nn.Module):
-    """The state of one token: the first (CLS) or the last (EOS); a text without any is a vector of zeros.
+    """The state of the first token (CLS) or the last (EOS); a text without tokens becomes a vector of zeros.
 
     Args:
         dim: width of the states.
-        last: True for the last token.
+        last: True: the last token; False: the first.
 
     Example:
         >>> states, mask = torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([[1, 1, 0]])
@@ -168,9 +166,9 @@ class TokenPooling(nn.Module):
 
 @final
 class AdapterMLP(nn.Module):
-    """The mean of the tokens through two layers, as large as `TextCNN`: 3 d^2 + 9 d^2 weights.
+    """The mean of the tokens, then two layers with ReLU, as large as `TextCNN`: 3 d^2 + 9 d^2 weights.
 
-    What the ablation of section 5.5 asks: is it the windows, or only the weights? ReLU after both.
+    It serves the ablation of section 5.5: do the windows help, or only the number of weights?
 
     Example:
         >>> mlp = AdapterMLP(8, generator=torch.Generator().manual_seed(0))
@@ -193,10 +191,10 @@ class AdapterMLP(nn.Module):
 
 @final
 class AttentionPooling(nn.Module):
-    r"""Tokens weighed by a learnt question, :math:`\operatorname{softmax}_t(v \cdot \tanh(W e_t + b))`.
+    r"""Tokens weighted by a learnt query, :math:`\operatorname{softmax}_t(v \cdot \tanh(W e_t + b))`.
 
-    The paper says "attention-based aggregation, which assigns weights to token embeddings" and no more; this is the
-    usual additive form with one question.
+    The paper says only "attention-based aggregation, which assigns weights to token embeddings"; this is the usual
+    additive form with one query.
 
     Example:
         >>> attention = AttentionPooling(8, generator=torch.Generator().manual_seed(0))
@@ -223,7 +221,7 @@ class AttentionPooling(nn.Module):
         hidden = torch.tanh(F.linear(states, *(weight.to(states.dtype) for weight in self.words.parameters())))
         scores = F.linear(hidden, self.question.weight.to(states.dtype))[..., 0]  # [text token]
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        lowest = torch.finfo(scores.dtype).min  # not -inf: a text without a token would be nan
+        lowest = torch.finfo(scores.dtype).min  # not -inf: a text without tokens would become nan
         weights = scores.masked_fill(~words, lowest).softmax(dim=1).masked_fill(~words, 0)
         return (weights[:, None].to(states.dtype) @ states)[:, 0].to(scores.dtype)
 
@@ -233,21 +231,21 @@ AnyExtractor = TextCNN | AdapterMLP | AttentionPooling | MeanPooling | TokenPool
 
 @final
 class GaussianHead(nn.Module):
-    r"""A Gaussian for each text, and a linear classifier on what is drawn from it.
+    r"""A Gaussian for each text, and a linear classifier on samples from it.
 
     .. math::
         \mu = W_\mu f + b_\mu, \quad \log \sigma^2 = W_\sigma f + b_\sigma, \quad
         z = \mu + \epsilon \odot \sigma, \quad \ell_c = w_c \cdot z
 
-    Paper: eq. 1 and 2, and eq. 4 for the classifier, which has no bias there. Texts are judged by their mean.
+    Paper: eq. 1 and 2, and eq. 4 for the classifier, which has no bias there. Prediction uses the mean.
 
     Args:
         dim: width of the encoder, of mean and of std.
-        labels: how many.
-        generator: of the first values, on the CPU.
+        labels: number of labels.
+        generator: generator of the initial values, on the CPU.
         extractor: `"textcnn"`, or one of the ablation: `"cls"`, `"eos"`, `"mean"`, `"mlp"`, `"attention"`.
-        uncertain: False leaves the branch of std out; z is then the mean.
-        dropout: share of the features that training sets to zero, for `"textcnn"`; the others have none.
+        uncertain: False removes the branch of std; z is then the mean.
+        dropout: share of the features that are set to 0 in training, 0 to 0.99; for `"textcnn"` only.
 
     Raises:
         ConfigError: an argument is out of its range, or the generator is not on the CPU.
@@ -287,21 +285,18 @@ class GaussianHead(nn.Module):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it was made with beside its sizes, as plain values."""
+        """The constructor's options without sizes and generator, as plain values."""
         return {"extractor": self._name, "uncertain": self.log_variance is not None, "dropout": self.dropout}
 
     def forward(
         self, states: States, mask: Mask, *, noise: torch.Generator | None = None
     ) -> tuple[Float[Tensor, "text dim"], Float[Tensor, "text dim"] | None]:
-        """Return mean and std of each text, [text dim] each, float32 or wider; no std is None.
+        """Return mean and std of each text, [text dim] each, float32 or wider; std is None if not `uncertain`.
 
-        Args:
-            states: [text token dim].
-            mask: [text token], true where there is a token.
-            noise: draws the dropout of a training step, on the CPU; None: there is none.
+        `noise` is the generator of the dropout in training, on the CPU; None: no dropout.
 
         Raises:
-            ShapeError: the shapes do not fit.
+            ShapeError: the shapes do not match.
         """
         features = self.extractor(states, mask)
         if noise is not None and self.dropout:
@@ -312,19 +307,19 @@ class GaussianHead(nn.Module):
         return self.mean(features), (self.log_variance(features).clamp(*LOG_VARIANCES) / 2).exp()
 
     def logits(self, vectors: Float[Tensor, "text dim"]) -> Float[Tensor, "text label"]:
-        """Return the logits of sampled vectors or means, [text label]."""
+        """Return the logits of samples or means, [text label]."""
         return self.classifier(vectors)
 
 
 def sample(
     mean: Float[Tensor, "text dim"], std: Float[Tensor, "text dim"] | None, noise: torch.Generator
 ) -> Float[Tensor, "text dim"]:
-    r"""Draw a vector from the Gaussian of each text, so that gradients reach mean and std.
+    r"""Draw a sample from the Gaussian of each text, so that gradients reach mean and std.
 
     .. math::
         z_i = \mu_i + \epsilon_i \odot \sigma_i, \qquad \epsilon_i \sim \mathcal{N}(0, I)
 
-    Paper: the same names, below eq. 2. Only training draws; texts are judged by their mean.
+    Paper: the same names, below eq. 2. Only training samples; prediction uses the mean.
 
     Args:
         mean: [text dim].
@@ -332,7 +327,7 @@ def sample(
         noise: generator of :math:`\epsilon`, on the CPU.
 
     Returns:
-        [text dim], with the device of `mean`; without a std, `mean` itself, and nothing is drawn.
+        [text dim], on the device of `mean`; without a std, `mean` itself, and nothing is drawn.
 
     Raises:
         ShapeError: `std` has another shape than `mean`.
@@ -365,14 +360,14 @@ def _extractor(
 
 
 def _to_the_left(values: Tensor, first: Int[Tensor, " text"]) -> Tensor:
-    """Shift each row so that its first token is at place 0; what was before it comes last."""
+    """Rotate each row so that its first token is at place 0."""
     places = (torch.arange(values.shape[1], device=values.device) + first[:, None]) % values.shape[1]
     rows = torch.arange(len(values), device=values.device)[:, None]
     return values[rows, places]
 
 
 def _check_words(states: Tensor, mask: Tensor, dim: int) -> None:
-    """Raise ShapeError unless words and mask fit one another and the head."""
+    """Raise ShapeError unless the shapes of words, mask and head match."""
     if states.ndim != 3 or states.shape[2] != dim or 0 in states.shape:
         raise ShapeError(f"states must be [text token dim] of width {dim}. Got shape {tuple(states.shape)} instead.")
     if mask.shape != states.shape[:2]:

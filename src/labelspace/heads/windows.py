@@ -1,7 +1,7 @@
-"""Filters over windows of tokens and their maximum, with a gradient that looks at the winning windows only.
+"""Convolution over tokens with max-pooling, with a gradient computed from the winning windows only.
 
-Of all windows of a text each filter keeps one, so the gradient of its weights is a weighted sum of one window a text:
-work that does not grow with the length of the texts. Training a convolution with max-pooling costs its forward then.
+Each filter keeps one window per text, so the gradient of its weights is a weighted sum of one window per text. The cost
+of the backward pass does not grow with the length of the texts; training costs little more than the forward pass.
 """
 
 from typing import Any
@@ -17,25 +17,25 @@ States = Float[Tensor, "text token dim"]
 def windows_maximum(
     states: States, lengths: Int[Tensor, " text"], weight: Float[Tensor, "filter window"], kernel: int
 ) -> Float[Tensor, "text filter"]:
-    """Return the largest response of each filter over the windows that lie within the text.
+    """Return the largest response of each filter over the windows within each text.
 
-    A text shorter than the kernel has one window, that of its first token.
+    A text shorter than the kernel has one window, which starts at its first token.
 
     Args:
-        states: [text token dim], tokens first and zeros after them, `kernel` tokens or more.
-        lengths: [text], tokens of each.
-        weight: [filter window], a window being `kernel` tokens one after the other.
-        kernel: tokens under a filter.
+        states: [text token dim], tokens followed by zeros, at least `kernel` of them.
+        lengths: [text], number of tokens.
+        weight: [filter window], a window being `kernel` consecutive tokens.
+        kernel: number of tokens under a filter.
 
     Returns:
-        [text filter], float32 or wider; products are in the type of the states.
+        [text filter], float32 or wider; products are computed in the dtype of `states`.
 
     Example:
         >>> states = torch.tensor([[[1.0], [3.0], [2.0], [0.0]]])
         >>> windows_maximum(states, torch.tensor([3]), torch.tensor([[1.0, 1.0]]), kernel=2).tolist()
         [[5.0]]
     """
-    if states.requires_grad:  # gradients of the states too: all that autograd knows how to do
+    if states.requires_grad:  # autograd handles the gradient of the states
         return _widened(_responses(states, lengths, weight, kernel).amax(dim=1))
     return _WindowsMaximum.apply(states, lengths, weight, kernel)
 
@@ -43,7 +43,7 @@ def windows_maximum(
 def _responses(
     states: States, lengths: Int[Tensor, " text"], weight: Float[Tensor, "filter window"], kernel: int
 ) -> Float[Tensor, "text place filter"]:
-    """Return every filter at every window, -inf where the window is not within the text."""
+    """Return the response of every filter at every window, -inf where the window leaves the text."""
     windows = _windows(states, kernel)
     texts, places, size = windows.shape
     # One product over copied windows is faster than torch's convolution in bfloat16.

@@ -1,4 +1,4 @@
-"""Labels: what a user writes down, read from a file, checked and looked over. Plain Python, no encoder."""
+"""Labels: read from a file, checked and linted. Plain Python, no encoder."""
 
 from labelspace.labels.finding import Finding
 from labelspace.labels.label import Label

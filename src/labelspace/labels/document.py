@@ -1,8 +1,8 @@
-"""From the plain data of a label file (mappings, lists, texts) to its name, its template and its labels.
+"""Turn the plain data of a label file (mappings, lists, texts) into its name, template and labels.
 
-One reader serves every kind of file and `LabelSpace.from_dict`. What differs is how a place is named in an error: a
-file says `path:line: label 'x': `, a dict says `labels[2] ('x'): `. A path is the tuple of keys and positions that
-leads to a value, for example `("labels", 2, "descriptions", 0)`.
+One reader serves every file format and `LabelSpace.from_dict`. Only the place in an error differs: a file gives
+`path:line: label 'x': `, a dict gives `labels[2] ('x'): `. A path is the tuple of keys and positions that leads to a
+value, for example `("labels", 2, "descriptions", 0)`.
 """
 
 import string
@@ -31,17 +31,17 @@ Path = tuple[Any, ...]
 
 
 class Source(Protocol):
-    """Where data came from, as far as errors need it."""
+    """Names places in the data for error messages."""
 
     def at(self, path: Path, name: str | None = None) -> str:
-        """Return the start of a message about the value at `path`, which belongs to the label `name`."""
+        """Return the prefix of a message about the value at `path`, which belongs to the label `name`."""
         ...
 
 
 @final
 @dataclass(frozen=True)
 class FromDict:
-    """Data that the caller wrote in Python."""
+    """Data passed as Python objects."""
 
     def at(self, path: Path, name: str | None = None) -> str:
         """Return `labels[2] ('x'): ` for a path inside a label, else an empty string."""
@@ -54,13 +54,13 @@ class FromDict:
 @final
 @dataclass(frozen=True)
 class FromFile:
-    """Data that was read from a file, with the line of each path."""
+    """Data read from a file, with the line of each path."""
 
     file: str
     lines: Mapping[Path, int] = field(default_factory=dict)
 
     def at(self, path: Path, name: str | None = None) -> str:
-        """Return `file:line: label 'x': `, with the line of the nearest known place around `path`."""
+        """Return `file:line: label 'x': `, with the line of `path` or of its nearest parent that has one."""
         line = self.line(path)
         place = f"{self.file}:{line}: " if line is not None else f"{self.file}: "
         if len(path) < 2:
@@ -70,9 +70,9 @@ class FromFile:
         return f"{place}label {quoted(name)}: "
 
     def line(self, path: Path) -> int | None:
-        """Return the line of `path`, or of the nearest place around it whose line is known."""
+        """Return the line of `path`, or of its nearest parent whose line is known."""
         if path[:1] == ("labels",) and path[:1] not in self.lines:
-            path = path[1:]  # the short form: the file is what otherwise stands under the key
+            path = path[1:]  # the short form has no `labels:` key
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -82,7 +82,7 @@ class FromFile:
 @final
 @dataclass(frozen=True)
 class Document:
-    """The checked contents of a label file; None where it says nothing."""
+    """The checked contents of a label file; None where a key is absent."""
 
     name: str | None
     template: str | None
@@ -93,12 +93,12 @@ def read_document(data: object, source: Source) -> Document:
     """Check plain data and turn it into labels.
 
     Args:
-        data: a mapping with the keys of a label file; or one of the short forms: the list of names or the mapping
-            from names to descriptions, or to the only one, that usually stands under `labels:`.
+        data: a mapping with the keys of a label file, or a short form without the key `labels`: a list of names, or a
+            mapping from names to a list of descriptions or a single one.
         source: names places in errors.
 
     Raises:
-        LabelFileError: anything that cannot be used, with its place.
+        LabelFileError: the data cannot be used; the message names the place.
     """
     document = _with_labels_key(data, source)
     _check_keys(document, KEYS, (), source, None)
@@ -125,19 +125,19 @@ def read_document(data: object, source: Source) -> Document:
 
 
 def clean_template(value: object, where: str = "") -> str:
-    """Return a template without white space around it; it must hold `{label}` and no other placeholder.
+    """Return a template, stripped; it must contain `{label}` and no other placeholder.
 
     Args:
-        value: what came; `{{` and `}}` stand for braces.
-        where: start of the message.
+        value: the template; `{{` and `}}` are literal braces.
+        where: prefix of the error message.
     """
     template = clean_text(value, "template", where)
     try:
         fields = [(name, spec, how) for _, name, spec, how in string.Formatter().parse(template) if name is not None]
     except ValueError as error:
         raise LabelFileError(
-            f"{where}template has a brace that opens or closes nothing: {quoted(template)}; "
-            "write {label} for the phrase, {{ and }} for braces."
+            f"{where}template has an unbalanced brace: {quoted(template)}; "
+            "write {label} for the phrase, {{ and }} for literal braces."
         ) from error
     for name, spec, how in fields:
         if name != "label" or spec or how:
@@ -153,14 +153,14 @@ def clean_template(value: object, where: str = "") -> str:
 
 
 def check_count(names: Sequence[str], where: str) -> None:
-    """Refuse fewer than two labels."""
+    """Raise LabelFileError for fewer than two labels."""
     if len(names) < 2:
         came = f"Got only {quoted(names[0])}" if names else "Got none"
         raise LabelFileError(f"{where}a classifier needs at least two labels. {came}; add another label.")
 
 
 def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
-    """Return the long form of a document; a bare list, or a bare mapping to lists or texts, is what `labels:` holds."""
+    """Return the long form of a document: put a bare list, or a bare mapping to lists or texts, under `labels`."""
     if isinstance(data, list | tuple):
         return {"labels": data}
     if not isinstance(data, Mapping):
@@ -169,13 +169,13 @@ def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
     bare = len(data) > 1 and not any(key in data for key in KEYS)
     if not bare or not all(value is None or isinstance(value, list | tuple | str) for value in data.values()):
         return data
-    # Texts beside lists may be the name or the template of a label file whose keys are all mistyped.
+    # Texts mixed with lists may be the name or template of a label file whose keys are all mistyped.
     mixed = len({isinstance(value, str) for value in data.values() if value}) > 1
     return data if mixed else {"labels": data}
 
 
 def _items(labels: object, source: Source) -> Iterator[tuple[Path, Path, Any]]:
-    """Yield each label with its path and the path of its descriptions, in the long form where a mapping was given."""
+    """Yield each label with its path and the path of its descriptions; mappings are brought into the long form."""
     if isinstance(labels, Mapping):
         for key, value in labels.items():
             path = ("labels", key)

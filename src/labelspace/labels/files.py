@@ -1,8 +1,8 @@
-"""Label files on disk: YAML, JSON and CSV in, YAML and JSON out.
+"""Read label files (YAML, JSON, CSV) and write them (YAML, JSON).
 
-Reading gives plain data and the line of every value in it; what the data means is decided in `document`. YAML is
-composed into nodes and never constructed, so that no tag can run code, `no` and `2024` keep the characters they were
-written with, and a key written twice is seen. JSON is read by `json` and composed as YAML only to learn the lines.
+Reading returns plain data and the line of every value; `document` interprets the data. YAML is composed into nodes and
+never constructed: no tag can run code, `no` and `2024` keep their characters, and duplicate keys are found. JSON is
+parsed by `json`, and composed as YAML only to find the lines.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ YAML_HINTS = {
     "expected <block end>": "check the indentation and the quotes",
     "cannot start any token": "indent with spaces, and put a text that starts with a special character in quotes",
     "unexpected end of stream": "close the quotes",
-    "expected a single document": "keep one document a file, without '---' between labels",
+    "expected a single document": "keep one document per file, without '---' between labels",
 }
 
 ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
@@ -52,11 +52,11 @@ def read_file(path: str | os.PathLike[str]) -> tuple[Any, FromFile]:
         path: a file whose name ends in .yaml, .yml, .json or .csv.
 
     Returns:
-        The data as mappings, lists and texts (`NotText` for what YAML does not read as text), and the source that
-        knows its lines.
+        The data as mappings, lists and texts (`NotText` for scalars that YAML does not read as text), and a source
+        that knows their lines.
 
     Raises:
-        LabelFileError: no such file, another extension, not UTF-8, wrong syntax, a key written twice.
+        LabelFileError: no such file, another extension, not UTF-8, a syntax error, a duplicate key.
     """
     file = Path(path)
     readers = {".json": _read_json, ".csv": _read_csv}
@@ -70,11 +70,11 @@ def read_file(path: str | os.PathLike[str]) -> tuple[Any, FromFile]:
 
 
 def write_file(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
-    """Write plain data as YAML or JSON, by extension; a killed write leaves the old file or the new one.
+    """Write plain data as YAML or JSON, by extension, atomically.
 
     Args:
         path: a file whose name ends in .yaml, .yml or .json; an existing one is replaced.
-        data: what `LabelSpace.to_dict` returns.
+        data: the result of `LabelSpace.to_dict`.
 
     Raises:
         LabelFileError: another extension.
@@ -102,13 +102,13 @@ def yaml_scalar(text: str) -> str:
 
 
 class _BlockDumper(yaml.SafeDumper):
-    """Writes lists indented under their key, as people do, and no aliases."""
+    """Indents lists under their key and writes no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
         super().increase_indent(flow, False)
 
     def represent_text(self, text: str) -> yaml.Node:
-        # PyYAML writes these as they are and reads them back as line breaks, so they need the style with escapes.
+        # PyYAML writes these unescaped and reads them back as line breaks; only double quotes escape them.
         return self.represent_scalar(TAG + "str", text, style='"' if ODD_BREAKS.search(text) else None)
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
@@ -119,7 +119,7 @@ _BlockDumper.add_representer(str, _BlockDumper.represent_text)
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write beside the file, force to disk, then rename over it."""
+    """Write a temporary file in the same folder, flush it to disk, then rename it over `file`."""
     file = file.resolve()
     temporary = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
@@ -186,7 +186,7 @@ def _plain(node: yaml.Node, path: tuple[Any, ...], lines: dict[tuple[Any, ...], 
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node, f"{file}:{line}: ")
     if id(node) in seen:
-        # An alias of an alias of ... would grow without bound, and a label file needs none.
+        # Nested aliases can grow without bound, and a label file needs none.
         raise LabelFileError(f"{file}:{line}: this list or mapping is used again by an alias ('*'); write it out.")
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode) and node.tag == TAG + "seq":
@@ -242,7 +242,7 @@ def _read_json(text: str, file: str) -> tuple[Any, FromFile]:
     except (ValueError, RecursionError) as error:
         raise LabelFileError(f"{file}: not usable JSON: {cut(str(error))}; correct the file.") from error
     lines: dict[tuple[Any, ...], int] = {}
-    # JSON is YAML but for tabs and a few rare escapes: where it is not, errors go without a line.
+    # JSON is YAML except for tabs and a few rare escapes; where it is not, errors have no line.
     with contextlib.suppress(yaml.YAMLError, RecursionError):
         node = yaml.compose(text.replace("\t", " "), Loader=yaml.SafeLoader)
         if node is not None:
@@ -253,7 +253,7 @@ def _read_json(text: str, file: str) -> tuple[Any, FromFile]:
 
 
 def _mark_scalars(value: Any) -> Any:
-    """Put `NotText` in place of numbers and truth values, as they are written in JSON."""
+    """Replace numbers and truth values with `NotText`, spelled as in JSON."""
     if isinstance(value, dict):
         return {key: _mark_scalars(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -290,7 +290,7 @@ def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
 
 
 def _columns(header: list[str], where: str) -> list[str]:
-    """Check the header; return a key for each column, `description:7` for a numbered one."""
+    """Check the header and return a key for each column, `description:7` for a numbered one."""
     columns = []
     for cell in header:
         column = cell.strip().lower()
@@ -298,14 +298,14 @@ def _columns(header: list[str], where: str) -> list[str]:
         if column not in COLUMNS and not numbered:
             hint = did_you_mean(column, COLUMNS)
             if any(mark in cell for mark in ";\t|"):
-                hint = " The columns of a label file are separated by commas; save it so."
+                hint = " A CSV label file separates its columns with commas; save it that way."
             raise LabelFileError(
                 f"{where}unknown column {quoted(cell)}.{hint} Known: label, phrase, verbalizer, description, "
                 "description_1, description_2, ..."
             )
         column = "label" if column == "name" else f"description:{int(numbered[1])}" if numbered else column
         if column in columns:
-            raise LabelFileError(f"{where}the column {quoted(cell)} is there twice; keep one.")
+            raise LabelFileError(f"{where}the column {quoted(cell)} appears twice; keep one.")
         columns.append(column)
     if "label" not in columns:
         raise LabelFileError(
@@ -348,7 +348,7 @@ def _read_row(
     texts = [text for column in ["description", *numbered] if (text := cells.get(column))]
     if known and not texts:
         raise LabelFileError(
-            f"{file}:{line}: label {quoted(name)}: the description is empty in a further row of the label; "
+            f"{file}:{line}: label {quoted(name)}: the description is empty in another row of the label; "
             "write one or remove the row."
         )
     for text in texts:

@@ -1,4 +1,4 @@
-"""What lint says about a label space, and what it asks of an encoder."""
+"""`Finding`, one result of lint, and `TextMeasures`, the part of an encoder that lint uses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 @final
 @dataclass(frozen=True)
 class Finding:
-    """One thing that lint found, and what to do about it.
+    """A problem that lint found in a label space, with its cure.
 
     Example:
         >>> finding = Finding("info", "few-descriptions", ("sports",), "label 'sports' has 1.", "Write some more.")
@@ -20,34 +20,34 @@ class Finding:
     """
 
     severity: Severity
-    """"error": it cannot be right; "warning": it likely costs accuracy; "info": worth knowing"""
+    """"error": certainly wrong; "warning": likely to cost accuracy; "info": worth knowing"""
     code: str
     """the kind of finding, in kebab-case, such as "duplicate-description" """
     labels: tuple[str, ...]
-    """names of the labels it is about"""
+    """names of the labels concerned"""
     message: str
-    """what was found, as a sentence"""
+    """the problem, as a sentence"""
     cure: str
-    """what to do, as a sentence"""
+    """the cure, as a sentence"""
     texts: tuple[str, ...] = ()
-    """the texts it is about, in full"""
+    """the texts concerned, in full"""
 
     def __str__(self) -> str:
         return f"{self.severity} {self.code}: {self.message} {self.cure}"
 
 
 class TextMeasures(Protocol):
-    """What lint needs of an encoder; anything with these three will do."""
+    """The part of an encoder that lint uses."""
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens of a text are read, special tokens included."""
+        """The number of tokens of a text that the encoder reads, special tokens included."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
-        """Return the number of tokens of each text, special tokens included and nothing cut off."""
+        """Return the number of tokens of each text before truncation, special tokens included."""
         ...
 
     def similarities(self, texts: Sequence[str]) -> Any:
-        """Return the cosine of each text to each: a matrix `m` whose `m[i][j]` is a number."""
+        """Return the cosines between all texts: a matrix `m` whose `m[i][j]` is a number."""
         ...

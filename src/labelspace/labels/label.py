@@ -1,7 +1,7 @@
-"""One label: its name, the words that stand for it, and any number of descriptions.
+"""One label: its name, its phrase or verbalizer, and any number of descriptions.
 
-The checks of single texts live here too, because `Label` and the readers of label files share them: each takes
-`where`, the start of its message, so that one rule speaks of `label 'x'` here and of a file and line there.
+`Label` and the readers of label files share the checks of single texts. Each check takes `where`, the prefix of its
+error message: `label 'x'` in one case, a file and line in the other.
 """
 
 import unicodedata
@@ -23,7 +23,7 @@ class NotText:
     source: str
     """the characters in the file"""
     kind: str
-    """what the format takes them for, for example "a truth value" """
+    """what the format reads them as, for example "a truth value" """
 
 
 @final
@@ -32,13 +32,13 @@ class Label:
     """One label of a label space.
 
     Args:
-        name: what the user sees and what `predict` returns; one line, stripped.
-        phrase: what `{label}` becomes in the template of the label space; the name if left out.
-        verbalizer: the whole sentence that stands for the label; replaces template and phrase.
-        descriptions: any number of texts that say what belongs to the label; stripped, stored as a tuple.
+        name: what the user sees and `predict` returns; one line, stripped.
+        phrase: replaces `{label}` in the template of the label space; None: the name.
+        verbalizer: the whole sentence for the label; replaces template and phrase.
+        descriptions: any number of texts that describe the label; stripped, stored as a tuple.
 
     Raises:
-        LabelFileError: a text that is empty or no text at all, or a name of several lines.
+        LabelFileError: a text is empty or not a string, or the name has several lines.
 
     Example:
         >>> Label("sports", descriptions=["Results of matches.", "News of players and teams."])
@@ -72,10 +72,10 @@ class Label:
         object.__setattr__(self, "descriptions", cleaned)
 
     def verbalize(self, template: str) -> str:
-        """Return the sentence that stands for this label: its verbalizer, or the template with its phrase.
+        """Return the label's verbalizer, or the template filled with its phrase.
 
         Args:
-            template: a checked template, which holds `{label}`.
+            template: a checked template, which contains `{label}`.
 
         Example:
             >>> Label("sports", phrase="sport and games").verbalize("This text is about {label}.")
@@ -85,7 +85,7 @@ class Label:
 
 
 def list_of_descriptions(value: object, where: str) -> list[object]:
-    """Return the descriptions as a list, not looking at each; one bare text is refused, as it would be its letters."""
+    """Return the descriptions as a list, unchecked; refuse a bare text, which would be split into letters."""
     if isinstance(value, str | NotText):
         raise LabelFileError(f"{where}descriptions must be a list. Got {described(value)}; make it a list of one.")
     if isinstance(value, Mapping) or not isinstance(value, Iterable):
@@ -94,7 +94,7 @@ def list_of_descriptions(value: object, where: str) -> list[object]:
 
 
 def clean_name(value: object, what: str, where: str) -> str:
-    """Return a name without white space around it; refuse one of several lines or with control characters."""
+    """Return a name, stripped; refuse line breaks and control characters."""
     name = clean_text(value, what, where)
     if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in name):
         raise LabelFileError(f"{where}{what} must be one line without tabs. Got {quoted(name)}; write it on one line.")
@@ -102,12 +102,12 @@ def clean_name(value: object, what: str, where: str) -> str:
 
 
 def clean_text(value: object, what: str, where: str) -> str:
-    """Return a text without white space around it; refuse empty text, half characters and anything else.
+    """Return a text, stripped; refuse an empty text, a lone surrogate and any other type.
 
     Args:
-        value: what came.
-        what: what it should be, for example `"the phrase"`.
-        where: start of the message, with its own `": "`.
+        value: the text.
+        what: its name in the message, for example `"the phrase"`.
+        where: prefix of the message, ending in `": "`.
     """
     if value is None:
         raise LabelFileError(f"{where}{what} is empty; write one or remove it.")
@@ -122,7 +122,7 @@ def clean_text(value: object, what: str, where: str) -> str:
 
 
 def described(value: object) -> str:
-    """Say what came, for a message: the value in short and its kind."""
+    """Describe a value for an error message: shortened, with its kind."""
     if isinstance(value, NotText):
         return f"{cut(value.source)}, which is read as {value.kind}"
     if isinstance(value, str):
@@ -136,12 +136,12 @@ def described(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Quote a text on one line, cut to some 60 characters."""
+    """Quote a text on one line, cut to 60 characters."""
     return repr(cut(text))
 
 
 def cut(text: str, length: int = SHOWN) -> str:
-    """Put a text on one line of at most `length` characters.
+    """Shorten a text to one line of at most `length` characters.
 
     Example:
         >>> cut("one two\\n three", 9)

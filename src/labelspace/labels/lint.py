@@ -1,4 +1,4 @@
-"""Lint: what in a label space will likely cost accuracy, found before any training, each with its cure."""
+"""Lint: problems of a label space that will likely cost accuracy, found before training, each with its cure."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def lint(
     margin: float = 0.05,
     overlap: float = 0.9,
 ) -> list[Finding]:
-    """Look a label space over and return what should be better.
+    """Return the problems of a label space.
 
     Codes, without an encoder: `duplicate-description`, `duplicate-verbalizer` (errors); `no-descriptions`,
     `uneven-counts`, `very-short-description`, `names-differ-by-case`, `near-duplicate-description`,
@@ -33,28 +33,28 @@ def lint(
 
     Args:
         space: the label space.
-        encoder: anything that measures texts, see `TextMeasures`; without one, the checks that need it do not run. It
-            is asked for one matrix over all texts, so memory grows with the square of their number.
-        few: a label with fewer descriptions than this, but some, has few. One or two describe documents, not a label.
-        short: a description with fewer words than this is very short: less than the smallest sentence.
-        uneven: ratio of the most to the fewest descriptions of a label that is very uneven. Each description weighs
-            the same in the row loss, so at 3 one label has three times the say of another.
-        near_duplicate_words: share of their different words that two descriptions have in common (Jaccard) when they
-            say the same. At 0.8 one word in ten is exchanged.
-        near_duplicate: cosine of two descriptions that say the same. High enough that two different sentences about
+        encoder: anything that measures texts, see `TextMeasures`; None skips the checks that need it. The checks use
+            one matrix over all texts, so memory grows with the square of their number.
+        few: report a label that has descriptions, but fewer than this. One or two describe documents, not a label.
+        short: report a description with fewer words than this; a short sentence has about four.
+        uneven: report when the largest count of descriptions is at least this many times the smallest. Each
+            description weighs the same in the row loss, so at 3 one label weighs three times as much as another.
+        near_duplicate_words: report two descriptions whose sets of words overlap at least this much (Jaccard). At 0.8
+            one word in ten differs.
+        near_duplicate: report two descriptions with at least this cosine. At the default, different sentences about
             one narrow subject stay below it; encoders whose cosines are all high need more.
-        margin: cosine by which a description must be nearer to another label before it is reported. Smaller
-            differences come and go with single words. On the shipped file of 77 close labels, all-MiniLM-L6-v2 names
+        margin: report a description whose cosine to another label is higher by more than this. Smaller differences
+            come and go with single words. On the shipped file of 77 close labels, all-MiniLM-L6-v2 reports
             63 of 385 descriptions at 0.05 and 103 at 0.02.
-        overlap: mean cosine between two labels' descriptions over that within them, from which on they overlap. At 1
-            the two sets cannot be told apart. At 0.9 all-MiniLM-L6-v2 names 16 of the 2926 pairs of that file, all of
-            them on one subject, and the positive and negative reviews of another, which share their words.
+        overlap: report two labels when the mean cosine between their descriptions is at least this share of the mean
+            within them. At 1 the two sets are indistinguishable. At 0.9 all-MiniLM-L6-v2 reports 16 of the 2926 pairs
+            of that file, each on one subject, and in another file positive and negative reviews, which share words.
 
     Returns:
-        The findings: errors first, then warnings, then infos; within each in the order of the labels.
+        The findings: errors, then warnings, then infos, each in the order of the labels.
 
     Raises:
-        ConfigError: a threshold that makes no sense.
+        ConfigError: a threshold is out of its range.
 
     Example:
         >>> space = LabelSpace.from_dict({"sports": ["Results of a match.", "results of a match."], "world": []})
@@ -97,7 +97,7 @@ def lint(
 def _near_duplicates(
     space: LabelSpace, by_words: dict[tuple[Place, Place], float], by_meaning: dict[tuple[Place, Place], float]
 ) -> Iterator[Finding]:
-    """near-duplicate-description: one finding a pair, whichever way it was found; the same text twice is no pair."""
+    """near-duplicate-description: one finding per pair, by words or by meaning; exact duplicates are left out."""
     for pair in sorted({*by_words, *by_meaning}):
         (i, j), (k, m) = pair
         one, other = space.descriptions[i][j], space.descriptions[k][m]
@@ -109,10 +109,10 @@ def _near_duplicates(
             how = f"{by_words[pair]:.0%} of their words in common"
         names = tuple(dict.fromkeys((space.names[i], space.names[k])))
         if len(names) == 1:
-            where, cure = f"label {quoted(names[0])}", "Keep one, or let the other speak of another side of the label."
+            where, cure = f"label {quoted(names[0])}", "Keep one, or let the other cover another side of the label."
         else:
             where = f"labels {quoted(names[0])} and {quoted(names[1])}"
-            cure = "Keep it where it belongs, or say what sets the labels apart."
+            cure = "Keep the one that fits its label, or say what sets the labels apart."
         yield Finding(
             "warning",
             "near-duplicate-description",

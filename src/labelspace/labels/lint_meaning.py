@@ -1,4 +1,4 @@
-"""The checks of a label space that ask an encoder: what is near what, and what is too long to be read."""
+"""The checks of a label space that need an encoder: texts too near one another, and texts too long to be read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ class Meanings:
     rows: list[list[float]]
     """texts by texts: the verbalizers first, then the descriptions, both in label order"""
     at: tuple[tuple[int, ...], ...]
-    """for each label the rows of its descriptions"""
+    """the rows of each label's descriptions"""
 
     @classmethod
     def of(cls, space: LabelSpace, encoder: TextMeasures) -> "Meanings":
-        """Ask the encoder once, for all texts."""
+        """Compute the cosines with one call of the encoder."""
         texts = all_texts(space)
         matrix = encoder.similarities(texts)
         rows = []
@@ -47,7 +47,7 @@ def all_texts(space: LabelSpace) -> list[str]:
 
 
 def too_long(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
-    """text-too-long: the encoder stops reading before the end."""
+    """text-too-long: the encoder truncates the text."""
     owners = [*space.names, *(label.name for label in space for _ in label.descriptions)]
     texts = all_texts(space)
     for i, (name, text, count) in enumerate(zip(owners, texts, encoder.count_tokens(texts), strict=True)):
@@ -59,7 +59,7 @@ def too_long(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
                 (name,),
                 f"label {quoted(name)}: the {what} {quoted(text)} has {count} tokens, "
                 f"the encoder reads the first {encoder.max_tokens}.",
-                "Shorten it or split it in two; what comes after is never seen.",
+                "Shorten it or split it in two; the rest is never read.",
                 (text,),
             )
 
@@ -79,9 +79,9 @@ def nearer_to_other(meanings: Meanings, *, margin: float) -> Iterator[Finding]:
     """nearer-to-other-label: a description that lies nearer to another label than to its own, by either of two rules.
 
     Verbalizers: its cosine to its own label's verbalizer, against the highest to another label's.
-    Descriptions: its mean cosine to its own label's *other* descriptions, against the highest mean to another label's
-    descriptions. Leaving itself out is what makes the two means comparable; a label with one description has none
-    left and is judged by its verbalizer alone.
+    Descriptions: its mean cosine to its own label's *other* descriptions, against the highest mean to those of another
+    label. Its cosine of 1 with itself is left out, or the means would not be comparable. A label's only description is
+    judged by the verbalizer alone.
     """
     for own, rows in enumerate(meanings.at):
         for j, row in enumerate(rows):
@@ -102,7 +102,7 @@ def nearer_to_other(meanings: Meanings, *, margin: float) -> Iterator[Finding]:
 
 
 def _beaten(scores: dict[int, float], own: int, margin: float) -> tuple[int, float, float] | None:
-    """Return the label that scores higher than the own one by `margin`, its score and the own score."""
+    """Return the best label that beats the own one by more than `margin`, its score and the own score."""
     others = {i: score for i, score in scores.items() if i != own}
     if own not in scores or not others:
         return None
@@ -130,8 +130,8 @@ def _nearer(space: LabelSpace, own: int, j: int, found: dict[str, tuple[int, flo
 def overlapping(meanings: Meanings, *, overlap: float) -> Iterator[Finding]:
     """overlapping-labels: two labels whose descriptions are nearly as close to each other as among themselves.
 
-    Compares the mean cosine between the descriptions of the two labels with the mean cosine within them (each label's
-    own mean over its pairs, then the mean of the two). Labels with one description have no pairs and are left out.
+    Compares the mean cosine between the two labels with the mean of their means within. Labels with one description
+    are left out.
     """
     at, space = meanings.at, meanings.space
     within = {
@@ -153,5 +153,5 @@ def overlapping(meanings: Meanings, *, overlap: float) -> Iterator[Finding]:
                     names,
                     f"the descriptions of {quoted(names[0])} and {quoted(names[1])} overlap: their mean cosine is "
                     f"{between:.2f} between the labels and {inside:.2f} within them.",
-                    "Write in both what the other one is not, or merge the labels.",
+                    "Say in each what sets it apart from the other, or merge the labels.",
                 )

@@ -1,7 +1,6 @@
-"""The checks of a label space that look at counts, characters and words, and need no encoder.
+"""The checks of a label space by counts, characters and words; they need no encoder.
 
-Each is a function of the space that yields findings. A word is a run of letters and digits; case does not count, and
-each Chinese or Japanese character is a word of its own.
+A word is a run of letters and digits, in any case; each Chinese or Japanese character is a word of its own.
 """
 
 import math
@@ -19,11 +18,11 @@ IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 SHORTEST_NAME = 3
 
 Place = tuple[int, int]
-"""A description: the position of its label, and its own position there."""
+"""A description: the position of its label, and its position within the label."""
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, in small letters.
+    """Return the words of a text in lower case.
 
     Example:
         >>> words("Card_arrival: when?")
@@ -33,21 +32,21 @@ def words(text: str) -> list[str]:
 
 
 def missing_descriptions(space: LabelSpace) -> Iterator[Finding]:
-    """no-descriptions: the verbalizer stands alone."""
+    """no-descriptions: the label has only its verbalizer."""
     for label, verbalizer in zip(space, space.verbalizers, strict=True):
         if not label.descriptions:
             yield Finding(
                 "warning",
                 "no-descriptions",
                 (label.name,),
-                f"label {quoted(label.name)} has no descriptions, so its verbalizer {quoted(verbalizer)} stands alone.",
+                f"label {quoted(label.name)} has no descriptions, only its verbalizer {quoted(verbalizer)}.",
                 "Write three to five descriptions of typical documents of the label.",
                 (verbalizer,),
             )
 
 
 def few_descriptions(space: LabelSpace, *, few: int) -> Iterator[Finding]:
-    """few-descriptions: some, but fewer than `few`."""
+    """few-descriptions: at least one, but fewer than `few`."""
     for label in space:
         count = len(label.descriptions)
         if 0 < count < few:
@@ -56,12 +55,12 @@ def few_descriptions(space: LabelSpace, *, few: int) -> Iterator[Finding]:
                 "few-descriptions",
                 (label.name,),
                 f"label {quoted(label.name)} has only {count} description{'' if count == 1 else 's'}.",
-                f"Write at least {few - count} more, on other sides of the label.",
+                f"Write at least {few - count} more that cover other sides of the label.",
             )
 
 
 def uneven_counts(space: LabelSpace, *, uneven: float) -> Iterator[Finding]:
-    """uneven-counts: the label with the most descriptions has at least `uneven` times those of the one with fewest."""
+    """uneven-counts: the largest count of descriptions is at least `uneven` times the smallest."""
     counts = {label.name: len(label.descriptions) for label in space if label.descriptions}
     if len(counts) < 2:
         return
@@ -90,25 +89,25 @@ def short_descriptions(space: LabelSpace, *, short: int) -> Iterator[Finding]:
                     "very-short-description",
                     (label.name,),
                     f"label {quoted(label.name)}: the description {quoted(text)} has fewer than {short} words.",
-                    "Write a sentence as a document of the label could hold it; a bare word belongs in the phrase.",
+                    "Write a sentence that a document of the label could contain; a bare word belongs in the phrase.",
                     (text,),
                 )
 
 
 def names_by_case(space: LabelSpace) -> Iterator[Finding]:
-    """names-differ-by-case: names that are one but for capital letters."""
+    """names-differ-by-case: names that differ only in capital letters."""
     for names in _groups([(label.name, label.name.casefold()) for label in space]):
         yield Finding(
             "warning",
             "names-differ-by-case",
             names,
             f"the names {_some(names)} differ only in capital letters.",
-            "Rename or merge them; they are two labels to labelspace and one to most readers.",
+            "Rename or merge them; labelspace treats them as two labels, most readers as one.",
         )
 
 
 def duplicate_verbalizers(space: LabelSpace) -> Iterator[Finding]:
-    """duplicate-verbalizer: labels that read the same to the encoder, so nothing tells them apart."""
+    """duplicate-verbalizer: labels with one verbalizer, which the encoder cannot tell apart."""
     pairs = [(label.name, _plain(text)) for label, text in zip(space, space.verbalizers, strict=True)]
     for names in _groups(pairs):
         text = space[names[0]].verbalize(space.template)
@@ -123,7 +122,7 @@ def duplicate_verbalizers(space: LabelSpace) -> Iterator[Finding]:
 
 
 def raw_names(space: LabelSpace) -> Iterator[Finding]:
-    """raw-name-in-verbalizer: a name such as `card_arrival` stands in for a phrase that nobody wrote."""
+    """raw-name-in-verbalizer: a name such as `card_arrival` is used as the phrase."""
     for label in space:
         if label.phrase is None and label.verbalizer is None and "_" in label.name:
             text = label.verbalize(space.template)
@@ -139,11 +138,10 @@ def raw_names(space: LabelSpace) -> Iterator[Finding]:
 
 
 def names_in_descriptions(space: LabelSpace) -> Iterator[Finding]:
-    """name-in-other-description: the name of one label, as whole words, in a description of another.
+    """name-in-other-description: a description contains the name of another label, as whole words.
 
-    `_` and `-` part words. Names of fewer than three characters (of Chinese or Japanese: two) are left out, they are
-    in every text. A name
-    that is part of the description's own label's name (`card` beside `card_arrival`) is left out too.
+    `_` and `-` separate words. Names shorter than three characters (two in Chinese or Japanese) are left out, because
+    they occur in most texts. So is a name that is part of the own label's name (`card` in `card_arrival`).
     """
     by_words: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for i, name in enumerate(space.names):
@@ -161,14 +159,14 @@ def names_in_descriptions(space: LabelSpace) -> Iterator[Finding]:
                     "warning",
                     "name-in-other-description",
                     (label.name, name),
-                    f"label {quoted(label.name)}: the description {quoted(text)} holds the name of {quoted(name)}.",
+                    f"label {quoted(label.name)}: the description {quoted(text)} contains the name of {quoted(name)}.",
                     "Say it in other words; the name pulls the description towards the other label.",
                     (text,),
                 )
 
 
 def duplicate_descriptions(space: LabelSpace) -> Iterator[Finding]:
-    """duplicate-description: the same text twice, but for case and white space, in one label or in several."""
+    """duplicate-description: the same text more than once, up to case and white space, in one label or several."""
     places: dict[str, list[Place]] = defaultdict(list)
     for i, texts in enumerate(space.descriptions):
         for j, text in enumerate(texts):
@@ -181,7 +179,7 @@ def duplicate_descriptions(space: LabelSpace) -> Iterator[Finding]:
         if len(names) == 1:
             where, cure = f"label {quoted(names[0])} has", "Keep one of them."
         else:
-            where, cure = f"the labels {_some(names)} share", "Keep it where it belongs; it cannot tell labels apart."
+            where, cure = f"the labels {_some(names)} share", "Keep it in one label; it cannot tell labels apart."
         yield Finding(
             "error",
             "duplicate-description",
@@ -193,10 +191,10 @@ def duplicate_descriptions(space: LabelSpace) -> Iterator[Finding]:
 
 
 def near_by_words(space: LabelSpace, *, share: float) -> dict[tuple[Place, Place], float]:
-    """Return the pairs of descriptions that share at least `share` of their different words (Jaccard).
+    """Return the pairs of descriptions whose sets of words overlap by at least `share` (Jaccard).
 
-    Bounded: sorted from rare to common, two sets of words that share enough must meet within the first
-    `size - ceil(share * size) + 1` of them, so only texts that meet there are compared.
+    Not all pairs are compared. With words sorted from rare to common, two sets that overlap enough share a word among
+    the first `size - ceil(share * size) + 1`, so only texts that share one of these are compared.
     """
     texts = [((i, j), set(words(text))) for i, label in enumerate(space) for j, text in enumerate(label.descriptions)]
     common = Counter(word for _, bag in texts for word in bag)
@@ -216,7 +214,7 @@ def near_by_words(space: LabelSpace, *, share: float) -> dict[tuple[Place, Place
 
 
 def same_text(one: str, other: str) -> bool:
-    """Whether two texts are the same but for case and white space."""
+    """Return whether two texts are equal up to case and white space."""
     return _plain(one) == _plain(other)
 
 
@@ -225,7 +223,7 @@ def _plain(text: str) -> str:
 
 
 def _groups(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the names whose keys are equal, where there are several."""
+    """Yield each group of two or more names with the same key."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, key in pairs:
         groups[key].append(name)
@@ -233,11 +231,11 @@ def _groups(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
 
 
 def _runs(found: Sequence[str], lengths: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Yield every run of neighbouring words of each of the lengths."""
+    """Yield every run of consecutive words of each length."""
     for start in range(len(found)):
         yield from (tuple(found[start : start + length]) for length in lengths if start + length <= len(found))
 
 
 def _some(names: Sequence[str]) -> str:
-    """List names, the first few of many."""
+    """List the first four names and count the rest."""
     return ", ".join(map(quoted, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

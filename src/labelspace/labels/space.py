@@ -1,4 +1,4 @@
-"""The label space: labels in an order, with the template that turns each into a sentence."""
+"""The label space: labels in an order, with the template that turns each phrase into a sentence."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,18 +25,18 @@ from labelspace.seeds import child_seed
 @final
 @dataclass(frozen=True, init=False, repr=False)
 class LabelSpace:
-    """Two or more labels and what they mean: what a classifier is built from.
+    """Two or more labels and what they mean.
 
-    It never changes; `add`, `rename`, `remove`, `reorder` and `with_descriptions` return new spaces. Two spaces are
-    equal, and have the same hash, if name, template and labels are.
+    Immutable: `add`, `rename`, `remove`, `reorder` and `with_descriptions` return new spaces. Two spaces are equal, and
+    have the same hash, if their names, templates and labels are.
 
     Args:
-        labels: the labels, in the order of the columns of every score matrix; names are unique, and case counts.
-        name: what the space is called, in reports and saved models.
-        template: the sentence around each label's phrase; it holds `{label}`. `{{` and `}}` stand for braces.
+        labels: the labels, in the order of the columns of every score matrix; names are unique and case-sensitive.
+        name: name of the space in reports and saved models.
+        template: the sentence around each label's phrase; it contains `{label}`. `{{` and `}}` are literal braces.
 
     Raises:
-        LabelFileError: fewer than two labels, a name used twice, a wrong template.
+        LabelFileError: fewer than two labels, a duplicate name, or an invalid template.
 
     Example:
         >>> space = LabelSpace([Label("sports", "sport and games"), Label("world")], name="news")
@@ -68,7 +68,7 @@ class LabelSpace:
             if self._positions[label.name] != i:
                 raise LabelFileError(f"label {quoted(label.name)}: the name is used twice; rename or remove one.")
 
-    # ---- where it comes from and where it goes
+    # ---- reading and writing
 
     @classmethod
     def from_file(
@@ -82,7 +82,7 @@ class LabelSpace:
             template: replaces the template in the file; a CSV file has none.
 
         Raises:
-            LabelFileError: the file cannot be used; the message names file, line and label.
+            LabelFileError: the file cannot be used; the message names the file, line and label.
 
         Example:
             >>> import pathlib, tempfile
@@ -96,12 +96,12 @@ class LabelSpace:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "LabelSpace":
-        """Make a label space from plain data of the shape of a label file.
+        """Make a label space from plain data, shaped like a label file.
 
         Args:
-            data: a mapping with `labels` and, if wanted, `name` and `template`. `labels` is a list of mappings (with
-                `name`, `phrase`, `verbalizer`, `descriptions`) or names, or a mapping from names to lists of
-                descriptions, or to one description. The value of `labels` may also stand alone.
+            data: a mapping with `labels` and optionally `name` and `template`, or the value of `labels` alone: a list
+                of names or of mappings (with `name`, `phrase`, `verbalizer`, `descriptions`), or a mapping from names
+                to one description or a list of them.
 
         Raises:
             LabelFileError: the data cannot be used; the message names the place, such as `labels[2] ('world')`.
@@ -120,11 +120,11 @@ class LabelSpace:
 
         Args:
             names: two or more unique names.
-            name: what the space is called.
+            name: name of the space.
             template: the sentence around each name.
 
         Raises:
-            LabelFileError: fewer than two names, a name used twice, a wrong template.
+            LabelFileError: fewer than two names, a duplicate name, or an invalid template.
 
         Example:
             >>> LabelSpace.from_names(["sports", "world"], template="News about {label}.").verbalizers
@@ -145,7 +145,7 @@ class LabelSpace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` turns back into an equal space; empty keys are left out.
+        """Return plain data from which `from_dict` makes an equal space, without empty keys.
 
         Example:
             >>> LabelSpace.from_names(["sports", "world"]).to_dict()["labels"]
@@ -164,12 +164,12 @@ class LabelSpace:
         return {"name": self.name, "template": self.template, "labels": labels}
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write a label file that `from_file` turns back into an equal space.
+        """Write a label file from which `from_file` reads an equal space.
 
-        The file is written beside its place and then renamed, so a killed write leaves the old file or the new one.
+        Writing is atomic: a killed write leaves the old file or the new one.
 
         Args:
-            path: a name that ends in .yaml, .yml or .json; an existing file is replaced.
+            path: a file that ends in .yaml, .yml or .json; an existing one is replaced.
 
         Raises:
             LabelFileError: another extension.
@@ -185,7 +185,7 @@ class LabelSpace:
         """
         write_file(path, self.to_dict())
 
-    # ---- what it holds
+    # ---- contents
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ class LabelSpace:
 
     @property
     def verbalizers(self) -> tuple[str, ...]:
-        """The sentence that stands for each label: its verbalizer, or the template with its phrase or name."""
+        """The sentence for each label: its verbalizer, or the template with its phrase or name."""
         return tuple(label.verbalize(self.template) for label in self.labels)
 
     @property
@@ -203,7 +203,7 @@ class LabelSpace:
         return tuple(label.descriptions for label in self.labels)
 
     def index(self, name: str) -> int:
-        """Return the position of a label, by name.
+        """Return the position of the label with this name.
 
         Raises:
             LabelFileError: no label has this name.
@@ -212,7 +212,9 @@ class LabelSpace:
         if position is None:
             hint = did_you_mean(str(name), self.names)
             first = ", ".join(map(quoted, self.names[:8])) + (", ..." if len(self) > 8 else "")
-            raise LabelFileError(f"{quoted(self.name)} has no label {described(name)}.{hint} It has: {first}.")
+            raise LabelFileError(
+                f"{quoted(self.name)} has no label of this name. Got {described(name)}.{hint} It has: {first}."
+            )
         return position
 
     def __getitem__(self, name: str) -> Label:
@@ -235,16 +237,16 @@ class LabelSpace:
     def _positions(self) -> dict[str, int]:
         return {label.name: i for i, label in enumerate(self.labels)}
 
-    # ---- other spaces made from it
+    # ---- new spaces
 
     def add(self, label: Label) -> "LabelSpace":
         """Return a space with one more label at the end.
 
         Args:
-            label: a label whose name is not there yet.
+            label: a label with a new name.
 
         Raises:
-            LabelFileError: the name is used already.
+            LabelFileError: the name is already used.
 
         Example:
             >>> LabelSpace.from_names(["sports", "world"]).add(Label("business")).names
@@ -253,14 +255,14 @@ class LabelSpace:
         return self._with((*self.labels, label))
 
     def rename(self, old: str, new: str) -> "LabelSpace":
-        """Return a space in which one label has another name and nothing else moves.
+        """Return a space in which one label has another name; no score changes.
 
-        A name is what people see, a verbalizer is what the encoder reads. So that no score changes, a label that was
-        its own phrase keeps its old name as the phrase. To change the verbalizer too, build a new `Label`.
+        A label without phrase or verbalizer gets its old name as its phrase, so that the encoder reads the same text.
+        To change the verbalizer too, build a new `Label`.
 
         Args:
-            old: the name it has.
-            new: the name it shall have.
+            old: the current name.
+            new: the new name.
 
         Raises:
             LabelFileError: no label has the old name, or another one has the new name.
@@ -300,7 +302,7 @@ class LabelSpace:
             names: every name of this space, once.
 
         Raises:
-            LabelFileError: a name that is missing, unknown or there twice.
+            LabelFileError: a name is missing, unknown or given twice.
 
         Example:
             >>> LabelSpace.from_names(["sports", "world"]).reorder(["world", "sports"]).names
@@ -316,16 +318,15 @@ class LabelSpace:
     def with_descriptions(self, count: int, seed: int = 0) -> "LabelSpace":
         """Return a space with at most `count` descriptions per label, drawn at random, in their original order.
 
-        Each description has its own place in its label's draw, which depends on the seed, the label's name and the
-        description alone. So another label or another description moves nothing, and a draw of three holds the draw
-        of two.
+        The rank of a description in the draw depends only on the seed, the label's name and the description. Other
+        labels and descriptions do not affect it, and a draw of three contains the draw of two.
 
         Args:
-            count: how many to keep of each label, 0 or more; labels that have fewer keep all.
-            seed: another seed, another draw.
+            count: descriptions to keep per label, 0 or more; labels that have fewer keep all.
+            seed: seed of the draw.
 
         Raises:
-            ConfigError: the count is no whole number, or below 0.
+            ConfigError: the count is not a whole number, or is below 0.
 
         Example:
             >>> space = LabelSpace.from_dict({"labels": {"sports": ["a", "b", "c"], "world": ["d"]}})

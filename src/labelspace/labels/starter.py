@@ -1,4 +1,4 @@
-"""The label file that `labelspace init` writes: the names are there, the descriptions are the user's to write."""
+"""The label file that `labelspace init` writes: with names, and room for the user's descriptions."""
 
 from collections.abc import Iterable
 
@@ -22,20 +22,20 @@ def starter_file(
 ) -> str:
     """Return the text of a commented YAML label file, with room for descriptions.
 
-    It can be read as it is, with no descriptions yet: `LabelSpace.from_names` gives an equal space.
+    The file is valid before any description is written; it equals `LabelSpace.from_names`.
 
     Args:
         names: two or more unique label names.
-        name: what the label space is called.
-        template: the sentence around each phrase; the usual one if left out.
-        descriptions_per_label: for how many descriptions there is room.
+        name: name of the label space.
+        template: the sentence around each phrase; None: the default template.
+        descriptions_per_label: number of placeholders for descriptions per label.
 
     Returns:
         The text of the file, in YAML.
 
     Raises:
-        LabelFileError: names or template that make no label space.
-        ConfigError: a number of descriptions that is no whole number, or below 1.
+        LabelFileError: the names or the template are invalid.
+        ConfigError: the number of descriptions is not a whole number, or is below 1.
 
     Example:
         >>> print(starter_file(["sports", "world"], descriptions_per_label=1))
