@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from tasks import DATA, ROOT
 
-from labelspace.evaluate.bench.tasks import load_task
+from labelspace.bench.tasks import load_task
 from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.families.generative_reranker import GenerativeReranker
 

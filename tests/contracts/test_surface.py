@@ -206,7 +206,7 @@ MODULES = {
         "trajectory",
         "trajectory_figure",
     ],
-    "labelspace.evaluate.bench": [
+    "labelspace.bench": [
         "BTZSC",
         "MTEB",
         "BenchTable",

@@ -23,7 +23,7 @@ from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from labelspace.evaluate.bench import RunReport
+    from labelspace.bench import RunReport
 
 UNVERBALIZED = ("leave-out", "class-0")
 DEFAULT_STORE = Path("results.jsonl")
@@ -106,7 +106,7 @@ def run_command(
     if (file is None) != (labels is None):
         raise ConfigError("--file and --labels go together: the documents, and what the labels mean.")
     with busy("loading", quiet=quiet):
-        from labelspace.evaluate.bench import OwnFile, run
+        from labelspace.bench import OwnFile, run
     asked: list[Any] = _words(tasks) if tasks is not None else [] if file is not None else ["btzsc"]
     if file is not None and labels is not None:
         asked.append(OwnFile(file=file, labels=labels, text_column=text_column, label_column=label_column))
@@ -138,7 +138,7 @@ def run_command(
 @app.command("tasks")
 def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson = False) -> None:
     """List the data sets, and which of them are there; with --offline, which the hub's cache has."""
-    from labelspace.evaluate.bench import BTZSC, MTEB, find_tasks
+    from labelspace.bench import BTZSC, MTEB, find_tasks
 
     found = find_tasks(data, offline=offline or None)
     cards = [*BTZSC.values(), *MTEB.values()]
@@ -172,7 +172,7 @@ def table_command(
     if markdown and as_json:
         raise ConfigError("--markdown and --json are two formats; give one of them.")
     records = _records(store)
-    from labelspace.evaluate.bench import bench_tables
+    from labelspace.bench import bench_tables
 
     tables = bench_tables(records, metric=metric, beside="all" if beside == "all" else _words(beside))
     if as_json:
@@ -193,8 +193,8 @@ def compare_command(
 ) -> None:
     """Say where a model of the store stands among the paper's 38, on the data sets that it was run on."""
     records = _of_model(_records(store), model, protocol, limit, dtype)
-    from labelspace.evaluate.bench.compare import place
-    from labelspace.evaluate.bench.ways import means_of
+    from labelspace.bench.compare import place
+    from labelspace.bench.ways import means_of
 
     found = place(means_of(records), metric=metric)
     if as_json:
@@ -219,8 +219,8 @@ def export_command(
 ) -> None:
     """Write a model's results in the layout of the btzsc leaderboard."""
     records = _of_model(_records(store), model, protocol, limit, dtype)
-    from labelspace.evaluate.bench.leaderboard import leaderboard_payload, validate
-    from labelspace.evaluate.bench.ways import means_of
+    from labelspace.bench.leaderboard import leaderboard_payload, validate
+    from labelspace.bench.ways import means_of
     from labelspace.evaluate.provenance import write_atomically
 
     last = max(records, key=lambda record: record["provenance"]["date"] or "")
@@ -262,7 +262,7 @@ def figures_command(
     records = _records(store) if store.exists() or store != DEFAULT_STORE else []
     if not records:
         note("the store holds no result: the figures show the published models only.")
-    from labelspace.evaluate.bench import BTZSC, bench_figures, find_tasks
+    from labelspace.bench import BTZSC, bench_figures, find_tasks
 
     texts = None
     if data is not None:
@@ -275,13 +275,13 @@ def figures_command(
 
 def _texts(name: str, data: Path) -> Iterator[str]:
     # Loaded when they are asked for, so that one data set is held at a time.
-    from labelspace.evaluate.bench import load_task
+    from labelspace.bench import load_task
 
     yield from load_task(name, data=data).texts
 
 
 def _print_report(report: "RunReport", store: Path) -> None:
-    from labelspace.evaluate.bench import bench_tables
+    from labelspace.bench import bench_tables
 
     for table in bench_tables(report.records):
         print(table.to_text("set"), end="\n\n")
@@ -297,7 +297,7 @@ def _print_report(report: "RunReport", store: Path) -> None:
 def _records(store: Path) -> list[dict[str, Any]]:
     if not store.is_file():
         raise InputError(f"there is no file {store}; run `labelspace bench run` first, or give another --store.")
-    from labelspace.evaluate.bench import ResultStore
+    from labelspace.bench import ResultStore
 
     return ResultStore(store).records()
 
@@ -306,7 +306,7 @@ def _of_model(
     records: list[dict[str, Any]], model: str, protocol: str | None, limit: str | None, dtype: str | None
 ) -> Sequence[Mapping[str, Any]]:
     """Return the records of one way of running a model, and say which where there are several."""
-    from labelspace.evaluate.bench.ways import ALL, choose_way
+    from labelspace.bench.ways import ALL, choose_way
 
     if limit is not None and limit != ALL and not (limit.isascii() and limit.isdigit()):
         raise ConfigError(f"--limit must be a whole number, or {ALL} for no limit. Got {limit!r} instead.")

@@ -189,6 +189,6 @@ def test_points_that_cannot_be_drawn_are_refused(points, tmp_path):
 
 
 def test_the_line_is_that_of_the_benchmark_and_not_a_second_one():
-    from labelspace.evaluate.bench.statistics import regression
+    from labelspace.bench.statistics import regression
 
     assert module.regression is regression

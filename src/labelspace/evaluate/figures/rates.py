@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
+from labelspace.bench.statistics import regression
 from labelspace.classify import BiEncoderClassifier, DescriptionClassifier
 from labelspace.config import SearchConfig
 from labelspace.corpus import as_documents, as_targets
 from labelspace.errors import InputError, LabelSpaceWarning, TrainingError
-from labelspace.evaluate.bench.statistics import regression
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.evaluation import evaluate
 from labelspace.evaluate.figures.panels import progress_colours, rate_words, short

@@ -1,0 +1,77 @@
+"""The benchmark: 22 data sets, every family of zero-shot scorers, one store of results.
+
+    cards, tasks, local, hub     which data sets there are, and their texts; own: a file of one's own
+    models, plan, runner, work   models by one word each; what is run
+    store, records               what is kept, and what a line of it must hold
+    ways, rows, tables, figures  what a store says, beside the paper's published numbers
+    published, compare           these numbers, and where a model would stand among them
+    leaderboard, adapters        results and models for other people's harnesses
+    statistics, similarity, nli  intervals and rank correlation; words in common; ability in NLI
+
+Everything loads on first use.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "BTZSC": "cards",
+    "MTEB": "cards",
+    "BenchTable": "tables",
+    "ModelSpec": "models",
+    "OpenModel": "models",
+    "OwnFile": "plan",
+    "ResultStore": "store",
+    "RunReport": "runner",
+    "Task": "tasks",
+    "TaskCard": "cards",
+    "bench_figures": "figures",
+    "bench_tables": "tables",
+    "find_tasks": "tasks",
+    "load_task": "tasks",
+    "open_model": "models",
+    "own_task": "own",
+    "run": "runner",
+    "similarities": "similarity",
+}
+
+__all__ = [
+    "BTZSC",
+    "MTEB",
+    "BenchTable",
+    "ModelSpec",
+    "OpenModel",
+    "OwnFile",
+    "ResultStore",
+    "RunReport",
+    "Task",
+    "TaskCard",
+    "bench_figures",
+    "bench_tables",
+    "find_tasks",
+    "load_task",
+    "open_model",
+    "own_task",
+    "run",
+    "similarities",
+]
+
+if TYPE_CHECKING:
+    from labelspace.bench.cards import BTZSC, MTEB, TaskCard
+    from labelspace.bench.figures import bench_figures
+    from labelspace.bench.models import ModelSpec, OpenModel, open_model
+    from labelspace.bench.own import own_task
+    from labelspace.bench.plan import OwnFile
+    from labelspace.bench.runner import RunReport, run
+    from labelspace.bench.similarity import similarities
+    from labelspace.bench.store import ResultStore
+    from labelspace.bench.tables import BenchTable, bench_tables
+    from labelspace.bench.tasks import Task, find_tasks, load_task
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'labelspace.bench' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"labelspace.bench.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
