@@ -11,29 +11,9 @@
 Everything loads on first use.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_HOMES = {
-    "BTZSC": "cards",
-    "MTEB": "cards",
-    "BenchTable": "tables",
-    "ModelSpec": "models",
-    "OpenModel": "models",
-    "OwnFile": "plan",
-    "ResultStore": "store",
-    "RunReport": "runner",
-    "Task": "tasks",
-    "TaskCard": "cards",
-    "bench_figures": "figures",
-    "bench_tables": "tables",
-    "find_tasks": "tasks",
-    "load_task": "tasks",
-    "open_model": "models",
-    "own_task": "own",
-    "run": "runner",
-    "similarities": "similarity",
-}
+from labelspace.late import late_names
 
 __all__ = [
     "BTZSC",
@@ -68,10 +48,18 @@ if TYPE_CHECKING:
     from labelspace.bench.tables import BenchTable, bench_tables
     from labelspace.bench.tasks import Task, find_tasks, load_task
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'labelspace.bench' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"labelspace.bench.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = late_names(
+    __name__,
+    {
+        "cards": "BTZSC MTEB TaskCard",
+        "figures": "bench_figures",
+        "models": "ModelSpec OpenModel open_model",
+        "own": "own_task",
+        "plan": "OwnFile",
+        "runner": "RunReport run",
+        "similarity": "similarities",
+        "store": "ResultStore",
+        "tables": "BenchTable bench_tables",
+        "tasks": "Task find_tasks load_task",
+    },
+)

@@ -20,6 +20,7 @@ from typing import Any
 from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, THEIR_NAMES
 from labelspace.checks import check_number
 from labelspace.errors import ConfigError, InputError
+from labelspace.version import __version__
 
 SCHEMA = "1.0"
 MODEL_TYPES = ("embedding", "nli", "reranker", "llm")
@@ -189,8 +190,6 @@ def _harness() -> str:
     try:
         return version("btzsc")
     except PackageNotFoundError:
-        from labelspace import __version__
-
         return f"labelspace {__version__}"
 
 

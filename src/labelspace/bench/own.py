@@ -7,7 +7,7 @@ from pathlib import Path
 from labelspace.bench.cards import Rows, TaskCard
 from labelspace.bench.tasks import Task, counted, task_of
 from labelspace.corpus import as_targets, open_table
-from labelspace.corpus.documents import DocumentPolicy
+from labelspace.corpus.policy import DocumentPolicy
 from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
 

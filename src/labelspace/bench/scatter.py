@@ -11,9 +11,9 @@ import numpy as np
 
 from labelspace.bench.cards import BTZSC
 from labelspace.bench.models import FAMILIES_OF_MODELS
+from labelspace.bench.naming import name_points
 from labelspace.bench.rows import Record
 from labelspace.bench.tables import WORDS
-from labelspace.evaluate.naming import name_points
 from labelspace.evaluate.palette import FEW, MARKERS
 
 if TYPE_CHECKING:

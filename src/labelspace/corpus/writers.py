@@ -27,9 +27,9 @@ from typing import Any, final
 
 import pyarrow as pa
 
-from labelspace.corpus.documents import one_line, plain_schema
-from labelspace.corpus.files_to_rows import listed
+from labelspace.corpus.in_memory import plain_schema
 from labelspace.corpus.rows_to_files import Format
+from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ConfigError, InputError, OutputError
 
 try:

@@ -18,7 +18,6 @@ from labelspace.seeds import child_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 MOST_INCHES = 40.0
@@ -224,22 +223,3 @@ def draw_legend(
     figure.legend(
         handles, words, loc="outside right center" if names else "outside lower center", ncols=1 if names else 4
     )
-
-
-def progress_colours() -> "Colormap":
-    """Return colours from dark to light that never get so light as to be lost on white."""
-    import matplotlib
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap(matplotlib.colormaps["cividis"](np.linspace(0.0, 0.92, 256)), name="progress")
-
-
-def rate_words(rate: float) -> str:
-    """Return a learning rate as people write it.
-
-    Example:
-        >>> rate_words(0.00003)
-        '3e-5'
-    """
-    mantissa, _, power = f"{rate:.2e}".partition("e")
-    return f"{float(mantissa):g}e{int(power)}"

@@ -9,20 +9,18 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import torch
 
+from labelspace import DescriptionClassifier, Encoder, LabelSpace
+from labelspace.bench.naming import name_points
 from labelspace.checks import check_number
-from labelspace.classify import BiEncoderClassifier
+from labelspace.classify.base import as_encoder
 from labelspace.config import SearchConfig
-from labelspace.corpus import Pool
-from labelspace.encoders import Encoder
+from labelspace.corpus import Pool, sample_pool
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.figures.panels import progress_colours, rate_words
-from labelspace.evaluate.figures.retraining import base_encoder, pool_of, retrainable
-from labelspace.evaluate.naming import name_points
 from labelspace.geometry import alignment
-from labelspace.labels import LabelSpace
 from labelspace.training import train_on_descriptions
 from labelspace.training.learning_rate import PoolUniformity
+from study.rates_figure import progress_colours, rate_words
 
 MEASUREMENTS = 40
 """About so many, where the caller does not say how often."""
@@ -65,56 +63,39 @@ class Trajectory:
 
 
 def trajectory(
-    model: BiEncoderClassifier,
-    pool: Any,
-    *,
-    every: int | None = None,
-    steps: int | None = None,
-    seed: int | None = None,
-    show_progress: bool = False,
+    model: DescriptionClassifier, pool: Any, *, every: int | None = None, steps: int | None = None
 ) -> Trajectory:
-    """Train a model anew from its untrained encoder, with the learning rate it has, and measure on the way.
+    """Train a fitted model anew from its untrained encoder, at the rate it has, and measure on the way.
 
-    The model itself stays as it is. With its own seed and number of steps this is the very training that it had.
+    The model itself stays as it is. With its own number of steps this is the very training that it had.
 
     Args:
-        model: a fitted `DescriptionClassifier`.
-        pool: unlabelled documents, as for `fit`: uniformity is measured on them, on the same pairs each time.
+        model: which training is repeated.
+        pool: unlabelled documents; uniformity is measured on them, on the same pairs each time.
         every: steps between two measurements; None makes about 40 of them.
         steps: most updates; None takes the model's `max_steps`.
-        seed: of the training and of the draw of the pool; None takes the model's.
-        show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
     Returns:
-        A `Trajectory`: a point before training, one every so many steps, and one for the best step.
+        A point before training, one every so many steps, and one for the best step.
 
     Raises:
-        ConfigError: a model that is not trained on descriptions, or an option that makes no sense.
-        EncoderError: the untrained encoder cannot be opened.
+        ConfigError: an option makes no sense.
         InputError: fewer than two documents.
-        TrainingError: the loss is not finite.
-
-    Example:
-        >>> from labelspace import DescriptionClassifier
-        >>> labels = {"sports": ["matches and teams"], "money": ["banks and prices"]}
-        >>> clf = DescriptionClassifier({"labels": labels}, "tests/data/tiny-bert", learning_rate=1e-4, max_steps=4)
-        >>> [point.step for point in trajectory(clf.fit(), ["a match", "a vote"], every=2).points]
-        [0, 2, 4]
 
     Reference:
         "Description-only supervision", section 3.1; Wang & Isola, 2020, https://arxiv.org/abs/2005.10242.
     """
-    model = retrainable(model, "a trajectory")
-    seed = model.seed if seed is None else seed
-    check_number("seed", seed, whole=True)
     rate = model.fit_result_.to_dict()["rate"]["learning_rate"]
     config = replace(model.training_config(), learning_rate=rate, max_steps=model.max_steps if steps is None else steps)
     every = math.ceil(config.max_steps / MEASUREMENTS) if every is None else every
     check_number("every", every, least=1, whole=True)
     search = model.search or SearchConfig()
-    drawn = pool_of(model, pool, seed=seed, what="a trajectory")
-    encoder = base_encoder(model)
-    measure = _Measure(encoder, model.label_space_, drawn, search, seed)
+    drawn = sample_pool(pool, size=search.documents, seed=model.seed)
+    if len(drawn.texts) < 2:
+        raise InputError(f"a trajectory needs a pool of two different documents or more. Got {len(drawn.texts)}.")
+    given = as_encoder(model.encoder)
+    encoder = given.copy() if given is model.encoder else given
+    measure = _Measure(encoder, model.label_space_, drawn, search, model.seed)
     points = {0: measure(0)}
 
     def look(step: int, values: dict[str, float]) -> None:  # noqa: ARG001 - the name is the protocol's
@@ -123,15 +104,9 @@ def trajectory(
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
+        # Without a pool: it is measured here.
         result = train_on_descriptions(
-            encoder,
-            model.label_space_,
-            config,
-            search,
-            pool=None,  # it is measured here
-            seed=seed,
-            callbacks=[look],
-            show_progress=show_progress,
+            encoder, model.label_space_, config, search, pool=None, seed=model.seed, callbacks=[look]
         )
     if result.curve.stop_reason == "interrupted":
         raise KeyboardInterrupt
@@ -155,17 +130,7 @@ def trajectory_figure(found: Trajectory, path: str | Path) -> tuple[Path, ...]:
         The files written.
 
     Raises:
-        MissingDependencyError: matplotlib is not installed.
         InputError: no point, or one that is not finite.
-        OutputError: another extension, or a file that cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> points = (TrajectoryPoint(0, 0.9, -2.0), TrajectoryPoint(10, 0.4, -2.5))
-        >>> found = Trajectory(points=points, best_step=10, learning_rate=1e-5, pool="news.csv")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [file.name for file in trajectory_figure(found, f"{folder}/trajectory")]
-        ['trajectory.png', 'trajectory.svg']
 
     Reference:
         Wang & Isola, 2020, https://arxiv.org/abs/2005.10242; the paper of description-only supervision names the two
