@@ -14,7 +14,7 @@ from labelspace.bench.adapters import HarnessModel
 from labelspace.classify import base
 from labelspace.classify.base import BiEncoderClassifier
 from labelspace.evaluate import evaluate
-from labelspace.evaluate.tables import most_frequent_confusions
+from labelspace.evaluate.report import most_frequent_confusions
 from labelspace.labels import Label, LabelSpace
 from tiny_rows import tiny_rows
 

@@ -101,8 +101,7 @@ def evaluate_command(
 
         opened = ZeroShotClassifier(space, untrained, anchor=anchor, threshold=threshold).fit()
     from labelspace.evaluate import Rejections, confusion_figure, evaluate_table, rejection_figure
-    from labelspace.evaluate.rejection import bands_text, rejection_rows
-    from labelspace.evaluate.tables import rejection_text
+    from labelspace.evaluate.rejection import bands_text, rejection_rows, rejection_text
 
     kept = None if rejection_curve is None else Rejections()
     evaluation = evaluate_table(

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from labelspace.evaluate.evaluation import Baseline, Evaluation, evaluate, evaluate_table
+    from labelspace.evaluate.evaluation import evaluate, evaluate_table
     from labelspace.evaluate.figures import (
         confusion_figure,
         label_similarity_figure,
@@ -50,14 +50,16 @@ if TYPE_CHECKING:
         rejection_curve,
         softmax_entropy,
     )
+    from labelspace.evaluate.report import Baseline, Evaluation
     from labelspace.evaluate.sklearn_scoring import abstaining_scorer
 
 __getattr__ = late_names(
     __name__,
     {
-        "evaluation": "Baseline Evaluation evaluate evaluate_table",
+        "evaluation": "evaluate evaluate_table",
         "figures": "confusion_figure label_similarity_figure map_figure rejection_figure sphere_figure",
         "metrics": "LabelMetrics Metrics",
+        "report": "Baseline Evaluation",
         "rejection": "DifficultyBand RejectionCurve Rejections difficulty rejection_curve softmax_entropy",
         "sklearn_scoring": "abstaining_scorer",
     },

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.evaluation import Evaluation
 from labelspace.evaluate.figures.panels import MOST_INCHES, short
 from labelspace.evaluate.metrics import NONE_OF_THESE
+from labelspace.evaluate.report import Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

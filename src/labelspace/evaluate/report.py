@@ -1,16 +1,15 @@
-"""An evaluation as plain text: the whole beside the baselines, each label, the confusions."""
+"""What an evaluation found, and how it reads as text."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
-
-if TYPE_CHECKING:
-    from labelspace.evaluate.evaluation import Evaluation
+from labelspace.evaluate.text_table import text_table
 
 MATRIX_LABELS = 12
 """Up to so many labels the confusion matrix is shown whole; beyond it would not fit a screen."""
@@ -21,15 +20,91 @@ CONFUSIONS = 20
 NAME_WIDTH = 48
 
 
-def evaluation_text(found: "Evaluation") -> str:
-    """Return the report of an evaluation; see `Evaluation.to_text`."""
-    parts = [_headline(found), _summary(found), _labels(found.per_label)]
-    if len(found.labels) <= MATRIX_LABELS:
-        parts.append(_matrix(found.confusion, found.labels))
-    else:
-        parts.append(_confusions(found.counts, found.labels))
-    parts.append(_origin(found))
-    return "\n\n".join(parts)
+class Baseline(NamedTuple):
+    """What the encoder does without any training."""
+
+    name: str
+    """`"untrained: nearest verbalizer"` or `"untrained: mean of descriptions"`."""
+
+    metrics: Metrics | None
+    """None where the untrained encoder could not be opened."""
+
+    note: str
+    """Why not, or what else should be known; mostly empty."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How good a classifier is on some labelled documents. `print` it, or take it apart."""
+
+    model: str
+    """Class of the classifier."""
+
+    space: str
+    """Name of the label space."""
+
+    metrics: Metrics
+    """The numbers of the whole."""
+
+    per_label: tuple[LabelMetrics, ...]
+    """The numbers of each label, in the order of the space."""
+
+    labels: tuple[str, ...]
+    """The label names: rows and columns of `counts` and `confusion`."""
+
+    counts: csr_array
+    """[label, label + 1], documents: rows true, columns predicted, the last column "none of these"; zeros left out."""
+
+    baselines: tuple[Baseline, ...]
+    """The untrained encoder on the same documents; empty where not asked for."""
+
+    provenance: dict[str, Any]
+    """Code, versions, machine, seeds, data; see `provenance`."""
+
+    seconds: float
+    """The classifier's own time, without reading and baselines."""
+
+    documents_per_second: float
+    """Documents that it scored in a second."""
+
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """`counts` with its zeros, made anew at each call: 8 bytes for each pair of labels."""
+        return self.counts.toarray()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON and for `write_result`.
+
+        `confusion` has a row for each pair of labels that came: true, predicted (None for none of these), documents.
+        """
+        return {
+            "model": self.model,
+            "label_space": self.space,
+            "metrics": self.metrics.to_dict(),
+            "baselines": [
+                {"name": name, "metrics": metrics.to_dict() if metrics else None, "note": note}
+                for name, metrics, note in self.baselines
+            ],
+            "per_label": [vars(row) for row in self.per_label],
+            "labels": list(self.labels),
+            "confusion": confusion_rows(self.counts, self.labels),
+            "seconds": self.seconds,
+            "documents_per_second": self.documents_per_second,
+            "provenance": self.provenance,
+        }
+
+    def to_text(self) -> str:
+        """Return plain-text tables: the whole beside the baselines, each label, and the confusions."""
+        parts = [_headline(self), _summary(self), _labels(self.per_label)]
+        if len(self.labels) <= MATRIX_LABELS:
+            parts.append(_matrix(self.confusion, self.labels))
+        else:
+            parts.append(_confusions(self.counts, self.labels))
+        return "\n\n".join([*parts, _origin(self)])
+
+    def __str__(self) -> str:
+        return self.to_text()
 
 
 def confusion_rows(counts: csr_array, labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -74,40 +149,20 @@ def _cells(counts: csr_array) -> list[tuple[int, int, int]]:
     return sorted(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
 
 
-def rejection_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return what `rejection_rows` tells as a plain-text table.
-
-    Args:
-        rows: one for each way to reject, one or more.
-
-    Example:
-        >>> print(rejection_text([{"by": "sigma", "area": 0.875, "accuracy_at_coverage": {"0.9": 0.75, "0.5": 1.0}}]))
-        accuracy where the least sure are not answered
-                area  90 % answered  50 % answered
-        sigma  0.875          0.750          1.000
-    """
-    shares = (f"{100 * float(coverage):g} % answered" for coverage in rows[0]["accuracy_at_coverage"])
-    table = [["", "area", *shares]]
-    for row in rows:
-        numbers = (row["area"], *row["accuracy_at_coverage"].values())
-        table.append([str(row["by"]), *(f"{number:.3f}" for number in numbers)])
-    return "\n".join(["accuracy where the least sure are not answered", _table(table)])
-
-
-def _headline(found: "Evaluation") -> str:
+def _headline(found: Evaluation) -> str:
     metrics = found.metrics
     left_out = f"; {metrics.left_out:,} without a label left out" if metrics.left_out else ""
     return f"{found.space}: {metrics.documents:,} labelled documents, {len(found.labels)} labels{left_out}"
 
 
-def _summary(found: "Evaluation") -> str:
+def _summary(found: Evaluation) -> str:
     rows = [["", "macro-F1", "accuracy", "precision", "recall", "coverage", "on covered", "ECE"]]
     rows.append([found.model, *_numbers(found.metrics)])
     for name, metrics, _ in found.baselines:
         rows.append([name, *(_numbers(metrics) if metrics else ["-"] * 7)])
     # One line for a reason that both share.
     notes = dict.fromkeys(note for _, _, note in found.baselines if note)
-    return "\n".join([_table(rows), *(f"note: {note}" for note in notes)])
+    return "\n".join([text_table(rows), *(f"note: {note}" for note in notes)])
 
 
 def _numbers(metrics: Metrics) -> list[str]:
@@ -128,7 +183,7 @@ def _labels(per_label: Sequence[LabelMetrics]) -> str:
     for row in per_label:
         shares = (f"{value:.3f}" for value in (row.precision, row.recall, row.f1))
         rows.append([_short(row.label), *shares, f"{row.support:,}", f"{row.predicted:,}"])
-    return _table(rows)
+    return text_table(rows)
 
 
 def _matrix(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
@@ -140,7 +195,7 @@ def _matrix(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
     rows = [[*head, NONE_OF_THESE] if abstained else head]
     for number, (name, counts) in enumerate(zip(labels, shown, strict=True), 1):
         rows.append([f"{number:>{width}} {_short(name)}", *(f"{count:,}" if count else "." for count in counts)])
-    return _table(rows)
+    return text_table(rows)
 
 
 def _confusions(counts: csr_array, labels: Sequence[str]) -> str:
@@ -151,7 +206,7 @@ def _confusions(counts: csr_array, labels: Sequence[str]) -> str:
     return "\n".join(["most frequent confusions, true -> predicted: documents", *lines])
 
 
-def _origin(found: "Evaluation") -> str:
+def _origin(found: Evaluation) -> str:
     origin: dict[str, Any] = found.provenance
     hardware = origin["hardware"]
     commit = f" ({origin['commit']})" if origin["commit"] else ""
@@ -160,16 +215,6 @@ def _origin(found: "Evaluation") -> str:
         f"{hardware['accelerator'] or hardware['processor']}, {hardware['torch_threads']} threads\n"
         f"labelspace {origin['labelspace']}{commit}, {origin['date']}"
     )
-
-
-def _table(rows: list[list[str]]) -> str:
-    """First column to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        numbers = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        lines.append("  ".join([row[0].ljust(widths[0]), *numbers]).rstrip())
-    return "\n".join(lines)
 
 
 def _short(name: str) -> str:
