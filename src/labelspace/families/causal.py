@@ -86,7 +86,7 @@ class CausalModel:
         """Open a language model by folder, hub name or GGUF file.
 
         Args:
-            name_or_folder: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`, which comes as packages.
+            name_or_folder: a folder, a hub name, or a `.gguf` file.
             dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights; logits are float32 always.
             device: a torch device, or `"auto"`.
             max_tokens: tokens of a prompt that are read; None: as many as the model was made for.

@@ -62,7 +62,7 @@ class GenerativeReranker:
     template or, without one, as plain text with a line `Answer:` at the end (`prompts.judge_prompt_without_markers`).
 
     Args:
-        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder, a hub name, or a `.gguf` file.
         instruction: what to retrieve; None: `prompts.LABEL_RETRIEVAL`, and `prompts.NLI_RETRIEVAL` for `pair_scores`.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights.
         device: a torch device, or `"auto"`.

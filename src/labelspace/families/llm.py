@@ -107,7 +107,7 @@ class LLMScorer:
     verbalizer are taken apart, so that a document cannot speak for the assistant.
 
     Args:
-        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder, a hub name, or a `.gguf` file.
         gguf_file: the file to open in a folder or hub repository of GGUF files.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights.
         device: a torch device, or `"auto"`.

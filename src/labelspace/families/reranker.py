@@ -42,7 +42,7 @@ class RerankerScorer:
     A folder of `labelspace train-nli` is a cross-encoder, too.
 
     Args:
-        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder, a hub name, or a `.gguf` file.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         token_budget: most tokens of a batch, padding counted in; None: what suits the kind.
