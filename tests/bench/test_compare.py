@@ -6,9 +6,10 @@ import statistics
 
 import pytest
 
+from bench.paper_means import paper_row
 from labelspace.bench.cards import BTZSC, METRICS, MTEB
 from labelspace.bench.compare import benchmark_agreement, place
-from labelspace.bench.published import published_models, published_scores, published_summary
+from labelspace.bench.published import published_models, published_scores
 from labelspace.bench.statistics import kendall_tau
 from labelspace.errors import ConfigError, InputError
 
@@ -48,11 +49,11 @@ def test_a_published_model_stands_where_the_paper_has_it():
     scores = published_scores()
     for name in ("Qwen3-Reranker-8B", "gte-large-en-v1.5", "bert-large-uncased"):
         found = place({task: {"macro_f1_predicted": scores[name][task]} for task in (*BTZSC, *MTEB)})
-        means = [published_summary(other).overall.mean for other in published_models()]
+        means = [paper_row(other).overall.mean for other in published_models()]
         assert found.overall is not None
-        assert found.overall.rank == 1 + sum(mean > published_summary(name).overall.mean for mean in means)
+        assert found.overall.rank == 1 + sum(mean > paper_row(name).overall.mean for mean in means)
         assert found.mteb is not None
-        assert found.mteb.score == pytest.approx(published_summary(name).mteb.mean)
+        assert found.mteb.score == pytest.approx(paper_row(name).mteb.mean)
         assert (found.overall.sets, found.mteb.sets) == (22, 8)
 
 

@@ -18,7 +18,7 @@ from labelspace.bench.published import NLI_SETS
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError, ShapeError
 
-REAL = Path(__file__).parents[4] / "shared" / "data" / "nli" / "dev.parquet"
+REAL = Path(__file__).parents[3] / "shared" / "data" / "nli" / "dev.parquet"
 
 
 def write_pairs(file: Path, rows: list[tuple]) -> Path:

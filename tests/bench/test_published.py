@@ -2,17 +2,10 @@
 
 import pytest
 
+from bench.paper_means import paper_row
 from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, MTEB
-from labelspace.bench.published import (
-    MODEL_FAMILIES,
-    NLI_SETS,
-    average,
-    published_models,
-    published_scores,
-    published_summary,
-)
+from labelspace.bench.published import MODEL_FAMILIES, NLI_SETS, published_models, published_scores
 from labelspace.bench.statistics import kendall_tau
-from labelspace.errors import ConfigError
 
 ROUNDING = 0.0051  # the paper prints two decimals
 
@@ -113,15 +106,15 @@ def test_the_models_are_38_in_the_families_of_table_2():
 
 @pytest.mark.parametrize("model", TABLE_2)
 def test_table_2(model):
-    row = published_summary(model)
+    row = paper_row(model)
     means = [row.families[family].mean for family in ("topic", "sentiment", "intent", "emotion")]
-    accuracy = published_summary(model, metric="accuracy").overall.mean
+    accuracy = paper_row(model, metric="accuracy").overall.mean
     assert [*means, row.overall.mean, accuracy] == pytest.approx(TABLE_2[model], abs=ROUNDING)
 
 
 @pytest.mark.parametrize("model", TABLE_2_STD)
 def test_the_deviations_of_table_2(model):
-    row = published_summary(model)
+    row = paper_row(model)
     found = [row.families[family].std for family in ("topic", "sentiment", "intent", "emotion")]
     assert [*found, row.overall.std] == pytest.approx(TABLE_2_STD[model], abs=ROUNDING)
 
@@ -136,12 +129,12 @@ def test_tables_5_to_8(metric, model):
 @pytest.mark.parametrize(("metric", "model"), TABLES_9_TO_12)
 def test_tables_9_to_12(metric, model):
     found = published_scores(metric)[model]
-    mean = published_summary(model, metric=metric).mteb.mean
+    mean = paper_row(model, metric=metric).mteb.mean
     assert [*(found[name] for name in MTEB_COLUMNS), mean] == pytest.approx(TABLES_9_TO_12[metric, model], abs=ROUNDING)
 
 
 def test_both_benchmarks_rank_the_models_as_far_alike_as_the_paper_says():
-    rows = [published_summary(model) for model in published_models()]
+    rows = [paper_row(model) for model in published_models()]
     found = kendall_tau([row.overall.mean for row in rows], [row.mteb.mean for row in rows])
     assert found.tau == pytest.approx(0.69, abs=0.01)  # appendix E
     assert found.p < 1e-8
@@ -149,13 +142,13 @@ def test_both_benchmarks_rank_the_models_as_far_alike_as_the_paper_says():
 
 @pytest.mark.parametrize(("family", "tau"), [("nli", 0.64), ("reranker", 1.0), ("llm", 0.62), ("embedding", 0.31)])
 def test_the_ranks_within_families_agree_as_far_as_the_paper_says(family, tau):
-    rows = [published_summary(name) for name, model in published_models().items() if model.family == family]
+    rows = [paper_row(name) for name, model in published_models().items() if model.family == family]
     found = kendall_tau([row.overall.mean for row in rows], [row.mteb.mean for row in rows])
     assert found.tau == pytest.approx(tau, abs=0.02)
 
 
 def test_the_overall_mean_weighs_every_set_the_same():
-    row = published_summary("bart-large-mnli")
+    row = paper_row("bart-large-mnli")
     assert row.overall.sets == 22
     assert {family: row.families[family].sets for family in FAMILIES} == {
         "sentiment": 6,
@@ -170,18 +163,3 @@ def test_the_overall_mean_weighs_every_set_the_same():
 def test_what_is_handed_out_can_be_changed_without_harm():
     published_scores()["bart-large-mnli"]["agnews"] = 2.0
     assert published_scores()["bart-large-mnli"]["agnews"] < 1
-
-
-def test_one_value_has_no_spread():
-    assert average([0.5]).std is None
-
-
-@pytest.mark.parametrize("metric", ["f1", "auroc", None])
-def test_a_summary_of_another_metric_is_refused(metric):
-    with pytest.raises(ConfigError, match="metric must be one of"):
-        published_summary("bart-large-mnli", metric=metric)
-
-
-def test_an_unknown_model_gets_a_hint():
-    with pytest.raises(ConfigError, match="Did you mean 'bart-large-mnli'"):
-        published_summary("bart-large-mnl")

@@ -10,7 +10,7 @@ from labelspace.bench.records import NEEDED
 from labelspace.bench.store import ResultStore
 from labelspace.errors import ConfigError, InputError
 
-SHIPPED = sorted((Path(__file__).parents[3] / "benchmarks" / "results").glob("btzsc*.jsonl"))
+SHIPPED = sorted((Path(__file__).parents[2] / "benchmarks" / "results").glob("btzsc*.jsonl"))
 PAIRS = {"task": "nli", "benchmark": "nli", "task_family": "nli", "metrics": {"auroc": 0.6}, "by_source": {"x": 0.6}}
 FOUR = record()["metrics"]
 
@@ -110,7 +110,7 @@ def test_a_field_that_everything_needs_is_missed_by_name(tmp_path, name):
     line = {"schema": 1, **record()}
     del line[name]
     (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n")
-    with pytest.raises(InputError, match=rf"line 1 lacks {name};"):
+    with pytest.raises(InputError, match=rf"line 1: it lacks {name};"):
         ResultStore(tmp_path / "results.jsonl").records()
 
 

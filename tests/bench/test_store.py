@@ -9,7 +9,7 @@ import pytest
 
 from bench.fakes import record
 from labelspace.bench.cards import THEIR_NAMES
-from labelspace.bench.store import SCHEMA_VERSION, ResultStore, key_of
+from labelspace.bench.store import SCHEMA_VERSION, ResultStore, chosen, key_of
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 
 
@@ -87,7 +87,7 @@ def test_a_last_line_that_lacks_only_its_line_break_is_whole(store):
         ("[1, 2]", "line 2 is no record. Got list instead"),
         ('{"model": "x"}', "line 2 is no record: it has no schema version"),
         ('{"schema": 99}', "line 2 was written by a newer labelspace"),
-        ('{"schema": 1, "model": "x"}', "line 2 lacks task, protocol"),
+        ('{"schema": 1, "model": "x"}', "line 2: it lacks task, protocol"),
     ],
     ids=["broken", "list", "no schema", "newer", "fields missing"],
 )
@@ -104,15 +104,15 @@ def test_a_bad_line_in_the_middle_is_one_error_with_file_and_line(store, line, s
 
 def test_a_result_of_other_texts_or_weights_is_not_reused_and_that_is_said(store):
     store.append(record(revision="sha256:1"))
-    key = key_of(record())
-    assert store.find(key, fingerprint="f", revision="sha256:1")[0] is not None
-    assert store.find(key, fingerprint="f")[0] is not None
-    assert store.find(key_of(record(seed=5)), fingerprint="f") == (None, "")
-    found, why = store.find(key, fingerprint="other")
+    known, key = store.by_key(), key_of(record())
+    assert chosen(known, key, fingerprint="f", revision="sha256:1")[0] is not None
+    assert chosen(known, key, fingerprint="f")[0] is not None
+    assert chosen(known, key_of(record(seed=5)), fingerprint="f") == (None, "")
+    found, why = chosen(known, key, fingerprint="other")
     assert found is None
     assert "embedding:a on agnews (full, float32)" in why
     assert "other texts" in why
-    found, why = store.find(key, fingerprint="f", revision="sha256:2")
+    found, why = chosen(known, key, fingerprint="f", revision="sha256:2")
     assert found is None
     assert "other weights" in why
 
@@ -121,7 +121,7 @@ def test_a_result_of_other_texts_or_weights_is_not_reused_and_that_is_said(store
     ("wrong", "said"),
     [
         ({"metrics": {"macro_f1_predicted": float("nan")}}, "not plain finite"),
-        ({"metrics": {"f1": 0.5}}, "has no option 'f1'"),
+        ({"metrics": {"f1": 0.5}}, "metrics lacks macro_f1_predicted"),
         ({"provenance": {"labelspace": "1"}}, "provenance lacks commit"),
         ({"texts": object()}, "not plain finite"),
     ],
@@ -136,7 +136,7 @@ def test_what_is_no_record_is_not_written(store, wrong, said):
 def test_a_record_without_a_field_of_the_key_is_not_written(store):
     bare = record()
     del bare["seed"]
-    with pytest.raises(ConfigError, match="a record needs seed"):
+    with pytest.raises(ConfigError, match="it lacks seed"):
         store.append(bare)
 
 

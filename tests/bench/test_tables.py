@@ -6,8 +6,9 @@ import statistics
 import pytest
 
 from bench.fakes import record
+from bench.paper_means import paper_row
 from labelspace.bench.cards import BTZSC
-from labelspace.bench.published import published_scores, published_summary
+from labelspace.bench.published import published_scores
 from labelspace.bench.rows import measured_rows, published_rows
 from labelspace.bench.tables import bench_tables
 from labelspace.errors import ConfigError, InputError
@@ -26,7 +27,7 @@ def line_of(text: str, start: str) -> str:
 
 def test_the_row_of_a_published_model_is_that_of_table_2():
     (row,) = published_rows(["Qwen3-Reranker-8B"])
-    summary = published_summary("Qwen3-Reranker-8B")
+    summary = paper_row("Qwen3-Reranker-8B")
     assert row.mean(BTZSC) == pytest.approx(summary.overall.mean)
     assert row.deviation(BTZSC) == pytest.approx(summary.overall.std)
     assert (round(row.mean(BTZSC), 2), round(row.deviation(BTZSC), 2)) == (0.72, 0.19)

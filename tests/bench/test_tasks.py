@@ -17,7 +17,7 @@ from labelspace.bench.own import own_task
 from labelspace.bench.tasks import find_tasks, load_task
 from labelspace.errors import ColumnError, ConfigError, InputError
 
-REAL = Path(__file__).parents[4] / "shared" / "data"
+REAL = Path(__file__).parents[3] / "shared" / "data"
 CLASSES = [{"name": "good", "hypothesis": "It is good."}, {"name": "bad", "hypothesis": "It is bad."}]
 INTENTS = [{"name": "ask", "hypothesis": "It is a question."}, {"name": "pay", "hypothesis": "It is a payment."}]
 

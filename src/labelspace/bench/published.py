@@ -9,16 +9,14 @@ all-MiniLM-L6-v2 comes out with [CLS] pooling, not with the mean pooling that th
 """
 
 import csv
-import statistics
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, final
+from typing import final
 
-from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, MTEB, SAME_LABELS
-from labelspace.checks import check_choice, did_you_mean
-from labelspace.errors import ConfigError
+from labelspace.bench.cards import SAME_LABELS
+from labelspace.checks import check_choice
 
 MODEL_FAMILIES = ("base", "nli", "reranker", "embedding", "llm")
 """Base encoders, NLI cross-encoders, rerankers, embedding models, instruction-tuned LLMs, in the order of Table 2."""
@@ -48,46 +46,6 @@ class PublishedModel:
 
     parameters: int
     """How many weights it has."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Average:
-    """A mean over data sets."""
-
-    mean: float
-    """Unweighted, from 0 to 1."""
-
-    std: float | None
-    """Standard deviation between the data sets (n - 1), None for a single one."""
-
-    sets: int
-    """How many there are."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class PublishedSummary:
-    """One model's row of Table 2."""
-
-    model: str
-    """Its name."""
-
-    metric: str
-    """Which number this is about."""
-
-    families: Mapping[str, Average]
-    """Of each of `FAMILIES`."""
-
-    overall: Average
-    """Over the 22 BTZSC sets, each weighing the same."""
-
-    mteb: Average
-    """Over the 8 MTEB sets (Tables 9 to 12)."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON."""
-        return asdict(self)
 
 
 def published_scores(metric: str = "macro_f1_predicted") -> dict[str, dict[str, float]]:
@@ -126,52 +84,6 @@ def published_models() -> dict[str, PublishedModel]:
         row["model"]: PublishedModel(name=row["model"], family=row["family"], parameters=int(row["parameters"]))
         for row in _rows("models")
     }
-
-
-def published_summary(model: str, *, metric: str = "macro_f1_predicted") -> PublishedSummary:
-    """Return one model's row of Table 2, and its mean over the MTEB sets.
-
-    Args:
-        model: one of `published_models`.
-        metric: one of `cards.METRICS`.
-
-    Raises:
-        ConfigError: another model or metric.
-
-    Example:
-        >>> row = published_summary("Qwen3-Reranker-8B")
-        >>> round(row.overall.mean, 2), round(row.families["topic"].mean, 2), round(row.mteb.mean, 2)
-        (0.72, 0.66, 0.71)
-
-    Reference:
-        BTZSC, Table 2.
-    """
-    check_choice("metric", metric, METRICS)
-    scores = _scores(metric)
-    if model not in scores:
-        raise ConfigError(
-            f"the paper has no model {model!r}.{did_you_mean(str(model), scores)} It has: {', '.join(scores)}."
-        )
-    row = scores[model]
-    return PublishedSummary(
-        model=model,
-        metric=metric,
-        families={family: average(row[task] for task in BTZSC if BTZSC[task].family == family) for family in FAMILIES},
-        overall=average(row[task] for task in BTZSC),
-        mteb=average(row[task] for task in MTEB),
-    )
-
-
-def average(values: Iterable[float]) -> Average:
-    """Return mean and spread of one score or more.
-
-    Example:
-        >>> average([0.25, 0.75])
-        Average(mean=0.5, std=0.3535533905932738, sets=2)
-    """
-    values = list(values)
-    std = statistics.stdev(values) if len(values) > 1 else None
-    return Average(mean=statistics.fmean(values), std=std, sets=len(values))
 
 
 @cache

@@ -1,6 +1,6 @@
 """The result store: one JSONL file, one line for each finished run of a model on a task.
 
-A line is written with one call, under a lock, and synced: a killed run leaves whole lines, and at worst one
+A line is written with one call, under the lock of a file beside it, and synced: a killed run leaves whole lines, and at worst one
 half-written last line, which the next run cuts off. The store never guesses: any other line that it cannot read, or
 that is not what `records` says, is an error.
 """
@@ -9,15 +9,15 @@ import contextlib
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, final
 
+from filelock import FileLock
+
 from labelspace.bench.cards import THEIR_NAMES
-from labelspace.bench.records import METRICS, NEEDED, problem_of
-from labelspace.checks import check_keys
+from labelspace.bench.records import problem_of
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
-from labelspace.evaluate.provenance import REQUIRED
 
 SCHEMA_VERSION = 2  # 1 called the macro figures by `cards.THEIR_NAMES`
 
@@ -75,7 +75,7 @@ class ResultStore:
         >>> run = {"model": "embedding:x", "task": "agnews", "protocol": "full", "unverbalized": "leave_out"}
         >>> run |= {"limit": None, "seed": 0, "dtype": "float32", "fingerprint": "9f", "family": "embedding"}
         >>> run |= {"benchmark": "btzsc", "task_family": "topic", "texts": 10, "seconds": 0.5}
-        >>> run |= {"metrics": dict.fromkeys(METRICS[:4], 0.5)}
+        >>> run |= {"metrics": dict.fromkeys(THEIR_NAMES, 0.5)}
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     store = ResultStore(f"{folder}/results.jsonl")
         ...     written = store.append({**run, "provenance": provenance(data="agnews")})
@@ -109,21 +109,6 @@ class ResultStore:
                 found[key_of(record)] = record
         return found
 
-    def find(
-        self, key: RunKey, *, fingerprint: str | None = None, revision: str | None = None
-    ) -> tuple[dict[str, Any] | None, str]:
-        """Return the record of a run, if it is about the same texts and the same weights.
-
-        Args:
-            key: which run.
-            fingerprint: of the task at hand; a record of other texts is not returned.
-            revision: of the model at hand; a record of other weights is not returned. None: not looked at.
-
-        Returns:
-            The record, and why there is none although the key is known; mostly the one is None or the other empty.
-        """
-        return chosen(self.by_key(), key, fingerprint=fingerprint, revision=revision)
-
     def append(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Write one finished run, synced to the disk; a half-written last line is cut off first.
 
@@ -139,14 +124,15 @@ class ResultStore:
         """
         line = written = _line_of(record)
         try:
-            with self._locked("a+b") as handle:
+            # Opened first: a lock would make the folder.
+            with self.path.open("a+b", buffering=0) as handle, self._writing():
                 whole, rest = _whole_lines(_from_start(handle))
                 if rest:
                     self._warn_of_half_a_line()
                     handle.truncate(len(whole))
                 elif whole and not whole.endswith(b"\n"):
                     line = b"\n" + line
-                # One write to a file opened for appending: no other run's line can come between.
+                # One write to a file opened for appending: no reader sees half of it for long.
                 if os.write(handle.fileno(), line) < len(line):
                     handle.truncate(len(whole))
                     raise OutputError(f"{self.path} cannot be written (no space left); what it held is unchanged.")
@@ -180,27 +166,19 @@ class ResultStore:
 
     def _read(self) -> bytes:
         try:
-            with self._locked("rb") as handle:
-                return handle.read()
+            content = self.path.read_bytes()
+            if _whole_lines(content)[1]:  # by a killed run, or somebody is writing it just now
+                with contextlib.suppress(OSError), self._writing():
+                    content = self.path.read_bytes()
         except FileNotFoundError:
             return b""
         except OSError as error:
             raise InputError(f"{self.path} cannot be read ({error.strerror or error}).") from error
+        return content
 
-    @contextlib.contextmanager
-    def _locked(self, mode: str) -> Iterator[IO[bytes]]:
-        """Open the file and hold it: readers beside readers, a writer alone. Without fcntl (Windows) nothing holds."""
-        with self.path.open(mode, buffering=0) as handle:
-            try:
-                import fcntl
-            except ImportError:
-                yield handle
-                return
-            fcntl.flock(handle, fcntl.LOCK_SH if mode == "rb" else fcntl.LOCK_EX)
-            try:
-                yield handle
-            finally:
-                fcntl.flock(handle, fcntl.LOCK_UN)
+    def _writing(self) -> FileLock:
+        """Return what one writer at a time holds."""
+        return FileLock(self.path.with_name(f".{self.path.name}.lock"))
 
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         where = f"{self.path}, line {number}"
@@ -218,9 +196,6 @@ class ResultStore:
                 f"{where} was written by a newer labelspace (schema {version}, this one knows {SCHEMA_VERSION}); "
                 "update labelspace."
             )
-        missing = [name for name in NEEDED if name not in record]
-        if missing:
-            raise InputError(f"{where} lacks {', '.join(missing)}; repair the line or remove it.")
         if version == 1:
             _rename(record)
         wrong = problem_of(record)
@@ -243,7 +218,17 @@ def chosen(
     fingerprint: str | None = None,
     revision: str | None = None,
 ) -> tuple[dict[str, Any] | None, str]:
-    """Return what `ResultStore.find` returns, from records read before."""
+    """Return the record of a run, if it is about the same texts and the same weights.
+
+    Args:
+        known: what `ResultStore.by_key` returned.
+        key: which run.
+        fingerprint: of the task at hand; a record of other texts is not returned. None: not looked at.
+        revision: of the model at hand; a record of other weights is not returned. None: not looked at.
+
+    Returns:
+        The record; and why there is none although the key is known, mostly empty.
+    """
     record = known.get(key)
     if record is None:
         return None, ""
@@ -255,14 +240,6 @@ def chosen(
 
 
 def _line_of(record: Mapping[str, Any]) -> bytes:
-    missing = [name for name in NEEDED if name not in record]
-    if missing:
-        raise ConfigError(f"a record needs {', '.join(missing)}; it is not written without.")
-    check_keys("a record's metrics", record["metrics"], METRICS)
-    origin = record["provenance"]
-    lacking = [name for name in REQUIRED if name not in origin] if isinstance(origin, Mapping) else list(REQUIRED)
-    if lacking:
-        raise ConfigError(f"a record's provenance lacks {', '.join(lacking)}; pass provenance().")
     try:
         text = json.dumps({"schema": SCHEMA_VERSION, **record}, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
