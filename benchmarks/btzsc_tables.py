@@ -9,11 +9,11 @@ from btzsc_rows import table as table_of_rows
 from layout import NOT_YET, markdown
 
 from labelspace.bench import ResultStore, bench_tables
-from labelspace.bench.ability import NLI_TASK
 from labelspace.bench.cards import FAMILIES
 from labelspace.bench.compare import benchmark_agreement, place
 from labelspace.bench.models import FAMILIES_OF_MODELS
 from labelspace.bench.published import NLI_SETS
+from labelspace.bench.records import NLI_TASK
 from labelspace.bench.tables import BenchTable
 from labelspace.bench.ways import choose_way, means_of
 

@@ -13,7 +13,7 @@ from labelspace import LabelSpace
 from labelspace.bench import tasks
 from labelspace.bench.cards import BTZSC, FAMILIES, MTEB, card_of
 from labelspace.bench.local import read_local
-from labelspace.bench.own import own_task
+from labelspace.bench.plan import own_task
 from labelspace.bench.tasks import find_tasks, load_task
 from labelspace.errors import ColumnError, ConfigError, InputError
 

@@ -15,6 +15,7 @@ from labelspace.bench.published import MODEL_FAMILIES, published_models, publish
 from labelspace.bench.statistics import RankCorrelation, kendall_tau
 from labelspace.checks import check_choice
 from labelspace.errors import InputError
+from labelspace.evaluate.text_table import text_table
 
 OVERALL, MTEB_MEAN = "BTZSC", "MTEB"
 
@@ -85,8 +86,10 @@ class Placement:
     def to_text(self) -> str:
         """Return a plain-text table."""
         means = [*self.families, *(each for each in (self.overall, self.mteb) if each)]
-        rows = [_cells(each, f"{each.what} (mean of {each.sets} of {each.of})") for each in means]
-        table = _table(self.metric, [_cells(each, each.what) for each in self.data_sets], rows)
+        rows = [("data set", self.metric, "rank", "median", "best published")]
+        rows += [_cells(each, each.what) for each in self.data_sets]
+        rows += [_cells(each, f"{each.what} (mean of {each.sets} of {each.of})") for each in means]
+        table = text_table(rows, left=(0, 4), rules=(1, 1 + len(self.data_sets)))
         notes = ["Published means are taken over the same data sets as the measured one."]
         if self.agreement is not None and self.overall is not None:
             notes.append(
@@ -95,7 +98,7 @@ class Placement:
             )
         if self.not_compared:
             notes.append(f"Not in the paper: {', '.join(self.not_compared)}.")
-        return "\n".join([*table, *notes])
+        return "\n".join([table, *notes])
 
     def __str__(self) -> str:
         return self.to_text()
@@ -223,22 +226,3 @@ def _score(numbers: Mapping[str, float], name: str, metric: str) -> float:
 def _cells(each: Standing, what: str) -> tuple[str, ...]:
     best = f"{each.best:.3f}  {each.best_model}"
     return what, f"{each.score:.3f}", f"{each.rank} of {each.among}", f"{each.median:.3f}", best
-
-
-def _table(metric: str, *groups: Sequence[tuple[str, ...]]) -> list[str]:
-    head = ("data set", metric, "rank", "median", "best published")
-    every = [head, *(row for group in groups for row in group)]
-    widths = [max(len(row[column]) for row in every) for column in range(len(head))]
-
-    def line(row: Sequence[str]) -> str:
-        left = [
-            cell.ljust(width) if i in (0, 4) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(left).rstrip()
-
-    rule = "-" * sum(widths, 2 * (len(widths) - 1))
-    lines = [line(head)]
-    for group in groups:
-        lines += [rule, *map(line, group)]
-    return lines

@@ -1,6 +1,7 @@
 """Figures of the benchmark: how alike the data sets are, size, speed and NLI ability against the score.
 
-What the scatters share is in `scatter`. Drawn as all figures here (`evaluate.drawing`).
+Each function takes the file to write (.png, .svg or .pdf; without an extension both .png and .svg) and the metric that
+is drawn upwards, and returns the files. What the scatters share is in `scatter`; the style is that of `evaluate.drawing`.
 """
 
 import math
@@ -10,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from labelspace.bench.ability import NLI_TASK
 from labelspace.bench.cards import BTZSC, FAMILIES
 from labelspace.bench.models import FAMILIES_OF_MODELS
 from labelspace.bench.published import NLI_SETS, published_models, published_scores
+from labelspace.bench.records import NLI_TASK
 from labelspace.bench.rows import Record, Row, measured_rows, published_rows, shared_nli_sources
 from labelspace.bench.scatter import COLOURS, Point, finish, log_axis, machines, scatter, words_of
 from labelspace.bench.similarity import Similarities
@@ -39,22 +40,6 @@ def similarity_figure(found: Similarities, path: str | Path) -> tuple[Path, ...]
 
     Args:
         found: what `similarities` returned.
-        path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
-
-    Returns:
-        The files written.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        OutputError: another extension, or a file that cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> from labelspace.bench.similarity import similarities
-        >>> found = similarities({"games": ["a match"], "votes": ["a vote"]})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [file.name for file in similarity_figure(found, f"{folder}/similarity")]
-        ['similarity.png', 'similarity.svg']
     """
     files = files_of(path)
     count = len(found.names)
@@ -88,22 +73,7 @@ def nli_size_figure(
     Points are data sets under a model, diamonds the medians.
 
     Args:
-        path: as in `similarity_figure`.
         records: of the store; its NLI cross-encoders stand beside, all over the data sets that they share.
-        metric: what is drawn upwards.
-
-    Returns:
-        The files written.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        OutputError: another extension, or a file that cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [file.name for file in nli_size_figure(f"{folder}/nli_size.png")]
-        ['nli_size.png']
     """
     files = files_of(path)
     scores = published_scores(metric)
@@ -147,22 +117,7 @@ def scaling_figure(
     the 95 % interval of that mean (of three models or more).
 
     Args:
-        path: as in `similarity_figure`.
         records: of the store; the mean of both is over the data sets that all measured models have.
-        metric: what is drawn upwards.
-
-    Returns:
-        The files written.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        OutputError: another extension, or a file that cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [file.name for file in scaling_figure(f"{folder}/scaling.png")]
-        ['scaling.png']
     """
     files = files_of(path)
     sets, rows = _rows(records, metric)
@@ -202,17 +157,10 @@ def speed_figure(
     of a family with two models or more.
 
     Args:
-        path: as in `similarity_figure`.
         records: of the store, from one machine: a speed of another does not compare.
-        metric: what is drawn upwards.
-
-    Returns:
-        The files written.
 
     Raises:
         InputError: no record of the benchmark.
-        MissingDependencyError: matplotlib is not installed.
-        OutputError: another extension, or a file that cannot be written.
     """
     files = files_of(path)
     sets, rows = _rows(records, metric)
@@ -248,23 +196,8 @@ def nli_figure(
     Both are over the published models of a family with three models or more.
 
     Args:
-        path: as in `similarity_figure`.
         records: of the store; models whose NLI AUROC was asked for are drawn as well. Means are over the sources that
             all of them have.
-        metric: what is drawn upwards.
-
-    Returns:
-        The files written.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        OutputError: another extension, or a file that cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [file.name for file in nli_figure(f"{folder}/nli.png")]
-        ['nli.png']
     """
     files = files_of(path)
     sets, rows = _rows(records, metric)

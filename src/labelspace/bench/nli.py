@@ -5,6 +5,7 @@ AUROC of the pair scores, entailment against neutral and contradiction together,
 nor probabilities (section 3.1).
 """
 
+import hashlib
 import os
 import random
 import statistics
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
+from labelspace.bench.models import EncoderScorer, OpenModel
 from labelspace.bench.statistics import auroc
 from labelspace.checks import check_number
 from labelspace.corpus import DocumentTable, open_table
@@ -151,22 +153,27 @@ def nli_auroc(scorer_pairs: PairScorer, sets: Mapping[str, NLIPairs]) -> dict[st
     return {**found, MEAN: statistics.fmean(meant or found.values())}
 
 
-def encoder_pair_scores(encoder: "Encoder") -> PairScorer:
-    """Return a pair scorer: the cosine of premise and hypothesis.
+def pair_scorer(model: OpenModel) -> PairScorer | None:
+    """Return what scores pairs of sentences: the cosine of an encoder, the entailment of a cross-encoder.
 
-    The premise is encoded as texts are, the hypothesis as labels are, prompts included: as in classification.
-
-    Args:
-        encoder: any encoder.
+    Returns:
+        None for a model that scores texts against label spaces only.
 
     Example:
-        >>> from labelspace import Encoder
-        >>> score = encoder_pair_scores(Encoder("tests/data/tiny-bert", dtype="float32"))
-        >>> score(["the team won", "the team won"], ["the team won", "prices rose"]).round(3)[0] > 0.9
-        np.True_
+        >>> from labelspace.bench.models import open_model
+        >>> score = pair_scorer(open_model("tests/data/tiny-bert", dtype="float32"))
+        >>> score(["it rains"], ["it is wet"]).shape
+        (1,)
+    """
+    if isinstance(model.scorer, EncoderScorer):
+        return encoder_pair_scores(model.scorer.encoder)
+    return getattr(model.scorer, "pair_scores", None)
 
-    Reference:
-        BTZSC, sections 3.1 and 4.
+
+def encoder_pair_scores(encoder: "Encoder") -> PairScorer:
+    """Return a pair scorer: the cosine of premise and hypothesis (BTZSC, sections 3.1 and 4).
+
+    The premise is encoded as texts are, the hypothesis as labels are, prompts included: as in classification.
     """
 
     def score(premises: list[str], hypotheses: list[str]) -> NDArray[np.float32]:
@@ -178,6 +185,15 @@ def encoder_pair_scores(encoder: "Encoder") -> PairScorer:
         return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.float32)
 
     return score
+
+
+def nli_fingerprint(sets: Mapping[str, NLIPairs]) -> str:
+    """Return what tells pairs from other pairs."""
+    digest = hashlib.sha256()
+    for source, pairs in sets.items():
+        for premise, hypothesis, kind in zip(pairs.premises, pairs.hypotheses, pairs.is_entailment, strict=True):
+            digest.update(f"{source} {len(premise)} {len(hypothesis)} {int(kind)} {premise}{hypothesis}".encode())
+    return digest.hexdigest()
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,8 +1,8 @@
 """One model on one task: blocks of texts in, predictions out, and what they cost."""
 
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from labelspace.bench.models import OpenModel
 from labelspace.bench.tasks import Task
 from labelspace.config import EncodingConfig
 from labelspace.errors import EncoderError
-from labelspace.progress import Progress
+from labelspace.progress import Progress, silent
+
+T = TypeVar("T")
 
 WARM_UP_TEXTS = 8
 ENCODER_BLOCK = 4096
@@ -21,14 +23,11 @@ LLM_BLOCK = 128
 """Texts scored in one call; of those that read text and label together, texts times labels."""
 
 
-class Scored(NamedTuple):
-    """A task under a model."""
-
-    predicted: NDArray[np.int64]
-    """[text] columns of the likeliest labels; among equals the first."""
+class Cost(NamedTuple):
+    """What scoring took."""
 
     seconds: float
-    """Scoring alone, without the first few texts."""
+    """Of scoring alone."""
 
     peak_memory_mib: float
     """Most memory of the process meanwhile."""
@@ -40,16 +39,29 @@ class Scored(NamedTuple):
     """Most memory of torch on the GPU meanwhile; None without one."""
 
 
+def measured(work: Callable[[], T], device: str) -> tuple[T, Cost]:
+    """Do some work, and return its result and its cost; the device says whose memory to look at."""
+    gpu_peak_mib(device, reset=True)
+    started = time.perf_counter()
+    with PeakMemory() as peak:
+        result = work()
+    return result, Cost(time.perf_counter() - started, peak.mib, peak.method, gpu_peak_mib(device))
+
+
 def score_task(
-    model: OpenModel, task: Task, *, device: str = EncodingConfig.device, report: Progress | None = None
-) -> Scored:
+    model: OpenModel, task: Task, *, device: str = EncodingConfig.device, report: Progress = silent
+) -> tuple[NDArray[np.int64], Cost]:
     """Score a task in blocks of texts, and keep no more of it than the predictions.
 
     Args:
         model: an open model.
         task: texts and labels.
-        device: where the model computes, to know whose memory to look at.
+        device: where the model computes.
         report: told how many texts are done.
+
+    Returns:
+        [text] columns of the likeliest labels, among equals the first; and the cost, without the first few texts,
+        for which labels are encoded and buffers made.
 
     Raises:
         EncoderError: scores of another shape than [text label], or not finite.
@@ -60,24 +72,20 @@ def score_task(
         >>> card = BTZSC["rottentomatoes"]
         >>> space = LabelSpace.from_names(["bad", "good"])
         >>> task = Task(card=card, space=space, texts=["dull"], targets=np.array([0]), notes=(), fingerprint="")
-        >>> score_task(open_model("tests/data/tiny-bert", dtype="float32"), task).predicted.shape
+        >>> score_task(open_model("tests/data/tiny-bert", dtype="float32"), task)[0].shape
         (1,)
     """
     size = _block(model.family, len(task.space))
     predicted = np.empty(len(task.texts), dtype=np.int64)
     _scores(model, task, task.texts[:WARM_UP_TEXTS])
-    seconds = 0.0
-    gpu_peak_mib(device, reset=True)
-    with PeakMemory() as peak:
+
+    def score() -> None:
         for at in range(0, len(task.texts), size):
             block = task.texts[at : at + size]
-            started = time.perf_counter()
-            scores = _scores(model, task, block)
-            seconds += time.perf_counter() - started
-            predicted[at : at + len(block)] = scores.argmax(axis=1)
-            if report is not None:
-                report(at + len(block), len(task.texts))
-    return Scored(predicted, seconds, peak.mib, peak.method, gpu_peak_mib(device))
+            predicted[at : at + len(block)] = _scores(model, task, block).argmax(axis=1)
+            report(at + len(block), len(task.texts))
+
+    return predicted, measured(score, device)[1]
 
 
 def _scores(model: OpenModel, task: Task, texts: Sequence[str]) -> NDArray[np.float32]:

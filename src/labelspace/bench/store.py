@@ -1,8 +1,8 @@
 """The result store: one JSONL file, one line for each finished run of a model on a task.
 
-A line is written with one call, under the lock of a file beside it, and synced: a killed run leaves whole lines, and at worst one
-half-written last line, which the next run cuts off. The store never guesses: any other line that it cannot read, or
-that is not what `records` says, is an error.
+A line is written with one call, under the lock of a file beside it, and synced: a killed run leaves whole lines, and
+at worst one half-written last line, which the next run cuts off. The store never guesses: any other line that it cannot
+read, or that is not what `records` says, is an error.
 """
 
 import contextlib

@@ -20,6 +20,7 @@ from labelspace.bench.rows import Cell, Row, measured_rows, nli_of, published_ro
 from labelspace.bench.ways import Record, ways_of
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate.text_table import text_table
 
 BENCHMARKS = ("btzsc", "mteb", "own")
 SIZES = {"btzsc": len(BTZSC), "mteb": len(MTEB)}
@@ -102,13 +103,8 @@ class BenchTable:
 
     def to_text(self, by: str = "family") -> str:
         """Return a plain-text table; `by` is `"family"` or `"set"`."""
-        rows = self._rows(by)
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [self._title()]
-        for row in rows:
-            others = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-            lines.append("  ".join([row[0].ljust(widths[0]), *others]).rstrip())
-        return "\n".join([*lines, *(f"note: {note}" for note in self._notes(by))])
+        notes = (f"note: {note}" for note in self._notes(by))
+        return "\n".join([self._title(), text_table(self._rows(by)), *notes])
 
     def to_markdown(self, by: str = "family") -> str:
         """Return a Markdown table; `by` is `"family"` or `"set"`."""

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.bench.ability import NLI_TASK, nli_fingerprint, nli_record, pair_scorer
 from labelspace.bench.cards import METRICS
 from labelspace.bench.models import OpenModel
-from labelspace.bench.nli import load_nli
+from labelspace.bench.nli import MEAN, load_nli, nli_auroc, nli_fingerprint, pair_scorer
 from labelspace.bench.plan import Source, none_can_be_run
-from labelspace.bench.scoring import score_task
+from labelspace.bench.records import NLI_TASK
+from labelspace.bench.scoring import Cost, measured, score_task
 from labelspace.bench.statistics import bootstrap_interval
 from labelspace.bench.store import RunKey
 from labelspace.bench.tasks import Task
@@ -91,26 +91,57 @@ def nli_work(data: Path, limit: int | None, seed: int, device: str) -> Work:
         ColumnError: no such column.
         InputError: no such file, or a damaged one.
     """
-    fingerprint, pairs = nli_fingerprint(load_nli(data, limit=limit, seed=seed))
+    sets = load_nli(data, limit=limit, seed=seed)
+    fingerprint, sources, pairs = nli_fingerprint(sets), list(sets), sum(map(len, sets.values()))
 
     def make(model: OpenModel, key: RunKey, report: Progress) -> Record | None:
         report(0)
         score = pair_scorer(model)
         if score is None:
             return None
-        return nli_record(model, score, load_nli(data, limit=limit, seed=seed), key, fingerprint, device)
+        found, cost = measured(lambda: nli_auroc(score, load_nli(data, limit=limit, seed=seed)), device)
+        return {
+            **_facts(model, key, fingerprint, pairs, cost),
+            "benchmark": NLI_TASK,
+            "task_family": NLI_TASK,
+            "classes": 2,
+            "notes": [],
+            "metrics": {"auroc": found[MEAN]},
+            "by_source": {source: value for source, value in found.items() if source != MEAN},
+            "intervals": None,
+            "provenance": provenance(
+                seeds=key.seed,
+                data={"task": "NLI pairs", "sources": sources, "fingerprint": fingerprint},
+                dtype=key.dtype,
+            ),
+        }
 
     return Work(NLI_TASK, seed, fingerprint, pairs, make)
 
 
 def _record(model: OpenModel, task: Task, key: RunKey, bootstrap: int, device: str, report: Progress) -> Record:
-    scored = score_task(model, task, device=device, report=report)
+    predicted, cost = score_task(model, task, device=device, report=report)
     card = task.card
     tally = Tally(task.space.names)
-    tally.add(task.targets, scored.predicted)
+    tally.add(task.targets, predicted)
     # As the published figures are made, or a model and its rivals could not be compared.
     metrics = tally.metrics()
     data = {"task": card.name, "source": card.source, "fingerprint": task.fingerprint}
+    data |= {"revision": task.revision} if task.revision is not None else {}
+    return {
+        **_facts(model, key, task.fingerprint, len(task.texts), cost),
+        "benchmark": card.benchmark,
+        "task_family": card.family,
+        "classes": len(task.space),
+        "notes": list(task.notes),
+        "metrics": {name: getattr(metrics, name) for name in METRICS},
+        "intervals": _intervals(task, predicted, bootstrap, key.seed),
+        "provenance": provenance(seeds=key.seed, data=data, dtype=key.dtype),
+    }
+
+
+def _facts(model: OpenModel, key: RunKey, fingerprint: str, texts: int, cost: Cost) -> Record:
+    """What every record says: which model, how many texts of which kind, and what they cost."""
     return {
         **key._asdict(),
         "name": model.name,
@@ -118,24 +149,10 @@ def _record(model: OpenModel, task: Task, key: RunKey, bootstrap: int, device: s
         "parameters": model.parameters,
         "revision": model.revision,
         "described": model.describe,
-        "benchmark": card.benchmark,
-        "task_family": card.family,
-        "fingerprint": task.fingerprint,
-        "texts": len(task.texts),
-        "classes": len(task.space),
-        "notes": list(task.notes),
-        "metrics": {name: getattr(metrics, name) for name in METRICS},
-        "intervals": _intervals(task, scored.predicted, bootstrap, key.seed),
-        "seconds": scored.seconds,
-        "texts_per_second": len(task.texts) / max(scored.seconds, 1e-9),
-        "peak_memory_mib": scored.peak_memory_mib,
-        "memory_method": scored.memory_method,
-        "gpu_memory_mib": scored.gpu_memory_mib,
-        "provenance": provenance(
-            seeds=key.seed,
-            data=data | ({"revision": task.revision} if task.revision is not None else {}),
-            dtype=key.dtype,
-        ),
+        "fingerprint": fingerprint,
+        "texts": texts,
+        "texts_per_second": texts / max(cost.seconds, 1e-9),
+        **cost._asdict(),
     }
 
 

@@ -139,6 +139,7 @@ def run_command(
 def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson = False) -> None:
     """List the data sets, and which of them are there; with --offline, which the hub's cache has."""
     from labelspace.bench import BTZSC, MTEB, find_tasks
+    from labelspace.evaluate.text_table import text_table
 
     found = find_tasks(data, offline=offline or None)
     cards = [*BTZSC.values(), *MTEB.values()]
@@ -150,10 +151,7 @@ def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson =
         there = "present" if card.name in found.present else f"absent: {found.why[card.name]}"
         size = f"{card.rows:,}" if card.rows is not None else "-"
         rows.append([card.name, card.family, str(card.classes), size, card.license, there])
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    for name, family, count, size, license_, there in rows:
-        words = (name.ljust(widths[0]), family.ljust(widths[1]), count.rjust(widths[2]), size.rjust(widths[3]))
-        print("  ".join([*words, license_.ljust(widths[4]), there]).rstrip())
+    print(text_table(rows, left=(0, 1, 4, 5)))
     place = data if data is not None else "read from the hub's cache" if offline else "read from the hub"
     print(f"\n{len(found.present)} of {len(cards)} present ({place})")
 
