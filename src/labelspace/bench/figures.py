@@ -1,7 +1,7 @@
 """Figures of the benchmark: how alike the data sets are, size, speed and NLI ability against the score.
 
 Each function takes the file to write (.png, .svg or .pdf; without an extension both .png and .svg) and the metric that
-is drawn upwards, and returns the files. What the scatters share is in `scatter`; the style is that of `evaluate.drawing`.
+is drawn upwards, and returns the files. What the scatters share is in `scatter`; `evaluate.drawing` has the style.
 """
 
 import math

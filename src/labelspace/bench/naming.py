@@ -72,16 +72,8 @@ def name_points(
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
         )
         written.set_in_layout(False)
-        covered: dict[tuple[int, int], int] = {}
-        for place in (*_NEAR, *_FAR) if all_of_them else _NEAR:
-            _move(written, place)
-            box = written.get_window_extent()
-            outside = box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1
-            covered[place] = sum(box.overlaps(other) for other in taken) + 100 * outside
-            if not covered[place]:
-                break
-        best = min(covered, key=lambda place: covered[place])
-        if covered[best] and not all_of_them:
+        best, covered = _best_place(written, (*_NEAR, *_FAR) if all_of_them else _NEAR, taken, inside)
+        if covered and not all_of_them:
             written.remove()
             continue
         _move(written, best)
@@ -90,6 +82,22 @@ def name_points(
             line = {"arrowstyle": "-", "color": "#777777", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
             leader = axes.annotate("", written.xy, best, textcoords="offset points", arrowprops=line)
             leader.set_in_layout(False)
+
+
+def _best_place(
+    name: "Annotation", places: Sequence[tuple[int, int]], taken: Sequence[Any], inside: Any
+) -> tuple[tuple[int, int], int]:
+    """Return the first place where a name covers least, and how much it covers there."""
+    covered: dict[tuple[int, int], int] = {}
+    for place in places:
+        _move(name, place)
+        box = name.get_window_extent()
+        outside = box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1
+        covered[place] = sum(box.overlaps(other) for other in taken) + 100 * outside
+        if not covered[place]:
+            break
+    best = min(covered, key=lambda place: covered[place])
+    return best, covered[best]
 
 
 def _move(name: "Annotation", place: tuple[int, int]) -> None:

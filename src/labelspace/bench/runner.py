@@ -66,6 +66,7 @@ class RunReport:
 class _Job(NamedTuple):
     model: ModelSpec | OpenModel
     key: RunKey
+    revision: str | None
     work: Work
 
 
@@ -151,20 +152,13 @@ def run(
     works = works_of(sources, drawn, absent, bootstrap=bootstrap, device=device)
     if nli is not None:
         works.append(nli_work(Path(nli), limit, drawn[0], device))
-    reused: list[Record] = []
-    jobs: list[_Job] = []
-    for model in asked:
-        spec, computed, revision = _facts(model, dtype, device)
-        for work in works:
-            key = RunKey(spec, work.name, protocol, unverbalized, limit, work.seed, computed)
-            record, why = chosen(known, key, fingerprint=work.fingerprint, revision=revision)
-            notes += [why] if why else []
-            if record is not None:
-                reused.append(record)
-                if isinstance(model, OpenModel) and model.revision is None:
-                    notes.append(f"{spec}: what the store has under this name is taken; nobody can tell its weights.")
-            else:
-                jobs.append(_Job(model, key, work))
+    every = [
+        _Job(model, RunKey(spec, work.name, protocol, unverbalized, limit, work.seed, computed), revision, work)
+        for model in asked
+        for spec, computed, revision in [_facts(model, dtype, device)]
+        for work in works
+    ]
+    reused, jobs = _reused(every, known, notes)
     finished: list[Record] = []
     opening = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
     try:
@@ -180,6 +174,21 @@ def run(
         )
         raise
     return RunReport(finished=tuple(finished), reused=tuple(reused), absent=absent, notes=tuple(dict.fromkeys(notes)))
+
+
+def _reused(jobs: Sequence[_Job], known: Mapping[RunKey, Record], notes: list[str]) -> tuple[list[Record], list[_Job]]:
+    """Return the records that the store has already, and the jobs that are left."""
+    reused, left = [], []
+    for job in jobs:
+        record, why = chosen(known, job.key, fingerprint=job.work.fingerprint, revision=job.revision)
+        notes += [why] if why else []
+        if record is None:
+            left.append(job)
+            continue
+        reused.append(record)
+        if isinstance(job.model, OpenModel) and job.model.revision is None:
+            notes.append(f"{job.key.model}: what the store has under this name is taken; nobody can tell its weights.")
+    return reused, left
 
 
 def _records(jobs: Sequence[_Job], opening: dict[str, Any], report: Progress, notes: list[str]) -> Iterator[Record]:
