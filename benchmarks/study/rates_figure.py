@@ -9,8 +9,7 @@ import numpy as np
 
 from labelspace.bench.statistics import regression
 from labelspace.errors import InputError
-from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.figures.panels import short
+from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,6 @@ A mean over some of the data sets says nothing beside a mean over all of them, s
 scores with the published ones *on the same data sets*, and says how many those are.
 """
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from typing import Any, final
 
 from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, MTEB
 from labelspace.bench.published import MODEL_FAMILIES, published_models, published_scores
+from labelspace.bench.records import is_number
 from labelspace.bench.statistics import RankCorrelation, kendall_tau
 from labelspace.checks import check_choice
 from labelspace.errors import InputError
@@ -217,8 +217,7 @@ def _standing(
 
 def _score(numbers: Mapping[str, float], name: str, metric: str) -> float:
     value = numbers.get(metric)
-    is_score = isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1
-    if value is None or not is_score:
+    if value is None or not is_number(value, most=1):
         raise InputError(f"{name}: {metric} must be a number from 0 to 1. Got {value!r} instead.")
     return float(value)
 

@@ -10,7 +10,6 @@ The leaderboard takes complete results only. Means here are over the data sets t
 is left out and never 0, which would be a number that nobody measured.
 """
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, THEIR_NAMES
+from labelspace.bench.records import is_number
 from labelspace.checks import check_number
 from labelspace.errors import ConfigError, InputError
 from labelspace.version import __version__
@@ -159,19 +159,13 @@ def _wrong_numbers(block: object, where: str, names: Iterable[str] = THEIR_NAMES
     return [
         f"{where}.{metric} must be a number from 0 to 1. Got {block.get(metric)!r} instead."
         for metric in names
-        if not _is_score(block.get(metric))
+        if not is_number(block.get(metric), most=1)
     ]
 
 
 def _part(payload: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = payload.get(key)
     return part if isinstance(part, Mapping) else {}
-
-
-def _is_score(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and 0 <= value <= 1
 
 
 def _numbers(task: str, numbers: Mapping[str, float]) -> dict[str, float]:

@@ -72,7 +72,7 @@ def _scores(numbers: object, where: str, needed: tuple[str, ...]) -> str | None:
     missing = [name for name in needed if name not in numbers]
     if missing:
         return f"{where} lacks {', '.join(missing)}"
-    wrong = next((name for name, value in numbers.items() if not _is_number(value, most=1)), None)
+    wrong = next((name for name, value in numbers.items() if not is_number(value, most=1)), None)
     return None if wrong is None else _must(f"{wrong} of {where}", "a number from 0 to 1", numbers[wrong])
 
 
@@ -80,7 +80,7 @@ def _intervals(intervals: Mapping[str, Any] | None) -> str | None:
     for name in METRICS:
         bounds = (intervals or {}).get(name)
         if bounds is not None and not (
-            isinstance(bounds, list) and len(bounds) == 2 and all(_is_number(bound, most=1) for bound in bounds)
+            isinstance(bounds, list) and len(bounds) == 2 and all(is_number(bound, most=1) for bound in bounds)
         ):
             return _must(f"{name} of intervals", "two numbers from 0 to 1", bounds)
     return None
@@ -98,13 +98,14 @@ def _origin(origin: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _is_number(value: object, *, most: float = MOST) -> bool:
+def is_number(value: object, *, most: float = MOST) -> bool:
+    """Whether a value is a number from 0 to `most`."""
     # Compared, not converted: NaN, infinity and integers too long for a float all fail it.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and _is_number(value) and value >= least
+    return isinstance(value, int) and is_number(value) and value >= least
 
 
 def _one_of(*choices: str) -> _Rule:
@@ -117,7 +118,7 @@ def _or_null(rule: _Rule) -> _Rule:
 
 _TEXT = _Rule("text", lambda value: isinstance(value, str) and bool(value.strip()))
 _COUNT = _Rule("a whole number, 1 or more", lambda value: _is_whole(value, 1))
-_AMOUNT = _Rule("a number, 0 or more", _is_number)
+_AMOUNT = _Rule("a number, 0 or more", is_number)
 _MAPPING = _Rule("names with a value each", lambda value: isinstance(value, Mapping))
 _TEXTS = _Rule("a list of texts", lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value))
 

@@ -14,6 +14,7 @@ from labelspace.bench.models import FAMILIES_OF_MODELS
 from labelspace.bench.naming import name_points
 from labelspace.bench.rows import Record
 from labelspace.bench.tables import WORDS
+from labelspace.evaluate.drawing import short
 from labelspace.evaluate.palette import FEW, MARKERS
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def finish(
     name_points(
         axes,
         np.array([(point.x, point.y) for point in (*named, *others)], dtype=np.float64),
-        [_short(point.name.partition(":")[2] or point.name) for point in named],
+        [short(point.name.partition(":")[2] or point.name, 36) for point in named],
         colours=[COLOURS.get(point.family, "#555555") for point in named],
         all_of_them=True,
     )
@@ -122,14 +123,10 @@ def machines(records: Sequence[Record]) -> str:
         if record.get("benchmark") == "btzsc" and "hardware" in record.get("provenance", {})
     }
     if len(hardware) == 1:
-        return f"on {_short(str(hardware.pop()), 48)}"
+        return f"on {short(str(hardware.pop()), 48)}"
     return "on different machines: not to be compared" if hardware else "measured here"
 
 
 def words_of(metric: str) -> str:
     """Return what a metric is called."""
     return WORDS.get(metric, metric.replace("_", " "))
-
-
-def _short(name: str, most: int = 36) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

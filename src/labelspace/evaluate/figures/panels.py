@@ -11,6 +11,7 @@ from labelspace.classify import BiEncoderClassifier, UncertaintyClassifier, Zero
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
 from labelspace.errors import EncoderError, InputError, LabelSpaceWarning
+from labelspace.evaluate.drawing import short
 from labelspace.evaluate.evaluation import untrained_encoder
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
@@ -27,11 +28,6 @@ LEGEND_LABELS = 20
 BEFORE = "before: the untrained encoder"
 NAMED_STARS = 20
 NO_LABEL = "#b8b8b8"
-
-
-def short(name: str, most: int) -> str:
-    """Cut a name that is longer than so many characters."""
-    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def drawn_documents(
