@@ -22,11 +22,11 @@ def late_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """
     modules = {name: module for module, names in homes.items() for name in names.split()}
 
-    def find(name: str) -> Any:
+    def __getattr__(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return find
+    return __getattr__
