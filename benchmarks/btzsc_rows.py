@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from layout import markdown
 
-from labelspace.evaluate.bench.cards import BTZSC, MTEB
-from labelspace.evaluate.bench.published import published_scores
+from labelspace.bench.cards import BTZSC, MTEB
+from labelspace.bench.published import published_scores
 
 MARK = "‡"
 OTHER_NOTE = f"{MARK} Other rows than the benchmark's, so no figure to set beside a published one."

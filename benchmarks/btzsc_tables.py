@@ -8,14 +8,14 @@ from btzsc_rows import MARK, ROWS, comparable, noted, with_mark
 from btzsc_rows import table as table_of_rows
 from layout import NOT_YET, markdown
 
-from labelspace.evaluate.bench import ResultStore, bench_tables
-from labelspace.evaluate.bench.ability import NLI_TASK
-from labelspace.evaluate.bench.cards import FAMILIES
-from labelspace.evaluate.bench.compare import benchmark_agreement, place
-from labelspace.evaluate.bench.models import FAMILIES_OF_MODELS
-from labelspace.evaluate.bench.published import NLI_SETS
-from labelspace.evaluate.bench.tables import BenchTable
-from labelspace.evaluate.bench.ways import choose_way, means_of
+from labelspace.bench import ResultStore, bench_tables
+from labelspace.bench.cards import FAMILIES
+from labelspace.bench.compare import benchmark_agreement, place
+from labelspace.bench.models import FAMILIES_OF_MODELS
+from labelspace.bench.published import NLI_SETS
+from labelspace.bench.records import NLI_TASK
+from labelspace.bench.tables import BenchTable
+from labelspace.bench.ways import choose_way, means_of
 
 STORE = Path(__file__).resolve().parent / "results" / "btzsc.jsonl"
 SPEED = STORE.with_name("btzsc_speed.jsonl")

@@ -23,8 +23,8 @@ from btzsc.models.nli import NLIModel as TheirNLI
 from btzsc.models.reranker import RerankerModel as TheirReranker
 from tasks import DATA, ROOT
 
-from labelspace.evaluate.bench.models import open_model
-from labelspace.evaluate.bench.tasks import Task, load_task
+from labelspace.bench.models import open_model
+from labelspace.bench.tasks import Task, load_task
 from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.families import EntailmentScorer, RerankerScorer
 from labelspace.training.nli.model import NLIModel

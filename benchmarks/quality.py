@@ -85,12 +85,13 @@ def main() -> None:
     options = parser.parse_args()
     if not options.data.is_dir():
         raise SystemExit(f"no data in {options.data}; say where it is with --data")
+    short = Path(options.encoder).name
     for name in options.tasks:
         task = load_task(name, options.data, options.verbalizers, test_rows=options.test_rows)
-        prefix = f"{options.encoder}{'-' + options.pooling if options.pooling else ''}_{name}_{options.verbalizers}"
+        prefix = f"{short}{'-' + options.pooling if options.pooling else ''}_{name}_{options.verbalizers}"
         facts = {
             "task": name,
-            "encoder": options.encoder,
+            "encoder": short,
             "pooling": options.pooling,
             "verbalizers": options.verbalizers,
         }

@@ -23,9 +23,9 @@ from study import report
 from uncertainty import aims as uncertainty_aims
 from uncertainty import report as uncertainty_report
 
+from labelspace.bench.published import published_scores
+from labelspace.bench.store import ResultStore
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
-from labelspace.evaluate.bench.published import published_scores
-from labelspace.evaluate.bench.store import ResultStore
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

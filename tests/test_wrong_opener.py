@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from labelspace import Encoder, LabelSpace, ZeroShotClassifier, load, prefinetune
+from labelspace.bench.models import open_model
 from labelspace.cli.app import app
 from labelspace.errors import ModelFolderError, OutputError
-from labelspace.evaluate.bench.models import open_model
 from labelspace.families import EntailmentScorer, LLMScorer, RerankerScorer
 from labelspace.header import HEADER
 from labelspace.training.checkpoint import Checkpoint, write_checkpoint

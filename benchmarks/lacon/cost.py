@@ -15,8 +15,8 @@ from pieces import Piece
 from tasks import ROOT
 
 from labelspace import Encoder, LabelSpace
+from labelspace.bench.memory import PeakMemory, resident_mib
 from labelspace.config import LaConConfig
-from labelspace.evaluate.bench.memory import PeakMemory, resident_mib
 from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
 from labelspace.training.lacon import HeadShape, LaConHead
 from labelspace.training.lacon.fit import choose_rate

@@ -12,14 +12,16 @@ import numpy as np
 import pandas as pd
 from tasks import load_task
 
+from labelspace import load
 from labelspace.config import DEFAULT_ANCHOR
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.figures.rates import RatePoint, rates_figure
 from labelspace.evaluate.palette import FEW, MARKERS
+from study.rates_figure import RatePoint, rates_figure
 from study.report import ENCODERS, METHODS, TITLES, results
 from study.rivals import PER_CLASS, RUNS
 from study.settings import Settings
 from study.spaces import TASKS
+from study.trajectory import trajectory, trajectory_figure
 
 
 def rivals_figure(path: Path) -> tuple[Path, ...]:
@@ -106,7 +108,7 @@ def curve_figure(path: Path) -> tuple[Path, ...]:
 
 
 def model_figures(settings: Settings, folder: Path) -> tuple[Path, ...]:
-    """Train on AG News and let `labelspace figures` draw: figures 1 and 2b of the paper, and two more."""
+    """Train on AG News, let `labelspace figures` draw (figures 1 and 2b of the paper), and draw the trajectory."""
     task = load_task("agnews", settings.data, "official", test_rows=settings.test_rows)
     command = [sys.executable, "-m", "labelspace"]
     with tempfile.TemporaryDirectory() as scratch:
@@ -115,9 +117,9 @@ def model_figures(settings: Settings, folder: Path) -> tuple[Path, ...]:
         task.labels.to_file(Path(scratch) / "labels.yaml")
         train = ["--encoder", settings.encoder, "--learning-rate", "base", "--max-steps", str(settings.max_steps)]
         subprocess.run([*command, "fit", f"{scratch}/labels.yaml", *train, "--out", str(model)], check=True)
-        draw = ["--label-column", "label", "--max-documents", "1000", "--steps", str(settings.max_steps)]
-        draw += ["--only", "map,sphere,similarity,trajectory", "--out", str(out)]
-        subprocess.run([*command, "figures", str(model), str(documents), *draw], check=True)
+        draw = ["--label-column", "label", "--max-documents", "1000", "--only", "map,sphere,similarity"]
+        subprocess.run([*command, "figures", str(model), str(documents), *draw, "--out", str(out)], check=True)
+        trajectory_figure(trajectory(load(model), task.texts), out / "trajectory.png")
         drawn = []
         for path in sorted(out.glob("*.png")):
             target = folder / f"study-{path.name}"

@@ -17,7 +17,7 @@ from sklearn.metrics import f1_score
 from tasks import SOURCES, Task, load_rows
 
 from labelspace import DescriptionClassifier
-from labelspace.evaluate.bench.memory import PeakMemory
+from labelspace.bench.memory import PeakMemory
 from labelspace.seeds import child_seed
 from study.ablations import task_of
 from study.measure import opened, scores

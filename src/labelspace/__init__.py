@@ -3,23 +3,10 @@
 The public names load on first use, so that `import labelspace` and `labelspace --help` load no torch.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
-
-_HOMES = {
-    "Label": "labelspace.labels",
-    "LabelSpace": "labelspace.labels",
-    "LabelSpaceError": "labelspace.errors",
-    "Encoder": "labelspace.encoders",
-    "ZeroShotClassifier": "labelspace.classify",
-    "DescriptionClassifier": "labelspace.classify",
-    "LaConClassifier": "labelspace.classify",
-    "UncertaintyClassifier": "labelspace.classify",
-    "load": "labelspace.classify",
-    "prefinetune": "labelspace.training.prefinetune",
-}
+from labelspace.late import late_names
+from labelspace.version import __version__
 
 __all__ = [
     "DescriptionClassifier",
@@ -49,12 +36,16 @@ if TYPE_CHECKING:
     from labelspace.training.prefinetune import prefinetune
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'labelspace' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = late_names(
+    __name__,
+    {
+        "classify": "DescriptionClassifier LaConClassifier UncertaintyClassifier ZeroShotClassifier load",
+        "encoders": "Encoder",
+        "errors": "LabelSpaceError",
+        "labels": "Label LabelSpace",
+        "training.prefinetune": "prefinetune",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from labelspace.errors import ModelFolderError, OutputError
 from labelspace.folders import check_files, fingerprints, refuse_pickles
+from labelspace.version import __version__
 
 FORMAT = 2
 HEADER = "labelspace.json"
@@ -125,7 +126,7 @@ def read_header(folder: Path, kind: str) -> dict[str, Any]:
     version = header.get("format", header.get("format_version"))
     if not isinstance(version, int) or version > FORMAT:
         raise ModelFolderError(
-            f"{folder} is of format {version}, and labelspace {_version()} reads up to {FORMAT}; upgrade labelspace."
+            f"{folder} is of format {version}, and labelspace {__version__} reads up to {FORMAT}; upgrade labelspace."
         )
     if kind_of(folder) != kind:
         raise ModelFolderError(f"{folder / HEADER} is damaged (kind {header['kind']!r}); save the model again.")
@@ -146,7 +147,7 @@ def new_header(kind: str, packages: Iterable[str], **facts: Any) -> dict[str, An
         facts: fields of the kind, plain values.
     """
     versions = {package: metadata.version(package) for package in packages}
-    return {"format": FORMAT, "kind": kind, "labelspace": _version(), "versions": versions, **facts}
+    return {"format": FORMAT, "kind": kind, "labelspace": __version__, "versions": versions, **facts}
 
 
 def write_header(folder: Path, header: dict[str, Any], *, editable: Iterable[str] = ()) -> dict[str, Any]:
@@ -205,7 +206,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _version() -> str:
-    return metadata.version("labelspace")  # this file may not import the package itself

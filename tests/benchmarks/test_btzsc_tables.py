@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bench_fakes import record
-from labelspace.evaluate.bench import ResultStore
-from labelspace.evaluate.bench.cards import BTZSC, MTEB
-from labelspace.evaluate.bench.published import published_scores
+from bench.fakes import record
+from labelspace.bench import ResultStore
+from labelspace.bench.cards import BTZSC, MTEB
+from labelspace.bench.published import published_scores
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 DATA = FOLDER.parents[1] / "shared" / "data"

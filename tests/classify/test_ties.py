@@ -10,11 +10,11 @@ import pytest
 
 from classify.doubt import FEW, FEW_Y, uncertainty
 from labelspace import Encoder, LaConClassifier, UncertaintyClassifier, ZeroShotClassifier
+from labelspace.bench.adapters import HarnessModel
 from labelspace.classify import base
 from labelspace.classify.base import BiEncoderClassifier
 from labelspace.evaluate import evaluate
-from labelspace.evaluate.bench.adapters import HarnessModel
-from labelspace.evaluate.tables import most_frequent_confusions
+from labelspace.evaluate.report import most_frequent_confusions
 from labelspace.labels import Label, LabelSpace
 from tiny_rows import tiny_rows
 

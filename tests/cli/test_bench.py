@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench_fakes import record, write_task
-from labelspace.evaluate.bench import BTZSC, ResultStore
+from bench.fakes import record, write_task
+from labelspace.bench import BTZSC, ResultStore
 
 NAMES = ("rottentomatoes", "imdb")
 BOTH = ",".join(NAMES)

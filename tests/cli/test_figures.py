@@ -1,9 +1,9 @@
-"""figures: what is cheap is drawn unasked, what trains anew only by name, and every refusal is one line."""
+"""figures: all that say something of the model are drawn unasked, and every refusal is one line."""
 
 import pytest
 
 PNG = b"\x89PNG"
-CHEAP = ["confusion", "map", "sphere", "similarity"]
+ALL = ["confusion", "map", "sphere", "similarity"]
 
 
 @pytest.fixture
@@ -15,15 +15,6 @@ def untrained(run, tmp_path, label_file, tiny_encoder_folder):
     return folder
 
 
-@pytest.fixture
-def bare(run, tmp_path, tiny_encoder_folder):
-    """A saved model of labels that nobody described."""
-    from labelspace import DescriptionClassifier
-
-    clf = DescriptionClassifier(["sports", "money"], str(tiny_encoder_folder), max_steps=1, learning_rate=1e-4)
-    return clf.fit().save(tmp_path / "bare")
-
-
 def files_of(*names):
     return [f"{name}.{ending}" for name in names for ending in ("png", "svg")]
 
@@ -33,8 +24,8 @@ def test_figures_with_labels(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--method", "pca")
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines() == [str(out / name) for name in files_of(*CHEAP)]
-    assert sorted(path.name for path in out.iterdir()) == sorted(files_of(*CHEAP))
+    assert result.stdout.splitlines() == [str(out / name) for name in files_of(*ALL)]
+    assert sorted(path.name for path in out.iterdir()) == sorted(files_of(*ALL))
     assert all(path.read_bytes().startswith(PNG) for path in out.glob("*.png"))
 
 
@@ -60,36 +51,8 @@ def test_only_those_named_are_drawn_in_the_order_of_the_help(run, saved, documen
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--only", only)
     assert result.exit_code == 0, result.output
-    names = [name for name in CHEAP if name in only]
+    names = [name for name in ALL if name in only]
     assert result.stdout.splitlines() == [str(out / name) for name in files_of(*names)]
-
-
-@pytest.mark.slow
-def test_those_that_train_anew_say_so_and_tell_how_far_they_are(run, saved, documents, tmp_path):
-    out = tmp_path / "figures"
-    result = run(
-        *("figures", saved, documents, "--out", out, "--label-column", "label"),
-        *("--only", "trajectory,rates", "--rates", "1e-5,1e-4,1e-3", "--steps", 3),
-    )
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines() == [str(out / name) for name in files_of("rates", "trajectory")]
-    assert "trains anew at each learning rate, with the uniformity of the documents themselves" in result.stderr
-    assert "retraining: 9 of 9" in result.stderr
-    assert "training: 3 of 3" in result.stderr
-    assert sorted(path.name for path in out.iterdir()) == files_of("rates", "trajectory")
-
-
-@pytest.mark.slow
-def test_a_pool_of_its_own_is_measured(run, saved, documents, tmp_path):
-    pool = tmp_path / "pool.csv"
-    pool.write_text("text\na match\na bank\na vote\n")
-    arguments = ("figures", saved, documents, "--only", "trajectory", "--steps", 2)
-    own = run(*arguments, "--out", tmp_path / "own", "--pool", pool)
-    assert own.exit_code == 0, own.output
-    assert "pool.csv" in own.stderr
-    assert run(*arguments, "--out", tmp_path / "same", "--quiet").stderr == ""
-    written = [(tmp_path / folder / "trajectory.png").read_bytes() for folder in ("own", "same")]
-    assert written[0] != written[1]
 
 
 @pytest.mark.parametrize(
@@ -99,30 +62,14 @@ def test_a_pool_of_its_own_is_measured(run, saved, documents, tmp_path):
         (["--max-documents", "0"], "--max-documents"),
         (["--out", "nowhere/deeper"], "nowhere"),
         (["--only", "sfere"], "Did you mean 'sphere'?"),
-        (["--only", ""], "--only takes confusion, map, sphere, similarity, rates, trajectory"),
-        (["--only", "rates"], "--only rates compares with labels; name their column with --label-column"),
+        (["--only", ""], "--only takes confusion, map, sphere, similarity"),
         (["--only", "map,confusion"], "--only confusion compares with labels"),
-        (["--only", "trajectory", "--steps", "0"], "--steps must be"),
-        (["--only", "rates", "--label-column", "label", "--rates", "fast"], "--rates must be numbers above 0"),
-        (["--only", "rates", "--label-column", "label", "--rates", "-1"], "--rates must be numbers above 0"),
-        (["--only", "trajectory", "--pool", "no.csv"], "no.csv"),
-        (["--pool", "no.csv"], "--pool goes with --only rates or trajectory"),
-        (["--only", "trajectory", "--rates", "1e-5"], "--rates goes with --only rates"),
     ],
 )
 def test_figures_refuses(run, refused, saved, documents, tmp_path, monkeypatch, args, said):
     monkeypatch.chdir(tmp_path)
     out = [] if "--out" in args else ["--out", "figures"]
     assert said in refused(run("figures", saved, documents, *out, *args))
-    assert not (tmp_path / "figures").exists()
-
-
-@pytest.mark.parametrize("name", ["rates", "trajectory"])
-def test_a_model_that_learns_nothing_cannot_be_trained_anew(run, refused, untrained, bare, documents, tmp_path, name):
-    arguments = (documents, "--out", tmp_path / "figures", "--label-column", "label", "--only", f"map,{name}")
-    line = refused(run("figures", untrained, *arguments, "--method", "pca"))
-    assert f"--only {name} needs a model that was trained on descriptions" in line
-    assert "Got 2 labels without any" in refused(run("figures", bare, *arguments, "--method", "pca"))
     assert not (tmp_path / "figures").exists()
 
 

@@ -16,6 +16,11 @@ PLANTED = {
     "losses that know geometry": ("losses/similarity.py", "import labelspace.geometry", "data runs down"),
     "training that knows estimators": ("training/loop.py", "import labelspace.classify.base", "data runs down"),
     "a foundation that knows labels": ("checks.py", "import labelspace.labels.label", "data runs down"),
+    "metrics that know the benchmark": (
+        "evaluate/metrics.py",
+        "import labelspace.bench.cards",
+        "never imports the wing",
+    ),
     "a second file with sentence-transformers": ("classify/base.py", "import sentence_transformers", "in one file"),
     "labels with numpy": ("labels/lint_words.py", "import numpy", "labels are plain Python"),
     "losses with transformers": ("losses/infonce.py", "import transformers", "losses and geometry know tensors only"),

@@ -169,11 +169,8 @@ MODULES = {
         "Evaluation",
         "LabelMetrics",
         "Metrics",
-        "RatePoint",
         "RejectionCurve",
         "Rejections",
-        "Trajectory",
-        "TrajectoryPoint",
         "abstaining_scorer",
         "confusion_figure",
         "difficulty",
@@ -182,31 +179,20 @@ MODULES = {
         "label_similarity_figure",
         "map_figure",
         "provenance",
-        "rate_points",
-        "rates_figure",
         "rejection_curve",
         "rejection_figure",
         "softmax_entropy",
         "sphere_figure",
-        "trajectory",
-        "trajectory_figure",
         "write_result",
     ],
     "labelspace.evaluate.figures": [
-        "RatePoint",
-        "Trajectory",
-        "TrajectoryPoint",
         "confusion_figure",
         "label_similarity_figure",
         "map_figure",
-        "rate_points",
-        "rates_figure",
         "rejection_figure",
         "sphere_figure",
-        "trajectory",
-        "trajectory_figure",
     ],
-    "labelspace.evaluate.bench": [
+    "labelspace.bench": [
         "BTZSC",
         "MTEB",
         "BenchTable",
@@ -320,7 +306,7 @@ COMMANDS = {
     "explain": "model texts --top --nearest --threshold --device --trust-remote-code --json",
     "figures": """
         model file --out --only --text-column --label-column --delimiter --encoding --method --max-documents
-        --no-before --pool --rates --steps --seed --device --trust-remote-code --quiet -q
+        --no-before --seed --device --trust-remote-code --quiet -q
     """,
     "prefinetune": """
         --out --pairs --labelled --scored --threshold --anchor-column --positive-column --source-column

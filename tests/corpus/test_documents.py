@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 from labelspace.corpus import MAX_CHARACTERS, as_documents, as_targets
-from labelspace.corpus.documents import as_arrow_table
+from labelspace.corpus.in_memory import as_arrow_table
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 
 pd = pytest.importorskip("pandas")

@@ -16,7 +16,7 @@ from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
 from labelspace.evaluate import evaluate, evaluate_table, evaluation, write_result
 from labelspace.evaluate.provenance import REQUIRED
-from labelspace.evaluate.tables import most_frequent_confusions
+from labelspace.evaluate.report import most_frequent_confusions
 
 
 def confusion_by_hand(model, texts, names):

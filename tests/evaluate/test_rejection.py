@@ -22,8 +22,14 @@ from labelspace.evaluate import (
     rejection_curve,
     softmax_entropy,
 )
-from labelspace.evaluate.rejection import ENTROPY, LEAST_CONFIDENCE, OWN, bands_text, rejection_rows
-from labelspace.evaluate.tables import rejection_text
+from labelspace.evaluate.rejection import (
+    ENTROPY,
+    LEAST_CONFIDENCE,
+    OWN,
+    bands_text,
+    rejection_rows,
+    rejection_text,
+)
 
 rows = st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30)
 

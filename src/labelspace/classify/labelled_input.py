@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.corpus import as_documents, as_targets
-from labelspace.corpus.documents import UNLABELLED, DocumentPolicy, document_values, is_missing, is_table
+from labelspace.corpus.in_memory import document_values, is_table
+from labelspace.corpus.policy import DocumentPolicy, is_missing
+from labelspace.corpus.targets import UNLABELLED
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
 from labelspace.training.rows import Document

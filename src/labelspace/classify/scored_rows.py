@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.corpus.documents import document_values, is_unlabelled
+from labelspace.corpus.in_memory import document_values
+from labelspace.corpus.targets import is_unlabelled
 from labelspace.errors import InputError
 
 

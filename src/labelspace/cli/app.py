@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from labelspace import __version__
 from labelspace.cli import bench, encoders, evaluate, fit, labels, predict, prefinetune, train_nli
 from labelspace.cli.printing import one_line, only_our_words, tell
 from labelspace.errors import LabelSpaceError, MissingDependencyError, OutputError, TrainingError
+from labelspace.version import __version__
 
 INTERRUPTED = 130
 READER_GONE = 141

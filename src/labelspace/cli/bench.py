@@ -23,7 +23,7 @@ from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from labelspace.evaluate.bench import RunReport
+    from labelspace.bench import RunReport
 
 UNVERBALIZED = ("leave-out", "class-0")
 DEFAULT_STORE = Path("results.jsonl")
@@ -106,7 +106,7 @@ def run_command(
     if (file is None) != (labels is None):
         raise ConfigError("--file and --labels go together: the documents, and what the labels mean.")
     with busy("loading", quiet=quiet):
-        from labelspace.evaluate.bench import OwnFile, run
+        from labelspace.bench import OwnFile, run
     asked: list[Any] = _words(tasks) if tasks is not None else [] if file is not None else ["btzsc"]
     if file is not None and labels is not None:
         asked.append(OwnFile(file=file, labels=labels, text_column=text_column, label_column=label_column))
@@ -138,7 +138,8 @@ def run_command(
 @app.command("tasks")
 def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson = False) -> None:
     """List the data sets, and which of them are there; with --offline, which the hub's cache has."""
-    from labelspace.evaluate.bench import BTZSC, MTEB, find_tasks
+    from labelspace.bench import BTZSC, MTEB, find_tasks
+    from labelspace.evaluate.text_table import text_table
 
     found = find_tasks(data, offline=offline or None)
     cards = [*BTZSC.values(), *MTEB.values()]
@@ -150,10 +151,7 @@ def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson =
         there = "present" if card.name in found.present else f"absent: {found.why[card.name]}"
         size = f"{card.rows:,}" if card.rows is not None else "-"
         rows.append([card.name, card.family, str(card.classes), size, card.license, there])
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    for name, family, count, size, license_, there in rows:
-        words = (name.ljust(widths[0]), family.ljust(widths[1]), count.rjust(widths[2]), size.rjust(widths[3]))
-        print("  ".join([*words, license_.ljust(widths[4]), there]).rstrip())
+    print(text_table(rows, left=(0, 1, 4, 5)))
     place = data if data is not None else "read from the hub's cache" if offline else "read from the hub"
     print(f"\n{len(found.present)} of {len(cards)} present ({place})")
 
@@ -172,7 +170,7 @@ def table_command(
     if markdown and as_json:
         raise ConfigError("--markdown and --json are two formats; give one of them.")
     records = _records(store)
-    from labelspace.evaluate.bench import bench_tables
+    from labelspace.bench import bench_tables
 
     tables = bench_tables(records, metric=metric, beside="all" if beside == "all" else _words(beside))
     if as_json:
@@ -193,8 +191,8 @@ def compare_command(
 ) -> None:
     """Say where a model of the store stands among the paper's 38, on the data sets that it was run on."""
     records = _of_model(_records(store), model, protocol, limit, dtype)
-    from labelspace.evaluate.bench.compare import place
-    from labelspace.evaluate.bench.ways import means_of
+    from labelspace.bench.compare import place
+    from labelspace.bench.ways import means_of
 
     found = place(means_of(records), metric=metric)
     if as_json:
@@ -219,8 +217,8 @@ def export_command(
 ) -> None:
     """Write a model's results in the layout of the btzsc leaderboard."""
     records = _of_model(_records(store), model, protocol, limit, dtype)
-    from labelspace.evaluate.bench.leaderboard import leaderboard_payload, validate
-    from labelspace.evaluate.bench.ways import means_of
+    from labelspace.bench.leaderboard import leaderboard_payload, validate
+    from labelspace.bench.ways import means_of
     from labelspace.evaluate.provenance import write_atomically
 
     last = max(records, key=lambda record: record["provenance"]["date"] or "")
@@ -262,7 +260,7 @@ def figures_command(
     records = _records(store) if store.exists() or store != DEFAULT_STORE else []
     if not records:
         note("the store holds no result: the figures show the published models only.")
-    from labelspace.evaluate.bench import BTZSC, bench_figures, find_tasks
+    from labelspace.bench import BTZSC, bench_figures, find_tasks
 
     texts = None
     if data is not None:
@@ -275,13 +273,13 @@ def figures_command(
 
 def _texts(name: str, data: Path) -> Iterator[str]:
     # Loaded when they are asked for, so that one data set is held at a time.
-    from labelspace.evaluate.bench import load_task
+    from labelspace.bench import load_task
 
     yield from load_task(name, data=data).texts
 
 
 def _print_report(report: "RunReport", store: Path) -> None:
-    from labelspace.evaluate.bench import bench_tables
+    from labelspace.bench import bench_tables
 
     for table in bench_tables(report.records):
         print(table.to_text("set"), end="\n\n")
@@ -297,7 +295,7 @@ def _print_report(report: "RunReport", store: Path) -> None:
 def _records(store: Path) -> list[dict[str, Any]]:
     if not store.is_file():
         raise InputError(f"there is no file {store}; run `labelspace bench run` first, or give another --store.")
-    from labelspace.evaluate.bench import ResultStore
+    from labelspace.bench import ResultStore
 
     return ResultStore(store).records()
 
@@ -306,7 +304,7 @@ def _of_model(
     records: list[dict[str, Any]], model: str, protocol: str | None, limit: str | None, dtype: str | None
 ) -> Sequence[Mapping[str, Any]]:
     """Return the records of one way of running a model, and say which where there are several."""
-    from labelspace.evaluate.bench.ways import ALL, choose_way
+    from labelspace.bench.ways import ALL, choose_way
 
     if limit is not None and limit != ALL and not (limit.isascii() and limit.isdigit()):
         raise ConfigError(f"--limit must be a whole number, or {ALL} for no limit. Got {limit!r} instead.")

@@ -29,7 +29,7 @@ from labelspace.cli.options import (
     open_model,
 )
 from labelspace.cli.printing import busy, hush, note, print_json
-from labelspace.config import DEFAULT_ANCHOR, EncodingConfig, SearchConfig
+from labelspace.config import DEFAULT_ANCHOR, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, OutputError
 from labelspace.labels import LabelSpace
@@ -40,13 +40,7 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 PROJECTIONS = ("umap", "pca", "tsne")
-FIGURES = ("confusion", "map", "sphere", "similarity", "rates", "trajectory")
-RETRAINED = ("rates", "trajectory")
-_ANEW = "Figures that train anew"
-_NOTES = {
-    "rates": "rates: trains anew at each learning rate, with the uniformity of {pool}; MODEL stays as it is",
-    "trajectory": "trajectory: trains anew, and measures {pool} on the way; MODEL stays as it is",
-}
+FIGURES = ("confusion", "map", "sphere", "similarity")
 
 Labelled = Annotated[
     str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, or a glob.")
@@ -107,8 +101,7 @@ def evaluate_command(
 
         opened = ZeroShotClassifier(space, untrained, anchor=anchor, threshold=threshold).fit()
     from labelspace.evaluate import Rejections, confusion_figure, evaluate_table, rejection_figure
-    from labelspace.evaluate.rejection import bands_text, rejection_rows
-    from labelspace.evaluate.tables import rejection_text
+    from labelspace.evaluate.rejection import bands_text, rejection_rows, rejection_text
 
     kept = None if rejection_curve is None else Rejections()
     evaluation = evaluate_table(
@@ -146,7 +139,7 @@ def figures_command(
     out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")],
     only: Annotated[
         str | None,
-        typer.Option(metavar="NAME[,NAME]", help=f"Of {', '.join(FIGURES)}; the last two train the model anew."),
+        typer.Option(metavar="NAME[,NAME]", help=f"Figures to draw: {', '.join(FIGURES)}; all if left out."),
     ] = None,
     text_column: TextColumn = "text",
     label_column: Annotated[
@@ -155,47 +148,32 @@ def figures_command(
     delimiter: Delimiter = "auto",
     encoding: TextEncoding = "auto",
     method: Annotated[str, typer.Option(metavar="|".join(PROJECTIONS), help="How two dimensions are found.")] = "umap",
-    max_documents: Annotated[int, typer.Option(help="Documents that are drawn, or scored by rates, at random.")] = 2000,
+    max_documents: Annotated[int, typer.Option(help="Documents to draw, chosen at random.")] = 2000,
     no_before: Annotated[bool, typer.Option("--no-before", help="Leave out the untrained encoder.")] = False,
-    pool: Annotated[
-        str | None, typer.Option(help="Unlabelled documents for rates and trajectory; FILE's.", rich_help_panel=_ANEW)
-    ] = None,
-    rates: Annotated[
-        str | None, typer.Option(help="Learning rates, with commas; those of the search.", rich_help_panel=_ANEW)
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Most updates of a run; the model's.", rich_help_panel=_ANEW)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the sample, the map and the runs of rates.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the sample and the map.")] = 0,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw what the model makes of documents and labels: .png and .svg files in one folder.
 
-    A map, a sphere, how near the labels lie to one another and, with labels, the confusion matrix; what would show
-    nothing of a model's own is left out. Two more are drawn by name only, as they train the model anew: trajectory
-    once, rates once for each learning rate.
+    A map, a sphere, how near the labels lie to one another and, with labels, the confusion matrix. A figure that
+    would show nothing of this model is left out.
     """
     from labelspace.corpus import open_table
 
     hush(quiet)
     names = _figures(only, label_column)
-    _check_anew(names, pool=pool, steps=steps, rates=rates)
     check_choice("--method", method, PROJECTIONS)
     check_number("--max-documents", max_documents, least=1, whole=True)
-    candidates = None if rates is None else _rates(rates)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     table = open_table(file, text=text_column, label=label_column, **dialect)
-    if pool is not None:
-        open_table(pool, text=text_column, **dialect)
     _check_folder(out.absolute().parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
     if method == "umap" and "map" in names:
         import_optional("umap", package="umap-learn", extra="plot", purpose="--method umap")
     opened = open_model(model, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
     from labelspace import evaluate as draw
-    from labelspace.evaluate.figures.retraining import retrainable
     from labelspace.evaluate.figures.spaces import undrawable
 
     for name in list(names):
@@ -205,18 +183,13 @@ def figures_command(
         if why:
             note(f"left out: {why}")
             names.remove(name)
-    anew = [name for name in names if name in RETRAINED]
-    for name in anew:
-        retrainable(opened, f"--only {name}")
     with busy("reading", quiet=quiet):
         texts, own = _drawn(table, max_documents, seed)
-    unlabelled = _pool(opened, pool, texts, text_column, seed, **dialect) if anew else None
     _make_folder(out)
     shown: dict[str, Any] = {"before": not no_before, "seed": seed, "max_documents": max_documents}
     shown["y"] = own if label_column else None
     loud: dict[str, Any] = {"show_progress": not quiet}
     columns: dict[str, Any] = {"text": text_column, "label": label_column, **dialect}
-    run: dict[str, Any] = {"steps": steps, **loud}
     figures: dict[str, Callable[[Path], tuple[Path, ...]]] = {
         "confusion": lambda path: draw.confusion_figure(
             draw.evaluate_table(opened, file, baselines=False, **columns, **loud), path
@@ -224,15 +197,9 @@ def figures_command(
         "map": lambda path: draw.map_figure(opened, texts, path, method=method, **shown),
         "sphere": lambda path: draw.sphere_figure(opened, texts, path, **shown),
         "similarity": lambda path: draw.label_similarity_figure(opened, path),
-        "rates": lambda path: draw.rates_figure(
-            draw.rate_points(opened, unlabelled, texts, own, rates=candidates, seed=seed, **run), path
-        ),
-        "trajectory": lambda path: draw.trajectory_figure(draw.trajectory(opened, unlabelled, **run), path),
     }
     written: list[Path] = []
     for name in names:
-        if name in anew:
-            note(_NOTES[name].format(pool=pool or "the documents themselves"))
         # The others show how far they are.
         with busy(f"drawing the {name}", quiet=quiet or name not in ("map", "sphere")):
             written += figures[name](out / name)
@@ -243,8 +210,7 @@ def figures_command(
 def _figures(only: str | None, label_column: str | None) -> list[str]:
     """Return which figures are wanted, in the order of FIGURES."""
     if only is None:
-        left_out = RETRAINED if label_column else (*RETRAINED, "confusion")
-        return [name for name in FIGURES if name not in left_out]
+        return [name for name in FIGURES if name != "confusion" or label_column]
     wanted = [name.strip() for name in only.split(",")]
     for name in wanted:
         if name not in FIGURES:
@@ -252,35 +218,9 @@ def _figures(only: str | None, label_column: str | None) -> list[str]:
                 f"--only takes {', '.join(FIGURES)}, with commas between. Got {name!r} instead."
                 f"{did_you_mean(name, FIGURES)}"
             )
-        if name in ("confusion", "rates") and label_column is None:
+        if name == "confusion" and label_column is None:
             raise ConfigError(f"--only {name} compares with labels; name their column with --label-column.")
     return [name for name in FIGURES if name in wanted]
-
-
-def _check_anew(names: list[str], *, pool: str | None, steps: int | None, rates: str | None) -> None:
-    """Refuse options of figures that are not drawn."""
-    options = (("pool", pool, RETRAINED), ("steps", steps, RETRAINED), ("rates", rates, RETRAINED[:1]))
-    for option, given, figures in options:
-        if given is not None and not set(names) & set(figures):
-            raise ConfigError(f"--{option} goes with --only {' or '.join(figures)}; leave it out.")
-    if steps is not None:
-        check_number("--steps", steps, least=1, whole=True)
-
-
-def _rates(text: str) -> tuple[float, ...]:
-    try:
-        return SearchConfig(rates=tuple(float(part) for part in text.split(","))).rates
-    except ValueError as error:  # ConfigError is one too
-        raise ConfigError(f"--rates must be numbers above 0, with commas between. Got {text!r} instead.") from error
-
-
-def _pool(model: Any, pool: str | None, texts: list[str], text_column: str, seed: int, **dialect: str) -> Any:
-    if pool is None:
-        return texts
-    from labelspace.corpus import sample_pool
-
-    size = (model.search or SearchConfig()).documents
-    return sample_pool(pool, size=size, seed=seed, text=text_column, **dialect)
 
 
 def _refuse_for_saved(context: typer.Context) -> None:

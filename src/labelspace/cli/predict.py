@@ -262,7 +262,7 @@ def _print_most_uncertain(
 
 def _lines() -> Iterator[list[str]]:
     """Yield the lines of stdin as they come: one at a time from a person, many at a time from a file."""
-    from labelspace.corpus.documents import DocumentPolicy
+    from labelspace.corpus.policy import DocumentPolicy
 
     if sys.stdin.isatty():
         note("one document a line; Ctrl-D ends.")

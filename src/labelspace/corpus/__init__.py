@@ -1,10 +1,12 @@
 """Documents and pairs in and out: lists and tables, files as streams, results that survive a kill."""
 
-from labelspace.corpus.documents import MAX_CHARACTERS, as_documents, as_targets
+from labelspace.corpus.documents import as_documents
 from labelspace.corpus.pair_sources import PairSource, open_labelled_pairs, open_pairs, open_scored_pairs
 from labelspace.corpus.pairs import Pairs, draw_pairs, mixed_batches
+from labelspace.corpus.policy import MAX_CHARACTERS
 from labelspace.corpus.pool import Pool, sample_pool
 from labelspace.corpus.readers import DocumentTable, open_table
+from labelspace.corpus.targets import as_targets
 from labelspace.corpus.writers import ResumableWriter
 
 __all__ = [

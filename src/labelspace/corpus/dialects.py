@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from labelspace.corpus.documents import one_line
+from labelspace.corpus.wording import one_line
 from labelspace.errors import ConfigError, InputError
 
 AUTO = "auto"

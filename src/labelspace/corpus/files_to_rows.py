@@ -34,7 +34,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from labelspace.corpus.dialects import Dialect, wrong_encoding
-from labelspace.corpus.documents import one_line, without_surrogates
+from labelspace.corpus.policy import without_surrogates
+from labelspace.corpus.wording import one_line, shown
 from labelspace.errors import InputError
 
 SCHEMA_ROWS = 1000
@@ -87,11 +88,6 @@ def readable(path: Path, encoding: str = "utf-8") -> Iterator[None]:
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):  # what a spreadsheet saves as CSV
             raise wrong_encoding(path, encoding, error) from error
         raise InputError(f"{path}: cannot be read, it may be damaged or cut short ({one_line(error)}).") from error
-
-
-def listed(schema: pa.Schema) -> str:
-    """Name columns and their types, for a message."""
-    return ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"
 
 
 def csv_schema(path: Path, dialect: Dialect) -> pa.Schema:
@@ -219,7 +215,7 @@ def jsonl_schema(paths: list[Path], wanted: list[str]) -> pa.Schema:
             fields.append((name, _without_null(pa.array(values).type)))
         except (pa.ArrowException, OverflowError) as error:
             odd = _first_odd(values)
-            which = "" if odd is None else f": {places[odd]} has {one_line(repr(values[odd]), 60)}"
+            which = "" if odd is None else f": {places[odd]} has {shown(values[odd])}"
             raise InputError(
                 f"{paths[0]}: the values of {name!r} in the first {len(rows)} rows do not share one type{which} "
                 f"({one_line(error)}); give the column one type."
@@ -258,7 +254,7 @@ def _json_batch(path: Path, rows: list[dict[str, Any]], schema: pa.Schema, first
         for name, value in row.items():
             if not _fits(value, schema.field(name).type):
                 raise InputError(
-                    f"{path}: row {row_number} has {one_line(repr(value), 60)} as {name!r}, where the rows at the "
+                    f"{path}: row {row_number} has {shown(value)} as {name!r}, where the rows at the "
                     f"beginning have {schema.field(name).type}; give the column one type."
                 )
     try:

@@ -20,8 +20,9 @@ from typing import NamedTuple, final
 import pyarrow as pa
 
 from labelspace.checks import check_number, did_you_mean
-from labelspace.corpus.documents import DocumentPolicy, is_missing, missing_column
+from labelspace.corpus.policy import DocumentPolicy, is_missing
 from labelspace.corpus.readers import DocumentTable, open_table
+from labelspace.corpus.wording import missing_column
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.seeds import child_seed
 

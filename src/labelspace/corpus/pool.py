@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import final
 
 from labelspace.checks import check_number
-from labelspace.corpus.documents import DocumentPolicy, document_values, is_table, kind_of, text_column
+from labelspace.corpus.in_memory import document_values, is_table, kind_of, text_column
+from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.readers import open_table
 from labelspace.errors import LabelSpaceWarning
 from labelspace.seeds import child_seed

@@ -25,16 +25,6 @@ import pyarrow.parquet as pq
 
 from labelspace.checks import check_number
 from labelspace.corpus.dialects import AUTO, Dialect, check_dialect, dialect_of, own_delimiter
-from labelspace.corpus.documents import (
-    DocumentPolicy,
-    MemorySource,
-    as_arrow_table,
-    as_targets,
-    kind_of,
-    missing_column,
-    one_line,
-    plain_schema,
-)
 from labelspace.corpus.files_to_rows import (
     Piece,
     csv_pieces,
@@ -42,11 +32,14 @@ from labelspace.corpus.files_to_rows import (
     file_kind,
     jsonl_pieces,
     jsonl_schema,
-    listed,
     parquet_pieces,
     readable,
 )
+from labelspace.corpus.in_memory import MemorySource, as_arrow_table, kind_of, plain_schema
+from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.spreadsheets import excel_pieces, excel_schema
+from labelspace.corpus.targets import as_targets
+from labelspace.corpus.wording import listed, missing_column, one_line
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 
 STREAM = "datasets.IterableDataset"

@@ -24,8 +24,8 @@ from typing import Any, BinaryIO, final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelspace.corpus.documents import one_line
-from labelspace.corpus.files_to_rows import file_kind, listed
+from labelspace.corpus.files_to_rows import file_kind
+from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import InputError
 
 _MUST_QUOTE = re.compile('["\r\n]')

@@ -21,8 +21,8 @@ from typing import Any
 import pyarrow as pa
 
 from labelspace.checks import import_optional
-from labelspace.corpus.documents import one_line
 from labelspace.corpus.files_to_rows import Piece
+from labelspace.corpus.wording import one_line, shown
 from labelspace.errors import InputError, LabelSpaceError, LabelSpaceWarning
 
 Row = list[str | None]
@@ -73,7 +73,7 @@ def excel_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterat
                 for place, value in enumerate(row):
                     if value is not None and (place >= len(header) or header[place] is None):
                         raise InputError(
-                            f"{path}: row {number} has {one_line(repr(value), 60)} in column {place + 1}, which has no "
+                            f"{path}: row {number} has {shown(value)} in column {place + 1}, which has no "
                             "name; write one in the first row, or empty the column."
                         )
             columns = [pa.array([row[p] if p < len(row) else None for row in chunk], pa.string()) for p in places]

@@ -26,18 +26,15 @@ from pathlib import Path
 from typing import Any, final
 
 import pyarrow as pa
+from filelock import FileLock, Timeout
 
-from labelspace.corpus.documents import one_line, plain_schema
-from labelspace.corpus.files_to_rows import listed
+from labelspace.corpus.in_memory import plain_schema
 from labelspace.corpus.rows_to_files import Format
+from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ConfigError, InputError, OutputError
 
-try:
-    import fcntl
-except ImportError:  # Windows: nobody keeps a second process away
-    fcntl = None
-
 STATE_FORMAT = 1
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP}  # of some network disks; there nobody keeps a second process away
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PART = re.compile(r"(\d{6,})\.(\d+)\.([0-9a-f]{8})\..+")
 
@@ -104,7 +101,7 @@ class ResumableWriter:
         state = {"format": STATE_FORMAT, "columns": columns, "fingerprint": dict(fingerprint)}
         self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as they will on reading
         self._resume, self._overwrite = resume, overwrite
-        self._lock: int | None = None
+        self._lock: FileLock | None = None
 
     def __enter__(self) -> "ResumableWriter":
         """Lock the output and find out where to go on; all that can be refused is refused here."""
@@ -167,6 +164,8 @@ class ResumableWriter:
             finally:
                 whole.unlink(missing_ok=True)
             _sync_folder(self.path.parent)
+            if os.name == "nt":  # Windows moves no folder that holds an open file
+                self._lock.release()
             # One rename ends the run; taking the folder apart may then be cut short anywhere.
             self.parts.rename(self._finished_folder)
             _remove_folder(self._finished_folder)
@@ -252,34 +251,31 @@ class ResumableWriter:
             yield data
 
     def _take_lock(self) -> None:
+        lock_file = self.parts / "lock"
         while self._lock is None:
             self.parts.mkdir(exist_ok=True)
-            lock_file = self.parts / "lock"
+            lock = FileLock(lock_file, thread_local=False)
             try:
-                handle = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+                lock_file.touch()
+                opened = lock_file.stat()
+                lock.acquire(timeout=0)
+                if os.path.samestat(opened, lock_file.stat()):
+                    self._lock = lock
+            except Timeout as error:
+                raise OutputError(f"{self.path}: another process is writing it; wait for it, or stop it.") from error
             except FileNotFoundError:  # another process has just finished and taken the folder along
-                self._check_place_again()
-                continue
-            except OSError:
+                if self.path.exists() and not self._overwrite:
+                    raise OutputError(f"{self.path}: another process has just finished it.") from None
+            except OSError as error:
+                if error.errno in _NO_LOCKS:
+                    self._lock = lock
+                    return
                 with suppress(OSError):
                     self.parts.rmdir()  # if we have just made it
                 raise
-            try:
-                _lock_file(handle)
-                if os.path.samestat(os.fstat(handle), lock_file.stat()):
-                    self._lock = handle
-                    return
-            except BlockingIOError as error:
-                raise OutputError(f"{self.path}: another process is writing it; wait for it, or stop it.") from error
-            except FileNotFoundError:
-                self._check_place_again()
             finally:
                 if self._lock is None:
-                    os.close(handle)
-
-    def _check_place_again(self) -> None:
-        if self.path.exists() and not self._overwrite:
-            raise OutputError(f"{self.path}: another process has just finished it.")
+                    lock.release()
 
     def _leave(self) -> None:
         if self._lock is None:
@@ -287,7 +283,7 @@ class ResumableWriter:
         with suppress(OSError):
             if self.parts.is_dir() and not self._listed_parts():
                 _remove_folder(self.parts)
-        os.close(self._lock)
+        self._lock.release()
         self._lock = None
 
     @contextmanager
@@ -315,17 +311,6 @@ def _rows_if_sound(part: Path, number: int, data: bytes | None = None) -> int | 
         return None
     data = part.read_bytes() if data is None else data
     return int(match[2]) if zlib.crc32(data) == int(match[3], 16) else None
-
-
-def _lock_file(handle: int) -> None:
-    """Take the lock or raise BlockingIOError; where the system or the disk knows no locks, go on without."""
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}:
-            raise
 
 
 def _write_whole(target: Path, data: bytes) -> None:

@@ -4,7 +4,7 @@ Asked in this order:
 
     1  folder      a folder of that name
     2  hub cache   the copy that an earlier download left here
-    3  package     the copy that a package brings (all-MiniLM-L6-v2, all-mpnet-base-v2)
+    3  package     the copy that a package brings (all-MiniLM-L6-v2)
     4  hub         a download; not when offline was asked for, and not when the hub does not answer within 3 s
 
 When offline was asked for, the package comes before the hub cache. What comes back is always a folder, with weights in

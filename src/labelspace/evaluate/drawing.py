@@ -50,6 +50,11 @@ def files_of(path: str | Path) -> list[Path]:
     return [path]
 
 
+def short(name: str, most: int) -> str:
+    """Cut a name that is longer than so many characters."""
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
 @contextmanager
 def drawing(what: str) -> Iterator[Any]:
     """Hold the style while a figure is drawn and written, and yield what makes one of so many inches."""

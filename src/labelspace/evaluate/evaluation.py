@@ -7,12 +7,10 @@ caller holds, nothing grows with their number. Documents without a label are not
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice
@@ -24,10 +22,10 @@ from labelspace.corpus import as_targets, open_table
 from labelspace.encoders import Encoder
 from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, EncoderError, InputError
-from labelspace.evaluate.metrics import LabelMetrics, Metrics, Tally
+from labelspace.evaluate.metrics import Tally
 from labelspace.evaluate.provenance import provenance
 from labelspace.evaluate.rejection import Rejections
-from labelspace.evaluate.tables import confusion_rows, evaluation_text
+from labelspace.evaluate.report import Baseline, Evaluation
 from labelspace.progress import progress_bar
 
 BASELINES = {
@@ -38,88 +36,6 @@ BASELINES = {
 
 Block = tuple[list[str], Sequence[int]]
 Vectors = NDArray[np.float32]
-
-
-class Baseline(NamedTuple):
-    """What the encoder does without any training."""
-
-    name: str
-    """`"untrained: nearest verbalizer"` or `"untrained: mean of descriptions"`."""
-
-    metrics: Metrics | None
-    """None where the untrained encoder could not be opened."""
-
-    note: str
-    """Why not, or what else should be known; mostly empty."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """How good a classifier is on some labelled documents. `print` it, or take it apart."""
-
-    model: str
-    """Class of the classifier."""
-
-    space: str
-    """Name of the label space."""
-
-    metrics: Metrics
-    """The numbers of the whole."""
-
-    per_label: tuple[LabelMetrics, ...]
-    """The numbers of each label, in the order of the space."""
-
-    labels: tuple[str, ...]
-    """The label names: rows and columns of `counts` and `confusion`."""
-
-    counts: csr_array
-    """[label, label + 1], documents: rows true, columns predicted, the last column "none of these"; zeros left out."""
-
-    baselines: tuple[Baseline, ...]
-    """The untrained encoder on the same documents; empty where not asked for."""
-
-    provenance: dict[str, Any]
-    """Code, versions, machine, seeds, data; see `provenance`."""
-
-    seconds: float
-    """The classifier's own time, without reading and baselines."""
-
-    documents_per_second: float
-    """Documents that it scored in a second."""
-
-    @property
-    def confusion(self) -> NDArray[np.int64]:
-        """`counts` with its zeros, made anew at each call: 8 bytes for each pair of labels."""
-        return self.counts.toarray()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON and for `write_result`.
-
-        `confusion` has a row for each pair of labels that came: true, predicted (None for none of these), documents.
-        """
-        return {
-            "model": self.model,
-            "label_space": self.space,
-            "metrics": self.metrics.to_dict(),
-            "baselines": [
-                {"name": name, "metrics": metrics.to_dict() if metrics else None, "note": note}
-                for name, metrics, note in self.baselines
-            ],
-            "per_label": [vars(row) for row in self.per_label],
-            "labels": list(self.labels),
-            "confusion": confusion_rows(self.counts, self.labels),
-            "seconds": self.seconds,
-            "documents_per_second": self.documents_per_second,
-            "provenance": self.provenance,
-        }
-
-    def to_text(self) -> str:
-        """Return plain-text tables: the whole beside the baselines, each label, and the confusions."""
-        return evaluation_text(self)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def evaluate(

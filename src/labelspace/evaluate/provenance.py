@@ -14,8 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import labelspace
 from labelspace.errors import ConfigError, OutputError
+from labelspace.version import __version__
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 REQUIRED = ("labelspace", "commit", "versions", "hardware", "seeds", "data", "date", "command")
@@ -47,7 +47,7 @@ def provenance(
     if dtype is None:
         dtype = str(choose_dtype("auto", choose_device("auto"))).removeprefix("torch.")
     return {
-        "labelspace": labelspace.__version__,
+        "labelspace": __version__,
         "commit": source_commit(),
         "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
         "hardware": {
@@ -81,7 +81,7 @@ def source_commit(folder: Path | None = None) -> str | None:
     Returns:
         None where the package is not in `src/` of a git checkout, or git is not to be had.
     """
-    package = (folder or Path(labelspace.__file__).parent).resolve()
+    package = (folder or Path(__file__).parents[1]).resolve()
     root = package.parents[1]
     # Not any checkout above: an environment inside somebody's project is not our source.
     top = _git(root, "rev-parse", "--show-toplevel")

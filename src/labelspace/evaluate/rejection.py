@@ -14,6 +14,7 @@ from scipy.special import entr
 
 from labelspace.checks import check_number
 from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.evaluate.text_table import text_table
 from labelspace.training.abstention import least_answers
 from labelspace.training.calibration import ROUNDING, as_flags, one_number_each
 
@@ -346,6 +347,26 @@ def rejection_rows(
     rows.append(row("random", overall, dict.fromkeys(coverages, overall)))
     best = {at: min(given, right) / given for at, given in answered.items()}
     return [*rows, row("best possible", any_of_them.area_best, best)]
+
+
+def rejection_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what `rejection_rows` tells as a plain-text table.
+
+    Args:
+        rows: one for each way to reject, one or more.
+
+    Example:
+        >>> print(rejection_text([{"by": "sigma", "area": 0.875, "accuracy_at_coverage": {"0.9": 0.75, "0.5": 1.0}}]))
+        accuracy where the least sure are not answered
+                area  90 % answered  50 % answered
+        sigma  0.875          0.750          1.000
+    """
+    shares = (f"{100 * float(coverage):g} % answered" for coverage in rows[0]["accuracy_at_coverage"])
+    table = [["", "area", *shares]]
+    for row in rows:
+        numbers = (row["area"], *row["accuracy_at_coverage"].values())
+        table.append([str(row["by"]), *(f"{number:.3f}" for number in numbers)])
+    return "\n".join(["accuracy where the least sure are not answered", text_table(table)])
 
 
 def _probabilities(values: ArrayLike) -> NDArray[np.float64]:

@@ -3,7 +3,9 @@
 Each is a Scorer (see `labelspace.classify.scorer`). They import torch, so each is loaded on first use.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from labelspace.late import late_names
 
 __all__ = ["EntailmentScorer", "LLMScorer", "RerankerScorer"]
 
@@ -12,18 +14,11 @@ if TYPE_CHECKING:
     from labelspace.families.llm import LLMScorer
     from labelspace.families.reranker import RerankerScorer
 
-
-def __getattr__(name: str) -> Any:
-    if name == "EntailmentScorer":
-        from labelspace.families.entailment import EntailmentScorer
-
-        return EntailmentScorer
-    if name == "RerankerScorer":
-        from labelspace.families.reranker import RerankerScorer
-
-        return RerankerScorer
-    if name == "LLMScorer":
-        from labelspace.families.llm import LLMScorer
-
-        return LLMScorer
-    raise AttributeError(f"module 'labelspace.families' has no attribute {name!r}")
+__getattr__ = late_names(
+    __name__,
+    {
+        "entailment": "EntailmentScorer",
+        "llm": "LLMScorer",
+        "reranker": "RerankerScorer",
+    },
+)

@@ -86,8 +86,8 @@ class CausalModel:
         """Open a language model by folder, hub name or GGUF file.
 
         Args:
-            name_or_folder: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`, which installs as packages.
-            dtype: dtype of the weights, `"auto"`, `"float32"` or `"bfloat16"`; logits are always float32.
+            name_or_folder: a folder, a hub name, or a `.gguf` file.
+            dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights; logits are float32 always.
             device: a torch device, or `"auto"`.
             max_tokens: most tokens of a prompt; None: the model's own limit.
             trust_remote_code: True allows the model to run its own code.

@@ -62,7 +62,7 @@ class GenerativeReranker:
     template or, without one, as plain text with a final line `Answer:` (`prompts.judge_prompt_without_markers`).
 
     Args:
-        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder, a hub name, or a `.gguf` file.
         instruction: what to retrieve; None: `prompts.LABEL_RETRIEVAL`, and `prompts.NLI_RETRIEVAL` for `pair_scores`.
         token_budget: most tokens that a batch of labels attends to, the text counted for each label; for trees, most
             nodes of a tree, up to 1,024.

@@ -107,7 +107,7 @@ class LLMScorer:
     that a document cannot speak for the assistant.
 
     Args:
-        name: a folder, a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder, a hub name, or a `.gguf` file.
         gguf_file: the file to open in a folder or hub repository of GGUF files.
         dtype: dtype of the weights, `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.

@@ -36,7 +36,7 @@ class RerankerScorer:
                                         "yes" against "no" (appendix C.2)
 
     Args:
-        name: a folder (also of `labelspace train-nli`), a hub name, a `.gguf` file, or `"gemma-3-270m"`.
+        name: a folder, a hub name, or a `.gguf` file.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         token_budget: most tokens of a batch, padding included; None: the default of the kind.

@@ -3,22 +3,9 @@
 The names load on first use: what checks a command line before a training starts should load no torch.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_HOMES = {
-    "Callback": "callbacks",
-    "Curve": "loop",
-    "FitResult": "description",
-    "LaConFit": "lacon",
-    "MLflowLogger": "callbacks",
-    "RateChoice": "learning_rate",
-    "TensorBoardLogger": "callbacks",
-    "Trial": "learning_rate",
-    "WandbLogger": "callbacks",
-    "train_on_descriptions": "description",
-    "train_on_labels": "lacon",
-}
+from labelspace.late import late_names
 
 __all__ = [
     "Callback",
@@ -41,8 +28,13 @@ if TYPE_CHECKING:
     from labelspace.training.learning_rate import RateChoice, Trial
     from labelspace.training.loop import Curve
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'labelspace.training' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"labelspace.training.{_HOMES[name]}"), name)
+__getattr__ = late_names(
+    __name__,
+    {
+        "callbacks": "Callback MLflowLogger TensorBoardLogger WandbLogger",
+        "description": "FitResult train_on_descriptions",
+        "lacon": "LaConFit train_on_labels",
+        "learning_rate": "RateChoice Trial",
+        "loop": "Curve",
+    },
+)

@@ -1,34 +1,14 @@
-"""What the tests of figures share: an evaluation, and points along a training."""
+"""What the tests of figures share: an evaluation, a curve, and what is written into a figure."""
 
 import pytest
 
-from labelspace.evaluate import RatePoint, Trajectory, TrajectoryPoint, evaluate, rejection_curve
+from labelspace.evaluate import evaluate, rejection_curve
 
 
 @pytest.fixture(scope="session")
 def evaluation(untrained):
     """Of three documents by the untrained encoder."""
     return evaluate(untrained, ["a match", "a bank", "a vote"], ["sports", "money", "world"], baselines=False)
-
-
-@pytest.fixture
-def points():
-    """Of five learning rates; the last one diverged."""
-    inf, nan = float("inf"), float("nan")
-    return (
-        RatePoint(1e-6, -2.0, 0.60, False),
-        RatePoint(1e-5, -2.9, 0.81, True),
-        RatePoint(5e-5, -2.5, 0.75, False),
-        RatePoint(1e-4, -1.2, 0.55, False),
-        RatePoint(5e-4, inf, nan, False),
-    )
-
-
-@pytest.fixture
-def way():
-    """Of a training whose best step is not its last."""
-    points = [TrajectoryPoint(step, 1.2 - 0.01 * step, -2.0 - 0.02 * min(step, 40 - step)) for step in range(0, 41, 5)]
-    return Trajectory(points=tuple(points), best_step=30, learning_rate=3e-5, pool="news.csv")
 
 
 @pytest.fixture

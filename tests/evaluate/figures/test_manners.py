@@ -14,29 +14,23 @@ from labelspace.evaluate import (
     figures,
     label_similarity_figure,
     map_figure,
-    rates_figure,
     rejection_figure,
     sphere_figure,
-    trajectory_figure,
 )
-from labelspace.evaluate.figures.panels import progress_colours
 from labelspace.evaluate.palette import label_colours
-from pictures import grey_of, greys, nothing_is_cut
+from pictures import grey_of, nothing_is_cut
 
-KINDS = ["confusion", "map", "sphere", "similarity", "rates", "panels", "trajectory", "rejection"]
+KINDS = ["confusion", "map", "sphere", "similarity", "rejection"]
 
 
 @pytest.fixture
-def draw(evaluation, trained, texts, names, points, way, rejection):
+def draw(evaluation, trained, texts, names, rejection):
     """Draw a figure of a kind into a path, and return the files."""
     kinds = {
         "confusion": lambda path: confusion_figure(evaluation, path),
         "map": lambda path: map_figure(trained, texts, path, y=names, method="pca"),
         "sphere": lambda path: sphere_figure(trained, texts, path, y=names),
         "similarity": lambda path: label_similarity_figure(trained, path),
-        "rates": lambda path: rates_figure(points, path),
-        "panels": lambda path: rates_figure({("one", "news"): points, ("other", "news"): points[:1]}, path),
-        "trajectory": lambda path: trajectory_figure(way, path),
         "rejection": lambda path: rejection_figure({"sigma": rejection, "A name " * 20: rejection}, path),
     }
     return lambda kind, path: kinds[kind](path)
@@ -110,10 +104,3 @@ def test_colours_differ_and_neighbours_differ_in_grey_as_well(count):
     grey = [grey_of(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))) for colour in colours]
     assert all(0.15 < value < 0.85 for value in grey), "told from black and from white"
     assert all(abs(one - other) > 0.1 for one, other in pairwise(grey))
-
-
-def test_colours_of_progress_grow_lighter_all_the_way_and_are_never_lost_on_white():
-    colours = progress_colours()
-    grey = greys([colours(step / 20) for step in range(21)])
-    assert all(one < other for one, other in pairwise(grey))
-    assert grey[-1] < 0.85

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.evaluation import Evaluation
-from labelspace.evaluate.figures.panels import MOST_INCHES, short
+from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
+from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.metrics import NONE_OF_THESE
+from labelspace.evaluate.report import Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from labelspace.checks import check_choice
 from labelspace.classify import BiEncoderClassifier
 from labelspace.classify.anchors import cosines
 from labelspace.config import ANCHORS
-from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.figures.panels import MOST_INCHES, short
+from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
+from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.figures.spaces import check_drawable, has_label_embeddings, label_matrix
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from labelspace.classify import BiEncoderClassifier, UncertaintyClassifier, Zero
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
 from labelspace.errors import EncoderError, InputError, LabelSpaceWarning
+from labelspace.evaluate.drawing import short
 from labelspace.evaluate.evaluation import untrained_encoder
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
@@ -18,7 +19,6 @@ from labelspace.seeds import child_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 MOST_INCHES = 40.0
@@ -28,11 +28,6 @@ LEGEND_LABELS = 20
 BEFORE = "before: the untrained encoder"
 NAMED_STARS = 20
 NO_LABEL = "#b8b8b8"
-
-
-def short(name: str, most: int) -> str:
-    """Cut a name that is longer than so many characters."""
-    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def drawn_documents(
@@ -224,22 +219,3 @@ def draw_legend(
     figure.legend(
         handles, words, loc="outside right center" if names else "outside lower center", ncols=1 if names else 4
     )
-
-
-def progress_colours() -> "Colormap":
-    """Return colours from dark to light that never get so light as to be lost on white."""
-    import matplotlib
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap(matplotlib.colormaps["cividis"](np.linspace(0.0, 0.92, 256)), name="progress")
-
-
-def rate_words(rate: float) -> str:
-    """Return a learning rate as people write it.
-
-    Example:
-        >>> rate_words(0.00003)
-        '3e-5'
-    """
-    mantissa, _, power = f"{rate:.2e}".partition("e")
-    return f"{float(mantissa):g}e{int(power)}"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labelspace.errors import InputError
-from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.figures.panels import short
+from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.palette import label_colours
 from labelspace.evaluate.rejection import RejectionCurve
 

@@ -12,9 +12,9 @@
 Configuration and data need no torch; the rest is loaded when first asked for.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from labelspace.late import late_names
 from labelspace.training.nli.config import NLIConfig
 from labelspace.training.nli.data import Pairs, balanced_dev, read_pairs
 
@@ -35,10 +35,10 @@ __all__ = [
     "train_nli",
 ]
 
-_LATE = dict.fromkeys(("Look", "NLIRun", "dev_scores", "pair_loss", "train_nli"), "loop") | {"NLIModel": "model"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(importlib.import_module(f"labelspace.training.nli.{_LATE[name]}"), name)
-    raise AttributeError(f"module 'labelspace.training.nli' has no attribute {name!r}")
+__getattr__ = late_names(
+    __name__,
+    {
+        "loop": "Look NLIRun dev_scores pair_loss train_nli",
+        "model": "NLIModel",
+    },
+)

@@ -12,9 +12,9 @@
 Drawing and checking pairs needs no torch; the rest is loaded when first asked for.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from labelspace.late import late_names
 from labelspace.training.prefinetune.sources import check_pairs, gather_pairs
 
 if TYPE_CHECKING:
@@ -36,18 +36,13 @@ __all__ = [
     "read_eigenspace",
 ]
 
-_LATE = {
-    "Look": "loop",
-    "Measures": "measures",
-    "PrefinetuneResult": "result",
-    "Prefinetuned": "run",
-    "Training": "loop",
-    "prefinetune": "run",
-    "read_eigenspace": "saving",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(importlib.import_module(f"labelspace.training.prefinetune.{_LATE[name]}"), name)
-    raise AttributeError(f"module 'labelspace.training.prefinetune' has no attribute {name!r}")
+__getattr__ = late_names(
+    __name__,
+    {
+        "loop": "Look Training",
+        "measures": "Measures",
+        "result": "PrefinetuneResult",
+        "run": "Prefinetuned prefinetune",
+        "saving": "read_eigenspace",
+    },
+)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs, PairSource, draw_pairs, open_pairs
-from labelspace.corpus.documents import is_table
+from labelspace.corpus.in_memory import is_table
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.seeds import child_seed
 

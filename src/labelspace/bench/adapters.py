@@ -1,0 +1,222 @@
+"""Between labelspace's scorers and the models of the btzsc package, either way round.
+
+    HarnessScorer(model)    their model   -> our Scorer:  scores(texts, space)
+    open_harness(model)     their model   -> our OpenModel, for `run`
+    HarnessModel(scorer)    our Scorer    -> their model: predict_scores(texts, labels), predict(texts, labels)
+
+Their interface knows labels as sentences, ours as a label space; its verbalizers are those sentences.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol, final, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.bench.models import FAMILIES_OF_MODELS, OTHER, OpenModel, weights_revision
+from labelspace.checks import check_number
+from labelspace.classify.scorer import Scorer
+from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.labels import Label, LabelSpace
+
+
+@runtime_checkable
+class HarnessLike(Protocol):
+    """What the btzsc package asks of a model, as far as it is needed here."""
+
+    def predict_scores(self, texts: list[str], labels: list[str], batch_size: int = 32) -> Any:
+        """Return [text label], higher is likelier."""
+        ...
+
+
+@final
+class HarnessScorer:
+    """A model written for the btzsc package, as a Scorer.
+
+    Args:
+        model: an object with `predict_scores(texts, labels, batch_size)`.
+        batch_size: texts in a batch, handed on to it.
+
+    Raises:
+        ConfigError: the object has no such method.
+
+    Example:
+        >>> class Lengths:
+        ...     model_type = "embedding"
+        ...     def predict_scores(self, texts, labels, batch_size=32):
+        ...         return [[-abs(len(text) - len(label)) for label in labels] for text in texts]
+        >>> space = LabelSpace([Label("short", verbalizer="ab"), Label("long", verbalizer="abcdef")])
+        >>> scorer = HarnessScorer(Lengths())
+        >>> scorer.family, scorer.scores(["xyz", "uvwxy"], space).tolist()
+        ('embedding', [[-1.0, -3.0], [-3.0, -1.0]])
+    """
+
+    def __init__(self, model: HarnessLike, *, batch_size: int = 32) -> None:
+        if not callable(getattr(model, "predict_scores", None)):
+            raise ConfigError(
+                "model must have a method predict_scores(texts, labels, batch_size). "
+                f"Got {type(model).__name__} instead."
+            )
+        check_number("batch_size", batch_size, least=1, whole=True)
+        self.model = model
+        self.batch_size = batch_size
+        self.family: str = str(getattr(model, "model_type", OTHER))
+        self.name: str = str(getattr(model, "model_name", type(model).__name__))
+
+    def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
+        """Return [text label], higher is likelier, columns in the order of the space.
+
+        Raises:
+            ShapeError: the model gave a matrix of another shape.
+            InputError: the model gave something that is no number, or not finite.
+        """
+        texts = list(texts)
+        given = self.model.predict_scores(texts, list(space.verbalizers), batch_size=self.batch_size)
+        return checked_scores(given, len(texts), space, self.name)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what it is, as plain values."""
+        return {"name": self.name, "family": self.family, "adapter": "btzsc", "batch_size": self.batch_size}
+
+
+def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
+    """Return a model of the btzsc package, or written for it, as `run` takes models.
+
+    Its specification is `harness:` and its `model_name`, or the name of its class. Its family is its `model_type` where
+    that is one of ours, else `"custom"`. It scores no pairs of sentences, so it has no NLI AUROC.
+
+    Args:
+        model: an object with `predict_scores(texts, labels, batch_size)`. Where it holds a torch module as `model`, as
+            those of the package do, its weights are counted; where `model_name` is a folder, their hash is known.
+        batch_size: texts in a batch, handed on to it.
+
+    Raises:
+        ConfigError: the object has no such method, or is a class.
+
+    Example:
+        >>> class Lengths:
+        ...     model_type = "length"
+        ...     def predict_scores(self, texts, labels, batch_size=32):
+        ...         return [[-abs(len(text) - len(label)) for label in labels] for text in texts]
+        >>> opened = open_harness(Lengths())
+        >>> opened.spec, opened.family, opened.parameters
+        ('harness:Lengths', 'custom', None)
+    """
+    if isinstance(model, type):
+        raise ConfigError(f"model must be an object, not a class. Got {model.__name__}; call it first.")
+    scorer = HarnessScorer(model, batch_size=batch_size)
+    folder = Path(scorer.name)
+    is_folder = folder.is_dir()
+    parameters, dtype = _weights(getattr(model, "model", None))
+    return OpenModel(
+        scorer=scorer,
+        spec=f"harness:{scorer.name}",
+        name=folder.resolve().name if is_folder else scorer.name,
+        family=scorer.family if scorer.family in FAMILIES_OF_MODELS else OTHER,
+        parameters=parameters,
+        revision=weights_revision(folder) if is_folder else None,
+        describe={**scorer.describe(), "dtype": dtype},
+    )
+
+
+def _weights(module: Any) -> tuple[int | None, str]:
+    """How many weights a torch module has, and their number format; float32 where nobody tells."""
+    if not callable(getattr(module, "parameters", None)):
+        return None, "float32"
+    weights = [each for each in module.parameters() if hasattr(each, "numel")]
+    kinds = {str(each.dtype).removeprefix("torch.") for each in weights if each.dtype.is_floating_point}
+    return sum(each.numel() for each in weights) or None, min(kinds, default="float32")
+
+
+@final
+class HarnessModel:
+    """A Scorer as a model that the btzsc package evaluates.
+
+    Where the package is installed, this class counts as one of its models: `BTZSCBenchmark().evaluate` takes it.
+
+    Args:
+        scorer: any object with `scores(texts, space)`.
+        model_name: what its reports call it; the scorer's own name if left out.
+        model_type: `"embedding"`, `"nli"`, `"reranker"`, `"llm"`; the scorer's family if left out.
+
+    Raises:
+        ConfigError: the object has no method `scores`.
+
+    Example:
+        >>> class First:
+        ...     def scores(self, texts, space):
+        ...         return np.eye(len(texts), len(space), dtype=np.float32)
+        >>> HarnessModel(First()).predict(["a", "b"], ["It is a.", "It is b."]).tolist()
+        [0, 1]
+    """
+
+    def __init__(self, scorer: Scorer, *, model_name: str | None = None, model_type: str | None = None) -> None:
+        if not callable(getattr(scorer, "scores", None)):
+            raise ConfigError(f"scorer must have a method scores(texts, space). Got {type(scorer).__name__} instead.")
+        self.scorer = scorer
+        self.model_name: str = model_name or str(getattr(scorer, "name", type(scorer).__name__))
+        self.model_type: str = model_type or str(getattr(scorer, "family", OTHER))
+        _register()
+
+    def predict_scores(self, texts: list[str], labels: list[str], batch_size: int = 32) -> NDArray[np.float32]:
+        """Return [text label], higher is likelier.
+
+        Args:
+            texts: documents.
+            labels: the sentence of each candidate label, two or more.
+            batch_size: not looked at; labelspace makes its batches by tokens.
+
+        Raises:
+            ShapeError: the scorer gave a matrix of another shape.
+            InputError: the scorer gave something that is not finite.
+        """
+        del batch_size
+        # Names must be unique and of one line; sentences need be neither.
+        space = LabelSpace([Label(f"label {i}", verbalizer=text) for i, text in enumerate(labels, start=1)])
+        return checked_scores(self.scorer.scores(texts, space), len(texts), space, self.model_name)
+
+    def predict(self, texts: list[str], labels: list[str], batch_size: int = 32) -> NDArray[np.int64]:
+        """Return [text] the column of the highest score; the first where several are equal."""
+        return self.predict_scores(texts, labels, batch_size).argmax(axis=1).astype(np.int64)
+
+
+def checked_scores(given: object, texts: int, space: LabelSpace, who: str) -> NDArray[np.float32]:
+    """Return a score matrix as float32; refuse another shape, and anything that is not finite.
+
+    Args:
+        given: what a model returned.
+        texts: how many it was asked about.
+        space: the candidate labels.
+        who: the model's name, for the message.
+
+    Raises:
+        ShapeError: not [text label].
+        InputError: no numbers, or one that is not finite.
+    """
+    try:
+        scores = np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{who} gave scores that are no matrix of numbers ({error}); return [text label].") from error
+    if scores.shape != (texts, len(space)):
+        raise ShapeError(
+            f"{who} must give one score for each of {texts} texts and {len(space)} labels. "
+            f"Got shape {scores.shape} instead."
+        )
+    if not np.isfinite(scores).all():
+        row, column = np.argwhere(~np.isfinite(scores))[0].tolist()
+        raise InputError(
+            f"{who} gave {scores[row, column]} for text {row + 1} and label {space.verbalizers[column]!r}; "
+            "scores must be finite, so nothing can be said of this model."
+        )
+    return scores
+
+
+def _register() -> None:
+    """Let the package's own type check pass, without inheriting from a package that may not be there."""
+    if importlib.util.find_spec("btzsc") is None:
+        return
+    base: Any = importlib.import_module("btzsc.models.base").BaseModel
+    base.register(HarnessModel)

@@ -1,0 +1,237 @@
+"""Natural language inference beside classification: does a model score entailed pairs above the others?
+
+The paper asks whether being good at the one means being good at the other (section 5.1, Figure 3b). The number is the
+AUROC of the pair scores, entailment against neutral and contradiction together, because it needs neither a threshold
+nor probabilities (section 3.1).
+"""
+
+import hashlib
+import os
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.bench.models import EncoderScorer, OpenModel
+from labelspace.bench.statistics import auroc
+from labelspace.checks import check_number
+from labelspace.corpus import DocumentTable, open_table
+from labelspace.errors import InputError, ShapeError
+from labelspace.seeds import child_seed
+
+if TYPE_CHECKING:
+    from labelspace.encoders import Encoder
+
+ENTAILMENT = 0
+"""The label of an entailed pair; 1 is neutral, 2 contradiction."""
+
+MEAN = "mean"
+"""The key of the mean in the result of `nli_auroc`."""
+
+PUBLISHED_COLUMNS = {
+    "anli_r1_dev": "anli_r1",
+    "anli_r2_dev": "anli_r2",
+    "anli_r3_dev": "anli_r3",
+    "lingnli_val": "lingnli",
+    "mnli_matched_dev": "mnli_m",
+    "mnli_mismatched_dev_tok": "mnli_mm",
+}
+"""Our sources -> columns of the published AUROC. There is no WANLI and no FEVER-NLI in the file."""
+
+BLOCK = 4096
+
+PairScorer = Callable[[list[str], list[str]], NDArray[np.float32]]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NLIPairs:
+    """Pairs of sentences from one source."""
+
+    premises: list[str]
+    """[pair] what is given."""
+
+    hypotheses: list[str]
+    """[pair] what may follow from it."""
+
+    is_entailment: NDArray[np.bool_]
+    """[pair] whether it does."""
+
+    def __len__(self) -> int:
+        return len(self.premises)
+
+
+def load_nli(data: str | os.PathLike[str], *, limit: int | None = None, seed: int = 0) -> dict[str, NLIPairs]:
+    """Read development pairs, by source.
+
+    Args:
+        data: a file with the columns premise, hypothesis, label (0 entailment, 1 neutral, 2 contradiction) and source;
+            or a folder with `dev.parquet` or `nli/dev.parquet` in it.
+        limit: at most so many pairs of each source, drawn without replacement, in their order; None: all.
+        seed: of that draw.
+
+    Returns:
+        Source -> pairs, in the order of the file. A source without both kinds of pairs is left out: no AUROC is there
+        to be had.
+
+    Raises:
+        ColumnError: no such column.
+        InputError: no such file, a damaged one, an unknown label, no source with both kinds of pairs.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> row = '{"premise": "It rains.", "hypothesis": "It is wet.", "label": %d, "source": "mine"}'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "dev.jsonl"
+        ...     _ = file.write_text("\\n".join([row % 0, row % 2]))
+        ...     load_nli(file)["mine"].is_entailment.tolist()
+        [True, False]
+    """
+    if limit is not None:
+        check_number("limit", limit, least=2, whole=True)
+    file = _file(Path(data))
+    found: dict[str, tuple[list[str], list[str], list[bool]]] = {}
+    table = open_table(file, text="premise", id="source", label="label")
+    open_table(file, text="hypothesis")  # raises where that column is not there
+    row = 0
+    for batch in table.batches():
+        values = [batch.column(name).to_pylist() for name in ("premise", "hypothesis", "label", "source")]
+        for premise, hypothesis, label, source in zip(*values, strict=True):
+            _check_row(premise, hypothesis, label, source, table, row)
+            premises, hypotheses, kinds = found.setdefault(source, ([], [], []))
+            premises.append(premise)
+            hypotheses.append(hypothesis)
+            kinds.append(label == ENTAILMENT)
+            row += 1
+    sets = {source: _drawn(source, columns, limit, seed) for source, columns in found.items()}
+    sets = {source: pairs for source, pairs in sets.items() if 0 < pairs.is_entailment.sum() < len(pairs)}
+    if not sets:
+        raise InputError(f"{file} has no source with entailed and other pairs; an AUROC needs both.")
+    return sets
+
+
+def nli_auroc(scorer_pairs: PairScorer, sets: Mapping[str, NLIPairs]) -> dict[str, float]:
+    """Return how well pair scores tell entailment from the rest, source by source.
+
+    Args:
+        scorer_pairs: (premises, hypotheses) -> [pair] scores, higher for entailment; such as
+            `EntailmentScorer.pair_scores` or `encoder_pair_scores(encoder)`.
+        sets: source -> pairs, see `load_nli`.
+
+    Returns:
+        Source -> AUROC from 0 to 1. Under `"mean"` the unweighted mean over the sources of `PUBLISHED_COLUMNS`, so
+        that it is next to the paper's; over all sources where none of those is there.
+
+    Raises:
+        InputError: no sets, a score that is not finite.
+        ShapeError: not one score per pair.
+
+    Example:
+        >>> pairs = NLIPairs(premises=["a b", "a b"], hypotheses=["a", "c"], is_entailment=np.array([True, False]))
+        >>> def shared(premises, hypotheses):
+        ...     return np.array([float(h in p) for p, h in zip(premises, hypotheses)], dtype=np.float32)
+        >>> nli_auroc(shared, {"mine": pairs})
+        {'mine': 1.0, 'mean': 1.0}
+
+    Reference:
+        BTZSC, sections 3.1 and 5.1.
+    """
+    if not sets:
+        raise InputError("there are no NLI sets to score; load some with load_nli.")
+    found: dict[str, float] = {}
+    for source, pairs in sets.items():
+        scores = np.asarray(scorer_pairs(pairs.premises, pairs.hypotheses), dtype=np.float64)
+        if scores.shape != (len(pairs),):
+            raise ShapeError(f"{source}: there must be one score for each of {len(pairs)} pairs. Got {scores.shape}.")
+        found[source] = auroc(scores, pairs.is_entailment)
+    meant = [value for source, value in found.items() if source in PUBLISHED_COLUMNS]
+    return {**found, MEAN: statistics.fmean(meant or found.values())}
+
+
+def pair_scorer(model: OpenModel) -> PairScorer | None:
+    """Return what scores pairs of sentences: the cosine of an encoder, the entailment of a cross-encoder.
+
+    Returns:
+        None for a model that scores texts against label spaces only.
+
+    Example:
+        >>> from labelspace.bench.models import open_model
+        >>> score = pair_scorer(open_model("tests/data/tiny-bert", dtype="float32"))
+        >>> score(["it rains"], ["it is wet"]).shape
+        (1,)
+    """
+    if isinstance(model.scorer, EncoderScorer):
+        return encoder_pair_scores(model.scorer.encoder)
+    return getattr(model.scorer, "pair_scores", None)
+
+
+def encoder_pair_scores(encoder: "Encoder") -> PairScorer:
+    """Return a pair scorer: the cosine of premise and hypothesis (BTZSC, sections 3.1 and 4).
+
+    The premise is encoded as texts are, the hypothesis as labels are, prompts included: as in classification.
+    """
+
+    def score(premises: list[str], hypotheses: list[str]) -> NDArray[np.float32]:
+        blocks = []
+        for at in range(0, len(premises), BLOCK):
+            given = _unit(encoder.encode(premises[at : at + BLOCK], role="text"))
+            followed = _unit(encoder.encode(hypotheses[at : at + BLOCK], role="label"))
+            blocks.append((given * followed).sum(axis=1))
+        return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.float32)
+
+    return score
+
+
+def nli_fingerprint(sets: Mapping[str, NLIPairs]) -> str:
+    """Return what tells pairs from other pairs."""
+    digest = hashlib.sha256()
+    for source, pairs in sets.items():
+        for premise, hypothesis, kind in zip(pairs.premises, pairs.hypotheses, pairs.is_entailment, strict=True):
+            digest.update(f"{source} {len(premise)} {len(hypothesis)} {int(kind)} {premise}{hypothesis}".encode())
+    return digest.hexdigest()
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+
+
+def _file(data: Path) -> Path:
+    if not data.is_dir():
+        return data
+    found = next((path for path in (data / "dev.parquet", data / "nli" / "dev.parquet") if path.is_file()), None)
+    if found is None:
+        raise InputError(f"there is no dev.parquet with NLI pairs in {data}; give the folder or the file that has it.")
+    return found
+
+
+def _check_row(
+    premise: object, hypothesis: object, label: object, source: object, table: DocumentTable, row: int
+) -> None:
+    for name, value in (("premise", premise), ("hypothesis", hypothesis), ("source", source)):
+        if not isinstance(value, str):
+            raise InputError(f"{table.place(row)}: column {name!r} must be text. Got {value!r} instead.")
+    if isinstance(label, bool) or label not in (0, 1, 2):
+        raise InputError(
+            f"{table.place(row)}: column 'label' must be 0 (entailment), 1 (neutral) or 2 (contradiction). "
+            f"Got {label!r} instead."
+        )
+
+
+def _drawn(
+    source: str, columns: tuple[Sequence[str], Sequence[str], Sequence[bool]], limit: int | None, seed: int
+) -> NLIPairs:
+    rows = range(len(columns[0]))
+    if limit is not None and limit < len(rows):
+        rows = sorted(random.Random(child_seed(seed, "nli", source)).sample(rows, limit))
+    premises, hypotheses, kinds = columns
+    return NLIPairs(
+        premises=[premises[row] for row in rows],
+        hypotheses=[hypotheses[row] for row in rows],
+        is_entailment=np.array([kinds[row] for row in rows], dtype=bool),
+    )

@@ -1,0 +1,228 @@
+"""Which tasks a run is about: words and labelled files become tasks that are loaded one at a time."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+from labelspace.bench.cards import BTZSC, FAMILIES, MTEB, PAPER_IN_FULL, Rows, TaskCard
+from labelspace.bench.local import paper_rows_in
+from labelspace.bench.tasks import Task, counted, find_tasks, load_task, task_of
+from labelspace.checks import did_you_mean
+from labelspace.corpus import as_targets, open_table
+from labelspace.corpus.policy import DocumentPolicy
+from labelspace.errors import ConfigError, InputError
+from labelspace.labels import LabelSpace
+
+BENCHMARKS = {"btzsc": BTZSC, "mteb": MTEB}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OwnFile:
+    """A labelled file of the user's own as a task."""
+
+    file: Path
+    """CSV, TSV, JSONL or Parquet."""
+
+    labels: Path
+    """Label file: names, and what they mean."""
+
+    text_column: str = "text"
+    """Column with the texts."""
+
+    label_column: str = "label"
+    """Column with the names of the labels."""
+
+
+class Source(NamedTuple):
+    """A task that can be loaded, again and again, so that one at a time is held."""
+
+    name: str
+    load: Callable[[int], Task]
+    from_hub: bool = False
+    """True: whether it can be read shows when it is loaded first."""
+
+
+@final
+class Plan:
+    """What can be loaded of what was asked for."""
+
+    def __init__(self, data: Path | None, **options: Any) -> None:
+        self.data = data
+        self.options = options
+
+    def sources(self, tasks: Iterable[str | Task | OwnFile]) -> tuple[list[Source], dict[str, str]]:
+        """Return what can be loaded, and of what cannot its name and why. The hub is not asked.
+
+        Raises:
+            ConfigError: an unknown name, or none at all.
+            InputError: nothing can be loaded.
+        """
+        sources, names = [], []
+        for task in tasks:
+            if isinstance(task, str):
+                names += [name for name in expand_tasks([task]) if name not in names]
+            else:
+                sources.append(self._own(task))
+        if not sources and not names:
+            raise ConfigError("there is no task to run; name one, a family, or 'btzsc' for all of them.")
+        absent = self._absent(names) if names else {}
+        hub = self.data is None
+        sources += [Source(name, self._loader(name), hub) for name in names if name not in absent]
+        if not sources:
+            raise none_can_be_run(absent)
+        return sources, absent
+
+    def _absent(self, names: Sequence[str]) -> dict[str, str]:
+        found = find_tasks(self.data)
+        absent = {name: found.why.get(name, "not there") for name in names if name not in found.present}
+        if self.options["protocol"] == "paper":
+            known = PAPER_IN_FULL if self.data is None else paper_rows_in(self.data)
+            absent |= {name: "the paper's rows are not known" for name in names if name not in {*known, *absent}}
+        return absent
+
+    def _loader(self, name: str) -> Callable[[int], Task]:
+        return lambda seed: load_task(name, data=self.data, seed=seed, **self.options)
+
+    def _own(self, task: Task | OwnFile) -> Source:
+        if isinstance(task, Task):
+            return Source(task.card.name, lambda _: task)
+
+        labels = LabelSpace.from_file(task.labels)
+
+        def load(seed: int) -> Task:
+            columns = {"text_column": task.text_column, "label_column": task.label_column}
+            return own_task(task.file, labels, **columns, limit=self.options["limit"], seed=seed)
+
+        return Source(load(0).card.name, load)
+
+
+def none_can_be_run(absent: Mapping[str, str]) -> InputError:
+    """Return the error that says why none of the tasks is there."""
+    reasons = "; ".join(f"{name}: {why}" for name, why in list(absent.items())[:3])
+    return InputError(
+        f"none of the {len(absent)} tasks can be run ({reasons}{'; ...' if len(absent) > 3 else ''}). "
+        "Give the folder of the data sets, or other tasks."
+    )
+
+
+def expand_tasks(words: Iterable[str]) -> list[str]:
+    """Return names of data sets for names, families, `"btzsc"`, `"mteb"` and `"all"`.
+
+    Raises:
+        ConfigError: a word is none of these.
+
+    Example:
+        >>> expand_tasks(["agnews", "emotion"])
+        ['agnews', 'emotiondair', 'empathetic']
+    """
+    names: list[str] = []
+    cards = {**BTZSC, **MTEB}
+    for word in words:
+        if word == "all":
+            found = list(cards)
+        elif word in BENCHMARKS:
+            found = list(BENCHMARKS[word])
+        elif word in FAMILIES:
+            found = [name for name, card in BTZSC.items() if card.family == word]
+        elif word in cards:
+            found = [word]
+        else:
+            known = [*cards, *FAMILIES, *BENCHMARKS, "all"]
+            raise ConfigError(
+                f"there is no task {word!r}.{did_you_mean(word, known)} `labelspace bench tasks` lists them."
+            )
+        names += [name for name in found if name not in names]
+    return names
+
+
+def own_task(
+    file: object,
+    labels: LabelSpace,
+    *,
+    text_column: str = "text",
+    label_column: str = "label",
+    name: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+) -> Task:
+    """Make a task of a labelled file of one's own.
+
+    Args:
+        file: CSV, TSV, JSONL, Parquet (text also .gz), or a table in memory.
+        labels: the candidate labels.
+        text_column: the column with the documents.
+        label_column: the column with label names; rows where it is empty are left out, and counted in the notes, and
+            so are rows with a label whose text is empty or white space.
+        name: what the task is called, with `"own/"` before it; the file's name if left out.
+        limit: at most so many rows, drawn without replacement, in their order; None: all.
+        seed: of that draw.
+
+    Returns:
+        The task.
+
+    Raises:
+        ColumnError: no such column.
+        InputError: an unreadable or empty file, a row whose text is missing in a way that is no text (null), a label
+            that the space lacks, no label or no text at all.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> table = pa.table({"text": ["a fine day", "rain", "?", " "], "label": ["good", "bad", "", "bad"]})
+        >>> task = own_task(table, LabelSpace.from_names(["bad", "good"]), name="weather")
+        >>> task.name, task.texts, task.targets.tolist()
+        ('own/weather', ['a fine day', 'rain'], [1, 0])
+        >>> task.notes
+        ('1 row without a label left out', '1 row without a text left out')
+    """
+    table = open_table(file, text=text_column, label=label_column)
+    # Not the table's own: that keeps empty texts and says so in a warning, and here they are left out.
+    policy = DocumentPolicy(table.place)
+    texts: list[str] = []
+    targets: list[int] = []
+    for batch in table.batches():
+        values = batch.column(label_column).to_pylist()
+        targets += _columns(
+            values, labels.names, lambda row: f"{table.place(row)}: column {label_column!r}", len(targets)
+        )
+        texts += policy.clean(batch.column(text_column).to_pylist(), len(texts))
+    shown = Path(file).name if isinstance(file, str | os.PathLike) else "a table in memory"
+    if not texts:
+        raise InputError(f"{shown} has no rows; there is nothing to score.")
+    known = [row for row, target in enumerate(targets) if target >= 0]
+    if not known:
+        raise InputError(f"column {label_column!r} has no label in any of the {len(texts)} rows; give labelled ones.")
+    kept = [row for row in known if texts[row].strip()]
+    if not kept:
+        raise InputError(f"column {text_column!r} has no text in any of the {len(known)} labelled rows; give some.")
+    left_out = {"label": len(texts) - len(known), "text": len(known) - len(kept)}
+    notes = [f"{counted(count)} without a {what} left out" for what, count in left_out.items() if count]
+    notes += [note.rstrip(".") for kind, note in policy.notes().items() if kind != "empty"]
+    stem = name if name is not None else shown.split(".")[0]
+    card = TaskCard(
+        name=f"own/{stem.removeprefix('own/')}",
+        benchmark="own",
+        family="own",
+        domain="own",
+        classes=len(labels),
+        license="not stated",
+        source=shown,
+        rows=len(texts),
+    )
+    rows = Rows(space=labels, texts=[texts[r] for r in kept], targets=[targets[r] for r in kept], notes=tuple(notes))
+    return task_of(card, rows, limit=limit, seed=seed)
+
+
+def _columns(values: Sequence[object], names: Sequence[str], place: Callable[[int], str], first: int) -> list[int]:
+    """Column numbers of label names; an unknown one is an error that names its row."""
+    try:
+        return as_targets(values, names, n_documents=len(values))
+    except InputError:
+        for row, value in enumerate(values, start=first):
+            try:
+                as_targets([value], names, n_documents=1)
+            except InputError as error:
+                raise InputError(str(error).replace("y[0]", place(row), 1)) from None
+        raise

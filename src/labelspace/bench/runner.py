@@ -1,0 +1,260 @@
+"""`run`: models x tasks x seeds, each finished run a line in the store, so that a killed run goes on where it stopped.
+
+memory   texts of one task, its predictions, and the scores of one block; nothing grows with models or tasks. A model
+         that is done is let go of, and its memory given back, before the next is opened: the peak of a record is the
+         resident set of the process, `memory_before_mib` what of it was there before that model
+speed    texts per second of scoring alone: opening the model, and the first few texts (labels are encoded there,
+         buffers are made), are not in it
+seeds    draw the texts where there is a limit; nothing else is random, so without one each run is made once
+"""
+
+import itertools
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+from labelspace.bench.adapters import HarnessLike, open_harness
+from labelspace.bench.memory import give_back, resident_mib
+from labelspace.bench.models import ModelSpec, OpenModel, computed_dtype, open_model
+from labelspace.bench.plan import OwnFile, Plan
+from labelspace.bench.store import ResultStore, RunKey, chosen
+from labelspace.bench.tasks import PROTOCOLS, Task, what_the_protocol_did
+from labelspace.bench.work import Work, nli_work, works_of
+from labelspace.checks import check_choice, check_number, plain
+from labelspace.config import EncodingConfig
+from labelspace.errors import ConfigError
+from labelspace.progress import Progress, progress_bar
+
+Record = dict[str, Any]
+_logger = logging.getLogger("labelspace")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """What became of each run that was asked for."""
+
+    finished: tuple[dict[str, Any], ...]
+    """Records of the runs made now."""
+
+    reused: tuple[dict[str, Any], ...]
+    """Records that were in the store already."""
+
+    absent: Mapping[str, str]
+    """Tasks that were asked for and cannot be run here, and why."""
+
+    notes: tuple[str, ...]
+    """What else should be known."""
+
+    @property
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """All records asked for, those of the store first."""
+        return self.reused + self.finished
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON."""
+        return {
+            "finished": list(self.finished),
+            "reused": list(self.reused),
+            "absent": dict(self.absent),
+            "notes": list(self.notes),
+        }
+
+
+class _Job(NamedTuple):
+    model: ModelSpec | OpenModel
+    key: RunKey
+    revision: str | None
+    work: Work
+
+
+def run(
+    models: Iterable[str | ModelSpec | OpenModel | HarnessLike],
+    tasks: Iterable[str | Task | OwnFile],
+    store: ResultStore | str | Path,
+    *,
+    seeds: Sequence[int] = (0,),
+    limit: int | None = None,
+    protocol: str = "full",
+    unverbalized: str | None = None,
+    data: Path | str | None = None,
+    bootstrap: int = 1000,
+    nli: Path | str | None = None,
+    dtype: str = EncodingConfig.dtype,
+    device: str = EncodingConfig.device,
+    trust_remote_code: bool = False,
+    offline: bool | None = None,
+    show_progress: bool = False,
+) -> RunReport:
+    """Score every model on every task, and keep each result as soon as it is there.
+
+    Args:
+        models: specifications (see `ModelSpec.parse`), open models, or models of the btzsc package: any object with
+            `predict_scores(texts, labels, batch_size)` (see `open_harness`).
+        tasks: names of data sets, `"btzsc"`, `"mteb"`, `"all"`, families such as `"topic"`, tasks, own files.
+        store: the result store or its file. What it holds of the same texts and weights is not run again.
+        seeds: one run for each, where there is a limit.
+        limit: at most so many texts of each task, drawn by the seed; None: all.
+        protocol: `"full"`: all rows there are; `"paper"`: the rows that the paper's tables were computed on.
+        unverbalized: rows whose class has no hypothesis: `"leave_out"`, or `"class_0"` as the authors' harness does;
+            None: what the protocol did, `"class_0"` for the paper's.
+        data: folder of the data sets; None: where `find_tasks` looks.
+        bootstrap: samples for the 95 % interval of F1 and accuracy over texts; 0: none.
+        nli: folder of NLI pairs: each model's AUROC on them is a result too (Figure 3b); None: not asked.
+        dtype: `"auto"`, `"float32"` or `"bfloat16"`.
+        device: a torch device, or `"auto"`.
+        trust_remote_code: True lets the models' own code run; never without.
+        offline: True never asks the hub, neither for models nor for data; what its cache has will do.
+        show_progress: True shows how far it is.
+
+    Returns:
+        What was finished, what was there before, what is absent.
+
+    Raises:
+        ConfigError: an option makes no sense, a task is unknown, or two models have one name.
+        InputError: none of the tasks can be read, or the store is damaged.
+        EncoderError: a model cannot be opened, or its scores are not finite; nothing is written of that run.
+        OutputError: the store cannot be written.
+        KeyboardInterrupt: what is finished is in the store; the same call goes on from there.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from labelspace import LabelSpace
+        >>> rows = '{"text": "the match", "label": "sports"}\\n{"text": "the vote", "label": "politics"}\\n'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file, labels, store = (Path(folder) / name for name in ("news.jsonl", "labels.yaml", "results.jsonl"))
+        ...     _ = file.write_text(rows)
+        ...     LabelSpace.from_names(["sports", "politics"]).to_file(labels)
+        ...     own = OwnFile(file=file, labels=labels)
+        ...     report = run(["tests/data/tiny-bert"], [own], store, dtype="float32", bootstrap=0)
+        ...     again = run(["tests/data/tiny-bert"], [own], store, dtype="float32")
+        >>> [record["texts"] for record in report.finished], len(again.reused)
+        ([2], 1)
+    """
+    check_choice("protocol", protocol, PROTOCOLS)
+    unverbalized = what_the_protocol_did(protocol, unverbalized)
+    check_number("bootstrap", bootstrap, least=0, whole=True)
+    if limit is not None:
+        check_number("limit", limit, least=1, whole=True)
+    bootstrap, limit = plain((bootstrap, limit))  # they go into records
+    EncodingConfig(dtype=dtype, device=device)
+    asked = _asked(models)
+    store = store if isinstance(store, ResultStore) else ResultStore(store)
+    known = store.by_key()
+    store.check_writable()
+    notes: list[str] = []
+    drawn = _seeds(seeds, limit, notes)
+    rows = {"limit": limit, "protocol": protocol, "unverbalized": unverbalized, "offline": offline}
+    sources, absent = Plan(Path(data) if data is not None else None, **rows).sources(tasks)
+    works = works_of(sources, drawn, absent, bootstrap=bootstrap, device=device)
+    if nli is not None:
+        works.append(nli_work(Path(nli), limit, drawn[0], device))
+    every = [
+        _Job(model, RunKey(spec, work.name, protocol, unverbalized, limit, work.seed, computed), revision, work)
+        for model in asked
+        for spec, computed, revision in [_facts(model, dtype, device)]
+        for work in works
+    ]
+    reused, jobs = _reused(every, known, notes)
+    finished: list[Record] = []
+    opening = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
+    try:
+        with progress_bar("scoring", show=show_progress) as report:
+            for record in _records(jobs, opening, report, notes):
+                finished.append(store.append(record))
+    except KeyboardInterrupt:
+        _logger.warning(
+            "%d of %d runs were finished and are in %s; the same command goes on from there.",
+            len(finished),
+            len(jobs),
+            store.path,
+        )
+        raise
+    return RunReport(finished=tuple(finished), reused=tuple(reused), absent=absent, notes=tuple(dict.fromkeys(notes)))
+
+
+def _reused(jobs: Sequence[_Job], known: Mapping[RunKey, Record], notes: list[str]) -> tuple[list[Record], list[_Job]]:
+    """Return the records that the store has already, and the jobs that are left."""
+    reused, left = [], []
+    for job in jobs:
+        record, why = chosen(known, job.key, fingerprint=job.work.fingerprint, revision=job.revision)
+        notes += [why] if why else []
+        if record is None:
+            left.append(job)
+            continue
+        reused.append(record)
+        if isinstance(job.model, OpenModel) and job.model.revision is None:
+            notes.append(f"{job.key.model}: what the store has under this name is taken; nobody can tell its weights.")
+    return reused, left
+
+
+def _records(jobs: Sequence[_Job], opening: dict[str, Any], report: Progress, notes: list[str]) -> Iterator[Record]:
+    """Do the jobs one after the other; a model is opened once, and let go of before the next."""
+    total = sum(job.work.texts for job in jobs)
+    done = 0
+    for _, own in itertools.groupby(jobs, key=lambda job: job.key.model):
+        opened = before = None
+        for job in own:
+            if opened is None:
+                give_back()  # what the model before this one held
+                if isinstance(job.model, OpenModel):
+                    opened = job.model
+                else:
+                    before = resident_mib()
+                    opened = open_model(job.model, **opening)
+            record = job.work.make(opened, job.key, _part(report, done, total, job.key))
+            if record is not None:
+                yield {**record, "memory_before_mib": before}
+            else:
+                notes.append(f"{job.key.model} scores no pairs of sentences; its NLI AUROC is not measured.")
+            done += job.work.texts
+
+
+def _asked(models: Iterable[str | ModelSpec | OpenModel | HarnessLike]) -> list[ModelSpec | OpenModel]:
+    """Return each model once; of two objects with one name, one would get the other's results."""
+    asked: dict[str, ModelSpec | OpenModel] = {}
+    objects: dict[str, object] = {}
+    for given in models:
+        if isinstance(given, OpenModel):
+            model = given
+        elif isinstance(given, ModelSpec) or not isinstance(given, HarnessLike):
+            model = ModelSpec.parse(given)
+        else:
+            model = open_harness(given)
+        word = str(model) if isinstance(model, ModelSpec) else model.spec
+        as_object = None if isinstance(model, ModelSpec) else given
+        if word in asked and objects[word] is not as_object:
+            raise ConfigError(f"two models are called {word}; give each a name of its own, as its model_name.")
+        asked[word], objects[word] = model, as_object
+    if not asked:
+        raise ConfigError("there is no model to run; name at least one, for example embedding:all-MiniLM-L6-v2.")
+    return list(asked.values())
+
+
+def _seeds(seeds: Sequence[int], limit: int | None, notes: list[str]) -> tuple[int, ...]:
+    drawn = tuple(dict.fromkeys(plain(list(seeds))))
+    if not drawn:
+        raise ConfigError("seeds must hold one seed at least. Got none instead.")
+    for seed in drawn:
+        check_number("seeds", seed, least=0, whole=True)
+    if limit is None and drawn != (0,):
+        notes.append("seeds draw texts where there is a limit; without one each model is run once on each task.")
+        return (0,)
+    return drawn
+
+
+def _facts(model: ModelSpec | OpenModel, dtype: str, device: str) -> tuple[str, str, str | None]:
+    """Return a model's specification, its number format and its weights, without opening it."""
+    if isinstance(model, OpenModel):
+        return model.spec, str(model.describe.get("dtype") or "float32"), model.revision
+    return str(model), computed_dtype(model, dtype, device), model.folder_revision()
+
+
+def _part(report: Progress, before: int, whole: int, key: RunKey) -> Progress:
+    def told(done: float, total: float | None = None, note: str = "") -> None:  # noqa: ARG001  of the one task
+        report(before + done, whole, note or f"{key.model} on {key.task}")
+
+    return told

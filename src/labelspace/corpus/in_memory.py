@@ -1,0 +1,189 @@
+"""Collections and tables that lie in memory, whatever library holds them.
+
+    document_values    list, iterator, numpy, pandas, polars, Arrow, HF dataset    ->  values, one by one
+    as_arrow_table     pandas, polars, Arrow, HF dataset                           ->  pyarrow.Table
+    MemorySource       an Arrow table as `readers.DocumentTable` reads it
+
+pandas, polars and datasets are recognised by the names of their types and never imported: whoever holds
+such an object has imported them already.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from labelspace.corpus.wording import missing_column, one_line
+from labelspace.errors import ColumnError, InputError
+
+_STRING_DTYPES = {"str", "string", "object", "utf8", "large_string"}
+_NOT_YET_TABLES = {
+    "polars.LazyFrame": "call .collect() first",
+    "datasets.DatasetDict": "choose a split first, for example X['train']",
+    "datasets.IterableDataset": "pass an iterator over its texts, for example (row['text'] for row in X)",
+    "datasets.IterableDatasetDict": "choose a split first, for example X['train']",
+}
+
+
+def document_values(X: object, *, text: str | None, what: str) -> Iterable[object]:
+    """Return the values of `X` one by one, not yet checked; the shape of `X` itself is."""
+    kind = kind_of(X)
+    if kind in _NOT_YET_TABLES:
+        raise InputError(f"{what} is a {kind}; {_NOT_YET_TABLES[kind]}.")
+    if isinstance(X, (str, bytes, bytearray)):
+        raise InputError(
+            f"{what} is a single {type(X).__name__}, not a collection of documents; "
+            f"pass [{what}] for one document, or pathlib.Path({what}) to read a file."
+        )
+    if is_table(X):
+        return _table_column(X, text, what)
+    if isinstance(X, np.ndarray):
+        return _array_values(X, what)
+    for method in ("to_list", "to_pylist"):  # Series of pandas and polars; arrays of Arrow
+        if hasattr(X, method):
+            return getattr(X, method)()
+    # A sparse matrix holds numbers; some kinds of it cannot even be walked through.
+    if isinstance(X, (Mapping, set, frozenset)) or not isinstance(X, Iterable) or hasattr(X, "tocsr"):
+        raise InputError(
+            f"{what} must be documents in some order: a list, an array, a column or a table. "
+            f"Got a {type(X).__name__} instead."
+        )
+    return X
+
+
+def as_arrow_table(X: object, what: str = "the table") -> pa.Table:
+    """Return a table in memory as an Arrow table without metadata, copying only what must be copied.
+
+    Raises:
+        InputError: `X` is no table, or one of its columns mixes types.
+
+    Example:
+        >>> as_arrow_table(pa.record_batch({"text": ["a"]})).num_rows
+        1
+    """
+    kind, any_x = kind_of(X), _untyped(X)
+    table: Any = None
+    try:
+        if isinstance(X, pa.Table):
+            table = X
+        elif isinstance(X, pa.RecordBatch):
+            table = pa.Table.from_batches([X])
+        elif kind == "pandas.DataFrame":
+            table = pa.Table.from_pandas(any_x, preserve_index=False)
+        elif kind == "polars.DataFrame":
+            table = any_x.to_arrow()
+        elif kind == "datasets.Dataset":
+            table = any_x.with_format("arrow")[:]
+        elif hasattr(X, "__arrow_c_stream__") and not kind.endswith(".Series"):
+            table = pa.table(X)
+    except pa.ArrowException as error:
+        reason = " ".join(str(part) for part in reversed(error.args))
+        raise InputError(f"{what} has a column whose values do not share one type: {one_line(reason)}.") from error
+    if table is None:
+        hint = _NOT_YET_TABLES.get(kind, "pass a path, or a pandas, polars, Arrow or HF table")
+        raise InputError(f"{what} is not a table but a {type(X).__name__}; {hint}.")
+    table = table.cast(plain_schema(table.schema))
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise ColumnError(f"{what} has two columns named {name!r}; rename one of them.")
+    return table
+
+
+@final
+class MemorySource:
+    """The rows of an Arrow table, as `readers.DocumentTable` reads them; the caller holds the table anyway."""
+
+    name = "the table"
+
+    def __init__(self, table: pa.Table) -> None:
+        self.schema, self.rows, self.bytes_total = table.schema, table.num_rows, table.nbytes
+        self._table, self._done = table, 0
+
+    def bytes_read(self) -> int:
+        return self.bytes_total * self._done // max(1, self.rows)
+
+    def pieces(self, skip: int, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        self._done = min(skip, self.rows)
+        table = self._table if columns is None else self._table.select(columns)
+        for batch in table.slice(self._done).to_batches(max_chunksize=size):
+            self._done += batch.num_rows
+            yield batch
+
+    def place(self, row: int) -> str:
+        return f"{self.name}: row {row + 1}"
+
+    def fingerprint(self) -> dict[str, Any]:
+        ends = [self._table.slice(0, 1000).to_pylist(), self._table.slice(max(0, self.rows - 1000)).to_pylist()]
+        digest = hashlib.sha256(repr(ends).encode()).hexdigest()
+        return {"files": None, "rows": self.rows, "columns": self.schema.names, "sha256_ends": digest}
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Drop metadata, which names what another library once did, and string views, which few writers know."""
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return pa.schema([pa.field(field.name, views.get(field.type, field.type), field.nullable) for field in schema])
+
+
+def is_table(X: object) -> bool:
+    """Whether `X` has named columns."""
+    known = {"pandas.DataFrame", "polars.DataFrame", "datasets.Dataset"}
+    return isinstance(X, (pa.Table, pa.RecordBatch)) or kind_of(X) in known
+
+
+def kind_of(X: object) -> str:
+    """Name the type of `X` by library and class, for example `"pandas.DataFrame"`, looking through subclasses."""
+    for base in type(X).__mro__:
+        library = base.__module__.partition(".")[0]
+        if library in {"pandas", "polars", "datasets"}:
+            return f"{library}.{base.__name__}"
+    return ""
+
+
+def text_column(X: object, text: str | None, what: str) -> str:
+    """Return the name of a table's column of texts: the one asked for, "text", or the only column of strings.
+
+    Raises:
+        ColumnError: it is not there, or there are several.
+    """
+    any_x = _untyped(X)
+    frame = kind_of(X).endswith(".DataFrame")  # pandas, polars: no need for Arrow, which refuses mixed columns
+    names = [str(name) for name in (any_x.columns if frame else any_x.column_names)]
+    if text is None and "text" not in names:
+        dtypes = [any_x[name].dtype for name in any_x.columns] if frame else as_arrow_table(X, what).schema.types
+        strings = [name for name, dtype in zip(names, dtypes, strict=True) if str(dtype).lower() in _STRING_DTYPES]
+        if len(strings) != 1:
+            listed = ", ".join(names) or "none"
+            raise ColumnError(
+                f"{what} is a table without a column 'text'; pass the column of texts, for example "
+                f"{what}[{(strings or names or ['text'])[0]!r}]. Its columns: {listed}."
+            )
+        return strings[0]
+    text = text or "text"
+    if names.count(text) != 1:
+        if text in names:
+            raise ColumnError(f"{what} has two columns named {text!r}; rename one of them.")
+        raise missing_column(what, text, names)
+    return text
+
+
+def _table_column(X: object, text: str | None, what: str) -> Iterable[object]:
+    text = text_column(X, text, what)
+    if not kind_of(X).endswith(".DataFrame"):
+        return as_arrow_table(X, what).column(text).to_pylist()
+    frame = _untyped(X)
+    return frame[frame.columns[[str(name) for name in frame.columns].index(text)]].to_list()
+
+
+def _array_values(X: np.ndarray, what: str) -> list[object]:
+    if X.ndim == 2 and X.shape[1] == 1:
+        X = X[:, 0]
+    if X.ndim != 1:
+        raise InputError(f"{what} must have one dimension, or one column. Got an array of shape {X.shape} instead.")
+    return X.tolist()
+
+
+def _untyped(X: object) -> Any:
+    """Let the type checker forget: what follows is duck typing."""
+    return X

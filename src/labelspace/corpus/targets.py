@@ -1,0 +1,75 @@
+"""Labels of documents as column numbers, some of them missing."""
+
+import numbers
+from collections.abc import Sequence
+
+from labelspace.checks import did_you_mean
+from labelspace.corpus.in_memory import document_values
+from labelspace.corpus.policy import is_missing
+from labelspace.corpus.wording import shown
+from labelspace.errors import InputError
+
+UNLABELLED = -1
+"""The column number of a document without a label, as in `sklearn.semi_supervised`."""
+
+
+def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str = "y") -> list[int]:
+    """Return the column number of each document's label, -1 where there is none.
+
+    Args:
+        y: one label name for each document, in any of the collections that `as_documents` takes; white space
+            around a name does not count, as label spaces strip theirs. Unlabelled are -1, None, NaN and NA; also
+            "-1" (what numpy makes of -1 among strings) and "" (what a CSV file has for nothing), unless a label is
+            called that.
+        names: the label names, in the order of the columns.
+        n_documents: how many documents there are.
+        what: the caller's name for `y`, used in messages.
+
+    Returns:
+        One number for each document, from 0 to `len(names) - 1`, or -1.
+
+    Raises:
+        InputError: an unknown label, or not one label for each document.
+
+    Example:
+        >>> as_targets(["sports", None, "world"], ["world", "sports"], n_documents=3)
+        [1, -1, 0]
+    """
+    columns = {name: column for column, name in enumerate(names)}
+    targets = []
+    for position, value in enumerate(document_values(y, text=None, what=what)):
+        column = columns.get(value.strip()) if isinstance(value, str) else None
+        if column is None and is_unlabelled(value):
+            column = UNLABELLED
+        if column is None:
+            raise _unknown_label(f"{what}[{position}]", value, names)
+        targets.append(column)
+    if len(targets) != n_documents:
+        raise InputError(
+            f"{what} must hold one label for each of the {n_documents} documents. Got {len(targets)} instead; "
+            "documents without a label carry None."
+        )
+    return targets
+
+
+def is_unlabelled(value: object) -> bool:
+    """Whether a value among labels stands for none: -1, None, NaN, NA, "-1" or "".
+
+    Example:
+        >>> [is_unlabelled(value) for value in (None, -1, "", "sports")]
+        [True, True, True, False]
+    """
+    if isinstance(value, str):
+        return value.strip() in ("", "-1")
+    minus_one = isinstance(value, numbers.Real) and not isinstance(value, bool) and value == UNLABELLED
+    return minus_one or is_missing(value)
+
+
+def _unknown_label(where: str, value: object, names: Sequence[str]) -> InputError:
+    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    if isinstance(value, str):
+        return InputError(f"{where} is {value!r}, which is no label.{did_you_mean(value, names)} Labels: {listed}.")
+    return InputError(
+        f"{where} is {shown(value)} of type {type(value).__name__}; pass label names, and None for unlabelled. "
+        f"Labels: {listed}."
+    )

@@ -1,0 +1,30 @@
+"""Words that messages about files, tables and columns share."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from labelspace.checks import did_you_mean
+from labelspace.errors import ColumnError
+
+
+def one_line(message: object, limit: int = 300) -> str:
+    """Return a message of another library as one line of bounded length, without its full stop."""
+    line = " ".join(str(message).split())
+    return (line if len(line) <= limit else line[:limit] + "...").rstrip(".")
+
+
+def shown(value: object) -> str:
+    """Return a value as it would be typed, cut to 60 characters."""
+    return one_line(repr(value), 60)
+
+
+def listed(schema: pa.Schema) -> str:
+    """Name columns and their types."""
+    return ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"
+
+
+def missing_column(where: str, name: str, columns: Sequence[str]) -> ColumnError:
+    """Return the error for a column that is not there."""
+    listed = ", ".join(columns) or "none"
+    return ColumnError(f"{where} has no column {name!r}.{did_you_mean(name, columns)} Its columns: {listed}.")

@@ -1,0 +1,221 @@
+"""What an evaluation found, and how it reads as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
+from labelspace.evaluate.text_table import text_table
+
+MATRIX_LABELS = 12
+"""Up to so many labels the confusion matrix is shown whole; beyond it would not fit a screen."""
+
+CONFUSIONS = 20
+"""How many of the most frequent confusions are listed then."""
+
+NAME_WIDTH = 48
+
+
+class Baseline(NamedTuple):
+    """What the encoder does without any training."""
+
+    name: str
+    """`"untrained: nearest verbalizer"` or `"untrained: mean of descriptions"`."""
+
+    metrics: Metrics | None
+    """None where the untrained encoder could not be opened."""
+
+    note: str
+    """Why not, or what else should be known; mostly empty."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How good a classifier is on some labelled documents. `print` it, or take it apart."""
+
+    model: str
+    """Class of the classifier."""
+
+    space: str
+    """Name of the label space."""
+
+    metrics: Metrics
+    """The numbers of the whole."""
+
+    per_label: tuple[LabelMetrics, ...]
+    """The numbers of each label, in the order of the space."""
+
+    labels: tuple[str, ...]
+    """The label names: rows and columns of `counts` and `confusion`."""
+
+    counts: csr_array
+    """[label, label + 1], documents: rows true, columns predicted, the last column "none of these"; zeros left out."""
+
+    baselines: tuple[Baseline, ...]
+    """The untrained encoder on the same documents; empty where not asked for."""
+
+    provenance: dict[str, Any]
+    """Code, versions, machine, seeds, data; see `provenance`."""
+
+    seconds: float
+    """The classifier's own time, without reading and baselines."""
+
+    documents_per_second: float
+    """Documents that it scored in a second."""
+
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """`counts` with its zeros, made anew at each call: 8 bytes for each pair of labels."""
+        return self.counts.toarray()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON and for `write_result`.
+
+        `confusion` has a row for each pair of labels that came: true, predicted (None for none of these), documents.
+        """
+        return {
+            "model": self.model,
+            "label_space": self.space,
+            "metrics": self.metrics.to_dict(),
+            "baselines": [
+                {"name": name, "metrics": metrics.to_dict() if metrics else None, "note": note}
+                for name, metrics, note in self.baselines
+            ],
+            "per_label": [vars(row) for row in self.per_label],
+            "labels": list(self.labels),
+            "confusion": confusion_rows(self.counts, self.labels),
+            "seconds": self.seconds,
+            "documents_per_second": self.documents_per_second,
+            "provenance": self.provenance,
+        }
+
+    def to_text(self) -> str:
+        """Return plain-text tables: the whole beside the baselines, each label, and the confusions."""
+        parts = [_headline(self), _summary(self), _labels(self.per_label)]
+        if len(self.labels) <= MATRIX_LABELS:
+            parts.append(_matrix(self.confusion, self.labels))
+        else:
+            parts.append(_confusions(self.counts, self.labels))
+        return "\n\n".join([*parts, _origin(self)])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def confusion_rows(counts: csr_array, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return `true`, `predicted` (None for none of these) and `documents` of each cell that holds some.
+
+    Args:
+        counts: [label, label + 1], the last column "none of these".
+        labels: the label names.
+
+    Example:
+        >>> confusion_rows(csr_array(np.array([[5, 0, 2], [0, 0, 0]])), ["sports", "world"])[1]
+        {'true': 'sports', 'predicted': None, 'documents': 2}
+    """
+    columns = [*labels, None]
+    return [
+        {"true": labels[row], "predicted": columns[column], "documents": count} for row, column, count in _cells(counts)
+    ]
+
+
+def most_frequent_confusions(
+    counts: csr_array, labels: Sequence[str], most: int = CONFUSIONS
+) -> list[tuple[str, str, int]]:
+    """Return (true, predicted, documents) of the largest cells off the diagonal, largest first.
+
+    Args:
+        counts: [label, label + 1], the last column "none of these".
+        labels: the label names.
+        most: how many to return.
+
+    Example:
+        >>> most_frequent_confusions(csr_array(np.array([[5, 2, 0], [0, 3, 4]])), ["sports", "world"])
+        [('world', 'none of these', 4), ('sports', 'world', 2)]
+    """
+    columns = [*labels, NONE_OF_THESE]
+    wrong = sorted((cell for cell in _cells(counts) if cell[0] != cell[1]), key=lambda cell: -cell[2])
+    return [(labels[row], columns[column], count) for row, column, count in wrong[:most]]
+
+
+def _cells(counts: csr_array) -> list[tuple[int, int, int]]:
+    """Row, column and count of each cell above 0, row by row."""
+    cells = counts.tocoo()
+    return sorted(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
+
+
+def _headline(found: Evaluation) -> str:
+    metrics = found.metrics
+    left_out = f"; {metrics.left_out:,} without a label left out" if metrics.left_out else ""
+    return f"{found.space}: {metrics.documents:,} labelled documents, {len(found.labels)} labels{left_out}"
+
+
+def _summary(found: Evaluation) -> str:
+    rows = [["", "macro-F1", "accuracy", "precision", "recall", "coverage", "on covered", "ECE"]]
+    rows.append([found.model, *_numbers(found.metrics)])
+    for name, metrics, _ in found.baselines:
+        rows.append([name, *(_numbers(metrics) if metrics else ["-"] * 7)])
+    # One line for a reason that both share.
+    notes = dict.fromkeys(note for _, _, note in found.baselines if note)
+    return "\n".join([text_table(rows), *(f"note: {note}" for note in notes)])
+
+
+def _numbers(metrics: Metrics) -> list[str]:
+    values = (
+        metrics.macro_f1,
+        metrics.accuracy,
+        metrics.macro_precision,
+        metrics.macro_recall,
+        metrics.coverage,
+        metrics.accuracy_on_covered,
+        metrics.expected_calibration_error,
+    )
+    return ["-" if value is None else f"{value:.3f}" for value in values]
+
+
+def _labels(per_label: Sequence[LabelMetrics]) -> str:
+    rows = [["label", "precision", "recall", "F1", "documents", "predicted"]]
+    for row in per_label:
+        shares = (f"{value:.3f}" for value in (row.precision, row.recall, row.f1))
+        rows.append([_short(row.label), *shares, f"{row.support:,}", f"{row.predicted:,}"])
+    return text_table(rows)
+
+
+def _matrix(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
+    # Columns go by number, so that long names cost no width; "none of these" only where it happened.
+    abstained = bool(confusion[:, -1].any())
+    shown = confusion if abstained else confusion[:, :-1]
+    width = len(str(len(labels)))
+    head = ["true \\ predicted", *(str(number) for number in range(1, len(labels) + 1))]
+    rows = [[*head, NONE_OF_THESE] if abstained else head]
+    for number, (name, counts) in enumerate(zip(labels, shown, strict=True), 1):
+        rows.append([f"{number:>{width}} {_short(name)}", *(f"{count:,}" if count else "." for count in counts)])
+    return text_table(rows)
+
+
+def _confusions(counts: csr_array, labels: Sequence[str]) -> str:
+    found = most_frequent_confusions(counts, labels)
+    if not found:
+        return "no document was confused"
+    lines = [f"{true} -> {predicted}: {count:,}" for true, predicted, count in found]
+    return "\n".join(["most frequent confusions, true -> predicted: documents", *lines])
+
+
+def _origin(found: Evaluation) -> str:
+    origin: dict[str, Any] = found.provenance
+    hardware = origin["hardware"]
+    commit = f" ({origin['commit']})" if origin["commit"] else ""
+    return (
+        f"{found.seconds:,.1f} s, {found.documents_per_second:,.0f} documents/s in {hardware['dtype']} on "
+        f"{hardware['accelerator'] or hardware['processor']}, {hardware['torch_threads']} threads\n"
+        f"labelspace {origin['labelspace']}{commit}, {origin['date']}"
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 3] + "..."

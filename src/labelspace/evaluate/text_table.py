@@ -1,0 +1,30 @@
+"""Rows of words as a plain-text table."""
+
+from collections.abc import Sequence
+
+
+def text_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,), rules: Sequence[int] = ()) -> str:
+    """Lay out rows of one length, columns two spaces apart.
+
+    Args:
+        rows: the head and what follows.
+        left: columns that are aligned to the left; the others are numbers, to the right.
+        rules: rows before which a line of dashes stands.
+
+    Example:
+        >>> print(text_table([["data set", "F1"], ["agnews", "0.7"]], rules=[1]))
+        data set   F1
+        -------------
+        agnews    0.7
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for number, row in enumerate(rows):
+        if number in rules:
+            lines.append("-" * sum(widths, 2 * (len(widths) - 1)))
+        cells = (
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,192 @@
+"""Scorers and models of the btzsc package stand in for one another, and bad scores are one clear error."""
+
+import abc
+import math
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from bench.fakes import write_task
+from labelspace import Label, LabelSpace
+from labelspace.bench import load_task, run
+from labelspace.bench.adapters import HarnessModel, HarnessScorer, open_harness
+from labelspace.errors import ConfigError, InputError, ShapeError
+
+SPACE = LabelSpace([Label("a", verbalizer="It is a."), Label("b", verbalizer="It is bb."), Label("c")])
+TEXTS = ["one", "three", "fifteen"]
+
+
+class Theirs:
+    """A model as somebody would write it for the package."""
+
+    model_type = "reranker"
+    model_name = "theirs"
+
+    def __init__(self, give=None) -> None:
+        self.asked: list = []
+        self.give = give
+
+    def predict_scores(self, texts, labels, batch_size=32):
+        self.asked.append((texts, labels, batch_size))
+        if self.give is not None:
+            return self.give(texts, labels)
+        return np.array([[len(text) / len(label) for label in labels] for text in texts])
+
+
+class Ours:
+    """A Scorer."""
+
+    name, family = "ours", "nli"
+
+    def __init__(self, give=None) -> None:
+        self.give = give
+
+    def scores(self, texts, space):
+        if self.give is not None:
+            return self.give(texts, space)
+        return np.array([[-abs(len(text) - len(each)) for each in space.verbalizers] for text in texts], np.float32)
+
+
+def test_their_model_is_asked_for_the_verbalizers():
+    model = Theirs()
+    found = HarnessScorer(model, batch_size=8).scores(tuple(TEXTS), SPACE)
+    assert model.asked == [(TEXTS, ["It is a.", "It is bb.", "This text is about c."], 8)]
+    assert (found.shape, found.dtype) == ((3, 3), np.float32)
+    assert found[0, 0] == pytest.approx(3 / 8)
+
+
+def test_their_model_keeps_its_name_and_type():
+    scorer = HarnessScorer(Theirs())
+    assert (scorer.name, scorer.family) == ("theirs", "reranker")
+    assert scorer.describe()["adapter"] == "btzsc"
+
+
+def test_lists_and_tensors_are_scores_too():
+    torch = pytest.importorskip("torch")
+    for give in (lambda t, own: [[0.5] * len(own) for _ in t], lambda t, own: torch.full((len(t), len(own)), 0.5)):
+        assert HarnessScorer(Theirs(give)).scores(TEXTS, SPACE).tolist() == [[0.5] * 3] * 3
+
+
+@pytest.mark.parametrize(
+    ("give", "error", "message"),
+    [
+        (
+            lambda t, own: np.zeros((len(t), len(own) - 1)),
+            ShapeError,
+            r"for each of 3 texts and 3 labels\. Got shape \(3, 2\)",
+        ),
+        (lambda t, own: np.zeros(len(t)), ShapeError, r"Got shape \(3,\)"),
+        (lambda t, own: np.zeros((len(own) + 1, len(t))), ShapeError, r"Got shape \(4, 3\)"),
+        (lambda t, own: [[0, 0, math.nan]] * 3, InputError, r"gave nan for text 1 and label '.*c\.?'"),
+        (
+            lambda t, own: [[0, 0, 0], [0, math.inf, 0], [0, 0, 0]],
+            InputError,
+            r"gave inf for text 2 and label '.*bb?\.?'",
+        ),
+        (lambda t, own: [[0], [0, 0]], InputError, "no matrix of numbers"),
+        (lambda t, own: [["high", "low", "low"]] * 3, InputError, "no matrix of numbers"),
+    ],
+    ids=["label missing", "vector", "transposed", "nan", "infinite", "ragged", "words"],
+)
+@pytest.mark.parametrize("way", ["theirs", "ours"])
+def test_scores_that_are_none_are_refused_either_way(way, give, error, message):
+    ask = {
+        "theirs": lambda: HarnessScorer(Theirs(give)).scores(TEXTS, SPACE),
+        "ours": lambda: HarnessModel(Ours(give)).predict_scores(TEXTS, list(SPACE.names)),
+    }[way]
+    with pytest.raises(error, match=message) as caught:
+        ask()
+    assert way in str(caught.value)
+
+
+def test_our_scorer_answers_as_their_model():
+    model = HarnessModel(Ours())
+    assert (model.model_name, model.model_type) == ("ours", "nli")
+    found = model.predict_scores(["abc"], ["abc", "abcdef"], batch_size=2)
+    assert found.tolist() == [[0, -3]]
+    assert model.predict(["abc", "abcdefg"], ["abc", "abcdef"]).tolist() == [0, 1]
+
+
+def test_labels_may_be_the_same_sentence_twice():
+    assert HarnessModel(Ours()).predict(["abc"], ["abc", "abc"]).tolist() == [0]
+
+
+def test_there_and_back_is_the_same_scorer():
+    again = HarnessScorer(HarnessModel(Ours()))
+    assert (again.scores(TEXTS, SPACE) == Ours().scores(TEXTS, SPACE)).all()
+    assert (again.name, again.family) == ("ours", "nli")
+
+
+@pytest.mark.parametrize("adapter", [HarnessScorer, HarnessModel])
+def test_an_object_without_the_method_is_refused(adapter):
+    with pytest.raises(ConfigError, match="must have a method"):
+        adapter(object())
+
+
+def test_their_model_is_open_under_its_name():
+    opened = open_harness(Theirs())
+    assert (opened.spec, opened.name, opened.family) == ("harness:theirs", "theirs", "reranker")
+    assert (opened.parameters, opened.revision, opened.describe["dtype"]) == (None, None, "float32")
+
+
+@pytest.mark.parametrize(
+    ("kind", "family"), [("llm", "llm"), ("base", "base"), ("custom", "custom"), ("my own", "custom"), (None, "custom")]
+)
+def test_a_type_that_is_none_of_ours_is_a_family_of_its_own(kind, family):
+    model = Theirs()
+    model.model_type = kind
+    assert open_harness(model).family == family
+
+
+def test_weights_are_counted_where_there_is_a_module():
+    torch = pytest.importorskip("torch")
+    model = Theirs()
+    model.model = torch.nn.Linear(3, 2, dtype=torch.bfloat16)
+    opened = open_harness(model)
+    assert (opened.parameters, opened.describe["dtype"]) == (8, "bfloat16")
+
+
+def test_the_packages_own_model_scores_as_it_does_alone(tmp_path, tiny_encoder_folder):
+    theirs = pytest.importorskip("btzsc.models.embedding", reason="the package btzsc is not installed")
+    write_task(tmp_path / "data", "imdb")
+    model = theirs.EmbeddingModel(str(tiny_encoder_folder), device="cpu")
+    report = run([model], ["imdb"], tmp_path / "results.jsonl", data=tmp_path / "data", bootstrap=0)
+    (record,) = report.finished
+    task = load_task("imdb", data=tmp_path / "data")
+    right = model.predict(task.texts, list(task.space.verbalizers)) == task.targets
+    assert record["metrics"]["accuracy"] == pytest.approx(right.mean())
+    assert (record["model"], record["name"]) == (f"harness:{tiny_encoder_folder}", "tiny-bert")
+    assert record["family"] == "embedding"
+    assert record["parameters"] == sum(each.numel() for each in model.model.parameters())
+    assert record["revision"].startswith("sha256:")
+
+
+def test_a_batch_size_that_makes_no_sense_is_refused():
+    with pytest.raises(ConfigError, match="batch_size"):
+        HarnessScorer(Theirs(), batch_size=0)
+
+
+def test_it_counts_as_a_model_of_the_package_where_that_is_there(monkeypatch):
+    class BaseModel(abc.ABC):
+        @abc.abstractmethod
+        def predict_scores(self, texts, labels, batch_size=32): ...
+
+    package, models, base = ModuleType("btzsc"), ModuleType("btzsc.models"), ModuleType("btzsc.models.base")
+    package.__spec__ = models.__spec__ = base.__spec__ = object()
+    base.BaseModel = BaseModel
+    for module in (package, models, base):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert isinstance(HarnessModel(Ours()), BaseModel)
+
+
+def test_the_package_itself_takes_it():
+    benchmark = pytest.importorskip("btzsc.benchmark", reason="the package btzsc is not installed")
+    model = HarnessModel(Ours())
+    assert benchmark.BTZSCBenchmark._resolve_model(model) is model
+
+
+def test_it_works_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "btzsc", None)
+    assert HarnessModel(Ours()).predict(["abc"], ["abc", "abcdef"]).tolist() == [0]

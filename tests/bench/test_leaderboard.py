@@ -1,0 +1,130 @@
+"""A payload is what the btzsc leaderboard takes, and holds no number that nobody measured."""
+
+import json
+import math
+import statistics
+
+import pytest
+
+from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, THEIR_NAMES
+from labelspace.bench.leaderboard import leaderboard_payload, validate
+from labelspace.errors import ConfigError, InputError
+
+
+@pytest.fixture
+def scores() -> dict[str, dict[str, float]]:
+    """All 22 sets, another number each."""
+    return {task: {metric: (i + j) / 30 for j, metric in enumerate(METRICS)} for i, task in enumerate(BTZSC)}
+
+
+def payload_of(scores: dict, **options) -> dict:
+    return leaderboard_payload(scores, **{"name": "me/mine", "family": "embedding", **options})
+
+
+def test_a_complete_payload_is_valid_and_goes_into_json(scores):
+    payload = payload_of(scores, parameters=434_000_000, revision="abc", precision="bfloat16", limit=1000)
+    assert validate(json.loads(json.dumps(payload))) == []
+    assert payload["model"] == {
+        "name": "me/mine",
+        "model_type": "embedding",
+        "params": "434M",
+        "revision": "abc",
+        "url": "",
+    }
+    assert payload["evaluation"]["max_samples"] == 1000
+
+
+def test_the_authors_own_check_takes_it_too(scores):
+    theirs = pytest.importorskip("btzsc.leaderboard.validate", reason="the package btzsc is not installed")
+    assert theirs.validate_result_payload(payload_of(scores)) == []
+
+
+def test_means_are_over_the_sets_of_each_family(scores):
+    results = payload_of(scores)["results"]
+    for family in FAMILIES:
+        own = [scores[task] for task, card in BTZSC.items() if card.family == family]
+        for metric in METRICS:
+            assert results["by_task"][family][THEIR_NAMES[metric]] == pytest.approx(
+                statistics.fmean(row[metric] for row in own)
+            )
+    assert results["overall"]["accuracy"] == pytest.approx(statistics.fmean(row["accuracy"] for row in scores.values()))
+    renamed = {task: {THEIR_NAMES[name]: value for name, value in row.items()} for task, row in scores.items()}
+    assert results["by_dataset"] == renamed
+
+
+def test_missing_sets_are_refused_by_name(scores):
+    del scores["imdb"], scores["agnews"]
+    with pytest.raises(InputError, match=r"Got 20; missing: imdb, agnews"):
+        payload_of(scores)
+
+
+def test_a_partial_payload_has_no_zero_for_what_is_missing(scores):
+    payload = payload_of({"imdb": scores["imdb"]}, partial=True)
+    assert list(payload["results"]["by_task"]) == ["sentiment"]
+    assert list(payload["results"]["overall"].values()) == pytest.approx(list(scores["imdb"].values()))
+    problems = validate(payload)
+    assert "results.by_task.topic is missing" in problems
+    assert len(problems) == 3 + 21
+
+
+def test_other_data_sets_stay_out(scores):
+    payload = payload_of({**scores, "own/mail": scores["imdb"], "mteb/imdb": scores["imdb"]})
+    assert set(payload["results"]["by_dataset"]) == set(BTZSC)
+
+
+def test_nothing_measured_is_refused_even_as_a_part():
+    with pytest.raises(InputError, match="none of the 22"):
+        payload_of({}, partial=True)
+
+
+@pytest.mark.parametrize("value", [math.nan, 1.5, -0.1, "0.5", True, None])
+def test_a_score_that_is_none_is_refused(scores, value):
+    scores["imdb"]["accuracy"] = value
+    with pytest.raises(InputError, match=r"imdb\.accuracy must be a number from 0 to 1"):
+        payload_of(scores)
+
+
+@pytest.mark.parametrize("family", ["base", "custom", ""])
+def test_a_family_that_the_leaderboard_lacks_is_refused(scores, family):
+    with pytest.raises(ConfigError, match=r"family must be one of 'embedding', 'nli', 'reranker', 'llm', .* no place"):
+        payload_of(scores, family=family)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (None, "unknown"),
+        (900, "900"),
+        (4_400_000, "4M"),
+        (22_700_000, "23M"),
+        (8_000_000_000, "8B"),
+        (8_200_000_000, "8.2B"),
+    ],
+    ids=lambda value: str(value),
+)
+def test_parameters_are_written_as_on_the_leaderboard(scores, count, shown):
+    assert payload_of(scores, parameters=count)["model"]["params"] == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (("schema_version",), "2.0", "schema_version must be '1.0'"),
+        (("model", "name"), "", "model.name is missing"),
+        (("model", "model_type"), "base_encoder", "model.model_type must be one of"),
+        (("model",), None, "model.name is missing"),
+        (("evaluation", "btzsc_version"), "", "evaluation.btzsc_version is missing"),
+        (("evaluation", "btzsc_commit"), None, "evaluation.btzsc_commit is missing"),
+        (("results", "overall", "accuracy"), 71, "results.overall.accuracy must be a number"),
+        (("results", "by_task", "topic"), 3, "results.by_task.topic is missing"),
+        (("results", "by_dataset", "imdb", "macro_f1"), "0.5", "results.by_dataset.imdb.macro_f1 must be a number"),
+    ],
+    ids=lambda value: ".".join(value) if isinstance(value, tuple) else None,
+)
+def test_each_fault_is_named(scores, path, value, problem):
+    payload = json.loads(json.dumps(payload_of(scores)))
+    place = payload
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    assert any(found.startswith(problem) for found in validate(payload))

@@ -1,0 +1,236 @@
+"""Tables average as Table 2 does, over the same data sets for every row, and say what they left out."""
+
+import json
+import statistics
+
+import pytest
+
+from bench.fakes import record
+from bench.paper_means import paper_row
+from labelspace.bench.cards import BTZSC
+from labelspace.bench.published import published_scores
+from labelspace.bench.rows import measured_rows, published_rows
+from labelspace.bench.tables import bench_tables
+from labelspace.errors import ConfigError, InputError
+
+FOUR = {"agnews": 0.6, "imdb": 0.9, "rottentomatoes": 0.7, "massive": 0.4}
+
+
+def records_of(model="embedding:a", scores=FOUR, **more):
+    return [record(model, task, score, **more) for task, score in scores.items()]
+
+
+def line_of(text: str, start: str) -> str:
+    (line,) = [line for line in text.splitlines() if line.startswith(start)]
+    return line
+
+
+def test_the_row_of_a_published_model_is_that_of_table_2():
+    (row,) = published_rows(["Qwen3-Reranker-8B"])
+    summary = paper_row("Qwen3-Reranker-8B")
+    assert row.mean(BTZSC) == pytest.approx(summary.overall.mean)
+    assert row.deviation(BTZSC) == pytest.approx(summary.overall.std)
+    assert (round(row.mean(BTZSC), 2), round(row.deviation(BTZSC), 2)) == (0.72, 0.19)
+    topics = [name for name, card in BTZSC.items() if card.family == "topic"]
+    assert (round(row.mean(topics), 2), round(row.deviation(topics), 2)) == (0.66, 0.19)
+
+
+def test_means_per_family_and_over_all_with_how_many_of_22():
+    (table,) = bench_tables(records_of())
+    line = line_of(table.to_text(), "embedding:a")
+    sentiment = f"0.800 ({statistics.stdev([0.9, 0.7]):.2f})"
+    overall = f"{statistics.fmean(FOUR.values()):.3f} ({statistics.stdev(FOUR.values()):.2f})"
+    for word in ("4 of 22", sentiment, "0.600", "0.400", overall, "22.0M", "50"):
+        assert word in line
+    assert "emotion" not in table.to_text()
+
+
+def test_published_means_are_over_the_same_data_sets():
+    (table,) = bench_tables(records_of(), beside=["bart-large-mnli"])
+    own = published_scores()["bart-large-mnli"]
+    mean = statistics.fmean(own[name] for name in FOUR)
+    line = line_of(table.to_text(), "bart-large-mnli (published)")
+    assert f"{mean:.3f}" in line
+    assert "4 of 22" in line
+    assert any("same data sets" in note for note in table.notes)
+    assert len(bench_tables(records_of(), beside="all")[0].rows) == 39
+
+
+def test_data_sets_that_one_model_lacks_are_in_no_mean_and_are_named():
+    less = {name: score for name, score in FOUR.items() if name != "massive"}
+    (table,) = bench_tables([*records_of(), *records_of("nli:b", less, family="nli")])
+    assert set(table.sets) == set(less)
+    assert all("3 of 22" in line_of(table.to_text(), name) for name in ("embedding:a", "nli:b"))
+    assert table.notes == ("not every model has them, so they are in no mean: massive.",)
+    assert "massive" in table.to_text("set")
+    assert "-" in line_of(table.to_text("set"), "massive")
+
+
+def test_models_that_share_no_data_set_are_said_not_to_compare():
+    (table,) = bench_tables([record("embedding:a", "imdb"), record("embedding:b", "agnews")])
+    assert "do not compare" in table.notes[0]
+    assert "1 of 22" in line_of(table.to_text(), "embedding:a")
+
+
+def test_seeds_are_averaged_first_and_their_spread_shown():
+    runs = [record(score=score, seed=seed, limit=100) for seed, score in enumerate((0.4, 0.5, 0.6))]
+    (table,) = bench_tables(runs)
+    text = table.to_text()
+    assert "0.500" in line_of(text, "embedding:a [limit 100]")
+    assert "± 0.100" in text
+    assert "0.500 ± 0.100" in table.to_text("set")
+    assert "a draw of the texts (limit)" in text
+
+
+def test_ways_of_running_a_model_are_rows_of_their_own():
+    runs = [
+        record(),
+        record(dtype="bfloat16"),
+        record(protocol="paper"),
+        record(unverbalized="class_0"),
+        record("embedding:/x/one"),
+        record("embedding:/y/one"),
+    ]
+    names = [row.model for row in measured_rows(runs)]
+    assert names == [
+        "embedding:a [float32]",
+        "embedding:a [bfloat16]",
+        "embedding:a [paper rows, float32]",
+        "embedding:a [class 0, float32]",
+        "embedding:one (embedding:/x/one)",
+        "embedding:one (embedding:/y/one)",
+    ]
+
+
+def test_intervals_are_shown_for_a_single_run():
+    run = record(intervals={"level": 0.95, "repeats": 10, "macro_f1_predicted": [0.45, 0.55], "accuracy": [0.4, 0.6]})
+    assert "0.500 [0.450, 0.550]" in bench_tables([run])[0].to_text("set")
+    assert "0.500 [0.400, 0.600]" in bench_tables([run], metric="accuracy")[0].to_text("set")
+
+
+def test_speed_is_all_texts_over_all_seconds():
+    (row,) = measured_rows([record(texts=100, seconds=1.0), record(task="imdb", texts=300, seconds=7.0)])
+    assert row.texts_per_second(["agnews", "imdb", "massive"]) == 50
+    assert row.texts_per_second(["agnews"]) == 100
+    assert row.texts_per_second(["massive"]) is None
+
+
+def test_speed_and_memory_in_a_table_are_those_of_the_data_sets_shown():
+    """imdb is in no mean, because the second model lacks it; its texts, seconds and memory are in no column."""
+    memory = {"peak_memory_mib": 900.4, "memory_before_mib": 200.0}
+    slow = {"seconds": 1000.0, "peak_memory_mib": 5000.0, "memory_before_mib": 1.0}
+    runs = [record(texts=100, seconds=2.0, **memory), record(task="imdb", texts=100, **slow), record("nli:b")]
+    (table,) = bench_tables(runs)
+    head, *rows = table.by_family()
+    assert head[-3:] == ["parameters", "texts/s", "peak MiB"]
+    assert [row[-2:] for row in rows] == [["50", "900"], ["50", "-"]]
+    told = table.to_dict()["rows"]
+    assert [row["texts_per_second"] for row in told] == [50, 50]
+    assert [(row["peak_memory_mib"], row["memory_before_mib"]) for row in told] == [(900.4, 200.0), (None, None)]
+    assert not any("peak MiB" in note for note in table.notes)
+
+
+def test_memory_is_no_column_where_nobody_looked_and_that_of_older_runs_has_a_note():
+    assert "peak MiB" not in bench_tables([record()], beside="all")[0].to_text()
+    (table,) = bench_tables([record(peak_memory_mib=900.0)], beside=["bart-large-mnli"])
+    assert "peak MiB of older runs counts what models before them left" in table.to_text()
+    assert "peak MiB" not in table.to_text("set")
+    assert line_of(table.to_text(), "bart-large-mnli").endswith("-")
+
+
+def test_each_benchmark_has_a_table_of_its_own():
+    tables = bench_tables([record(), record(task="mteb/imdb"), record(task="own/mail")], beside=["bart-large-mnli"])
+    assert [table.benchmark for table in tables] == ["btzsc", "mteb", "own"]
+    assert "1 of 8" in tables[1].to_text()
+    assert published_scores()["bart-large-mnli"]["mteb/imdb"] == pytest.approx(tables[1].rows[1].mean(["mteb/imdb"]))
+    assert [row.published for row in tables[2].rows] == [False], "nobody has published numbers on one's own file"
+    assert "own files" in tables[2].to_text()
+
+
+def test_nli_auroc_is_a_column_where_it_was_measured():
+    nli = record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source={"mnli_matched_dev": 0.8, "x": 0.6})
+    (table,) = bench_tables([record(), nli])
+    assert "NLI AUROC" in table.to_text()
+    assert table.rows[0].nli == {"mnli_m": 0.8, "x": 0.6}
+    assert table.nli_sources == ("mnli_m",)
+    assert "0.800" in line_of(table.to_text(), "embedding:a")
+    assert "NLI AUROC" not in bench_tables([record()], beside="all")[0].to_text()
+
+
+def nli_run(value: float, **more):
+    pairs = {"benchmark": "nli", "task_family": "nli", "metrics": {"auroc": value}}
+    return record(task="nli", **pairs, by_source={"mnli_matched_dev": value}, **more)
+
+
+def test_nli_auroc_is_in_the_row_of_the_same_way_and_in_no_other():
+    """That of ten pairs is not that of all, in whichever order the store has them."""
+    runs = [record(), record(limit=10), record(dtype="bfloat16"), record(revision="sha256:2", limit=20)]
+    auroc = [nli_run(0.9), nli_run(0.1, limit=10), nli_run(0.3, revision="sha256:1", limit=20)]
+    for order in (auroc, auroc[::-1]):
+        (table,) = bench_tables([*runs, *order])
+        assert [row.nli.get("mnli_m") for row in table.rows] == [0.9, 0.1, None, None]
+        assert [line[-3] for line in table.by_family()] == ["NLI AUROC", "0.900", "0.100", "-", "-"]
+        assert any("an NLI AUROC of another limit" in note and "embedding:a" in note for note in table.notes)
+    whole, ten = record(), nli_run(0.1, limit=10)
+    (table,) = bench_tables([whole, ten])
+    assert table.rows[0].nli == {}
+
+
+def test_nli_auroc_of_another_seed_is_not_the_rows_and_of_several_the_mean_is():
+    runs = [record(limit=10, seed=seed) for seed in (0, 1)]
+    auroc = [nli_run(value, limit=10, seed=seed) for seed, value in enumerate((0.5, 0.7, 0.9))]
+    assert bench_tables([*runs, *auroc])[0].rows[0].nli["mnli_m"] == pytest.approx(0.6)
+    assert bench_tables([*runs, auroc[2]])[0].rows[0].nli == {}
+
+
+def test_the_protocol_is_nothing_to_pairs_of_sentences():
+    (table,) = bench_tables([record(protocol="paper", unverbalized="class_0"), nli_run(0.8)])
+    assert table.rows[0].nli == {"mnli_m": 0.8}
+
+
+def test_a_model_of_a_kind_of_its_own_is_a_row():
+    assert "harness:mine" in bench_tables([record("harness:mine", family="custom")])[0].to_text()
+
+
+def test_mean_auroc_is_over_the_sources_that_all_rows_have():
+    sources = {"mnli_matched_dev": 0.8, "anli_r1_dev": 0.6, "mine": 0.1}
+    nli = record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source=sources)
+    (table,) = bench_tables([record(), nli], beside=["bart-large-mnli"])
+    own = published_scores("auroc")["bart-large-mnli"]
+    assert table.nli_sources == ("anli_r1", "mnli_m")
+    assert table.rows[1].nli_auroc(table.nli_sources) == pytest.approx((own["anli_r1"] + own["mnli_m"]) / 2)
+    assert table.to_dict()["rows"][0]["nli_auroc"] == pytest.approx(0.7)
+    only_mine = record(task="nli", benchmark="nli", metrics={"auroc": 0.1}, by_source={"mine": 0.1})
+    (table,) = bench_tables([record(), only_mine])
+    assert table.nli_sources == ("mine",)
+
+
+@pytest.mark.parametrize("by", ["family", "set"])
+def test_markdown_has_as_many_cells_in_every_row(by):
+    text = bench_tables([*records_of(), record("embedding:pipe|d")], beside="all")[0].to_markdown(by)
+    lines = [line.replace("\\|", "") for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[1].startswith("|---|---:|")
+
+
+def test_a_table_as_plain_values_is_json():
+    (table,) = bench_tables(records_of(), beside=["bart-large-mnli"])
+    told = json.loads(json.dumps(table.to_dict()))
+    assert told["sets_in_benchmark"] == 22
+    assert told["rows"][0]["mean"] == pytest.approx(statistics.fmean(FOUR.values()))
+    assert told["rows"][0]["by_set"]["imdb"] == {"value": 0.9, "spread": None, "interval": None}
+    assert [row["published"] for row in told["rows"]] == [False, True]
+    assert str(table) == table.to_text()
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ConfigError, match=r"'bart-large-mnl' is no model of the paper. Did you mean"):
+        bench_tables(records_of(), beside=["bart-large-mnl"])
+    with pytest.raises(ConfigError, match="metric must be one of"):
+        bench_tables(records_of(), metric="f1")
+    with pytest.raises(ConfigError, match="by must be one of"):
+        bench_tables(records_of())[0].to_text("model")
+    with pytest.raises(InputError, match="the store holds no result"):
+        bench_tables([])
+    with pytest.raises(InputError, match="no result on a data set"):
+        bench_tables([record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source={})])

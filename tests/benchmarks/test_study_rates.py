@@ -1,0 +1,87 @@
+"""The study's figure of learning rates says what its points say."""
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from labelspace.errors import InputError
+from pictures import greys, nothing_is_cut, words_of
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def figure(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from study import rates_figure
+
+    return rates_figure
+
+
+@pytest.fixture
+def points(figure):
+    """Of five learning rates; the last one diverged."""
+    point, inf, nan = figure.RatePoint, float("inf"), float("nan")
+    return (
+        point(1e-6, -2.0, 0.60, False),
+        point(1e-5, -2.9, 0.81, True),
+        point(5e-5, -2.5, 0.75, False),
+        point(1e-4, -1.2, 0.55, False),
+        point(5e-4, inf, nan, False),
+    )
+
+
+def test_a_panel_has_pearsons_r_and_says_what_it_left_out(figure, points, tmp_path):
+    (path,) = figure.rates_figure({("MiniLM", "news"): points}, tmp_path / "rates.svg")
+    words = " ".join(words_of(path))
+    for word in ("macro-F1", "uniformity", "MiniLM", "news", "1e-5", "1 without a finite loss left out"):
+        assert word in words
+    finite = points[:4]
+    across, up = [point.uniformity for point in finite], [point.score for point in finite]
+    mean = [sum(values) / 4 for values in (across, up)]
+    over = sum((x - mean[0]) * (y - mean[1]) for x, y in zip(across, up, strict=True))
+    under = math.sqrt(sum((x - mean[0]) ** 2 for x in across) * sum((y - mean[1]) ** 2 for y in up))
+    assert f"Pearson's r = {over / under:.2f}" in words
+
+
+@pytest.mark.slow
+def test_encoders_are_rows_and_data_sets_columns(figure, points, tmp_path):
+    panels = {(encoder, data): points for encoder in ("MiniLM", "gte") for data in ("news", "bank")}
+    del panels["gte", "bank"]
+    files = figure.rates_figure(panels, tmp_path / "rates")
+    assert nothing_is_cut(files[0])
+    words = words_of(files[1])
+    assert [words.count(word) for word in ("MiniLM", "gte", "news", "bank")] == [1, 1, 1, 1]
+    assert " ".join(words).count("Pearson's r") == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "few",
+    [
+        [(1e-5, -2.0, 0.5, True)],
+        [(1e-5, -2.0, 0.5, True), (1e-4, -1.0, 0.4, False)],
+        [(rate, -2.0, 0.5, False) for rate in (1e-3, 1e-5) for _ in range(2)],
+        [(rate, -rate, 0.5, False) for rate in (1e-5, 1e-4, 1e-3)],
+    ],
+    ids=["one", "two", "all on one spot", "all of one score"],
+)
+def test_too_few_points_have_no_correlation_and_are_drawn_all_the_same(figure, few, tmp_path):
+    files = figure.rates_figure({("one", "news"): [figure.RatePoint(*point) for point in few]}, tmp_path / "rates")
+    assert "no r: too few points" in " ".join(words_of(files[1]))
+
+
+def test_points_that_cannot_be_drawn_are_refused(figure, points, tmp_path):
+    with pytest.raises(InputError, match=r"'news'\) has a finite uniformity.*Got 1; try lower rates"):
+        figure.rates_figure({("one", "news"): points[-1:]}, tmp_path / "rates")
+    with pytest.raises(InputError, match="no panel to draw"):
+        figure.rates_figure({}, tmp_path / "rates")
+
+
+def test_colours_of_progress_grow_lighter_all_the_way_and_are_never_lost_on_white(figure):
+    colours = figure.progress_colours()
+    grey = greys([colours(step / 20) for step in range(21)])
+    assert all(one < other for one, other in pairwise(grey))
+    assert grey[-1] < 0.85
