@@ -5,20 +5,18 @@ python benchmarks/tables.py --check    # exit 1 where a page is not what the fil
 """
 
 import argparse
-import json
 import statistics
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import btzsc_tables
 import commits
 from commits import marked
 from lacon import report as lacon_report
 from layout import bold_best, markdown, spread
-from pieces import renamed
 from prefinetune import report as prefinetune_report
+from store import RESULTS, ROOT, Row
+from store import results as stored
 from study import report
 from uncertainty import aims as uncertainty_aims
 from uncertainty import report as uncertainty_report
@@ -27,8 +25,6 @@ from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.evaluate.bench.published import published_scores
 from labelspace.evaluate.bench.store import ResultStore
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 TASKS = {
     "agnews": "AG News",
     "rottentomatoes": "Rotten Tomatoes",
@@ -43,12 +39,11 @@ PAPER = {
     "emotion": (0.13, 0.43),
     "banking77_cards": (0.59, 0.88),
 }
-Row = dict[str, Any]
 
 
-def read(pattern: str) -> list[Row]:
-    """Read result files in the order of their names."""
-    return [renamed(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(RESULTS.glob(pattern))]
+def single(name: str) -> list[Row]:
+    """Return the one result of a script that measures once; none where it was not run."""
+    return stored("single", "measured", name=name)
 
 
 def trained_runs(
@@ -56,7 +51,7 @@ def trained_runs(
 ) -> dict[str, list[Row]]:
     """Trained runs by task, with the official verbalizers; `full`: those with the default number of steps."""
     runs = defaultdict(list)
-    for row in read("quality/*_seed*.json"):
+    for row in stored("quality", "trained"):
         same = row["encoder"] == encoder and row["pooling"] is None and row["verbalizers"] == "official"
         way = row["search"]["strategy"] == strategy and row["training"]["learning_rate"] == rate
         if same and way and (row["training"]["max_steps"] == TrainingConfig.max_steps) == full:
@@ -66,9 +61,8 @@ def trained_runs(
 
 def untrained(encoder: str, pooling: str | None = None, verbalizers: str = "official") -> dict[str, Row]:
     """Untrained runs by task."""
-    rows = read("quality/*_untrained.json")
-    wanted = [encoder, pooling, verbalizers]
-    return {row["task"]: row for row in rows if [row["encoder"], row["pooling"], row["verbalizers"]] == wanted}
+    rows = stored("quality", "untrained", encoder=encoder, pooling=pooling, verbalizers=verbalizers)
+    return {row["task"]: row for row in rows}
 
 
 def results(encoder: str, rate: str = "uniformity") -> str:
@@ -180,20 +174,20 @@ def steps() -> str:
 def speed() -> str:
     """Encoding, training step, memory: ratios of two things measured in one run."""
     rows = []
-    for row in read("speed_encode.json"):
+    for row in single("speed_encode"):
         ratios = ", ".join(f"{pair['ratio']:.2f}" for pair in row["pairs"])
         rows.append(
             ["documents per second, AG News test, against `SentenceTransformer.encode`", f"{row['ratio']:.2f}", ratios]
         )
-    for row in read("speed_step.json"):
+    for row in single("speed_step"):
         for task in (task for task in TASKS if task in row):
             what = marked(f"training step, {TASKS[task]}, against float32, padded, one batch", [row])
             rows.append([what, f"{row[task]['ratio']:.2f}", ""])
-    for row in read("speed_products.json"):
+    for row in single("speed_products"):
         both = [f"{shape['bfloat16']:.0f} to {shape['float32']:.0f}" for shape in row["gflops"].values()]
         what = "matrix products of MiniLM's layers, bfloat16 against float32, GFLOP/s a core"
         rows.append([what, f"{row['ratio']:.2f}", ", ".join(both)])
-    for row in read("memory.json"):
+    for row in single("memory"):
         sizes = " and ".join(f"{run['peak_mib']:,.0f} MiB" for run in row["runs"])
         rows.append(["peak memory of fit, 10,000 against 500 descriptions", f"{row['ratio']:.2f}", sizes])
     return markdown(["what", "ratio", "of which"], rows)
@@ -221,7 +215,7 @@ def paper_rows() -> str:
 def prefix() -> str:
     """What the shared prefix of a generative reranker is worth."""
     rows = []
-    for found in read("speed_prefix.json"):
+    for found in single("speed_prefix"):
         for name, row in found["sets"].items():
             ratios = ", ".join(f"{pair['ratio']:.1f}" for pair in row["pairs"])
             tokens = f"{statistics.median(row['prefix_tokens']):.0f}"
@@ -231,7 +225,7 @@ def prefix() -> str:
 
 def harness() -> str:
     """Agreement with the authors' harness, and speed against it."""
-    agreed, timed = (read(f"harness_{what}.json") for what in ("agree", "speed"))
+    agreed, timed = (single(f"harness_{what}") for what in ("agree", "speed"))
     rows = []
     for kind in ("embedding", "nli", "nli-triplet", "reranker"):
         if not agreed or kind not in agreed[0]:

@@ -3,7 +3,6 @@
 Scores are in percent, as in the paper; its own figures, BERT-base trained on its own samples, stand in brackets.
 """
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -131,37 +130,11 @@ def balanced() -> str:
             for method in ("ce", "lacon-vanilla")
         }
         pairs = [
-            [{r["seed"]: _mean_recall(r) for r in own[method] if r["degree"] == degree} for method in own]
+            [{r["seed"]: r["mean_recall"] for r in own[method] if r["degree"] == degree} for method in own]
             for degree in DEGREES
         ]
         rows.append([SETS[name].title, *(_pair_cell(*pair) for pair in pairs)])
     return markdown(["CE to LaCon (gain)", *map(str, DEGREES)], rows)
-
-
-def _mean_recall(result: Result) -> float:
-    """Mean recall of two classes; of results without it from F1 = 2 hits / (2 hits + errors), which gives the hits.
-
-    The share of the larger class gives the sizes, and Matthews' correlation says which of the two is the larger.
-    """
-    if "mean_recall" in result:
-        return result["mean_recall"]
-    total = result["test_rows"]
-    errors = total * (1 - result["accuracy"])
-    if not errors:
-        return 1.0
-    hits = [f1 * errors / (2 * (1 - f1)) for f1 in result["f1_by_class"].values()]
-    larger = result["majority"] * total
-    ways = [(larger, total - larger), (total - larger, larger)]
-    sizes = min(ways, key=lambda way: abs(_matthews(hits, way) - result["matthews"]))
-    return statistics.fmean(hit / size for hit, size in zip(hits, sizes, strict=True))
-
-
-def _matthews(hits: Sequence[float], sizes: Sequence[float]) -> float:
-    """Matthews' correlation of two classes from their hits and sizes."""
-    first, second = hits
-    wrong_first, wrong_second = sizes[0] - first, sizes[1] - second
-    below = (first + wrong_second) * (second + wrong_first) * sizes[0] * sizes[1]
-    return (first * second - wrong_first * wrong_second) / math.sqrt(below) if below > 0 else math.inf
 
 
 def minority() -> str:

@@ -183,6 +183,8 @@ def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]
     folder = make(settings, mix, method, seed)  # another piece may have made it
     told = told_of(folder)
     told["encoder"]["name"] = settings.short  # a result tells no way to a file
+    looks = told["training"].pop("looks")
+    told["training"]["losses"] = [looks[0]["main"], looks[-1]["main"]]
     return {
         "mix_pairs": {
             "left_out": list(found.left_out),

@@ -6,20 +6,17 @@ Scores are accuracy for classification and nDCG@10 for retrieval, 0 to 1 as in t
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+import store
 from layout import NOT_YET, markdown, spread
-from pieces import read_results
+from store import Row as Result
 
 from prefinetune import paper
 from prefinetune.encoders import UNNAMED, UNSHRUNK, WEIGHTS
 from prefinetune.sets import DOMAINS, TARGETS
 from prefinetune.settings import SEEDS, SIZES
 
-OUT = Path(__file__).resolve().parents[1] / "results" / "prefinetune"
-ENCODER = "all-MiniLM-L6-v2"
-Result = dict[str, Any]
 BySeed = dict[int, float]
 Method = tuple[str, str]
 """What fine-tuning starts from, and what maps its vectors."""
@@ -54,7 +51,7 @@ DESCRIBED |= {start: f"{method.upper()} without label names" for start, method i
 
 def results(part: str, encoder: str | None = None) -> list[Result]:
     """Results of a part by one encoder; None: that of these tables."""
-    return [result for result in read_results(OUT, part) if result["encoder"] == (encoder or ENCODER)]
+    return store.results("prefinetune", part, encoder=encoder or store.ENCODER)
 
 
 def by_seed(found: Iterable[Result], target: str, method: Method, size: int, what: str = "score") -> BySeed:
@@ -87,9 +84,9 @@ def main() -> str:
     if not results("main"):
         return NOT_YET
     cells = [(domain, size) for domain in DOMAINS for size in SIZES]
-    others = sorted({run["encoder"] for run in read_results(OUT, "main")} - {ENCODER})
+    others = sorted({run["encoder"] for run in store.results("prefinetune", "main")} - {store.ENCODER})
     rows = []
-    for encoder in (ENCODER, *others):
+    for encoder in (store.ENCODER, *others):
         found = results("main", encoder)
         for method, (title, _) in {**MAIN, **BESIDE}.items():
             means = [over_seeds(averages(found, domain, method, size)[0]) for domain, size in cells]
@@ -299,7 +296,7 @@ def setup() -> str:
             hours = sum(run["seconds"] for run in runs) / 3600
             each = f"{statistics.median(run['seconds'] for run in runs) / 60:.1f} minutes each"
             rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours; {each} in the median"])
-    return markdown([ENCODER, ""], rows, side="---|")
+    return markdown([store.ENCODER, ""], rows, side="---|")
 
 
 def targets() -> str:

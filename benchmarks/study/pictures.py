@@ -126,7 +126,7 @@ def model_figures(settings: Settings, folder: Path) -> tuple[Path, ...]:
     return tuple(drawn)
 
 
-def result_figures(folder: Path) -> tuple[Path, ...]:
+def all_figures(folder: Path) -> tuple[Path, ...]:
     """Draw what there are results of, as .png alone: a page needs no more."""
     return (
         *rivals_figure(folder / "study-rivals.png"),

@@ -7,11 +7,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import store
 from layout import NOT_YET, markdown, spread
-from pieces import read_results, renamed
+from store import Row as Result
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study import overlap
@@ -19,8 +19,7 @@ from study.ablations import CHANGES, FEWER_UPDATES
 from study.rivals import PER_CLASS, RUNS
 from study.spaces import INTENTS, MISLEADING, TASKS, share_drawn
 
-OUT = Path(__file__).resolve().parents[1] / "results" / "study"
-ENCODER = "all-MiniLM-L6-v2"
+ENCODER = store.ENCODER
 ENCODERS = {
     ENCODER: "all-MiniLM-L6-v2",
     f"{ENCODER}-cls": "all-MiniLM-L6-v2, [CLS] pooling",
@@ -42,7 +41,6 @@ METHODS = {
     "logistic": "logistic regression, 8 a class",
 }
 CORNER = "mean ± corrected deviation"
-Result = dict[str, Any]
 
 
 def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> str:
@@ -54,7 +52,7 @@ def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> st
 
 def results(part: str, encoder: str = ENCODER) -> list[Result]:
     """Results of a part with one encoder."""
-    return [renamed(found) for found in read_results(OUT, part) if found["encoder"] == encoder]
+    return store.results("study", part, encoder=encoder)
 
 
 def ablations(anchor: str = DEFAULT_ANCHOR) -> str:

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pieces import read_results
+from store import results
 
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS
 from uncertainty.experiments import CURVE_POINTS, SHOWN, SHOWN_VARIANTS
-from uncertainty.report import ENCODERS, OUT, TITLES, grid_runs, ucl_curves
+from uncertainty.report import ENCODERS, STUDY, TITLES, compared, grid_runs, runs_of
 from uncertainty.sets import SETS
 from uncertainty.variants import GRID, GRID_SETS, PARTS, full_config
 
@@ -44,10 +44,8 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
 
 def maps_figure(path: Path) -> tuple[Path, ...]:
     """Figure 4: test rows by t-SNE, each label its own shade and marker as far as they go; large: uncertain."""
-    runs = [run for part in ("main", "ablations") for run in read_results(OUT, part)]
-    found = {
-        (run["set"], run["variant"]): _points(run) for run in runs if run["encoder"] == ENCODERS[0] and "points" in run
-    }
+    runs = [run for part in ("main", "ablations") for run in results(STUDY, part, encoder=ENCODERS[0])]
+    found = {(run["set"], run["variant"]): _points(run) for run in runs if "points" in run}
     sets = [name for name in SHOWN if any(key[0] == name for key in found)]
     if not sets:
         return ()
@@ -69,8 +67,8 @@ def _points(run: dict[str, Any]) -> list[list[float]]:
 
 def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]:
     """Figure 5: accuracy of what is left against the share rejected, a panel for each set; means over seeds."""
-    runs = [run for run in read_results(OUT, "main") if run["encoder"] == encoder and run["variant"] == "textcnn-both"]
-    sets = [name for name in SETS if any(run["set"] == name for run in runs)]
+    runs = {name: runs_of("main", encoder, name, "textcnn-both") for name in SETS}
+    sets = [name for name, own in runs.items() if own]
     if not sets:
         return ()
     shares = np.linspace(0, 1, CURVE_POINTS)[:-1]  # the last point would be the accuracy of one document
@@ -80,14 +78,12 @@ def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]
         figure = new_figure(2.8 * columns + 0.2, 2.5 * lines + 0.2)
         for place, name in enumerate(sets, 1):
             axes = figure.add_subplot(lines, columns, place)
-            own = [run for run in runs if run["set"] == name]
+            own, found = runs[name], compared(encoder, name)
             for kind, (by, stroke) in enumerate((("uncertainty", "-"), ("entropy", (0, (6, 2))))):
                 means = [statistics.fmean(values) for values in zip(*(run["curve"][by] for run in own), strict=True)]
                 axes.plot(shares, means[:-1], color=FEW[kind], linestyle=stroke, linewidth=1.4, label=f"by {by}")
-            of_paper = ucl_curves(encoder, name, "textcnn-base")
-            if of_paper:  # the paper's other curve
-                places = np.linspace(0, len(of_paper[0].accuracy) - 1, CURVE_POINTS).astype(int)
-                means = np.mean([curve.accuracy[places] for curve in of_paper], axis=0)
+            if found and "textcnn-base" in found["by_ucl"]:  # the paper's other curve
+                means = found["by_ucl"]["textcnn-base"]["curve"]
                 words = "TextCNN, by UCL's uncertainty"
                 axes.plot(shares, means[:-1], color=FEW[2], linestyle=":", linewidth=1.4, label=words)
             axes.axhline(statistics.fmean(run["accuracy"] for run in own), color="#808080", linewidth=0.9)

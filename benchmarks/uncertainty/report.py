@@ -3,24 +3,18 @@
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 from layout import NOT_YET, markdown, spread
-from numpy.typing import NDArray
-from pieces import read_results
+from store import Row as Result
+from store import results
 
-from labelspace import evaluate
-from labelspace.evaluate import RejectionCurve
 from uncertainty import paper
 from uncertainty.selection import winner
 from uncertainty.sets import NOT_COMPARABLE, OTHER_TRAIN_ROWS, SETS
 from uncertainty.variants import ABLATIONS, CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
 
+STUDY = "uncertainty"
 PARTED = {"mean": "mean", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
-OUT = Path(__file__).resolve().parents[1] / "results" / "uncertainty"
-Result = dict[str, Any]
 ENCODERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
 WITH = {"base": "", "lcl": " + LCL", "ucl": " + UCL", "both": " + both"}
 TITLES = {
@@ -55,7 +49,7 @@ def titles() -> list[str]:
 
 def titles_with_rows() -> list[str]:
     """The same, and what was cut of the rows that the paper has."""
-    runs = [run for run in read_results(OUT, "main") if run["encoder"] in ENCODERS and "rows" in run]
+    runs = [run for run in results(STUDY, "main") if run["encoder"] in ENCODERS]
     return [_with_rows(*named, runs) for named in zip(SETS, titles(), strict=True)]
 
 
@@ -80,9 +74,8 @@ def beside_paper(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
     """Accuracy in percent of every seed, by set."""
     found: dict[str, list[float]] = {}
-    for result in read_results(OUT, part):
-        if result["encoder"] == encoder and result["variant"] == variant:
-            found.setdefault(result["set"], []).append(100 * result["accuracy"])
+    for result in results(STUDY, part, encoder=encoder, variant=variant):
+        found.setdefault(result["set"], []).append(100 * result["accuracy"])
     return found
 
 
@@ -93,7 +86,7 @@ def choice() -> str:
     """
     rows = []
     for encoder in ENCODERS:
-        runs = {(run["choice"], run["set"]): run for run in read_results(OUT, "choice") if run["encoder"] == encoder}
+        runs = {(run["choice"], run["set"]): run for run in results(STUDY, "choice", encoder=encoder)}
         won = {winner(family, runs.values(), GRID_SETS) for family in FAMILIES.values()}
         for name in CHOICES:
             there = [runs.get((name, one)) for one in GRID_SETS]
@@ -219,51 +212,36 @@ def difficulty() -> str:
     """Figure 5, left: texts and errors by the paper's bounds of uncertainty, 0.8 and 1.0, and errors by third."""
     rows = []
     for name, title in SETS.items():
-        base = {run["seed"]: run for run in runs_of("main", ENCODERS[0], name, "textcnn-base")}
-        runs = [run for run in runs_of("main", ENCODERS[0], name, "textcnn-both") if run["seed"] in base]
-        if not runs:
+        base, runs = (runs_of("main", ENCODERS[0], name, variant) for variant in ("textcnn-base", "textcnn-both"))
+        found = compared(ENCODERS[0], name)
+        if not (runs and found):
             continue
+        wrong = [max(1, sum(map(_errors, own))) for own in (base, runs)]
         cells = []
         for level in ("easy", "semi-hard", "hard"):
             documents, ours = (sum(run["difficulty"][level][part] for run in runs) for part in (0, 1))
-            theirs = sum(_errors(base[run["seed"]], run, level) for run in runs)
-            shares = [
-                documents / (len(runs) * runs[0]["test_rows"]),
-                theirs / max(1, sum(base[run["seed"]]["right"].count("0") for run in runs)),
-                ours / max(1, sum(run["right"].count("0") for run in runs)),
-            ]
+            theirs = found["errors_of_base"][level]
+            shares = [documents / (len(runs) * runs[0]["test_rows"]), theirs / wrong[0], ours / wrong[1]]
             cells.append(", ".join(f"{share:.0%}" for share in shares))
         thirds = zip(*(run["error_by_third"] for run in runs), strict=True)
         low, middle, high = (statistics.fmean(run["std"][place] for run in runs) for place in range(3))
-        wrong = ", ".join(f"{statistics.fmean(third):.1%}" for third in thirds)
-        rows.append([title, *cells, f"{low:.4f}, {middle:.4f}, {high:.4f}", wrong])
+        shares = ", ".join(f"{statistics.fmean(third):.1%}" for third in thirds)
+        rows.append([title, *cells, f"{low:.4f}, {middle:.4f}, {high:.4f}", shares])
     head = ["texts, errors of TextCNN, errors of TextCNN + both", "below 0.8", "0.8 to 1.0", "above 1.0"]
     head += ["uncertainty: 5, 50, 95 % quantile", "errors in the least, middle, most uncertain third"]
     return markdown(head, rows)
 
 
-def _errors(base: Result, full: Result, level: str) -> int:
-    """Wrong answers of one model among the texts that another finds so hard."""
-    bands = {band.level: band.errors for band in evaluate.difficulty(uncertainty_of(full), right_of(base))}
-    return bands[level]
-
-
-def right_of(run: Result) -> NDArray[np.bool_]:
-    """Which test rows were answered rightly."""
-    return np.array([value == "1" for value in run["right"]])
-
-
-def uncertainty_of(run: Result) -> NDArray[np.float64]:
-    """Uncertainty of each test row, of the variants that keep it."""
-    return np.array(run["uncertainty"].split(), dtype=np.float64)
+def _errors(run: Result) -> int:
+    """How many test rows a run answered wrongly."""
+    return round((1 - run["accuracy"]) * run["test_rows"])
 
 
 def usage() -> str:
     """Calibration and promises on test rows."""
     rows = []
-    found = read_results(OUT, "usage")
     for encoder, (name, title) in product(ENCODERS, SETS.items()):
-        runs = [run for run in found if (run["encoder"], run["set"]) == (encoder, name)]
+        runs = results(STUDY, "usage", encoder=encoder, set=name)
         if not runs:
             continue
         ece = [
@@ -298,10 +276,8 @@ def cost() -> str:
     rows = []
     for encoder, extractor in product(ENCODERS, ("textcnn", "attention")):
         for length in ("short", "long"):
-            own = (encoder, extractor, length)
-            found = {
-                r["what"]: r for r in read_results(OUT, "cost") if (r["encoder"], r["extractor"], r["length"]) == own
-            }
+            own = results(STUDY, "cost", encoder=encoder, extractor=extractor, length=length)
+            found = {result["what"]: result for result in own}
             if not found:
                 continue
             latency, epoch = found.get("latency"), found.get("epoch")
@@ -362,8 +338,8 @@ def seeds() -> str:
 def _seeds(encoder: str, part: str, variants: Collection[str]) -> str:
     """The seeds of a part, and of one that was not run everywhere on how many of the sets it is whole."""
     there: dict[int, dict[str, set[str]]] = {}
-    for run in read_results(OUT, part):
-        if run["encoder"] == encoder and run["variant"] in variants:
+    for run in results(STUDY, part, encoder=encoder):
+        if run["variant"] in variants:
             there.setdefault(run["seed"], {}).setdefault(run["set"], set()).add(run["variant"])
     most = max((len(own) for sets in there.values() for own in sets.values()), default=0)
     words = []
@@ -389,30 +365,22 @@ def _rows(
     return rows
 
 
-def ucl_curves(encoder: str, name: str, variant: str) -> list[RejectionCurve]:
-    """Answers of one variant, rejected by the uncertainty of TextCNN + UCL of the same seed."""
-    guides = {run["seed"]: run for run in runs_of("main", encoder, name, "textcnn-ucl")}
-    runs = [run for run in runs_of("main", encoder, name, variant) if run["seed"] in guides]
-    return [evaluate.rejection_curve(uncertainty_of(guides[run["seed"]]), right_of(run)) for run in runs]
-
-
 def _by_ucl(encoder: str, name: str, variant: str) -> str:
-    curves = ucl_curves(encoder, name, variant)
-    if not curves:
+    found = (compared(encoder, name) or {"by_ucl": {}})["by_ucl"].get(variant)
+    if not found:
         return "-"
-    area, chance = (
-        100 * statistics.fmean(getattr(curve, what) for curve in curves) for what in ("area", "area_random")
-    )
+    area, chance = (100 * statistics.fmean(found[what]) for what in ("area", "area_random"))
     return f"{area:.2f} (at random {chance:.2f})"
 
 
 def runs_of(part: str, encoder: str, name: str, variant: str) -> list[Result]:
     """Results of one variant on one set, a seed each."""
-    return [
-        run
-        for run in read_results(OUT, part)
-        if (run["encoder"], run["set"], run["variant"]) == (encoder, name, variant)
-    ]
+    return results(STUDY, part, encoder=encoder, set=name, variant=variant)
+
+
+def compared(encoder: str, name: str) -> Result | None:
+    """What a comparison of main's runs on one set, row by row, has found."""
+    return next(iter(results(STUDY, "compared", encoder=encoder, set=name)), None)
 
 
 def _runs_of_sets(part: str, encoder: str, variant: str) -> list[Result]:
