@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,14 @@ class Study:
     parts: Mapping[str, Callable[[Any], Iterable[Piece]]]
     """What makes the pieces of each part from the settings."""
 
-    blocks: Mapping[str, Callable[[], str]]
+    settings: Callable[..., Settings]
+    """From the options; those that all studies have come by name."""
+
+    blocks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """Its tables."""
 
-    figures: Callable[[Path], Iterable[Path]]
+    figures: Callable[[Path], Iterable[Path]] = lambda _: ()
     """Draws what there are results for into a folder."""
-
-    settings: Callable[..., Settings]
-    """From the options, those of `Settings` by name first."""
 
     options: Callable[[argparse.ArgumentParser], None] = lambda _: None
     """Adds the options that it alone has."""

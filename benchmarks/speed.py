@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from measured import measure, seconds
-from quality import macro_f1_predicted
+from scoring import by_anchor
 from sentence_transformers import SentenceTransformer
 from tasks import DATA, load_task
 
@@ -56,10 +56,8 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
         "pairs": pairs,
         "ratio": statistics.median(pair["ratio"] for pair in pairs),
         "macro_f1_predicted": {
-            "sentence-transformers, float32": macro_f1_predicted(
-                exact, task.labels, vectors["sentence-transformers"], truth
-            ),
-            "labelspace": macro_f1_predicted(ours, task.labels, vectors["labelspace"], truth),
+            "sentence-transformers, float32": by_anchor(exact, task.labels, vectors["sentence-transformers"], truth),
+            "labelspace": by_anchor(ours, task.labels, vectors["labelspace"], truth),
         },
     }
 

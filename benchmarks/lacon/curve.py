@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from pieces import Piece
+from scoring import macro_f1_predicted
 from sklearn.linear_model import LogisticRegression
 from store import COMMIT
 from study.rivals import few
@@ -21,7 +22,7 @@ from labelspace import LaConClassifier, load
 from labelspace.training.lacon import Agreement
 from labelspace.training.lacon.prior import label_vectors, measure_agreement
 from labelspace.training.rows import tokenize
-from lacon.methods import macro_f1_predicted, opened
+from lacon.methods import opened
 from lacon.protocol import Settings
 
 TASKS = ("emotion", "agnews", "banking77", "rottentomatoes")

@@ -5,13 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pieces import Piece
-from sklearn.metrics import accuracy_score, f1_score
+from scoring import accuracy_and_macro_f1, answers_by_anchor
 
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
-from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
-from labelspace.evaluate.metrics import NO_DIVISION
 from prefinetune.encoders import UNSHRUNK, starting_encoder, unnamed_starts
 from prefinetune.sets import TARGETS, Rows, targets, test_rows
 from prefinetune.settings import Settings
@@ -69,13 +66,5 @@ def _run(settings: Settings, target: str, start: str, seed: int) -> dict[str, An
 
 def _by_anchor(encoder: Encoder, space: LabelSpace, test: Rows) -> dict[str, dict[str, float]]:
     """Score the test texts, encoded once, with each anchor."""
-    vectors, label_vectors = encoder.encode(test.texts), encode_labels(encoder, space)
-    names = np.array(space.names, dtype=object)
-    scores = {anchor: cosines(vectors, anchor_matrix(label_vectors, space, anchor)) for anchor in ANCHORS}
-    return {anchor: _scores(names[matrix.argmax(axis=1)], test) for anchor, matrix in scores.items()}
-
-
-def _scores(chosen: Any, test: Rows) -> dict[str, float]:
-    labels = sorted(set(test.positives))
-    macro = f1_score(test.positives, list(chosen), labels=labels, average="macro", **NO_DIVISION)
-    return {"accuracy": float(accuracy_score(test.positives, list(chosen))), "macro_f1": float(macro)}
+    found = answers_by_anchor(encoder, space, encoder.encode(test.texts))
+    return {anchor: accuracy_and_macro_f1(test.positives, found[anchor]) for anchor in ANCHORS}

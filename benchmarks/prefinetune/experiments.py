@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pieces import Piece
 from probe import CHOICES, linear_probe
-from sklearn.metrics import accuracy_score, f1_score
+from scoring import accuracy_and_macro_f1
 from sklearn.model_selection import KFold
 
 from labelspace import Encoder
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.errors import InputError, LabelSpaceError, MissingDependencyError
-from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune.loop import TrainingRun
@@ -173,10 +172,8 @@ def classified(
         chosen_c = choose_c(fit, train_vectors, rows.positives)
         head = head_of(chosen_c).fit(unit(apply(train_vectors)), rows.positives)
         chosen = head.predict(unit(apply(test_vectors)))
-        labels = sorted(set(test.positives))
-        macro = f1_score(test.positives, chosen, labels=labels, average="macro", **NO_DIVISION)
-        accuracy = accuracy_score(test.positives, chosen)
-        return {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro), "C": chosen_c}
+        found = accuracy_and_macro_f1(test.positives, chosen)
+        return {"score": found["accuracy"], **found, "C": chosen_c}
 
     return {**mapped(maps, train_vectors, seed, score), "test_rows": len(test)}
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from labelspace.evaluate.provenance import provenance
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -63,10 +65,11 @@ def test_a_table_with_a_mark_explains_it_once_and_one_without_does_not(load):
 
 def test_results_are_counted_by_what_is_known_of_their_commit(commits, tmp_path):
     (lost, *_) = commits.LOST
+    table = commits.Table(tmp_path / "study.jsonl")
     for name, commit in {"a": "a" * 40, "b": "b" * 40 + "-dirty", "c": lost}.items():
-        (tmp_path / "study").mkdir(exist_ok=True)
-        (tmp_path / "study" / f"{name}.json").write_text(f'{{"provenance": {{"commit": "{commit}"}}}}')
-    (tmp_path / "bench.jsonl").write_text(f'{{"provenance": {{"commit": "{"a" * 40}"}}}}\n' * 2)
+        table.add("main", name, {}, provenance={**provenance(data=""), "commit": commit})
+    table.add("compared", "a", {}, provenance=provenance(data=""))  # of runs that are counted already
+    (tmp_path / "btzsc.jsonl").write_text(f'{{"provenance": {{"commit": "{"a" * 40}"}}}}\n' * 2)
     assert commits.counts(tmp_path) == {
         commits.SINGLE: {commits.COMMITTED: 2},
         "study": {commits.COMMITTED: 1, commits.CHANGED: 1, commits.GONE: 1},
