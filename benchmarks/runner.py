@@ -8,6 +8,7 @@ from typing import Any
 
 import store
 from layout import NOT_YET
+from panels import Figures, all_figures
 from pieces import Piece, Settings, run_piece, run_pieces
 from tasks import DATA
 
@@ -27,8 +28,11 @@ class Study:
     blocks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """Its tables."""
 
-    figures: Callable[[Path], Iterable[Path]] = lambda _: ()
-    """Draws what there are results for into a folder."""
+    figures: Figures = field(default_factory=dict)
+    """Its figures, each drawn from results."""
+
+    more_figures: Callable[[Any, Path], Iterable[Path]] = lambda *_: ()
+    """Figures that are drawn of more than results, from the settings into a folder."""
 
     options: Callable[[argparse.ArgumentParser], None] = lambda _: None
     """Adds the options that it alone has."""
@@ -80,7 +84,8 @@ def main(study: Study, script: str, words: list[str]) -> None:
         if options.tables:
             print(all_tables(study))
         if options.figures:
-            print(*study.figures(options.figures), sep="\n")
+            drawn = [*all_figures(study.figures, options.figures), *study.more_figures(settings, options.figures)]
+            print(*drawn, sep="\n")
         return
     parts = [options.piece.partition("/")[0]] if options.piece else options.parts
     if not options.data.is_dir() and not set(parts) <= set(study.without_data):

@@ -17,7 +17,7 @@ from runner import Study
 from lacon.cost import speed_pieces
 from lacon.curve import curve_pieces
 from lacon.experiments import ablation_pieces, class_pieces, few_pieces, grid_pieces, imbalance_pieces, main_pieces
-from lacon.pictures import all_figures
+from lacon.pictures import FIGURES
 from lacon.protocol import PAPER, SMALL, Settings, changed
 from lacon.report import BLOCKS
 from lacon.setfit_curve import setfit_pieces, whole_pieces
@@ -72,7 +72,7 @@ STUDY = Study(
         "setfit-whole": whole_pieces,
     },
     blocks=BLOCKS,
-    figures=all_figures,
+    figures=FIGURES,
     settings=settings,
     options=add_options,
     without_data=("speed",),

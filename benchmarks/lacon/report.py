@@ -27,6 +27,9 @@ CHANGES = {
     "ce": "CE",
     "ce-projection": "CE with g",
 }
+OPTIONS = {"temperature": "temperature", "heads": "heads", "regularizer_weight": "weight of L_LER"}
+"""Of figure 5."""
+
 ADDED = {
     "instance-one-head": "L_ICL",
     "instance": "L'_ICL",
@@ -191,11 +194,10 @@ def grid_points() -> dict[str, dict[float, list[float]]]:
 
 def grid() -> str:
     """Figure 5 in numbers."""
-    words = {"temperature": "temperature", "heads": "heads", "regularizer_weight": "weight of L_LER"}
     points = grid_points()
     rows = [
-        [f"{words[name]} {value:g}", percent(scores)]
-        for name in words
+        [f"{title} {value:g}", percent(scores)]
+        for name, title in OPTIONS.items()
         for value, scores in points.get(name, {}).items()
     ]
     heads = [f"{SETS[name].title}, {SETS[name].metric}" for name in sets_of("grid")]

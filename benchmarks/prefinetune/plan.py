@@ -20,7 +20,7 @@ from prefinetune.descriptions import description_pieces
 from prefinetune.encoders import encoder_pieces
 from prefinetune.experiments import main_pieces, sweep_pieces
 from prefinetune.maps import map_pieces
-from prefinetune.pictures import all_figures
+from prefinetune.pictures import FIGURES
 from prefinetune.report import BLOCKS
 from prefinetune.settings import Settings
 from prefinetune.target_facts import target_pieces
@@ -53,7 +53,7 @@ STUDY = Study(
         "targets": target_pieces,
     },
     blocks=BLOCKS,
-    figures=all_figures,
+    figures=FIGURES,
     settings=settings,
     options=add_options,
 )

@@ -12,7 +12,7 @@ from typing import Any
 from runner import Study
 
 from study.ablations import CHANGES, ablation_pieces
-from study.pictures import all_figures
+from study.pictures import FIGURES, model_figures
 from study.rates import rate_pieces
 from study.report import BLOCKS
 from study.rivals import curve_pieces, rival_pieces
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
     """Return what the options say."""
-    own = {name: getattr(options, name) for name in ("pooling", "max_steps", "test_rows")}
+    own = {name: getattr(options, name) for name in ("pooling", "max_steps", "test_rows", "model_figures")}
     return Settings(**common, **own, changes=tuple(options.changes))
 
 
@@ -39,7 +39,8 @@ STUDY = Study(
     doc=__doc__,
     parts={"ablations": ablation_pieces, "rates": rate_pieces, "curve": curve_pieces, "rivals": rival_pieces},
     blocks=BLOCKS,
-    figures=all_figures,
+    figures=FIGURES,
+    more_figures=lambda own, folder: model_figures(own, folder) if own.model_figures else (),
     settings=settings,
     options=add_options,
 )

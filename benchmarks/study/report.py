@@ -50,9 +50,14 @@ def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> st
     return f"{form.format(statistics.fmean(values))} ± {overlap.deviation(values, share):.3f}"
 
 
-def results(part: str, encoder: str = ENCODER) -> list[Result]:
-    """Results of a part with one encoder."""
-    return store.results("study", part, encoder=encoder)
+def results(part: str, encoder: str = ENCODER, **facts: str) -> list[Result]:
+    """Results of a part with one encoder, and of these facts."""
+    return store.results("study", part, encoder=encoder, **facts)
+
+
+def default_runs(task: str) -> list[Result]:
+    """Runs of a task in which nothing was changed."""
+    return results("ablations", task=task, change="default")
 
 
 def ablations(anchor: str = DEFAULT_ANCHOR) -> str:

@@ -15,3 +15,6 @@ class Settings(pieces.Settings):
 
     changes: tuple[str, ...] = ()
     """Of the ablations, these alone; none: all."""
+
+    model_figures: bool = False
+    """True: figures of a model too, which is trained first."""

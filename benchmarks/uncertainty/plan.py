@@ -22,7 +22,7 @@ from uncertainty.choose import choice_pieces
 from uncertainty.compared import compared_pieces
 from uncertainty.cost import cost_pieces
 from uncertainty.experiments import ablation_pieces, grid_pieces, main_pieces
-from uncertainty.pictures import all_figures
+from uncertainty.pictures import FIGURES
 from uncertainty.selection import waiting
 from uncertainty.settings import Settings
 from uncertainty.usage import usage_pieces
@@ -60,7 +60,7 @@ STUDY = Study(
         "cost": cost_pieces,
     },
     blocks={**report.BLOCKS, **aims.BLOCKS},
-    figures=all_figures,
+    figures=FIGURES,
     settings=settings,
     options=add_options,
     on_request=("cost",),

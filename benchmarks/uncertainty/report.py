@@ -33,6 +33,9 @@ TITLES = {
     "supcon-chosen": "TextCNN + SupCon, temperature 0.1, weight chosen",
     "mlp-chosen": "MLP of the same size, rate chosen",
 }
+OPTIONS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
+"""Of figure 3."""
+
 SMALL_SET = "toxic_conversations"
 """Two hundred rows to train on and a hundred to score, 93 of one label."""
 
@@ -165,14 +168,13 @@ def grid_runs(encoder: str) -> dict[tuple[str, float, str], Result]:
 def grid() -> str:
     """Figure 3 in numbers."""
     found = grid_runs(ENCODERS[0])
-    words = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
     rows = []
     for option, values in GRID.items():
         for value in values:
             there = [found.get((option, value, name)) for name in GRID_SETS]
             if any(there):
                 rows.append(
-                    [f"{words[option]} {value:g}", *("-" if run is None else _with_areas(run) for run in there)]
+                    [f"{OPTIONS[option]} {value:g}", *("-" if run is None else _with_areas(run) for run in there)]
                 )
     return markdown(["accuracy; area by uncertainty, by entropy", *(SETS[name] for name in GRID_SETS)], rows)
 
