@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from rows import Rows
 from scoring import macro_f1_predicted
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, recall_score
 
 from labelspace import Encoder, LaConClassifier
 from labelspace.evaluate.metrics import NO_DIVISION
 from lacon.protocol import Settings
-from lacon.sets import Rows
 
 Options = dict[str, Any]
 

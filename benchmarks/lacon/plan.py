@@ -23,30 +23,15 @@ from lacon.report import BLOCKS
 from lacon.setfit_curve import setfit_pieces, whole_pieces
 from lacon.tsne import tsne_pieces
 
-NUMBERS = {"learning_rate": float, "head_learning_rate": float}
-NUMBERS |= dict.fromkeys(
-    (
-        "rows",
-        "test_rows",
-        "max_tokens",
-        "epochs",
-        "few_epochs",
-        "batch_size",
-        "curve_rows",
-        "description_steps",
-        "setfit_steps",
-    ),
-    int,
-)
-"""Options that change the protocol."""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what this study alone has."""
     parser.add_argument("--pooling", choices=("mean", "cls"), help="default: the encoder's own; the paper has cls")
     parser.add_argument("--repeats", type=int, help="seeds of every part; default: 1 to 5 by part, with --full 10")
-    for name, kind in NUMBERS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default: {getattr(SMALL, name)}")
+    for name, value in SMALL.to_dict().items():
+        if name != "validation":
+            kind = float if name.endswith("rate") else int
+            parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default: {value}")
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from pieces import Piece
 from probe import linear_probe
+from rows import Rows
 from sklearn.metrics import f1_score
 from store import ENCODER
 
@@ -24,7 +26,7 @@ from labelspace.training.uncertainty import entropy, outputs_of_states
 from labelspace.training.uncertainty.loop import run
 from uncertainty.answers import Answers, keep
 from uncertainty.selection import chosen_variants
-from uncertainty.sets import SETS, Rows
+from uncertainty.sets import SETS
 from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of, vectors_of
 from uncertainty.variants import ABLATIONS, GRID, GRID_SETS, MAIN, PARTS, Options, full_config, grid_twin
@@ -41,23 +43,20 @@ CURVES = ("textcnn-both", "textcnn-chosen", "attention-both-chosen")
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 2, 3 and 7: linear probe and TextCNN; whole rounds first."""
-    for seed in settings.seeds:
-        for name in sets_of(settings):
-            if seed == settings.seeds[0]:
-                for probe, choices in PROBES.items():
-                    work = partial(_probe, settings, name, probe, choices)
-                    yield _piece(settings, "main", name, probe, 0, work, c_choices=choices)
-            for variant, options in main_variants(settings).items():
-                yield _trained(settings, "main", name, variant, options, seed)
+    variants = main_variants(settings)
+    for seed, name in product(settings.seeds, sets_of(settings)):
+        for probe, choices in PROBES.items() if seed == settings.seeds[0] else ():
+            work = partial(_probe, settings, name, probe, choices)
+            yield _piece(settings, "main", name, probe, 0, work, c_choices=choices)
+        for variant, options in variants.items():
+            yield _trained(settings, "main", name, variant, options, seed)
 
 
 def ablation_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 4, 7 and 8: other extractors and contrastive parts."""
     variants = _variants(settings, "ablations", ABLATIONS, ("attention-both", "mlp-base"))
-    for seed in settings.seeds:
-        for name in sets_of(settings):
-            for variant, options in variants.items():
-                yield _trained(settings, "ablations", name, variant, options, seed)
+    for seed, name, (variant, options) in product(settings.seeds, sets_of(settings), variants.items()):
+        yield _trained(settings, "ablations", name, variant, options, seed)
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
