@@ -30,9 +30,9 @@ def runs_of(part: str, **facts: Any) -> list[Result]:
     return store.results("lacon", part, encoder=store.ENCODER, **facts)
 
 
-def by_seed(part: str, **facts: Any) -> BySeed:
-    """Score of each repeat, by the metric of its data set, of the runs that are of these facts."""
-    return {found["seed"]: found[found["metric"]] for found in runs_of(part, **facts)}
+def by_seed(part: str, metric: str | None = None, /, **facts: Any) -> BySeed:
+    """Score of each repeat, by a metric or that of its data set, of the runs that are of these facts."""
+    return {found["seed"]: found[metric or found["metric"]] for found in runs_of(part, **facts)}
 
 
 def figure(value: Figure | float | None) -> str:
