@@ -1,4 +1,4 @@
-"""The tables of docs/lacon.md, from the result files of run_lacon.py; see benchmarks/tables.py.
+"""The tables of docs/lacon.md; see benchmarks/tables.py.
 
 Scores are in percent, as in the paper; its own figures, BERT-base trained on its own samples, stand in brackets.
 """

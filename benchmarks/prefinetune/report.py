@@ -1,4 +1,4 @@
-"""The tables of REZE's experiments, from the result files of run_prefinetune.py; see benchmarks/tables.py.
+"""The tables of docs/prefinetuning-study.md; see benchmarks/tables.py.
 
 Scores are accuracy for classification and nDCG@10 for retrieval, 0 to 1 as in the paper.
 """

@@ -1,4 +1,4 @@
-"""The tables of docs/study.md, from the result files of the study; see benchmarks/tables.py."""
+"""The tables of docs/study.md; see benchmarks/tables.py."""
 
 import csv
 import itertools

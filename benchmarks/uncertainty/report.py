@@ -1,4 +1,4 @@
-"""The tables of the page of results, from the result files of run_uncertainty.py; see benchmarks/tables.py."""
+"""The tables of docs/uncertainty-study.md; see benchmarks/tables.py."""
 
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -97,9 +97,10 @@ def test_the_tables_of_the_docs_are_what_the_result_files_say():
 
 @pytest.mark.slow
 def test_the_figures_of_the_page_are_drawn_from_the_results(spaces, tmp_path):
-    from study.pictures import all_figures
+    from panels import all_figures
+    from study.pictures import FIGURES
 
-    drawn = all_figures(tmp_path)
+    drawn = all_figures(FIGURES, tmp_path)
     assert [path.name for path in drawn] == ["study-rivals.png", "study-rates.png", "study-curve.png"]
     assert all(nothing_is_cut(path) for path in drawn)
 

@@ -98,6 +98,8 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     parts.run.run(words)
     assert "[" not in capsys.readouterr().out, "nothing is run twice"
 
+    from panels import all_figures
+
     parts.store.TABLES["uncertainty"] = tmp_path / "uncertainty.jsonl"
     monkeypatch.setattr(parts.report, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.report, "GRID_SETS", ("toxic_conversations",))
@@ -110,8 +112,7 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     monkeypatch.setattr(parts.pictures, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.pictures, "GRID_SETS", ("toxic_conversations",))
     monkeypatch.setattr(parts.pictures, "SHOWN", {"toxic_conversations": 8})
-    monkeypatch.setattr(parts.pictures.rejection_figure, "__defaults__", ("tiny-bert",))
-    drawn = parts.pictures.all_figures(tmp_path)
+    drawn = all_figures(parts.pictures.FIGURES, tmp_path)
     assert [file.name for file in drawn] == [
         "uncertainty-options.png",
         "uncertainty-maps.png",
