@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from store import RESULTS, Table, refuse_dirty
+from store import COMMIT, RESULTS, Table, refuse_dirty
 
 from labelspace.evaluate.provenance import provenance
 
@@ -27,4 +27,4 @@ def measure(name: str, data: str, work: Callable[[], Mapping[str, Any]]) -> None
         work: returns the result.
     """
     refuse_dirty(SINGLE.path)
-    SINGLE.add("measured", name, work(), provenance=provenance(seeds=[0], data=data))
+    SINGLE.add("measured", name, work(), provenance=provenance(seeds=[0], data=data) | {"commit": COMMIT})

@@ -140,8 +140,9 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 @functools.lru_cache(maxsize=16)
 def _rows(path: Path, *_stamps: tuple[int, int] | None) -> list[Row]:
+    rows = _lines(path)  # first: what a row refers to is written before it
     shared = {line["key"]: line["value"] for line in _lines(path.with_name("shared.jsonl"))}
-    return [_unpacked(row, shared) for row in _lines(path)]
+    return [_unpacked(row, shared) for row in rows]
 
 
 def _lines(path: Path) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,18 @@ def description_pieces(settings: Settings) -> Iterator[Piece]:
 
     Without dropout and without a draw nothing in description training is random: the base encoder has one run.
     """
-    for seed in settings.seeds:
-        for target in targets(settings):
-            if TARGETS[target].task != "classification":
-                continue
-            paper = STARTS if seed == settings.seeds[0] else STARTS[1:]
-            for start in (*paper, UNSHRUNK, *unnamed_starts(settings, target)):
-                yield Piece(
-                    part="descriptions",
-                    name=f"{settings.short}_{target}_{start}_seed{seed}",
-                    facts=settings.facts(target=target, start=start, seed=seed),
-                    work=partial(_run, settings, target, start, seed),
-                    seeds=(seed,),
-                    data=f"shared/data/domain/{TARGETS[target].domain}/{target}",
-                )
+    classified = [target for target in targets(settings) if TARGETS[target].task == "classification"]
+    for seed, target in product(settings.seeds, classified):
+        paper = STARTS if seed == settings.seeds[0] else STARTS[1:]
+        for start in (*paper, UNSHRUNK, *unnamed_starts(settings, target)):
+            yield Piece(
+                part="descriptions",
+                name=f"{settings.short}_{target}_{start}_seed{seed}",
+                facts=settings.facts(target=target, start=start, seed=seed),
+                work=partial(_run, settings, target, start, seed),
+                seeds=(seed,),
+                data=f"shared/data/domain/{TARGETS[target].domain}/{target}",
+            )
 
 
 def label_space(target: str) -> LabelSpace:

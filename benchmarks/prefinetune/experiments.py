@@ -9,6 +9,7 @@ the paper (appendix B): whitening raises the smallest variances to 1, with all t
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -56,18 +57,15 @@ MAPS = ("none", "whitening", "flow")
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
     """Every start on every target, whole rounds first; flows for PFT alone, table 3 with the most rows, as there."""
-    for seed in settings.seeds:
-        for target, size in _rounds(settings):
-            for start in (UNTUNED, "base", *METHODS):
-                if start == "reze-mean" and size < max(sizes(settings, target)):
-                    continue
-                maps = MAPS if start == "pft" or settings.per_target else MAPS[:1] if start == "reze-mean" else MAPS[:2]
-                yield _piece(settings, "main", target, start, size, seed, maps)
-    for seed in settings.seeds:
-        for target, size in _rounds(settings):
-            unnamed = unnamed_starts(settings, target) if size == min(SIZES) else ()  # few rows, where names may matter
-            for start in (*UNTUNED_METHODS, UNSHRUNK, *unnamed):
-                yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
+    rounds = _rounds(settings)
+    for seed, (target, size), start in product(settings.seeds, rounds, (UNTUNED, "base", *METHODS)):
+        if start != "reze-mean" or size == max(sizes(settings, target)):
+            maps = MAPS if start == "pft" or settings.per_target else MAPS[:1] if start == "reze-mean" else MAPS[:2]
+            yield _piece(settings, "main", target, start, size, seed, maps)
+    for seed, (target, size) in product(settings.seeds, rounds):
+        unnamed = unnamed_starts(settings, target) if size == min(SIZES) else ()  # few rows, where names may matter
+        for start in (*UNTUNED_METHODS, UNSHRUNK, *unnamed):
+            yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
 
 
 def sweep_pieces(settings: Settings) -> Iterator[Piece]:

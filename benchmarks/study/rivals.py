@@ -3,6 +3,7 @@
 Every run is a process of its own, so that its peak memory is its own; training seconds leave out loading and scoring.
 """
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -39,18 +40,17 @@ def rival_pieces(settings: Settings) -> Iterator[Piece]:
     methods |= {"logistic": run_logistic, "ours": run_ours}
     if settings.small:
         methods = {name: methods[name] for name in ("logistic", "ours")}
-    for seed in range(max(runs.values())):
-        for name in (name for name, count in runs.items() if seed < count):
-            for method, work in methods.items():
-                yield Piece(
-                    part="rivals",
-                    name=f"{settings.short}_{name}_{method}_seed{seed:02d}",
-                    facts={"task": name, "encoder": settings.short, "method": method, "seed": seed},
-                    work=partial(_run, settings, name, seed, work),
-                    seeds=(seed,),
-                    data=name,
-                    alone=True,
-                )
+    draws = [(seed, name) for seed in range(max(runs.values())) for name, count in runs.items() if seed < count]
+    for (seed, name), (method, work) in itertools.product(draws, methods.items()):
+        yield Piece(
+            part="rivals",
+            name=f"{settings.short}_{name}_{method}_seed{seed:02d}",
+            facts={"task": name, "encoder": settings.short, "method": method, "seed": seed},
+            work=partial(_run, settings, name, seed, work),
+            seeds=(seed,),
+            data=name,
+            alone=True,
+        )
 
 
 def curve_pieces(settings: Settings) -> Iterator[Piece]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -275,19 +274,6 @@ def test_the_papers_figures_are_typed_as_they_stand(lacon):
             assert f"{name}\t{values}\n" in text
         values = "\t".join(f"{value:.1f}" for one in ("qnli", "cola") for value in lacon.paper.TABLE_5[method][one])
         assert f"{name}\t{values}\n" in text
-
-
-def test_the_page_has_every_table_and_no_other(lacon):
-    page = (ROOT / "docs" / "lacon.md").read_text(encoding="utf-8")
-    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
-    assert opened == closed
-    assert sorted(opened) == sorted(lacon.report.BLOCKS)
-
-
-def test_without_results_every_table_says_so(lacon, plant, tmp_path):
-    plant("lacon", [])
-    assert {make() for make in lacon.report.BLOCKS.values()} == {lacon.report.NOT_YET}
-    assert [paths for make in lacon.pictures.FIGURES.values() if (paths := make(tmp_path / "picture"))] == []
 
 
 def test_p_is_wilcoxons_over_paired_repeats(lacon):

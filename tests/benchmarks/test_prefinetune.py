@@ -349,12 +349,6 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, st
         assert str(tmp_path / f"prefinetune-{name}.png") in printed
 
 
-def test_without_results_tables_say_so(modules, plant, tmp_path):
-    plant("prefinetune", [])
-    assert {make() for make in modules.report.BLOCKS.values()} == {modules.report.NOT_YET}
-    assert [draw(tmp_path / "none.png") for draw in modules.pictures.FIGURES.values()] == [()] * 3
-
-
 def test_averages_are_of_seeds_that_have_every_target(modules):
     def run(target: str, seed: int, score: float) -> dict[str, Any]:
         scores = {"none": {"score": score}}
@@ -727,14 +721,6 @@ def test_the_papers_figures_are_those_of_its_tables(modules):
             assert theirs[int(row["table"])][key] == figures[key], row
     for number in (2, 5, 7):  # all of our encoder, and nothing left out
         assert {key for key in theirs[number] if key[0] == modules.paper.E5} <= set(figures)
-
-
-def test_the_page_has_every_table_and_figure_and_no_other(modules):
-    page = (ROOT / "docs" / "prefinetuning-study.md").read_text(encoding="utf-8")
-    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
-    assert opened == closed
-    assert sorted(opened) == sorted(modules.report.BLOCKS)
-    assert set(re.findall(r"\]\(figures/([\w-]+)\.png\)", page)) == set(modules.pictures.FIGURES)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Bold marks the best of a row, and a dagger what was measured on code that nobody can check out."""
 
 import importlib
+import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -41,6 +42,32 @@ def test_the_tables_of_results_bold_the_best_figure(load, block):
         cells = [cell.strip() for cell in line.strip("|").split("|")][1:4] if line.startswith("|") else []
         figures = [float(cell.strip("*").split()[0]) for cell in cells]
         assert [cell.startswith("**") for cell in cells] == [figure == max(figures) for figure in figures], line
+
+
+PAGES = {
+    "study": "study.md",
+    "lacon": "lacon.md",
+    "uncertainty": "uncertainty-study.md",
+    "prefinetune": "prefinetuning-study.md",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_of_a_study_has_every_table_and_figure_and_no_other(load, name):
+    page, study = (ROOT / "docs" / PAGES[name]).read_text(encoding="utf-8"), load(f"{name}.plan").STUDY
+    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
+    assert opened == closed
+    assert sorted(opened) == sorted(set(study.blocks) - {"study-ranges"})  # it is on another page
+    drawn = {figure for figure in re.findall(r"\]\(figures/([\w-]+)\.png\)", page) if figure in study.figures}
+    assert drawn == set(study.figures)
+
+
+@pytest.mark.parametrize("name", ["lacon", "uncertainty", "prefinetune"])
+def test_without_results_a_table_says_so_and_no_figure_is_drawn(load, plant, tmp_path, name):
+    study = load(f"{name}.plan").STUDY
+    plant(name, [])
+    assert [block for block, make in study.blocks.items() if "not run yet" not in make()] == []
+    assert [path for draw in study.figures.values() for path in draw(tmp_path / "none.png")] == []
 
 
 def test_a_rank_is_not_bold(load):
