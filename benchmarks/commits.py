@@ -6,14 +6,14 @@ python benchmarks/commits.py    # how many results of each study are which, as g
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from layout import DAGGER, markdown
+from store import RESULTS, ROOT, Table
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+STUDIES = ("lacon", "prefinetune", "quality", "study", "uncertainty")
 LOST = frozenset({"39828f96b732fc9961ada6e51db17a4a5278c42a", "9fac198d19b1ab08c1b9df46b5b3f32c7cd0e78a"})
 """Commits of results that the repository's history does not hold. Listed so that tables need no git; a test asks it."""
 
@@ -36,18 +36,20 @@ def marked(title: str, results: Iterable[Mapping[str, Any]]) -> str:
 
 
 def counts(folder: Path = RESULTS, history: Collection[str] | None = None) -> dict[str, Counter[str]]:
-    """Count the results of each study by the state of their commit."""
+    """Count the runs of each study by the state of their commit."""
     found: dict[str, Counter[str]] = {}
-    for path in sorted(folder.rglob("*.json*")):
-        study = path.relative_to(folder).parts[0] if path.parent != folder else SINGLE
-        for result in _results(path):
-            found.setdefault(study, Counter())[state(result["provenance"]["commit"], history)] += 1
+    for path in sorted(folder.glob("*.jsonl"), key=lambda path: (path.stem in STUDIES, path.stem)):
+        for commit in _commits(path):
+            found.setdefault(path.stem if path.stem in STUDIES else SINGLE, Counter())[state(commit, history)] += 1
     return found
 
 
-def _results(path: Path) -> Iterator[Mapping[str, Any]]:
-    text = path.read_text(encoding="utf-8")
-    yield from map(json.loads, text.splitlines() if path.suffix == ".jsonl" else [text])
+def _commits(path: Path) -> list[str | None]:
+    """Return the commit of each run; of what is computed from other runs none, and none of what they share."""
+    if path.stem.startswith("btzsc"):  # the store of `labelspace bench run`
+        return [json.loads(line)["provenance"]["commit"] for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = Table(path).rows() if path.stem != "shared" else []
+    return [row["provenance"]["commit"] for row in rows if row["part"] != "compared"]
 
 
 def history(folder: Path = ROOT) -> frozenset[str] | None:

@@ -10,8 +10,6 @@ ones (tests/families). Run nothing else beside `speed`.
 
 import argparse
 import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,11 +19,11 @@ import torch
 from btzsc.models.embedding import EmbeddingModel
 from btzsc.models.nli import NLIModel as TheirNLI
 from btzsc.models.reranker import RerankerModel as TheirReranker
-from tasks import DATA, ROOT
+from measured import measure, seconds
+from tasks import DATA
 
 from labelspace.bench.models import open_model
 from labelspace.bench.tasks import Task, load_task
-from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.families import EntailmentScorer, RerankerScorer
 from labelspace.training.nli.model import NLIModel
 
@@ -65,13 +63,6 @@ def ours(kind: str, folder: str, dtype: str) -> Any:
     if kind == "reranker":
         return RerankerScorer(folder, dtype=dtype)
     return EntailmentScorer(folder, dtype=dtype, score="logit")
-
-
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Time one call."""
-    started = time.perf_counter()
-    value = work()
-    return time.perf_counter() - started, value
 
 
 def agree(kinds: list[str], folders: dict[str, str], task: Task) -> dict[str, Any]:
@@ -131,12 +122,14 @@ def main() -> None:
     folders["reranker"] = options.nli
     kinds = [kind for kind, folder in folders.items() if folder]
     task = load_task(options.task, data=options.data, limit=options.texts)
-    with torch.inference_mode():
-        work = agree if options.what == "agree" else lambda *given: speed(*given, options.repeats)
-        result = work(kinds, folders, task)
-    path = ROOT / "benchmarks" / "results" / f"harness_{options.what}.json"
     facts = {"task": options.task, "texts": len(task.texts), "labels": len(task.space)}
-    write_result(path, {**facts, **result}, provenance=provenance(seeds=[0], data=f"shared/data/btzsc/{options.task}"))
+    work = agree if options.what == "agree" else lambda *given: speed(*given, options.repeats)
+    with torch.inference_mode():
+        measure(
+            f"harness_{options.what}",
+            f"shared/data/btzsc/{options.task}",
+            lambda: {**facts, **work(kinds, folders, task)},
+        )
 
 
 if __name__ == "__main__":

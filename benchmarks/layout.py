@@ -1,7 +1,7 @@
 """Tables in Markdown and the figures in their cells, for every report."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 NOT_YET = "(not run yet)"
 """What stands where nothing has been run."""
@@ -24,6 +24,11 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = 
     lines.insert(1, "|---|" + side * (len(head) - 1))
     notes = ["", DAGGER_NOTE] if any(DAGGER in line for line in lines) else []
     return "\n".join([*lines, *notes])
+
+
+def filled(rows: Iterable[Sequence[str]], heads: int = 1) -> list[Sequence[str]]:
+    """Leave out the rows that have a dash in every cell behind so many heads: nothing of them was run."""
+    return [row for row in rows if any(cell != "-" for cell in row[heads:])]
 
 
 def bold_best(cells: Sequence[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""A piece of a study: one run, one result file; pieces that have theirs are skipped."""
+"""A piece of a study: one run, one row of its table; a piece whose row is there is skipped."""
 
 import contextlib
-import functools
 import json
+import re
 import subprocess
 import sys
 import time
@@ -13,16 +13,34 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from store import COMMIT, ENCODER, Row, Table, refuse_dirty
 
-from labelspace.evaluate.provenance import provenance, source_commit, write_result
+from labelspace.evaluate.provenance import provenance
 
-_OLD_NAMES = {
-    "macro_f1": "macro_f1_predicted",
-    "macro_f1_by_count": "macro_f1_predicted_by_count",
-}
+ROUNDED = ("seconds", "fit_seconds", "training_seconds")
+"""Kept to the millisecond: more digits would only fill the table."""
 
-COMMIT = source_commit()
-"""Of the code that this process has read: a commit made while it runs is not what it runs."""
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What holds for all pieces of one call; each study adds its own."""
+
+    data: Path
+    out: Path
+    """The table of results."""
+
+    encoder: str = ENCODER
+    pooling: str | None = None
+    """Another than the encoder's own."""
+
+    small: bool = False
+    """True: one set, one seed, few changes, to see that it works."""
+
+    @property
+    def short(self) -> str:
+        """The encoder's name without the way to it, and its pooling where that is not its own."""
+        name = Path(self.encoder).name
+        return name if self.pooling is None else f"{name}-{self.pooling}"
 
 
 @dataclass(frozen=True)
@@ -30,11 +48,7 @@ class Piece:
     """One run."""
 
     part: str
-    """Folder of its result."""
-
     name: str
-    """File name of its result, without .json."""
-
     facts: dict[str, Any]
     """What it is a run of; goes into the result."""
 
@@ -49,9 +63,9 @@ class Piece:
     alone: bool = False
     """True: in a process of its own, because its peak memory is part of the result."""
 
-    def path(self, out: Path) -> Path:
-        """Where its result is."""
-        return out / self.part / f"{self.name}.json"
+    def result(self, out: Path) -> Row | None:
+        """Return its row; None: it is still to be run."""
+        return Table(out).row(self.part, self.name)
 
 
 def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: Sequence[str]) -> int:
@@ -62,22 +76,23 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
 
     Args:
         pieces: in the order to run them.
-        out: where the results are.
+        out: the table of results.
         minutes: no piece begins after so many.
         command: runs one piece by itself when its part and name are added.
     """
+    refuse_dirty(out, COMMIT)
     refuse_stale(pieces, out)
     ends = time.monotonic() + 60 * minutes
     failed: list[str] = []
     for number, piece in enumerate(pieces, 1):
-        if piece.path(out).exists():  # asked late: another process may be at work on the same pieces
+        if piece.result(out):  # asked late: another process may be at work on the same pieces
             continue
         if time.monotonic() > ends:
             break
         name = f"{piece.part}/{piece.name}"
         try:
             with claimed(piece, out):
-                if piece.path(out).exists():
+                if piece.result(out):
                     continue
                 print(f"[{number} of {len(pieces)}] {name}", flush=True)
                 if piece.alone:
@@ -91,7 +106,7 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
             failed.append(name)
     if failed:
         raise SystemExit(f"{len(failed)} pieces failed: {', '.join(failed)}; the same command tries them again.")
-    return sum(not piece.path(out).exists() for piece in pieces)
+    return sum(not piece.result(out) for piece in pieces)
 
 
 @contextlib.contextmanager
@@ -101,7 +116,7 @@ def claimed(piece: Piece, out: Path) -> Iterator[None]:
     Raises:
         Timeout: another process holds it.
     """
-    path = out / ".claims" / f"{piece.part}-{piece.name}.lock"
+    path = out.parent / ".claims" / f"{out.stem}-{piece.part}-{piece.name}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path, timeout=0):
         try:
@@ -111,13 +126,18 @@ def claimed(piece: Piece, out: Path) -> Iterator[None]:
 
 
 def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:
-    """End where a result is of other settings than its piece has now: the two would be averaged as one."""
-    for piece in pieces:
-        if piece.path(out).exists():
-            differ = differences(piece.facts, renamed(_read_at(piece.path(out))))
-            if differ:
-                words = "; ".join(differ)
-                raise SystemExit(f"{piece.path(out)} was run with other settings ({words}); move it, or say --out.")
+    """End where a row has other settings than its piece has now, or its part another protocol: both would be averaged.
+
+    Raises:
+        SystemExit: with what differs.
+    """
+    protocols = {piece.part: piece.facts["protocol"] for piece in pieces if "protocol" in piece.facts}
+    facts = {(piece.part, piece.name): piece.facts for piece in pieces}
+    for row in Table(out).rows():
+        part, name = row["part"], row["name"]
+        wanted = facts.get((part, name)) or {"protocol": protocols.get(part, row.get("protocol"))}
+        if words := "; ".join(differences(wanted, row)):
+            raise SystemExit(f"{out.name}: {part}/{name} was run with other settings ({words}); say another --out.")
 
 
 def differences(facts: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
@@ -127,37 +147,15 @@ def differences(facts: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]
 
 
 def run_piece(piece: Piece, out: Path) -> None:
-    """Run one piece and keep its result."""
+    """Run one piece and add its row."""
     started = time.perf_counter()
     result = piece.work()
     seconds = time.perf_counter() - started
     if "seconds" in result:
         raise ValueError(f"{piece.part}/{piece.name}: 'seconds' are those of the piece; call its own something else")
-    facts = {**piece.facts, **result, "seconds": seconds}
-    piece.path(out).parent.mkdir(parents=True, exist_ok=True)
-    origin = provenance(seeds=list(piece.seeds), data=piece.data, dtype=piece.dtype) | {"commit": COMMIT}
-    write_result(piece.path(out), facts, provenance=origin)
-
-
-def read_results(out: Path, part: str) -> list[dict[str, Any]]:
-    """Results of a part, in the order of their file names."""
-    return [_read_at(path) for path in sorted((out / part).glob("*.json"))]
-
-
-def renamed(found: Any) -> Any:
-    """Call macro-F1 over predicted labels too by its name; results that are there already say `macro_f1`."""
-    if isinstance(found, dict):
-        return {_OLD_NAMES.get(key, key): renamed(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [renamed(value) for value in found]
-    return _OLD_NAMES.get(found, found) if isinstance(found, str) else found
-
-
-def _read_at(path: Path) -> dict[str, Any]:
-    return _read(path, path.stat().st_mtime_ns)
-
-
-@functools.cache
-def _read(path: Path, _changed: int) -> dict[str, Any]:
-    """Read once what many tables ask for; never to be changed by them."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    row = {**piece.facts, **result, "seconds": seconds}
+    row |= {name: round(row[name], 3) for name in ROUNDED if name in row}
+    origin = provenance(seeds=list(piece.seeds), data=piece.data, dtype=piece.dtype)
+    # One call is one command, also where it runs pieces in processes of their own.
+    origin |= {"commit": COMMIT, "command": re.sub(r" --piece \S+", "", origin["command"])}
+    Table(out).add(piece.part, piece.name, row, provenance=origin)

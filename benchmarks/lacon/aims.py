@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from commits import marked
-from layout import markdown, percent
+from layout import filled, markdown, percent
 
 from lacon.curve import COUNTS, TASKS
 from lacon.methods import METHODS
-from lacon.runs import BySeed, Result, results
+from lacon.runs import BySeed, Result, runs_of
 
 TITLES = {
     "emotion": "Emotion",
@@ -40,12 +40,12 @@ def curve_runs(task: str, method: str) -> list[Result]:
     """The results that a line of the curve is made of."""
     if method == "setfit":
         return setfit_runs(task)
-    return [run for run in results("curve") if (run["task"], run["method"]) == (task, method)]
+    return runs_of("curve", task=task, method=method)
 
 
 def setfit_runs(task: str) -> list[Result]:
     """SetFit's runs of a task: at each count those of its whole schedule where there are any, else those cut short."""
-    cut, whole = ([run for run in results(part) if run["task"] == task] for part in ("setfit", "setfit-whole"))
+    cut, whole = (runs_of(part, task=task) for part in ("setfit", "setfit-whole"))
     done = {run["per_class"] for run in whole}
     return [run for run in cut if run["per_class"] not in done] + whole
 
@@ -55,7 +55,7 @@ def setfit_schedules() -> str:
     rows = []
     for task in TASKS:
         cut, whole = (
-            {(run["per_class"], run["seed"]): run["macro_f1_predicted"] for run in results(part) if run["task"] == task}
+            {(run["per_class"], run["seed"]): run["macro_f1_predicted"] for run in runs_of(part, task=task)}
             for part in ("setfit", "setfit-whole")
         )
         both = sorted(cut.keys() & whole.keys())
@@ -147,12 +147,11 @@ def prior() -> str:
     for task in TASKS:
         cells = []
         for count in COUNTS[1:]:
-            runs = [r for r in results("curve") if (r["task"], r["method"], r["per_class"]) == (task, "lacon", count)]
+            runs = runs_of("curve", task=task, method="lacon", per_class=count)
             weights = {f"{r['prior']['weight']:.2f} ({r['prior']['reason']})" for r in runs}
             cells.append(", ".join(sorted(weights)) or "-")
-        if any(cell != "-" for cell in cells):
-            rows.append([TITLES[task], *cells])
-    return markdown(["labels a class", *map(str, COUNTS[1:])], rows)
+        rows.append([TITLES[task], *cells])
+    return markdown(["labels a class", *map(str, COUNTS[1:])], filled(rows))
 
 
 # A step with descriptions has twice the texts, so it cannot keep the aim, which is of the same batch; it is shown.
@@ -162,29 +161,21 @@ FEW_TITLE = "LaCon-vanilla, descriptions beside the rows"
 def speed() -> str:
     """A step beside plain cross-entropy's on the same batch."""
     rows = []
-    for found in (r for r in results("speed") if r["what"] == "step"):
+    for found in runs_of("speed", what="step"):
         for method, ratio in found["ratio"].items():
             own = found["ratios"][method]
             plain = f"{1000 * statistics.median(found['step_seconds']['ce']):.0f} ms"
             what = f"{found['batch']} texts, {found['tokens'] / found['batch']:.0f} tokens each"
             within = "yes" if ratio <= MOST_SLOWER else "no"
-            rows.append(
-                [
-                    METHODS[method].title if method in METHODS else FEW_TITLE,
-                    what,
-                    plain,
-                    f"{ratio:.2f}",
-                    f"{min(own):.2f} to {max(own):.2f}",
-                    within,
-                ]
-            )
+            title = METHODS[method].title if method in METHODS else FEW_TITLE
+            rows.append([title, what, plain, f"{ratio:.2f}", f"{min(own):.2f} to {max(own):.2f}", within])
     return markdown(["", "batch", "step of CE", "ratio, median", "of which", f"at most {MOST_SLOWER}"], rows)
 
 
 def loss() -> str:
     """Equation 7 and its gradient with more and more classes: memory and time."""
     rows = []
-    for found in sorted((r for r in results("speed") if r["what"] == "loss"), key=lambda r: r["classes"]):
+    for found in sorted(runs_of("speed", what="loss"), key=lambda r: r["classes"]):
         parts = [f"{1000 * found['seconds_of_parts'][name]:.1f}" for name in ("instance", "label", "regularizer")]
         memory = [f"{found['added_mib']:,.0f}", f"{found['peak_memory_mib']:,.0f}"]
         within = "yes" if found["peak_memory_mib"] < MOST_MIB else "no"

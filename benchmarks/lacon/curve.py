@@ -11,8 +11,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from pieces import COMMIT, Piece
+from pieces import Piece
+from scoring import macro_f1_predicted
 from sklearn.linear_model import LogisticRegression
+from store import COMMIT
 from study.rivals import few
 from tasks import SOURCES, Task, load_rows, load_task
 
@@ -20,7 +22,7 @@ from labelspace import LaConClassifier, load
 from labelspace.training.lacon import Agreement
 from labelspace.training.lacon.prior import label_vectors, measure_agreement
 from labelspace.training.rows import tokenize
-from lacon.methods import macro_f1_predicted, opened
+from lacon.methods import opened
 from lacon.protocol import Settings
 
 TASKS = ("emotion", "agnews", "banking77", "rottentomatoes")
@@ -94,7 +96,7 @@ def described(settings: Settings, name: str) -> LaConClassifier:
     encoder whether rows contradict descriptions, and here the trained one is asked; `_some_labels` asks the other too.
     """
     steps = settings.protocol.description_steps
-    folder = settings.out / "described" / f"{settings.short}_{name}_{steps}_{(COMMIT or 'none')[:10]}"
+    folder = settings.out.with_name("described") / f"{settings.short}_{name}_{steps}_{(COMMIT or 'none')[:10]}"
     if not folder.exists():
         clf = LaConClassifier(
             task_of(settings, name).labels,
@@ -141,7 +143,8 @@ def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[s
         raise RuntimeError(f"{name}, {count} labels a class contradict the trained encoder's descriptions: {again}")
     return {
         "macro_f1_predicted": macro_f1_predicted(task.truth, clf.predict(task.texts)),
-        "prior": result.prior.to_dict() | {"agreement": asdict(asked)},
+        "prior": {key: value for key, value in result.prior.to_dict().items() if key != "by_label"}
+        | {"agreement": asdict(asked)},
         "init": result.init,
         "labelled": result.labelled,
         "held_out": result.held_out,

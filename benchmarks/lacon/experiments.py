@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 from pieces import Piece
+from rows import Rows
 
 from labelspace.config import LaConConfig
 from labelspace.training.lacon.objective import choose_heads
 from lacon import paper
 from lacon.methods import METHODS, Options, encoder_of, measured, scores, train
 from lacon.protocol import Settings
-from lacon.sets import FEW, MAIN, SETS, Rows, drawn, sample, shuffled, test_rows, train_rows
+from lacon.sets import FEW, MAIN, SETS, drawn, sample, shuffled, test_rows, train_rows
 
 # Figure 2 is a picture without a legend in the text we have. Of its counts all sets of table 4 are run in full; by
 # default two in English with rows enough, and two repeats.
@@ -43,153 +45,103 @@ ABLATIONS: Mapping[str, Options] = {
     "label": {"instance_weight": 0.0, "regularizer_weight": 0.0},
 }
 # Section 4.4, one option at a time; lambda 0 is "without LER".
-TEMPERATURES = tuple(round(0.05 * step, 2) for step in range(1, 11))
-WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
-HEADS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-FEW_TEMPERATURES, FEW_WEIGHTS, FEW_HEADS = (0.05, 0.1, 0.2, 0.3, 0.5), (0.0, 0.1, 0.5, 1.0), (1, 2, 6, 12)
+GRID: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "temperature": (tuple(round(0.05 * step, 2) for step in range(1, 11)), (0.05, 0.1, 0.2, 0.3, 0.5)),
+    "heads": ((1, 2, 3, 4, 6, 8, 12, 16, 24), (1, 2, 6, 12)),
+    "regularizer_weight": (tuple(round(0.1 * step, 1) for step in range(11)), (0.0, 0.1, 0.5, 1.0)),
+}
+"""The paper's values, and the few that are run by default."""
+
+BOTH = ("ce", "lacon-vanilla")
+Draw = Callable[[], tuple[Rows, Rows]]
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
     """Table 2: every method on every set. Whole repeats first: a run that stops early has all methods."""
-    for seed in settings.seeds("main"):
-        for name in ("cola",) if settings.small else MAIN:
-            for method, (_, options) in METHODS.items():
-                yield _piece(
-                    settings,
-                    "main",
-                    f"{name}_{method}",
-                    {"set": name, "method": method},
-                    seed,
-                    partial(_sampled, settings, name, seed),
-                    options,
-                )
+    sets = ("cola",) if settings.small else MAIN
+    for seed, name, method in product(settings.seeds("main"), sets, METHODS):
+        draw = partial(_sampled, settings, name, seed)
+        yield _piece(settings, "main", name, {"method": method}, method, seed, draw, METHODS[method].options)
 
 
 def few_pieces(settings: Settings) -> Iterator[Piece]:
     """Table 4 and figure 2: so many rows of each class to train on, and as many to choose the epoch by."""
     sets, counts = (("bustm",), (10,)) if settings.small else (FEW, (20, 10, 50, 100))
-    seeds = settings.seeds("few")
-    for seed in seeds:
-        for count in counts:
-            for name in sets:
-                picture = name in CURVES and seed in seeds[:2]
-                wanted = settings.full or settings.small or count == 20 or picture
-                if not wanted or count > (SETS[name].most or count):
-                    continue
-                for method in ("ce", "lacon-vanilla"):
-                    epochs = settings.protocol.few_epochs
-                    yield _piece(
-                        settings,
-                        "few",
-                        f"{name}_{method}_n{count:03d}",
-                        {"set": name, "method": method, "per_class": count},
-                        seed,
-                        partial(_few, settings, name, count, seed),
-                        # All epochs are run, and the best is kept: table 4's way.
-                        METHODS[method].options | {"epochs": epochs, "patience": epochs, "validation": 0.5},
-                    )
+    seeds, epochs = settings.seeds("few"), settings.protocol.few_epochs
+    for seed, count, name, method in product(seeds, counts, sets, BOTH):
+        picture = name in CURVES and seed in seeds[:2]
+        wanted = settings.full or settings.small or count == 20 or picture
+        if wanted and count <= (SETS[name].most or count):
+            facts, draw = {"method": method, "per_class": count}, partial(_few, settings, name, count, seed)
+            # All epochs are run, and the best is kept: table 4's way.
+            options = METHODS[method].options | {"epochs": epochs, "patience": epochs, "validation": 0.5}
+            yield _piece(settings, "few", name, facts, f"{method}_n{count:03d}", seed, draw, options)
 
 
 def imbalance_pieces(settings: Settings) -> Iterator[Piece]:
     """Figure 3 and table 5: 32 rows of the rarer class, and more and more of the other."""
-    for seed in settings.seeds("imbalance"):
-        for name in ("cola",) if settings.small else PAPER_IMBALANCED if settings.full else IMBALANCED:
-            for degree in (3,) if settings.small else DEGREES:
-                for method in ("ce", "lacon-vanilla"):
-                    yield _piece(
-                        settings,
-                        "imbalance",
-                        f"{name}_{method}_rho{degree:02d}",
-                        {"set": name, "method": method, "degree": degree},
-                        seed,
-                        partial(_imbalanced, settings, name, degree, seed),
-                        METHODS[method].options | {"epochs": settings.protocol.few_epochs},
-                    )
+    sets = ("cola",) if settings.small else PAPER_IMBALANCED if settings.full else IMBALANCED
+    degrees = (3,) if settings.small else DEGREES
+    for seed, name, degree, method in product(settings.seeds("imbalance"), sets, degrees, BOTH):
+        facts, draw = {"method": method, "degree": degree}, partial(_imbalanced, settings, name, degree, seed)
+        words = f"{method}_rho{degree:02d}"
+        yield _piece(settings, "imbalance", name, facts, words, seed, draw, _few_epochs(settings, method))
 
 
 def ablation_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 3 and 6."""
+    sets = ("cola",) if settings.small else paper.ABLATED if settings.full else ABLATED
     changes = ("one-head", "ce-projection") if settings.small else tuple(ABLATIONS)
-    for seed in settings.seeds("ablation"):
-        for name in ("cola",) if settings.small else paper.ABLATED if settings.full else ABLATED:
-            for change in changes:
-                yield _piece(
-                    settings,
-                    "ablation",
-                    f"{name}_{change}",
-                    {"set": name, "change": change},
-                    seed,
-                    partial(_sampled, settings, name, seed),
-                    ABLATIONS[change],
-                )
+    for seed, name, change in product(settings.seeds("ablation"), sets, changes):
+        draw = partial(_sampled, settings, name, seed)
+        yield _piece(settings, "ablation", name, {"change": change}, change, seed, draw, ABLATIONS[change])
 
 
 def class_pieces(settings: Settings) -> Iterator[Piece]:
     """Figure 6: more and more labels of DBpedia, each draw of labels part of the next."""
     counts = (2,) if settings.small else CLASSES if settings.full else FEW_CLASSES
-    for seed in settings.seeds("classes"):
-        for count in counts:
-            for method in CLASS_METHODS:
-                yield _piece(
-                    settings,
-                    "classes",
-                    f"dbpedia_{method}_c{count:02d}",
-                    {"set": "dbpedia", "method": method, "classes": count},
-                    seed,
-                    partial(_some_classes, settings, count, seed),
-                    METHODS[method].options | {"epochs": settings.protocol.few_epochs},
-                )
+    for seed, count, method in product(settings.seeds("classes"), counts, CLASS_METHODS):
+        facts, draw = {"method": method, "classes": count}, partial(_some_classes, settings, count, seed)
+        words = f"{method}_c{count:02d}"
+        yield _piece(settings, "classes", "dbpedia", facts, words, seed, draw, _few_epochs(settings, method))
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
     """Figure 5: temperature, heads and lambda, one at a time around the defaults; nothing is chosen by it."""
     target = PAPER_GRID_SET if settings.full or settings.small else GRID_SET
-    values: dict[str, tuple[float, ...]] = {
-        "temperature": TEMPERATURES if settings.full else FEW_TEMPERATURES,
-        "heads": HEADS if settings.full else FEW_HEADS,
-        "regularizer_weight": WEIGHTS if settings.full else FEW_WEIGHTS,
-    }
     dim = encoder_of(settings).dimension
-    default = {name: getattr(LaConConfig, name) for name in values} | {"heads": choose_heads(None, dim)}
+    default = {name: getattr(LaConConfig, name) for name in GRID} | {"heads": choose_heads(None, dim)}
+    values: dict[str, tuple[float, ...]] = {name: own[not settings.full] for name, own in GRID.items()}
     values["heads"] = tuple(sorted({*(heads for heads in values["heads"] if dim % heads == 0), default["heads"]}))
     if settings.small:
         values = {"heads": (1, default["heads"])}
-    for seed in settings.seeds("grid"):
-        done: set[str] = set()
-        for name, options in values.items():
-            for value in options:
-                # The defaults are a point of each line, and one run.
-                change = "default" if value == default[name] else f"{name}-{value:g}"
-                if change not in done:
-                    done.add(change)
-                    yield _piece(
-                        settings,
-                        "grid",
-                        f"{target}_{change}",
-                        {"set": target, "change": change, "point": default | {name: value}},
-                        seed,
-                        partial(_sampled, settings, target, seed),
-                        default | {name: value},
-                    )
+    # The defaults are a point of each line, and one run.
+    moves = [(name, value) for name, own in values.items() for value in own if value != default[name]]
+    points = {f"{name}-{value:g}": {name: value} for name, value in moves}
+    for seed, (change, moved) in product(settings.seeds("grid"), ({"default": {}} | points).items()):
+        facts, draw = {"change": change, "point": default | moved}, partial(_sampled, settings, target, seed)
+        yield _piece(settings, "grid", target, facts, change, seed, draw, default | moved)
 
 
-Draw = Callable[[], tuple[Rows, Rows]]
+def _few_epochs(settings: Settings, method: str) -> Options:
+    return METHODS[method].options | {"epochs": settings.protocol.few_epochs}
 
 
 def _piece(
-    settings: Settings, part: str, name: str, facts: dict[str, Any], seed: int, draw: Draw, options: Options
+    settings: Settings, part: str, name: str, facts: dict[str, Any], words: str, seed: int, draw: Draw, options: Options
 ) -> Piece:
+    source = SETS[name]
+
     def work() -> dict[str, Any]:
         rows, test = draw()
         counts = {label: len(rows.of_class(label)) for label in rows.names}
         majority = scores(test.truth, [max(sorted(counts), key=test.truth.count)] * len(test))[source.metric]
         return {"class_rows": counts, "majority": majority, **measured(train(settings, options, rows, seed), test)}
 
-    source = SETS[facts["set"]]
     return Piece(
         part=part,
-        name=f"{settings.short}_{name}_seed{seed:02d}",
-        facts=settings.facts(**facts, seed=seed, metric=source.metric),
+        name=f"{settings.short}_{name}_{words}_seed{seed:02d}",
+        facts=settings.facts(set=name, **facts, seed=seed, metric=source.metric),
         work=work,
         seeds=(seed,),
         data=f"shared/data/{source.folder}: train{', dev' if part == 'few' and source.dev else ''}; validation scored",

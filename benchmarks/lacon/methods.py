@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from rows import Rows
+from scoring import macro_f1_predicted
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, recall_score
 
 from labelspace import Encoder, LaConClassifier
+from labelspace.evaluate.metrics import NO_DIVISION
 from lacon.protocol import Settings
-from lacon.sets import Rows
 
 Options = dict[str, Any]
 
@@ -83,22 +85,15 @@ def measured(clf: LaConClassifier, test: Rows) -> dict[str, Any]:
     }
 
 
-def macro_f1_predicted(truth: list[str], predicted: Any) -> float:
-    """Mean F1 of the labels."""
-    found = f1_score(truth, list(predicted), average="macro", zero_division=0)  # pyright: ignore[reportArgumentType]
-    return float(found)
-
-
 def scores(truth: list[str], predicted: Any) -> dict[str, Any]:
     """Every metric of table 1, and F1 of each label for table 5."""
     names = sorted(set(truth))
     found = list(predicted)
-    # The stubs know neither None nor 0, which scikit-learn documents.
-    by_class = f1_score(truth, found, labels=names, average=None, zero_division=0)  # pyright: ignore[reportArgumentType]
+    by_class = f1_score(truth, found, labels=names, average=None, **NO_DIVISION)
     return {
         "accuracy": float(accuracy_score(truth, found)),
         "macro_f1_predicted": macro_f1_predicted(truth, found),
-        "mean_recall": float(recall_score(truth, found, labels=names, average="macro", zero_division=0)),  # pyright: ignore[reportArgumentType]
+        "mean_recall": float(recall_score(truth, found, labels=names, average="macro", **NO_DIVISION)),
         "matthews": float(matthews_corrcoef(truth, found)),
         "f1_by_class": dict(zip(names, np.asarray(by_class).tolist(), strict=True)),
     }

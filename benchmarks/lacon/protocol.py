@@ -6,8 +6,9 @@ asks for no curve.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
+
+import pieces
 
 # Repeats of the default protocol. Table 2 has seven data sets in English to test over.
 REPEATS: Mapping[str, int] = {"main": 2, "few": 3, "imbalance": 1, "ablation": 1, "classes": 1, "grid": 1}
@@ -86,25 +87,12 @@ PAPER = Protocol(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What holds for all pieces of one call."""
-
-    data: Path
-    out: Path
-    encoder: str = "all-MiniLM-L6-v2"
-    pooling: str | None = None
-    """None: the encoder's own; the paper reads [CLS], `"cls"`."""
+class Settings(pieces.Settings):
+    """What holds for all pieces of one call; the paper reads [CLS], so its pooling is `"cls"`."""
 
     protocol: Protocol = field(default=SMALL)
     full: bool = False
-    small: bool = False
     repeats: int | None = None
-
-    @property
-    def short(self) -> str:
-        """The encoder's name without the way to it, and its pooling where that is not its own."""
-        name = Path(self.encoder).name
-        return name if self.pooling is None else f"{name}-{self.pooling}"
 
     def seeds(self, part: str) -> tuple[int, ...]:
         """Return the seeds of a part's repeats."""

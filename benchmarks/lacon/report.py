@@ -1,19 +1,19 @@
-"""The tables of docs/lacon.md, from the result files of run_lacon.py; see benchmarks/tables.py.
+"""The tables of docs/lacon.md; see benchmarks/tables.py.
 
 Scores are in percent, as in the paper; its own figures, BERT-base trained on its own samples, stand in brackets.
 """
 
-import math
+import json
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from commits import marked
-from layout import NOT_YET, markdown, percent
+from layout import NOT_YET, filled, markdown, percent
 
 from lacon import aims, paper
-from lacon.experiments import ABLATIONS, CLASS_METHODS, DEGREES, PER_CLASS
+from lacon.experiments import ABLATIONS, BOTH, CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import BASELINES, METHODS, OURS
 from lacon.runs import BySeed, Result, by_seed, figure, paired_p, results, runs_of, sets_of, signed_rank
 from lacon.sets import FEW, MAIN, SETS
@@ -28,6 +28,9 @@ CHANGES = {
     "ce": "CE",
     "ce-projection": "CE with g",
 }
+OPTIONS = {"temperature": "temperature", "heads": "heads", "regularizer_weight": "weight of L_LER"}
+"""Of figure 5."""
+
 ADDED = {
     "instance-one-head": "L_ICL",
     "instance": "L'_ICL",
@@ -82,7 +85,7 @@ def tests() -> str:
 
 def _majority(name: str) -> str:
     """Score of one answer for all rows, by the set's metric; of Matthews' correlation it is 0."""
-    shares = {r["majority"] for r in results("main") if r["set"] == name}
+    shares = {run["majority"] for run in runs_of("main", set=name)}
     return "-" if len(shares) != 1 else percent([*shares])
 
 
@@ -97,7 +100,7 @@ def more() -> str:
     for name in FEW:
         own = {
             method: {count: by_seed("few", set=name, method=method, per_class=count) for count in PER_CLASS}
-            for method in ("ce", "lacon-vanilla")
+            for method in BOTH
         }
         there = [count for count in PER_CLASS if all(scores[count] for scores in own.values())]
         if len(there) < 2:
@@ -110,67 +113,32 @@ def more() -> str:
 
 def imbalance() -> str:
     """Figure 3: the score with ever fewer rows of one class."""
-    rows = []
-    for name in sets_of("imbalance"):
-        cells = []
-        for degree in DEGREES:
-            pair = [by_seed("imbalance", set=name, method=method, degree=degree) for method in ("ce", "lacon-vanilla")]
-            cells.append(_pair_cell(*pair))
-        if any(cell != "-" for cell in cells):
-            larger = {r["majority"] for r in results("imbalance") if r["set"] == name}
-            rows.append([SETS[name].title, *cells, percent([*larger])])
+    larger = {name: {run["majority"] for run in runs_of("imbalance", set=name)} for name in sets_of("imbalance")}
+    rows = [[*row, percent([*own])] for row, own in zip(_by_degree(), larger.values(), strict=True)]
     return markdown(["CE to LaCon (gain)", *map(str, DEGREES), "the larger class, for all"], rows)
 
 
 def balanced() -> str:
     """The same as the mean recall of the two classes: it does not ask how many of each are scored."""
-    rows = []
-    for name in sets_of("imbalance"):
-        own = {
-            method: [r for r in results("imbalance") if (r["set"], r["method"]) == (name, method)]
-            for method in ("ce", "lacon-vanilla")
-        }
-        pairs = [
-            [{r["seed"]: _mean_recall(r) for r in own[method] if r["degree"] == degree} for method in own]
-            for degree in DEGREES
-        ]
-        rows.append([SETS[name].title, *(_pair_cell(*pair) for pair in pairs)])
-    return markdown(["CE to LaCon (gain)", *map(str, DEGREES)], rows)
+    return markdown(["CE to LaCon (gain)", *map(str, DEGREES)], _by_degree("mean_recall"))
 
 
-def _mean_recall(result: Result) -> float:
-    """Mean recall of two classes; of results without it from F1 = 2 hits / (2 hits + errors), which gives the hits.
+def _by_degree(metric: str | None = None) -> list[list[str]]:
+    """A row for each set of figure 3, a cell for each degree; None: the metric of the set."""
 
-    The share of the larger class gives the sizes, and Matthews' correlation says which of the two is the larger.
-    """
-    if "mean_recall" in result:
-        return result["mean_recall"]
-    total = result["test_rows"]
-    errors = total * (1 - result["accuracy"])
-    if not errors:
-        return 1.0
-    hits = [f1 * errors / (2 * (1 - f1)) for f1 in result["f1_by_class"].values()]
-    larger = result["majority"] * total
-    ways = [(larger, total - larger), (total - larger, larger)]
-    sizes = min(ways, key=lambda way: abs(_matthews(hits, way) - result["matthews"]))
-    return statistics.fmean(hit / size for hit, size in zip(hits, sizes, strict=True))
+    def cell(name: str, degree: int) -> str:
+        return _pair_cell(*(by_seed("imbalance", metric, set=name, method=one, degree=degree) for one in BOTH))
 
-
-def _matthews(hits: Sequence[float], sizes: Sequence[float]) -> float:
-    """Matthews' correlation of two classes from their hits and sizes."""
-    first, second = hits
-    wrong_first, wrong_second = sizes[0] - first, sizes[1] - second
-    below = (first + wrong_second) * (second + wrong_first) * sizes[0] * sizes[1]
-    return (first * second - wrong_first * wrong_second) / math.sqrt(below) if below > 0 else math.inf
+    return [[SETS[name].title, *(cell(name, degree) for degree in DEGREES)] for name in sets_of("imbalance")]
 
 
 def minority() -> str:
     """Table 5: F1 of the rarer and of the other class at a degree of 10."""
     rows, names = [], sets_of("imbalance")
-    for method in ("ce", "lacon-vanilla"):
+    for method in BOTH:
         cells = []
         for name in names:
-            runs = [r for r in results("imbalance") if (r["set"], r["method"], r["degree"]) == (name, method, 10)]
+            runs = runs_of("imbalance", set=name, method=method, degree=10)
             for place in (0, 1):
                 values = [r["f1_by_class"][_rarer_first(r)[place]] for r in runs]
                 theirs = paper.TABLE_5[method].get(name)
@@ -192,16 +160,12 @@ def added() -> str:
 
 def classes() -> str:
     """Figure 6: more and more labels of DBpedia."""
-    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for result in results("classes"):
-        found[result["method"]][result["classes"]].append(result["accuracy"])
-    counts = sorted({count for scores in found.values() for count in scores})
-    rows = [
-        [METHODS[method].title, *(percent(found[method][count]) for count in counts)]
-        for method in CLASS_METHODS
-        if found[method]
-    ]
-    return markdown(["labels", *map(str, counts)], rows)
+    counts = sorted({result["classes"] for result in results("classes")})
+    rows = []
+    for method in CLASS_METHODS:
+        found = [[run["accuracy"] for run in runs_of("classes", method=method, classes=count)] for count in counts]
+        rows.append([METHODS[method].title, *map(percent, found)])
+    return markdown(["labels", *map(str, counts)], filled(rows))
 
 
 def grid_points() -> dict[str, dict[float, list[float]]]:
@@ -218,11 +182,10 @@ def grid_points() -> dict[str, dict[float, list[float]]]:
 
 def grid() -> str:
     """Figure 5 in numbers."""
-    words = {"temperature": "temperature", "heads": "heads", "regularizer_weight": "weight of L_LER"}
     points = grid_points()
     rows = [
-        [f"{words[name]} {value:g}", percent(scores)]
-        for name in words
+        [f"{title} {value:g}", percent(scores)]
+        for name, title in OPTIONS.items()
         for value, scores in points.get(name, {}).items()
     ]
     heads = [f"{SETS[name].title}, {SETS[name].metric}" for name in sets_of("grid")]
@@ -233,50 +196,36 @@ def tsne() -> str:
     """How far the classes of figure 4 are apart, as a number: silhouette of the vectors by cosine, -1 to 1."""
     rows = []
     for name in dict.fromkeys(found["set"] for found in results("tsne")):
-        for found in results("tsne"):
-            if found["set"] == name:
-                score = percent([found[found["metric"]]] if "metric" in found else [found[SETS[name].metric]])
-                rows.append([SETS[name].title, METHODS[found["method"]].title, f"{found['silhouette']:.3f}", score])
+        for found in runs_of("tsne", set=name):
+            score = percent([found[SETS[name].metric]])
+            rows.append([SETS[name].title, METHODS[found["method"]].title, f"{found['silhouette']:.3f}", score])
     return markdown(["", "", "silhouette", "score"], rows)
 
 
 def protocol() -> str:
-    """What the paper's tables were made with; several rows where a folder holds several, which it should not."""
-    found: dict[str, tuple[Result, int]] = {}
-    for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne"):
-        for result in results(part):
-            known = found.get(str(result["protocol"]), (result["protocol"], 0))
-            found[str(result["protocol"])] = (known[0], known[1] + 1)
-    rows = [
-        [
-            str(count),
-            *(str(own[name]) for name in ("rows", "test_rows", "max_tokens", "epochs", "few_epochs", "batch_size")),
-            f"{own['learning_rate']:g}, {own['head_learning_rate']:g}",
-        ]
-        for own, count in found.values()
-    ]
-    return markdown(
-        ["results", "train rows", "scored rows", "tokens", "epochs", "with few rows", "batch", "rates"], rows
-    )
+    """What the paper's tables were made with; several rows where a table of results holds several."""
+    parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne")
+    found = Counter(json.dumps(result["protocol"]) for part in parts for result in results(part))
+    names = ("rows", "test_rows", "max_tokens", "epochs", "few_epochs", "batch_size")
+    rows = []
+    for own, count in ((json.loads(words), count) for words, count in found.items()):
+        rates = f"{own['learning_rate']:g}, {own['head_learning_rate']:g}"
+        rows.append([str(count), *(str(own[name]) for name in names), rates])
+    head = ["results", "train rows", "scored rows", "tokens", "epochs", "with few rows", "batch", "rates"]
+    return markdown(head, rows)
 
 
 def hours() -> str:
     """How long the results of each part took, one process on one core each, whatever else the machine did."""
-    parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit", "setfit-whole")
-    found = {part: results(part) for part in parts}
-    rows = [
-        [part, str(len(own)), f"{sum(result['seconds'] for result in own) / 3600:.1f}"]
-        for part, own in found.items()
-        if own
-    ]
+    rows = []
+    for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit", "setfit-whole"):
+        if found := [result["seconds"] for result in results(part)]:
+            rows.append([part, str(len(found)), f"{sum(found) / 3600:.1f}"])
     return markdown(["part", "results", "core-hours"], rows)
 
 
 def _two_methods(part: str, names: Sequence[str], facts: Mapping[str, Any], beside: Callable[[str, str], str]) -> str:
-    scores = {
-        method: {name: by_seed(part, set=name, method=method, **facts) for name in names}
-        for method in ("ce", "lacon-vanilla")
-    }
+    scores = {method: {name: by_seed(part, set=name, method=method, **facts) for name in names} for method in BOTH}
     there = [name for name in names if any(own[name] for own in scores.values())]
     if not there:
         return NOT_YET

@@ -2,24 +2,21 @@
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from pieces import read_results, renamed
+import store
 from scipy.stats import wilcoxon
+from store import Row as Result
 
 from lacon.paper import Figure
 from lacon.sets import SETS
 
-OUT = Path(__file__).resolve().parents[1] / "results" / "lacon"
-ENCODER = "all-MiniLM-L6-v2"
-Result = dict[str, Any]
 BySeed = dict[int, float]
 
 
 def results(part: str) -> list[Result]:
     """Results of a part with the encoder of the page."""
-    return [renamed(found) for found in read_results(OUT, part) if found["encoder"] == ENCODER]
+    return store.results("lacon", part, encoder=store.ENCODER)
 
 
 def sets_of(part: str) -> list[str]:
@@ -30,12 +27,12 @@ def sets_of(part: str) -> list[str]:
 
 def runs_of(part: str, **facts: Any) -> list[Result]:
     """The results of a part that are of these facts."""
-    return [found for found in results(part) if all(found[name] == value for name, value in facts.items())]
+    return store.results("lacon", part, encoder=store.ENCODER, **facts)
 
 
-def by_seed(part: str, **facts: Any) -> BySeed:
-    """Score of each repeat, by the metric of its data set, of the runs that are of these facts."""
-    return {found["seed"]: found[found["metric"]] for found in runs_of(part, **facts)}
+def by_seed(part: str, metric: str | None = None, /, **facts: Any) -> BySeed:
+    """Score of each repeat, by a metric or that of its data set, of the runs that are of these facts."""
+    return {found["seed"]: found[metric or found["metric"]] for found in runs_of(part, **facts)}
 
 
 def figure(value: Figure | float | None) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 
 from peer_setfit import run_setfit, updates
 from pieces import Piece
+from scoring import macro_f1_predicted
 from study.rivals import TEMPLATES as STUDY_TEMPLATES
 
 from lacon.curve import curve_piece, first, task_of, tasks_and_counts
-from lacon.methods import macro_f1_predicted, opened
+from lacon.methods import opened
 from lacon.protocol import Settings
 
 # SetFit's own documentation makes eight templated texts of each class, with labels or without.

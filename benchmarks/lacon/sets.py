@@ -4,18 +4,14 @@ Label names come from y alone, as in the paper: its label embeddings start at ra
 have no descriptions.
 """
 
-import functools
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.parquet as pq
+from rows import Rows, read
 
 from labelspace.seeds import child_seed
-
-Document = str | tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -57,48 +53,12 @@ FEW = ("yelp_polarity", "tnews", "eprstmt", "bustm", "qnli", "rte", "mrpc", "qqp
 PER_CLASS_OF_TWO, PER_CLASS_OF_MORE = 5000, 1000
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Labelled texts, or pairs of texts."""
-
-    texts: list[Document]
-    truth: list[str]
-
-    def __len__(self) -> int:
-        return len(self.truth)
-
-    @property
-    def names(self) -> list[str]:
-        """The labels, sorted."""
-        return sorted(set(self.truth))
-
-    def take(self, rows: Sequence[int]) -> "Rows":
-        """Return some of the rows, in the order asked for."""
-        return Rows([self.texts[row] for row in rows], [self.truth[row] for row in rows])
-
-    def of_class(self, name: str) -> list[int]:
-        """Return where the rows of a label are."""
-        return [row for row, label in enumerate(self.truth) if label == name]
-
-
-@functools.lru_cache(maxsize=2)
-def read(folder: Path, split: str) -> Rows:
-    """Read one split; two texts a row make pairs."""
-    names = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["label_names"]
-    table = pq.read_table(folder / f"{split}.parquet")
-    texts: list[Document] = table["text"].to_pylist()
-    if "text_pair" in table.column_names:
-        texts = list(zip(table["text"].to_pylist(), table["text_pair"].to_pylist(), strict=True))
-    return Rows(texts, [names[label] for label in table["label"].to_pylist()])
-
-
 def train_rows(name: str, data: Path, *, few: bool = False) -> Rows:
     """Return what may be trained on; `few` adds the second split of the FewCLUE sets."""
     source = SETS[name]
     rows = read(data / source.folder, "train")
     if few and source.dev:
-        more = read(data / source.folder, "dev")
-        return Rows(rows.texts + more.texts, rows.truth + more.truth)
+        return rows + read(data / source.folder, "dev")
     return rows
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from pieces import Piece
+from rows import Document
 from sklearn.metrics import silhouette_score
 from torch.nn import functional as F
 
@@ -15,7 +16,7 @@ from labelspace.training.features import answers
 from labelspace.training.rows import tokenize
 from lacon.methods import METHODS, measured, train
 from lacon.protocol import Settings
-from lacon.sets import SETS, Document, sample, shuffled, test_rows, train_rows
+from lacon.sets import SETS, sample, shuffled, test_rows, train_rows
 
 SHOWN = ("mrpc", "cola")
 POINTS = 500

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pieces import Piece
-from sklearn.metrics import accuracy_score, f1_score
+from scoring import accuracy_and_macro_f1, answers_by_anchor
 
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
-from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
-from labelspace.evaluate.metrics import NO_DIVISION
 from prefinetune.encoders import UNSHRUNK, starting_encoder, unnamed_starts
 from prefinetune.sets import TARGETS, Rows, targets, test_rows
 from prefinetune.settings import Settings
@@ -27,20 +25,18 @@ def description_pieces(settings: Settings) -> Iterator[Piece]:
 
     Without dropout and without a draw nothing in description training is random: the base encoder has one run.
     """
-    for seed in settings.seeds:
-        for target in targets(settings):
-            if TARGETS[target].task != "classification":
-                continue
-            paper = STARTS if seed == settings.seeds[0] else STARTS[1:]
-            for start in (*paper, UNSHRUNK, *unnamed_starts(settings, target)):
-                yield Piece(
-                    part="descriptions",
-                    name=f"{settings.short}_{target}_{start}_seed{seed}",
-                    facts=settings.facts(target=target, start=start, seed=seed),
-                    work=partial(_run, settings, target, start, seed),
-                    seeds=(seed,),
-                    data=f"shared/data/domain/{TARGETS[target].domain}/{target}",
-                )
+    classified = [target for target in targets(settings) if TARGETS[target].task == "classification"]
+    for seed, target in product(settings.seeds, classified):
+        paper = STARTS if seed == settings.seeds[0] else STARTS[1:]
+        for start in (*paper, UNSHRUNK, *unnamed_starts(settings, target)):
+            yield Piece(
+                part="descriptions",
+                name=f"{settings.short}_{target}_{start}_seed{seed}",
+                facts=settings.facts(target=target, start=start, seed=seed),
+                work=partial(_run, settings, target, start, seed),
+                seeds=(seed,),
+                data=f"shared/data/domain/{TARGETS[target].domain}/{target}",
+            )
 
 
 def label_space(target: str) -> LabelSpace:
@@ -69,13 +65,5 @@ def _run(settings: Settings, target: str, start: str, seed: int) -> dict[str, An
 
 def _by_anchor(encoder: Encoder, space: LabelSpace, test: Rows) -> dict[str, dict[str, float]]:
     """Score the test texts, encoded once, with each anchor."""
-    vectors, label_vectors = encoder.encode(test.texts), encode_labels(encoder, space)
-    names = np.array(space.names, dtype=object)
-    scores = {anchor: cosines(vectors, anchor_matrix(label_vectors, space, anchor)) for anchor in ANCHORS}
-    return {anchor: _scores(names[matrix.argmax(axis=1)], test) for anchor, matrix in scores.items()}
-
-
-def _scores(chosen: Any, test: Rows) -> dict[str, float]:
-    labels = sorted(set(test.positives))
-    macro = f1_score(test.positives, list(chosen), labels=labels, average="macro", **NO_DIVISION)
-    return {"accuracy": float(accuracy_score(test.positives, list(chosen))), "macro_f1": float(macro)}
+    found = answers_by_anchor(encoder, space, encoder.encode(test.texts))
+    return {anchor: accuracy_and_macro_f1(test.positives, found[anchor]) for anchor in ANCHORS}

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,13 @@ MEASURED = 1000
 
 def encoder_pieces(settings: Settings) -> Iterator[Piece]:
     """Every method on every mix, whole rounds first; then the weights of figure 2, one seed; then the controls."""
-    for seed in settings.seeds:
-        for mix in mix_names(settings):
-            for method in METHODS:
-                yield _piece(settings, mix, method, seed)
-    for mix in mix_names(settings):
-        for method in sweep_methods(settings):
-            yield _piece(settings, mix, method, SWEEP_SEED)
-    for seed in settings.seeds:
-        for mix in mix_names(settings):
-            yield _piece(settings, mix, UNSHRUNK, seed)
-        if not settings.per_target:
-            for method in UNNAMED.values():
-                yield _piece(settings, UNNAMED_MIX, method, seed)
+    mixes, seeds = mix_names(settings), settings.seeds
+    runs = [(mix, method, seed) for seed, mix, method in product(seeds, mixes, METHODS)]
+    runs += [(mix, method, SWEEP_SEED) for mix, method in product(mixes, sweep_methods(settings))]
+    unnamed = [(UNNAMED_MIX, method) for method in UNNAMED.values() if not settings.per_target]
+    runs += [(*control, seed) for seed in seeds for control in (*((mix, UNSHRUNK) for mix in mixes), *unnamed)]
+    for run in runs:
+        yield _piece(settings, *run)
 
 
 def unnamed_starts(settings: Settings, target: str) -> tuple[str, ...]:
@@ -183,6 +178,8 @@ def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]
     folder = make(settings, mix, method, seed)  # another piece may have made it
     told = told_of(folder)
     told["encoder"]["name"] = settings.short  # a result tells no way to a file
+    looks = told["training"].pop("looks")
+    told["training"]["losses"] = [looks[0]["main"], looks[-1]["main"]]
     return {
         "mix_pairs": {
             "left_out": list(found.left_out),

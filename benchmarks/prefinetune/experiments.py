@@ -9,20 +9,20 @@ the paper (appendix B): whitening raises the smallest variances to 1, with all t
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pieces import Piece
 from probe import CHOICES, linear_probe
-from sklearn.metrics import accuracy_score, f1_score
+from scoring import accuracy_and_macro_f1
 from sklearn.model_selection import KFold
 
 from labelspace import Encoder
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.errors import InputError, LabelSpaceError, MissingDependencyError
-from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune.loop import TrainingRun
@@ -57,18 +57,15 @@ MAPS = ("none", "whitening", "flow")
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
     """Every start on every target, whole rounds first; flows for PFT alone, table 3 with the most rows, as there."""
-    for seed in settings.seeds:
-        for target, size in _rounds(settings):
-            for start in (UNTUNED, "base", *METHODS):
-                if start == "reze-mean" and size < max(sizes(settings, target)):
-                    continue
-                maps = MAPS if start == "pft" or settings.per_target else MAPS[:1] if start == "reze-mean" else MAPS[:2]
-                yield _piece(settings, "main", target, start, size, seed, maps)
-    for seed in settings.seeds:
-        for target, size in _rounds(settings):
-            unnamed = unnamed_starts(settings, target) if size == min(SIZES) else ()  # few rows, where names may matter
-            for start in (*UNTUNED_METHODS, UNSHRUNK, *unnamed):
-                yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
+    rounds = _rounds(settings)
+    for seed, (target, size), start in product(settings.seeds, rounds, (UNTUNED, "base", *METHODS)):
+        if start != "reze-mean" or size == max(sizes(settings, target)):
+            maps = MAPS if start == "pft" or settings.per_target else MAPS[:1] if start == "reze-mean" else MAPS[:2]
+            yield _piece(settings, "main", target, start, size, seed, maps)
+    for seed, (target, size) in product(settings.seeds, rounds):
+        unnamed = unnamed_starts(settings, target) if size == min(SIZES) else ()  # few rows, where names may matter
+        for start in (*UNTUNED_METHODS, UNSHRUNK, *unnamed):
+            yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
 
 
 def sweep_pieces(settings: Settings) -> Iterator[Piece]:
@@ -173,10 +170,8 @@ def classified(
         chosen_c = choose_c(fit, train_vectors, rows.positives)
         head = head_of(chosen_c).fit(unit(apply(train_vectors)), rows.positives)
         chosen = head.predict(unit(apply(test_vectors)))
-        labels = sorted(set(test.positives))
-        macro = f1_score(test.positives, chosen, labels=labels, average="macro", **NO_DIVISION)
-        accuracy = accuracy_score(test.positives, chosen)
-        return {"score": float(accuracy), "accuracy": float(accuracy), "macro_f1": float(macro), "C": chosen_c}
+        found = accuracy_and_macro_f1(test.positives, chosen)
+        return {"score": found["accuracy"], **found, "C": chosen_c}
 
     return {**mapped(maps, train_vectors, seed, score), "test_rows": len(test)}
 

@@ -1,25 +1,23 @@
-"""The tables of REZE's experiments, from the result files of run_prefinetune.py; see benchmarks/tables.py.
+"""The tables of docs/prefinetuning-study.md; see benchmarks/tables.py.
 
 Scores are accuracy for classification and nDCG@10 for retrieval, 0 to 1 as in the paper.
 """
 
+import itertools
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from layout import NOT_YET, markdown, spread
-from pieces import read_results
+import store
+from layout import NOT_YET, filled, markdown, spread
+from store import Row as Result
 
 from prefinetune import paper
 from prefinetune.encoders import UNNAMED, UNSHRUNK, WEIGHTS
 from prefinetune.sets import DOMAINS, TARGETS
 from prefinetune.settings import SEEDS, SIZES
 
-OUT = Path(__file__).resolve().parents[1] / "results" / "prefinetune"
-ENCODER = "all-MiniLM-L6-v2"
-Result = dict[str, Any]
 BySeed = dict[int, float]
 Method = tuple[str, str]
 """What fine-tuning starts from, and what maps its vectors."""
@@ -52,9 +50,9 @@ DESCRIBED = STARTS | {UNSHRUNK: "REZE, nothing shrunk"}
 DESCRIBED |= {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()}
 
 
-def results(part: str, encoder: str | None = None) -> list[Result]:
-    """Results of a part by one encoder; None: that of these tables."""
-    return [result for result in read_results(OUT, part) if result["encoder"] == (encoder or ENCODER)]
+def results(part: str, encoder: str | None = None, **facts: Any) -> list[Result]:
+    """Results of a part by one encoder and of these facts; None: that of these tables."""
+    return store.results("prefinetune", part, encoder=encoder or store.ENCODER, **facts)
 
 
 def by_seed(found: Iterable[Result], target: str, method: Method, size: int, what: str = "score") -> BySeed:
@@ -87,9 +85,9 @@ def main() -> str:
     if not results("main"):
         return NOT_YET
     cells = [(domain, size) for domain in DOMAINS for size in SIZES]
-    others = sorted({run["encoder"] for run in read_results(OUT, "main")} - {ENCODER})
+    others = sorted({run["encoder"] for run in store.results("prefinetune", "main")} - {store.ENCODER})
     rows = []
-    for encoder in (ENCODER, *others):
+    for encoder in (store.ENCODER, *others):
         found = results("main", encoder)
         for method, (title, _) in {**MAIN, **BESIDE}.items():
             means = [over_seeds(averages(found, domain, method, size)[0]) for domain, size in cells]
@@ -114,10 +112,9 @@ def detail() -> str:
                 number = theirs(paper.E5, name, key, size)
                 cells.append(cell if number == "-" or cell == "-" else f"{cell} ({number})")
             f1 = [over_seeds(by_seed(macro(found), name, method, size, "macro_f1")) for size in SIZES]
-            if any(cell != "-" for cell in cells):
-                rows.append([target.title, title, *cells, *f1])
+            rows.append([target.title, title, *cells, *f1])
     head = [f"{size:,}" for size in SIZES]
-    return markdown(["", "", *head, *(f"macro-F1, {size}" for size in head)], rows)
+    return markdown(["", "", *head, *(f"macro-F1, {size}" for size in head)], filled(rows, 2))
 
 
 def macro(found: Iterable[Result]) -> list[Result]:
@@ -154,22 +151,21 @@ def gains() -> str:
                 gaps = [ours[seed] - theirs[seed] for seed in sorted(set(ours) & set(theirs))]
                 above = sum(gap > 0 for gap in gaps)
                 cells.append(f"{spread(gaps, '{:+.4f}').replace('± +', '± ')}; {above} of {len(gaps)}" if gaps else "-")
-            if any(cell != "-" for cell in cells):
-                rows.append([target.title, f"{size:,}", *cells])
+            rows.append([target.title, f"{size:,}", *cells])
     head = ["", "rows", "REZE minus FT; seeds above 0", "REZE minus PFT", "PFT minus FT", "REZE minus nothing shrunk"]
-    return markdown(head, rows)
+    return markdown(head, filled(rows, 2))
 
 
 def weights() -> dict[float, list[Result]]:
     """Results of one seed by the weight of the regularizer; those of 0 and of 1 are of the main part."""
     starts = {0.0: "pft", 1.0: "reze", **{weight: f"reze-weight-{weight:g}" for weight in WEIGHTS}}
-    every = [run for run in [*results("main"), *results("sweep")] if run["seed"] == SEEDS[0]]
+    every = [run for part in ("main", "sweep") for run in results(part, seed=SEEDS[0])]
     return {weight: [run for run in every if run["start"] == start] for weight, start in sorted(starts.items())}
 
 
 def fine_tuned_alone() -> list[Result]:
     """What figure 2 is to be held against: results of the same seed without pre-finetuning."""
-    return [run for run in results("main") if (run["start"], run["seed"]) == ("base", SEEDS[0])]
+    return results("main", start="base", seed=SEEDS[0])
 
 
 def weight_averages(found: Sequence[Result], size: int) -> dict[str, float | None]:
@@ -177,7 +173,7 @@ def weight_averages(found: Sequence[Result], size: int) -> dict[str, float | Non
     start = found[0]["start"] if found else ""
     means: dict[str, float | None] = {}
     for domain in DOMAINS:
-        wanted = {run["target"] for run in results("main") if run["rows_wanted"] == size and run["seed"] == SEEDS[0]}
+        wanted = {run["target"] for run in results("main", rows_wanted=size, seed=SEEDS[0])}
         own = {run["target"] for run in found if run["rows_wanted"] == size}
         needed = {name for name in wanted if TARGETS[name].domain == domain}
         means[domain] = averages(found, domain, (start, "none"), size)[0].get(SEEDS[0]) if needed <= own else None
@@ -204,7 +200,7 @@ def isotropy() -> str:
     """Figure 3, and the space in other numbers; of pairs held aside, and of texts of the targets."""
     rows = []
     for mix in sorted({run["mix"] for run in results("encoders")}):
-        runs = [run for run in results("encoders") if run["mix"] == mix]
+        runs = results("encoders", mix=mix)
         rows.append([mix, "as it came", *_space(runs, 0)])
         for method, title in SPACES.items():
             own = [run for run in runs if run["method"] == method]
@@ -237,11 +233,8 @@ def descriptions() -> str:
     rows = []
     for name, target in TARGETS.items():
         for start, title in DESCRIBED.items():
-            runs = [run for run in results("descriptions") if (run["target"], run["start"]) == (name, start)]
-            if runs:
-                ways = [
-                    (when, anchor) for when in ("untrained", "trained") for anchor in ("verbalizer", "descriptions")
-                ]
+            if runs := results("descriptions", target=name, start=start):
+                ways = list(itertools.product(("untrained", "trained"), ("verbalizer", "descriptions")))
                 f1 = [{run["seed"]: run[when][anchor]["macro_f1"] for run in runs} for when, anchor in ways]
                 accuracy = {run["seed"]: run["trained"]["descriptions"]["accuracy"] for run in runs}
                 # Nothing is drawn for the base: its one run is all that there is.
@@ -255,7 +248,7 @@ def setup() -> str:
     """What was capped, what was left out, which seeds there are, and what it took."""
     rows = []
     for mix in sorted({run["mix"] for run in results("encoders")}):
-        runs = [run for run in results("encoders") if run["mix"] == mix]
+        runs = results("encoders", mix=mix)
         told = runs[0]["mix_pairs"]
         drawn = "; ".join(f"{name} {count:,} of {told['there'][name]:,}" for name, count in told["drawn"].items())
         rows.append(["pairs drawn for " + mix, drawn])
@@ -299,7 +292,7 @@ def setup() -> str:
             hours = sum(run["seconds"] for run in runs) / 3600
             each = f"{statistics.median(run['seconds'] for run in runs) / 60:.1f} minutes each"
             rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours; {each} in the median"])
-    return markdown([ENCODER, ""], rows, side="---|")
+    return markdown([store.ENCODER, ""], rows, side="---|")
 
 
 def targets() -> str:

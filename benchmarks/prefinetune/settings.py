@@ -1,8 +1,10 @@
-"""What holds for all pieces of one call of run_prefinetune.py."""
+"""What holds for all pieces of one call of the pre-finetuning study."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pieces
 
 SEEDS = (0, 1, 2)
 SIZES = (100, 500, 1000)
@@ -11,15 +13,12 @@ SCORED_IN = "float32"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(pieces.Settings):
     """How much of everything. The defaults fit one core; `--full` takes all pairs and a mix for each target."""
 
-    data: Path
-    out: Path
     encoders: Path
     """Folder of the pre-finetuned encoders; each is made again where it is missing."""
 
-    encoder: str = "all-MiniLM-L6-v2"
     per_source: int | None = 1000
     """At most so many pairs of each source, one draw for all methods and seeds; None: all."""
 
@@ -32,13 +31,6 @@ class Settings:
     per_target: bool = False
     """True: a mix for each of all targets without that one, as in the paper; False: one for a domain without any of
     those that are scored then, see `sets.SCORED`."""
-
-    small: bool = False
-
-    @property
-    def short(self) -> str:
-        """The encoder's name without the way to it."""
-        return Path(self.encoder).name
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """One thing changed at a time, five descriptions of ten drawn by each seed; every anchor is scored in every run."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from study.spaces import (
     MISLEADING,
     PAPER_K,
     TASKS,
+    WRITTEN,
     bare,
     drawn,
     filled,
@@ -62,23 +64,19 @@ def ablation_pieces(settings: Settings) -> Iterator[Piece]:
     tasks = ("rottentomatoes",) if settings.small else (*TASKS, MISLEADING, INTENTS)
     wanted = settings.changes or (("default", "swapped") if settings.small else tuple(c.name for c in CHANGES))
     changes = [change for change in CHANGES if change.name in wanted]
-    for seed in seeds:  # whole rounds first: a study that stops early has all changes
-        for name in tasks:
-            for change in changes:
-                if change.name not in ONLY.get(name, EVERYWHERE):
-                    continue
-                if change.count == 10 and seed:  # all ten are one draw
-                    continue
-                if name == INTENTS and change.name != FEWER_UPDATES and not settings.short.startswith(QUICK):
-                    continue
-                yield Piece(
-                    part="ablations",
-                    name=f"{settings.short}_{name}_{change.name}_seed{seed}",
-                    facts={"task": name, "encoder": settings.short, "change": change.name, "seed": seed},
-                    work=partial(_run, settings, name, change, seed),
-                    seeds=(seed,),
-                    data=name,
-                )
+    # Whole rounds first: a study that stops early has all changes.
+    for seed, name, change in itertools.product(seeds, tasks, changes):
+        once = change.count == WRITTEN and seed  # all ten are one draw
+        slow = name == INTENTS and change.name != FEWER_UPDATES and not settings.short.startswith(QUICK)
+        if change.name in ONLY.get(name, EVERYWHERE) and not once and not slow:
+            yield Piece(
+                part="ablations",
+                name=f"{settings.short}_{name}_{change.name}_seed{seed}",
+                facts={"task": name, "encoder": settings.short, "change": change.name, "seed": seed},
+                work=partial(_run, settings, name, change, seed),
+                seeds=(seed,),
+                data=name,
+            )
 
 
 _TASKS: dict[str, Task] = {}

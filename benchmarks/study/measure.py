@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import f1_score
+from scoring import by_anchor
 from tasks import Task
 
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
-from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
-from labelspace.config import ANCHORS
 from labelspace.geometry import sample_pairs, uniformity
 from study.settings import Settings
 
@@ -32,17 +30,6 @@ def encoded(settings: Settings, task: Task) -> np.ndarray:
     return _ENCODED[settings.short, task.name]
 
 
-def scores(encoder: Encoder, space: LabelSpace, vectors: np.ndarray, truth: list[str]) -> dict[str, float]:
-    """Macro-F1 of documents that are encoded already, once for each anchor."""
-    label_vectors = encode_labels(encoder, space)
-    names = np.array(space.names, dtype=object)
-    found = {}
-    for anchor in ANCHORS:
-        chosen = names[cosines(vectors, anchor_matrix(label_vectors, space, anchor)).argmax(axis=1)]
-        found[anchor] = float(f1_score(truth, chosen, average="macro", zero_division=0))
-    return found
-
-
 def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -> dict[str, Any]:
     """Train on the space and score the task's test texts, before and after."""
     clf = DescriptionClassifier(space, encoder=opened(settings), **options)
@@ -51,8 +38,8 @@ def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -
     seconds = time.perf_counter() - started
     result = clf.fit_result_
     return {
-        "untrained": scores(opened(settings), space, encoded(settings, task), task.truth),
-        "macro_f1_predicted": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
+        "untrained": by_anchor(opened(settings), space, encoded(settings, task), task.truth),
+        "macro_f1_predicted": by_anchor(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
         "learning_rate": result.rate.learning_rate,
         "steps": result.curve.steps,
         "last_loss": result.curve.losses[-1],

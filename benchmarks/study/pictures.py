@@ -6,18 +6,19 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from panels import Figures, dots, level, line, panelled, quiet
 from tasks import load_task
 
 from labelspace import load
 from labelspace.config import DEFAULT_ANCHOR
-from labelspace.evaluate.drawing import drawing, files_of, write_figure
-from labelspace.evaluate.palette import FEW, MARKERS
 from study.rates_figure import RatePoint, rates_figure
-from study.report import ENCODERS, METHODS, TITLES, results
+from study.report import ENCODERS, METHODS, TITLES, default_runs, results
 from study.rivals import PER_CLASS, RUNS
 from study.settings import Settings
 from study.spaces import TASKS
@@ -26,32 +27,26 @@ from study.trajectory import trajectory, trajectory_figure
 
 def rivals_figure(path: Path) -> tuple[Path, ...]:
     """Every run of every method as a dot, with the mean: how far they spread, and how low the worst lies."""
-    tasks = [task for task in RUNS if any(found["task"] == task for found in results("rivals"))]
-    if not tasks:
-        return ()
-    with drawing("the rivals") as new_figure:
-        figure = new_figure(4.4 * len(tasks) + 0.4, 3.6)
-        for column, task in enumerate(tasks, 1):
-            axes = figure.add_subplot(1, len(tasks), column)
-            for place, method in enumerate(METHODS):
-                found = [r for r in results("rivals") if r["task"] == task and r["method"] == method]
-                values = sorted(r["macro_f1_predicted"] for r in found)
-                if not values:
-                    continue
-                # Side by side in the order of their values: the same picture each time, and no random state.
-                beside = place + 0.16 * np.cos(np.arange(len(values)) * 2.4)
-                axes.scatter(beside, values, s=16, color=FEW[place], marker=MARKERS[place], alpha=0.7, linewidths=0)
-                mean = statistics.fmean(values)
-                axes.plot([place - 0.3, place + 0.3], [mean, mean], color="black", linewidth=1.2)
-                axes.annotate(f"{mean:.2f}", (place + 0.32, mean), fontsize=7.5, va="center")
-            words = [textwrap.fill(name, 15) for name in METHODS.values()]
-            axes.set_xticks(range(len(METHODS)), words, fontsize=7)
-            axes.set_xlim(-0.6, len(METHODS) - 0.3)
-            axes.set_ylabel("macro-F1")
-            axes.set_title(TITLES[task])
-            axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
-            axes.set_axisbelow(True)
-        return write_figure(figure, files_of(path))
+    tasks = [task for task in RUNS if results("rivals", task=task)]
+
+    def panel(task: str, axes: Any) -> None:
+        for place, method in enumerate(METHODS):
+            values = sorted(r["macro_f1_predicted"] for r in results("rivals", task=task, method=method))
+            if not values:
+                continue
+            # Side by side in the order of their values: the same picture each time, and no random state.
+            beside = place + 0.16 * np.cos(np.arange(len(values)) * 2.4)
+            dots(axes, zip(beside, values, strict=True), place, s=16, alpha=0.7)
+            mean = statistics.fmean(values)
+            axes.plot([place - 0.3, place + 0.3], [mean, mean], color="black", linewidth=1.2)
+            axes.annotate(f"{mean:.2f}", (place + 0.32, mean), fontsize=7.5, va="center")
+        axes.set_xticks(range(len(METHODS)), [textwrap.fill(name, 15) for name in METHODS.values()], fontsize=7)
+        axes.set_xlim(-0.6, len(METHODS) - 0.3)
+        axes.set_ylabel("macro-F1")
+        axes.set_title(TITLES[task])
+        quiet(axes, axis="y")
+
+    return panelled(path, [partial(panel, task) for task in tasks], (4.4 * len(tasks) + 0.4, 3.6))
 
 
 def uniformity_figure(path: Path) -> tuple[Path, ...]:
@@ -59,7 +54,7 @@ def uniformity_figure(path: Path) -> tuple[Path, ...]:
     panels = {}
     for encoder, words in ENCODERS.items():
         for task in TASKS:
-            found = [result for result in results("rates", encoder) if result["task"] == task]
+            found = results("rates", encoder, task=task)
             grid = [result for result in found if result["learning_rate"] != result["base_rate"]]
             if grid:
                 best = min(grid, key=lambda result: result["uniformity"]["train"])
@@ -79,36 +74,24 @@ def curve_figure(path: Path) -> tuple[Path, ...]:
     """Labelled texts a class against macro-F1 of a logistic regression; dashed: descriptions alone."""
     curves = {found["task"]: found["macro_f1_predicted"] for found in results("curve")}
     tasks = [task for task in TASKS if task in curves]
-    if not tasks:
-        return ()
-    with drawing("the learning curve") as new_figure:
-        figure = new_figure(6.4, 4.0)
-        axes = figure.add_subplot()
+
+    def panel(axes: Any) -> None:
         for place, task in enumerate(tasks):
-            means = [statistics.fmean(curves[task][str(count)]) for count in PER_CLASS]
-            spread = [statistics.stdev(curves[task][str(count)]) for count in PER_CLASS]
-            low, high = np.subtract(means, spread), np.add(means, spread)
-            axes.plot(PER_CLASS, means, color=FEW[place], marker=MARKERS[place], markersize=4, label=TITLES[task])
-            axes.fill_between(PER_CLASS, low, high, color=FEW[place], alpha=0.12, linewidth=0)
-            ours = [
-                r["macro_f1_predicted"][DEFAULT_ANCHOR]
-                for r in results("ablations")
-                if r["task"] == task and r["change"] == "default"
-            ]
-            if ours:
-                axes.axhline(statistics.fmean(ours), color=FEW[place], linestyle="--", linewidth=0.9)
+            line(axes, {count: curves[task][str(count)] for count in PER_CLASS}, place, TITLES[task])
+            if ours := [r["macro_f1_predicted"][DEFAULT_ANCHOR] for r in default_runs(task)]:
+                level(axes, statistics.fmean(ours), place)
         axes.set_xscale("log", base=2)
         axes.set_xticks(PER_CLASS, list(map(str, PER_CLASS)))
         axes.set_xlabel("labelled texts a class (dashed: descriptions alone)")
         axes.set_ylabel("macro-F1")
-        axes.grid(color="#e4e4e4", linewidth=0.6)
-        axes.set_axisbelow(True)
-        figure.legend(loc="outside right center")
-        return write_figure(figure, files_of(path))
+        quiet(axes)
+
+    legend = {"loc": "outside right center"}
+    return panelled(path, [panel] * bool(tasks), (6.4, 4.0), finish=lambda figure: figure.legend(**legend))
 
 
 def model_figures(settings: Settings, folder: Path) -> tuple[Path, ...]:
-    """Train on AG News, let `labelspace figures` draw (figures 1 and 2b of the paper), and draw the trajectory."""
+    """Train on AG News and let `labelspace figures` draw (figures 1 and 2b of the paper), and draw the trajectory."""
     task = load_task("agnews", settings.data, "official", test_rows=settings.test_rows)
     command = [sys.executable, "-m", "labelspace"]
     with tempfile.TemporaryDirectory() as scratch:
@@ -128,10 +111,8 @@ def model_figures(settings: Settings, folder: Path) -> tuple[Path, ...]:
     return tuple(drawn)
 
 
-def result_figures(folder: Path) -> tuple[Path, ...]:
-    """Draw what there are results of, as .png alone: a page needs no more."""
-    return (
-        *rivals_figure(folder / "study-rivals.png"),
-        *uniformity_figure(folder / "study-rates.png"),
-        *curve_figure(folder / "study-curve.png"),
-    )
+FIGURES: Figures = {
+    "study-rivals": rivals_figure,
+    "study-rates": uniformity_figure,
+    "study-curve": curve_figure,
+}

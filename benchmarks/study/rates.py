@@ -5,12 +5,13 @@ from functools import partial
 from typing import Any
 
 from pieces import Piece
+from scoring import by_anchor
 
 from labelspace import DescriptionClassifier
 from labelspace.config import FALLBACK_LEARNING_RATE, PAPER_LEARNING_RATES, SearchConfig
 from labelspace.seeds import child_seed
 from study.ablations import task_of
-from study.measure import opened, scores, spread_of
+from study.measure import opened, spread_of
 from study.settings import Settings
 from study.spaces import PAPER_K, TASKS, with_descriptions
 
@@ -52,7 +53,7 @@ def _run(settings: Settings, name: str, rate: float) -> dict[str, Any]:
     }
     return {
         "uniformity": spread,
-        "macro_f1_predicted": scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
+        "macro_f1_predicted": by_anchor(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth),
         "base_rate": base_rate(settings),
         "steps": clf.fit_result_.curve.steps,
         "test_rows": len(task.texts),

@@ -1,26 +1,24 @@
-"""The tables of docs/study.md, from the result files of the study; see benchmarks/tables.py."""
+"""The tables of docs/study.md; see benchmarks/tables.py."""
 
 import csv
 import itertools
 import math
 import statistics
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from layout import NOT_YET, markdown, spread
-from pieces import read_results, renamed
+import store
+from layout import NOT_YET, filled, markdown, spread
+from store import Row as Result
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study import overlap
-from study.ablations import CHANGES, FEWER_UPDATES
+from study.ablations import CHANGES, FEWER_UPDATES, Change
 from study.rivals import PER_CLASS, RUNS
 from study.spaces import INTENTS, MISLEADING, TASKS, share_drawn
 
-OUT = Path(__file__).resolve().parents[1] / "results" / "study"
-ENCODER = "all-MiniLM-L6-v2"
+ENCODER = store.ENCODER
 ENCODERS = {
     ENCODER: "all-MiniLM-L6-v2",
     f"{ENCODER}-cls": "all-MiniLM-L6-v2, [CLS] pooling",
@@ -42,7 +40,6 @@ METHODS = {
     "logistic": "logistic regression, 8 a class",
 }
 CORNER = "mean ± corrected deviation"
-Result = dict[str, Any]
 
 
 def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> str:
@@ -52,29 +49,32 @@ def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> st
     return f"{form.format(statistics.fmean(values))} ± {overlap.deviation(values, share):.3f}"
 
 
-def results(part: str, encoder: str = ENCODER) -> list[Result]:
-    """Results of a part with one encoder."""
-    return [renamed(found) for found in read_results(OUT, part) if found["encoder"] == encoder]
+def results(part: str, encoder: str = ENCODER, **facts: str) -> list[Result]:
+    """Results of a part with one encoder, and of these facts."""
+    return store.results("study", part, encoder=encoder, **facts)
+
+
+def default_runs(task: str) -> list[Result]:
+    """Runs of a task in which nothing was changed."""
+    return results("ablations", task=task, change="default")
 
 
 def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
     """Each change on each task: macro-F1 with one anchor, and the difference to the default of the same draws."""
-    found: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for result in results("ablations"):
-        found[result["change"]][result["task"]][result["seed"]] = result["macro_f1_predicted"][anchor]
-    rows = []
-    for change in CHANGES:
-        line = [change.name]
-        for task in TASKS:
-            own, default = found[change.name][task], found["default"][task]
-            both = sorted(own.keys() & default.keys())
-            cell = corrected(list(own.values()), share_drawn(task, change.count))
-            if change.name != "default" and both:
-                cell += f" ({statistics.fmean(own[seed] - default[seed] for seed in both):+.3f})"
-            line.append(cell)
-        if any(cell != "-" for cell in line[1:]):
-            rows.append(line)
-    return markdown([CORNER, *(TITLES[task] for task in TASKS)], rows)
+
+    def cell(change: Change, task: str) -> str:
+        own, default = (
+            {run["seed"]: run["macro_f1_predicted"][anchor] for run in results("ablations", task=task, change=name)}
+            for name in (change.name, "default")
+        )
+        words = corrected(list(own.values()), share_drawn(task, change.count))
+        both = sorted(own.keys() & default.keys())
+        if change.name == "default" or not both:
+            return words
+        return f"{words} ({statistics.fmean(own[seed] - default[seed] for seed in both):+.3f})"
+
+    rows = [[change.name, *(cell(change, task) for task in TASKS)] for change in CHANGES]
+    return markdown([CORNER, *(TITLES[task] for task in TASKS)], filled(rows))
 
 
 COLUMNS = [*((task, "default") for task in TASKS), (INTENTS, FEWER_UPDATES), (INTENTS, "default")]
@@ -150,42 +150,31 @@ def seeds_of(part: str) -> str:
 
 def anchors() -> str:
     """Every anchor before and after training, five descriptions drawn by each seed."""
-    rows = []
-    for task in TASKS:
-        own = [r for r in results("ablations") if r["change"] == "default" and r["task"] == task]
-        if own:
-            rows.append([TITLES[task], *_anchor_cells(own, task)])
-    return markdown([CORNER, *_anchor_head()], rows)
+    return _anchor_table({TITLES[task]: (default_runs(task), task) for task in TASKS})
 
 
 def misleading() -> str:
     """Names that mislead: bare names against verbalizers."""
     parts = {"verbalizers": "default", "bare names": "bare-names"}
-    rows = []
-    for words, change in parts.items():
-        own = [r for r in results("ablations") if r["change"] == change and r["task"] == MISLEADING]
-        if own:
-            rows.append([words, *_anchor_cells(own, MISLEADING)])
-    return markdown([CORNER, *_anchor_head()], rows)
+    found = {words: results("ablations", task=MISLEADING, change=change) for words, change in parts.items()}
+    return _anchor_table({words: (runs, MISLEADING) for words, runs in found.items()})
 
 
-def _anchor_head() -> list[str]:
-    return [f"{when}, {anchor}" for when in ("untrained", "trained") for anchor in ANCHORS]
-
-
-def _anchor_cells(own: Sequence[Result], task: str) -> list[str]:
-    ways = itertools.product(("untrained", "macro_f1_predicted"), ANCHORS)
-    return [corrected([r[when][anchor] for r in own], share_drawn(task)) for when, anchor in ways]
+def _anchor_table(found: Mapping[str, tuple[Sequence[Result], str]]) -> str:
+    ways = list(itertools.product(("untrained", "macro_f1_predicted"), ANCHORS))
+    rows = [
+        [words, *(corrected([run[when][anchor] for run in runs], share_drawn(task)) for when, anchor in ways)]
+        for words, (runs, task) in found.items()
+        if runs
+    ]
+    head = [f"{when}, {anchor}" for when in ("untrained", "trained") for anchor in ANCHORS]
+    return markdown([CORNER, *head], rows)
 
 
 def ranges(anchor: str = DEFAULT_ANCHOR) -> str:
     """The lowest and the highest of the draws, in a sentence."""
-    words = []
-    for (task, change), scores in _by_column(
-        ENCODER, COLUMNS, lambda result: result["macro_f1_predicted"][anchor]
-    ).items():
-        if scores and change == "default":
-            words.append(f"{TITLES[task]} {min(scores):.3f} to {max(scores):.3f}")
+    found = {task: [r["macro_f1_predicted"][anchor] for r in default_runs(task)] for task in (*TASKS, INTENTS)}
+    words = [f"{TITLES[task]} {min(own):.3f} to {max(own):.3f}" for task, own in found.items() if own]
     return "; ".join(words) + "." if words else NOT_YET
 
 
@@ -193,7 +182,7 @@ def rates(anchor: str = DEFAULT_ANCHOR) -> str:
     """Who would choose which rate, and what it scores; Pearson's r of uniformity and macro-F1."""
     rows = []
     for encoder, task in itertools.product(ENCODERS, TASKS):
-        own = sorted((r for r in results("rates", encoder) if r["task"] == task), key=lambda r: r["learning_rate"])
+        own = sorted(results("rates", encoder, task=task), key=lambda r: r["learning_rate"])
         grid = [r for r in own if r["learning_rate"] != r["base_rate"]]
         if len(grid) < 3:
             continue
@@ -218,10 +207,9 @@ def rivals() -> str:
     """
     rows = []
     for task in RUNS:
-        runs = [r for r in results("rivals") if r["task"] == task]
-        ours = [r["macro_f1_predicted"] for r in runs if r["method"] == "ours"]
+        ours = [r["macro_f1_predicted"] for r in results("rivals", task=task, method="ours")]
         for method, words in METHODS.items():
-            own = [r for r in runs if r["method"] == method]
+            own = results("rivals", task=task, method=method)
             if not own:
                 continue
             scores = [r["macro_f1_predicted"] for r in own]
@@ -246,11 +234,7 @@ def curve(anchor: str = DEFAULT_ANCHOR) -> str:
     rows = []
     for result in results("curve"):
         task = result["task"]
-        ours = [
-            r["macro_f1_predicted"][anchor]
-            for r in results("ablations")
-            if r["task"] == task and r["change"] == "default"
-        ]
+        ours = [r["macro_f1_predicted"][anchor] for r in default_runs(task)]
         means = {count: statistics.fmean(result["macro_f1_predicted"][str(count)]) for count in PER_CLASS}
         enough = next((str(n) for n in PER_CLASS if ours and means[n] >= statistics.fmean(ours)), f"> {PER_CLASS[-1]}")
         alone = corrected(ours, share_drawn(task))

@@ -3,6 +3,7 @@
 Every run is a process of its own, so that its peak memory is its own; training seconds leave out loading and scoring.
 """
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +13,15 @@ from typing import Any
 import numpy as np
 from peer_setfit import run_setfit
 from pieces import Piece
+from scoring import by_anchor, macro_f1_predicted
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
 from tasks import SOURCES, Task, load_rows
 
 from labelspace import DescriptionClassifier
 from labelspace.bench.memory import PeakMemory
 from labelspace.seeds import child_seed
 from study.ablations import task_of
-from study.measure import opened, scores
+from study.measure import opened
 from study.settings import Settings
 from study.spaces import PAPER_K, TASKS, drawn
 
@@ -39,18 +40,17 @@ def rival_pieces(settings: Settings) -> Iterator[Piece]:
     methods |= {"logistic": run_logistic, "ours": run_ours}
     if settings.small:
         methods = {name: methods[name] for name in ("logistic", "ours")}
-    for seed in range(max(runs.values())):
-        for name in (name for name, count in runs.items() if seed < count):
-            for method, work in methods.items():
-                yield Piece(
-                    part="rivals",
-                    name=f"{settings.short}_{name}_{method}_seed{seed:02d}",
-                    facts={"task": name, "encoder": settings.short, "method": method, "seed": seed},
-                    work=partial(_run, settings, name, seed, work),
-                    seeds=(seed,),
-                    data=name,
-                    alone=True,
-                )
+    draws = [(seed, name) for seed in range(max(runs.values())) for name, count in runs.items() if seed < count]
+    for (seed, name), (method, work) in itertools.product(draws, methods.items()):
+        yield Piece(
+            part="rivals",
+            name=f"{settings.short}_{name}_{method}_seed{seed:02d}",
+            facts={"task": name, "encoder": settings.short, "method": method, "seed": seed},
+            work=partial(_run, settings, name, seed, work),
+            seeds=(seed,),
+            data=name,
+            alone=True,
+        )
 
 
 def curve_pieces(settings: Settings) -> Iterator[Piece]:
@@ -93,7 +93,11 @@ def setfit(settings: Settings, task: Task, seed: int, *, template: bool = False)
             dataset, candidate_labels=names, template=TEMPLATES[task.name], sample_size=SHOTS
         )
     predicted, seconds = run_setfit(opened(settings).folder, dataset, names, task.texts, seed=seed)
-    return {"macro_f1_predicted": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
+    return {
+        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
+        "training_seconds": seconds,
+        "labelled": len(texts),
+    }
 
 
 def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
@@ -104,7 +108,16 @@ def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     head = LogisticRegression(max_iter=1000).fit(encoder.encode(texts), truth)
     seconds = time.perf_counter() - started
     predicted = head.predict(encoder.encode(task.texts))
-    return {"macro_f1_predicted": _f1(task.truth, predicted), "training_seconds": seconds, "labelled": len(texts)}
+    return {
+        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
+        "training_seconds": seconds,
+        "labelled": len(texts),
+    }
+
+
+def _result(task: Task, predicted: Any, seconds: float, labelled: int) -> dict[str, Any]:
+    score = macro_f1_predicted(task.truth, predicted)
+    return {"macro_f1_predicted": score, "training_seconds": seconds, "labelled": labelled}
 
 
 def run_ours(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
@@ -116,7 +129,7 @@ def run_ours(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     started = time.perf_counter()
     clf.fit()
     seconds = time.perf_counter() - started
-    found = scores(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth)
+    found = by_anchor(clf.encoder_, space, clf.encoder_.encode(task.texts), task.truth)
     return {"macro_f1_predicted": found[clf.anchor], "by_anchor": found, "training_seconds": seconds, "labelled": 0}
 
 
@@ -143,9 +156,5 @@ def _curve(settings: Settings, name: str) -> dict[str, Any]:
         for count in PER_CLASS:
             rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
             head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
-            found[str(count)].append(_f1(task.truth, head.predict(test)))
+            found[str(count)].append(macro_f1_predicted(task.truth, head.predict(test)))
     return {"macro_f1_predicted": found, "test_rows": len(task.texts)}
-
-
-def _f1(truth: Sequence[str], predicted: Any) -> float:
-    return float(f1_score(truth, list(predicted), average="macro", zero_division=0))

@@ -10,16 +10,13 @@ from itertools import product
 import numpy as np
 from layout import markdown
 from numpy.typing import NDArray
-from pieces import read_results
+from store import results
 
 from uncertainty import paper, report
-from uncertainty.draws import area_gap
+from uncertainty.compared import AREAS, METHODS, RIVALS
+from uncertainty.draws import Gap
 from uncertainty.report import ENCODERS, SMALL_SET, Result
 from uncertainty.sets import SETS
-
-METHODS = ("textcnn-both", "textcnn-chosen", "attention-both-chosen")
-"""The whole method, with the paper's options for its nearest encoder, with those that train rows chose, and on the
-attention of its ablation instead of TextCNN, chosen in the same way."""
 
 MOST_LATENCY = 1.05
 LEAST_EPOCHS = 10
@@ -28,23 +25,15 @@ MOST_FALL, LEFT = 0.01, 0.1
 last few texts a single answer moves it by points."""
 
 
-def paired_gain(ours: Sequence[Result], theirs: Sequence[Result]) -> tuple[float, float]:
-    """Gain in accuracy on the same test rows and its standard error over them; each side is a mean over seeds."""
-    first, second = (np.mean([report.right_of(run) for run in runs], axis=0) for runs in (ours, theirs))
-    difference = first - second
-    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
-
-
 def gains() -> str:
     """The whole method above the linear probe, by set; the paper gains 1.6 points over its own."""
     rows = []
     for encoder in ENCODERS:
-        for method, rival in product(METHODS, ("probe", "probe-tuned", "textcnn-base")):
+        for method, rival in product(METHODS, RIVALS):
             cells, found = [], {}
             for name in SETS:
-                ours, theirs = (report.runs_of("main", encoder, name, one) for one in (method, rival))
-                if ours and theirs:
-                    gain, error = paired_gain(ours, theirs)
+                if own := _gain(encoder, name, method, rival):
+                    gain, error = own
                     found[name] = 100 * gain
                     cells.append(f"{100 * gain:+.1f} ± {196 * error:.1f}")
                 else:
@@ -66,11 +55,8 @@ def gains() -> str:
 
 def average_gain(encoder: str, method: str, rival: str) -> list[str] | None:
     """Whether the mean accuracy over the sets is above another's, and on which it is not; None: nothing was run."""
-    found = {}
-    for name in SETS:
-        ours, theirs = (report.runs_of("main", encoder, name, one) for one in (method, rival))
-        if ours and theirs:
-            found[name] = paired_gain(ours, theirs)
+    every = {name: _gain(encoder, name, method, rival) for name in SETS}
+    found = {name: gain for name, gain in every.items() if gain}
     if not found:
         return None
     mean = 100 * statistics.fmean(gain for gain, _ in found.values())
@@ -117,15 +103,22 @@ def _curve_rows(found: Mapping[str, Sequence[Result]]) -> list[list[str]]:
     ]
 
 
-AREAS = (
-    ("the area by uncertainty is above random", "uncertainty", "random"),
-    ("the area by uncertainty is at least that by entropy", "uncertainty", "entropy"),
-    ("the area by entropy is above random", "entropy", "random"),
-)
+def _gain(encoder: str, name: str, method: str, rival: str) -> tuple[float, float] | None:
+    """The gain on one set and its standard error; None: the two were not compared."""
+    found = report.compared(encoder, name)
+    return found["gains"].get(method, {}).get(rival) if found else None
 
 
-def _area_row(found: Mapping[str, Sequence[Result]], target: str, by: str, other: str) -> list[str]:
-    gaps = {name: area_gap(runs, by, other) for name, runs in found.items()}
+def _gap(encoder: str, name: str, method: str, by: str, other: str) -> Gap | None:
+    found = report.compared(encoder, name)
+    own = found["areas"].get(method) if found else None
+    return Gap(*own[f"{by} above {other}"]) if own else None
+
+
+def _area_row(encoder: str, method: str, by: str, other: str) -> list[str]:
+    every = {name: _gap(encoder, name, method, by, other) for name in SETS}
+    gaps = {name: gap for name, gap in every.items() if gap}
+    target = f"the area by {by} is {'at least that by' if other == 'entropy' else 'above'} {other}"
     missed = [SETS[name] for name, gap in gaps.items() if gap.value < 0 or (gap.value == 0 and other == "random")]
     unsure = [SETS[name] for name, gap in gaps.items() if not gap.is_told]
     return [target, _of(missed, gaps), _listed(missed), _listed(unsure)]
@@ -141,11 +134,10 @@ def targets() -> str:
             found = {name: runs for name, runs in found.items() if runs}
             if found:
                 own += _curve_rows(found)
-                own += [_area_row(found, *area) for area in AREAS]
+                own += [_area_row(encoder, method, *area) for area in AREAS]
             rows += [[encoder, report.TITLES[method], *row] for row in own if row]
-        for result in read_results(report.OUT, "cost"):
-            if result["encoder"] == encoder:
-                rows += [[encoder, report.PARTED[result["extractor"]], *row, "", ""] for row in _cost_rows(result)]
+        for result in results(report.STUDY, "cost", encoder=encoder):
+            rows += [[encoder, report.PARTED[result["extractor"]], *row, "", ""] for row in _cost_rows(result)]
     return markdown(["", "", "target", "reached", "not on", "cannot be told on"], rows, side="---|")
 
 
@@ -154,9 +146,8 @@ def areas() -> str:
     rows = []
     for encoder, method in product(ENCODERS, METHODS):
         for name, title in SETS.items():
-            runs = report.runs_of("main", encoder, name, method)
-            if runs:
-                gaps = [area_gap(runs, by, other) for _, by, other in AREAS]
+            gaps = [gap for area in AREAS if (gap := _gap(encoder, name, method, *area))]
+            if gaps:
                 cells = [f"{100 * gap.value:+.2f} ({100 * gap.low:+.2f} to {100 * gap.high:+.2f})" for gap in gaps]
                 rows.append([encoder, report.TITLES[method], title, *cells])
     head = ["", "", "", "uncertainty above random", "uncertainty above entropy", "entropy above random"]

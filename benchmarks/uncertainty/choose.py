@@ -13,7 +13,7 @@ from pieces import Piece
 
 from labelspace.seeds import child_seed
 from labelspace.training.uncertainty import outputs_of_states
-from uncertainty.experiments import scored, trained_head
+from uncertainty.experiments import answered, scored, trained_head
 from uncertainty.selection import choice_facts, choice_name, choices_of, sets_of
 from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of
@@ -43,5 +43,5 @@ def _run(settings: Settings, name: str, options: Options) -> dict[str, Any]:
     held, kept = sorted(order[:cut]), sorted(order[cut:])
     head, facts = trained_head(settings, name, options, 0, kept)
     found = outputs_of_states(opened(settings), head, states, held)
-    result = scored(found.logits, found.uncertainty, rows.take(held), sorted(set(rows.truth)))
-    return {key: value for key, value in {**result, **facts}.items() if key not in ("right", "curve")}
+    test, names = rows.take(held), sorted(set(rows.truth))
+    return {**scored(found.logits, answered(found.logits, found.uncertainty, test, names), test, names), **facts}

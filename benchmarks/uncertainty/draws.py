@@ -2,15 +2,18 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelspace.evaluate import rejection_curve
 from labelspace.seeds import child_seed
+from uncertainty.answers import Answers
 
 DRAWS = 1000
 AT_ONCE = 50
+RANDOM = "random"
 
 
 class Gap(NamedTuple):
@@ -26,37 +29,42 @@ class Gap(NamedTuple):
         return self.low > 0 or self.high < 0
 
 
-def area_gap(runs: Sequence[dict[str, Any]], by: str, other: str) -> Gap:
+def area_gap(runs: Sequence[Answers], by: str, other: str) -> Gap:
     """Area under the rejection curve by one doubt less that by another, mean over runs; each draw is of all runs alike.
 
     Args:
-        runs: of the same test rows, with doubts kept row by row.
+        runs: of the same test rows.
         by: `"uncertainty"` or `"entropy"`.
         other: the same, or `"random"`, whose area is the accuracy.
     """
-    value = float(np.mean([run["area"][by] - run["area"][other] for run in runs]))
-    drawn = np.mean([_areas(run, by) - _areas(run, other) for run in runs], axis=0)
+    value = float(np.mean([_area(run, by) - _area(run, other) for run in runs]))
+    drawn = np.mean([_drawn(run, by) - _drawn(run, other) for run in runs], axis=0)
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Gap(value, float(low), float(high))
 
 
-def _areas(run: dict[str, Any], by: str) -> NDArray[np.float64]:
-    return drawn_areas("" if by == "random" else run[by], run["right"])
+def _area(run: Answers, by: str) -> float:
+    if by == RANDOM:
+        return rejection_curve(run.entropy, run.right).area_random
+    return rejection_curve(getattr(run, by), run.right).area
 
 
-@functools.cache
-def drawn_areas(doubts: str, right: str) -> NDArray[np.float64]:
+def _drawn(run: Answers, by: str) -> NDArray[np.float64]:
+    return drawn_areas(None if by == RANDOM else getattr(run, by), run.right)
+
+
+def drawn_areas(doubts: NDArray[np.float64] | None, right: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the area of each draw.
 
     Args:
-        doubts: of each row, as results keep them; empty: all in doubt alike.
-        right: a 1 for each row that was answered rightly, else a 0.
+        doubts: of each row; None: in random order.
+        right: which rows were answered rightly.
     """
-    flags = np.array([value == "1" for value in right], dtype=np.float64)
+    flags = right.astype(np.float64)
     rows = drawn_rows(len(flags))
-    if not doubts:
+    if doubts is None:
         return flags[rows].mean(axis=1)
-    _, rank, sizes = np.unique(np.array(doubts.split(), dtype=np.float64), return_inverse=True, return_counts=True)
+    _, rank, sizes = np.unique(doubts, return_inverse=True, return_counts=True)
     # Who is in doubt alike is right alike, as in `rejection_curve`.
     share = np.bincount(rank, weights=flags) / sizes
     rank, answered = rank.astype(rows.dtype), np.arange(1, len(flags) + 1)

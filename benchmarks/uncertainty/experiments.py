@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,21 @@ import torch
 from numpy.typing import NDArray
 from pieces import Piece
 from probe import linear_probe
+from rows import Rows
 from sklearn.metrics import f1_score
+from store import ENCODER
 
 from labelspace.config import UncertaintyConfig
-from labelspace.evaluate import difficulty, rejection_curve
+from labelspace.evaluate import RejectionCurve, difficulty, rejection_curve
 from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import project
 from labelspace.heads import GaussianHead
 from labelspace.seeds import child_seed
 from labelspace.training.uncertainty import entropy, outputs_of_states
 from labelspace.training.uncertainty.loop import run
+from uncertainty.answers import Answers, keep
 from uncertainty.selection import chosen_variants
-from uncertainty.sets import SETS, Rows
+from uncertainty.sets import SETS
 from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of, vectors_of
 from uncertainty.variants import ABLATIONS, GRID, GRID_SETS, MAIN, PARTS, Options, full_config, grid_twin
@@ -33,38 +37,26 @@ CURVE_POINTS = 50
 # Figure 4: so many test rows of each label together, as in the paper.
 SHOWN: Mapping[str, int] = {"imdb": 2000, "banking77": 770}
 SHOWN_VARIANTS = tuple(f"{extractor}-{part}" for extractor in ("mean", "textcnn") for part in PARTS)
-# Whose doubts are kept row by row: figure 5 rejects the answers of another model by the uncertainty of UCL, and
-# differences of areas are drawn again over test rows.
-KEPT: Mapping[str, tuple[str, ...]] = {
-    "textcnn-ucl": ("uncertainty",),
-    "textcnn-both": ("uncertainty", "entropy"),
-    "textcnn-chosen": ("uncertainty", "entropy"),
-    "attention-both-chosen": ("uncertainty", "entropy"),
-}
+CURVES = ("textcnn-both", "textcnn-chosen", "attention-both-chosen")
+"""The variants of main whose rows hold a rejection curve, and errors by doubt."""
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 2, 3 and 7: linear probe and TextCNN; whole rounds first."""
-    names = ("toxic_conversations",) if settings.small else tuple(SETS)
-    variants = _variants(settings, "main", MAIN, ("textcnn-base", "textcnn-both"))
-    for seed in settings.seeds:
-        for name in names:
-            if seed == settings.seeds[0]:
-                for probe, choices in PROBES.items():
-                    work = partial(_probe, settings, name, choices)
-                    yield _piece(settings, "main", name, probe, 0, work, c_choices=choices)
-            for variant, options in variants.items():
-                yield _trained(settings, "main", name, variant, options, seed)
+    variants = main_variants(settings)
+    for seed, name in product(settings.seeds, sets_of(settings)):
+        for probe, choices in PROBES.items() if seed == settings.seeds[0] else ():
+            work = partial(_probe, settings, name, probe, choices)
+            yield _piece(settings, "main", name, probe, 0, work, c_choices=choices)
+        for variant, options in variants.items():
+            yield _trained(settings, "main", name, variant, options, seed)
 
 
 def ablation_pieces(settings: Settings) -> Iterator[Piece]:
     """Tables 4, 7 and 8: other extractors and contrastive parts."""
-    names = ("toxic_conversations",) if settings.small else tuple(SETS)
     variants = _variants(settings, "ablations", ABLATIONS, ("attention-both", "mlp-base"))
-    for seed in settings.seeds:
-        for name in names:
-            for variant, options in variants.items():
-                yield _trained(settings, "ablations", name, variant, options, seed)
+    for seed, name, (variant, options) in product(settings.seeds, sets_of(settings), variants.items()):
+        yield _trained(settings, "ablations", name, variant, options, seed)
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
@@ -76,6 +68,16 @@ def grid_pieces(settings: Settings) -> Iterator[Piece]:
                     yield _trained(settings, "grid", name, f"{option}-{value:g}", {option: value}, 0)
 
 
+def sets_of(settings: Settings) -> tuple[str, ...]:
+    """Return the sets that are run."""
+    return ("toxic_conversations",) if settings.small else tuple(SETS)
+
+
+def main_variants(settings: Settings) -> dict[str, Options]:
+    """Return what main trains beside the probes."""
+    return _variants(settings, "main", MAIN, ("textcnn-base", "textcnn-both"))
+
+
 def _variants(settings: Settings, part: str, variants: Mapping[str, Options], few: Sequence[str]) -> dict[str, Options]:
     """Variants with the defaults, and those with chosen options where the choices are there."""
     own = {variant: variants[variant] for variant in few} if settings.small else dict(variants)
@@ -83,7 +85,7 @@ def _variants(settings: Settings, part: str, variants: Mapping[str, Options], fe
 
 
 def _trained(settings: Settings, part: str, name: str, variant: str, options: Options, seed: int) -> Piece:
-    work = partial(_run, settings, name, variant, options, seed)
+    work = partial(_run, settings, part, name, variant, options, seed)
     return _piece(settings, part, name, variant, seed, work, config=full_config(options))
 
 
@@ -141,17 +143,17 @@ def trained_head(
     return head, facts
 
 
-def _run(settings: Settings, name: str, variant: str, options: Options, seed: int) -> dict[str, Any]:
+def _run(settings: Settings, part: str, name: str, variant: str, options: Options, seed: int) -> dict[str, Any]:
     rows, test = both(settings, name)
     head, facts = trained_head(settings, name, options, seed)
     found = outputs_of_states(opened(settings), head, states_of(settings, name)[1], range(len(test)))
-    result = {**scored(found.logits, found.uncertainty, test, sorted(set(rows.truth))), **facts, "rows": len(rows)}
-    doubts = {"uncertainty": found.uncertainty, "entropy": entropy(found.logits, 1.0)}
-    for by in KEPT.get(variant, ()):
-        # One string: a number a line would be most of the repository. As many digits as float32 has:
-        # what is rounded to the same would be in doubt alike.
-        result[by] = " ".join(f"{value:.7g}" for value in doubts[by])
-    if seed == 0 and name in SHOWN and variant in SHOWN_VARIANTS:
+    answers = answered(found.logits, found.uncertainty, test, names := sorted(set(rows.truth)))
+    result = {**scored(found.logits, answers, test, names), **facts, "rows": len(rows)}
+    if part == "main":
+        keep(settings, name, variant, seed, answers)
+        if variant in CURVES:
+            result |= curves_of(answers)
+    if seed == 0 and settings.short == ENCODER and name in SHOWN and variant in SHOWN_VARIANTS:
         result["points"] = _points(found.means, found.uncertainty, test, SHOWN[name])
     return result
 
@@ -163,43 +165,57 @@ def _points(means: NDArray[np.float32], uncertainty: NDArray[np.float32], test: 
     drawn = [row for rows in own.values() for row in random.Random(0).sample(rows, min(most // len(names), len(rows)))]
     places = project(means[drawn], method="tsne", seed=0)
     points = zip(places, test.take(drawn).truth, uncertainty[drawn], strict=True)
-    return " ".join(f"{x:.2f},{y:.2f},{names.index(truth)},{std:.4f}" for (x, y), truth, std in points)
+    return " ".join(
+        f"{round(x, 2):g},{round(y, 2):g},{names.index(truth)},{round(std, 4):g}" for (x, y), truth, std in points
+    )
 
 
-def scored(
-    logits: NDArray[np.float32], uncertainty: NDArray[np.float32], test: Rows, names: list[str]
-) -> dict[str, Any]:
+def answered(
+    logits: NDArray[np.float32], uncertainty: NDArray[np.float32], test: Rows, names: Sequence[str]
+) -> Answers:
+    """Return which test rows were answered rightly, and how doubtful each was."""
+    right = np.array([names[column] == own for column, own in zip(logits.argmax(axis=1), test.truth, strict=True)])
+    return Answers(right, entropy(logits, 1.0).astype(np.float64), uncertainty.astype(np.float64))
+
+
+def scored(logits: NDArray[np.float32], answers: Answers, test: Rows, names: Sequence[str]) -> dict[str, Any]:
     """Return accuracy, macro-F1, and how well doubt finds the errors."""
     predicted = [names[column] for column in logits.argmax(axis=1)]
-    right = np.array([one == own for one, own in zip(predicted, test.truth, strict=True)])
-    doubts = {"entropy": entropy(logits, 1.0)}
-    if np.ptp(uncertainty):
-        doubts["uncertainty"] = uncertainty.astype(np.float64)
-    curves = {by: rejection_curve(doubt, right) for by, doubt in doubts.items()}
-    places = np.linspace(0, len(test) - 1, CURVE_POINTS).astype(int)
-    result: dict[str, Any] = {
-        "accuracy": float(right.mean()),
+    curves = doubt_curves(answers)
+    return {
+        "accuracy": float(answers.right.mean()),
         "macro_f1_predicted": float(f1_score(test.truth, predicted, average="macro", **NO_DIVISION)),
         "test_rows": len(test),
         "labels": len(names),
-        "right": "".join("01"[int(value)] for value in right),
         "area": {
             **{by: curve.area for by, curve in curves.items()},
             "random": curves["entropy"].area_random,
             "best": curves["entropy"].area_best,
         },
-        "curve": {by: curve.accuracy[places].round(4).tolist() for by, curve in curves.items()},
     }
-    if "uncertainty" in doubts:
-        bands = difficulty(uncertainty, right)
-        result["difficulty"] = {band.level: [band.documents, band.errors] for band in bands}
-        result["std"] = np.quantile(uncertainty, [0.05, 0.5, 0.95]).round(4).tolist()
-        order = np.argsort(uncertainty, kind="stable")
-        result["error_by_third"] = [float(1 - right[third].mean()) for third in np.array_split(order, 3)]
-    return result
 
 
-def _probe(settings: Settings, name: str, choices: Sequence[float]) -> dict[str, Any]:
+def doubt_curves(answers: Answers) -> dict[str, RejectionCurve]:
+    """Return the rejection curve by each doubt that there is."""
+    doubts = ("entropy", "uncertainty") if np.ptp(answers.uncertainty) else ("entropy",)
+    return {by: rejection_curve(getattr(answers, by), answers.right) for by in doubts}
+
+
+def curves_of(answers: Answers) -> dict[str, Any]:
+    """Return what figure 5 shows of a run: its curves, and its errors by uncertainty."""
+    places = np.linspace(0, len(answers.right) - 1, CURVE_POINTS).astype(int)
+    order = np.argsort(answers.uncertainty, kind="stable")
+    return {
+        "curve": {by: curve.accuracy[places].round(4).tolist() for by, curve in doubt_curves(answers).items()},
+        "difficulty": {
+            band.level: [band.documents, band.errors] for band in difficulty(answers.uncertainty, answers.right)
+        },
+        "std": np.quantile(answers.uncertainty, [0.05, 0.5, 0.95]).round(4).tolist(),
+        "error_by_third": [float(1 - answers.right[third].mean()) for third in np.array_split(order, 3)],
+    }
+
+
+def _probe(settings: Settings, name: str, probe: str, choices: Sequence[float]) -> dict[str, Any]:
     """Logistic regression on the encoder's own vectors: with the one C, or with that chosen on the training rows."""
     rows, test = both(settings, name)
     names = sorted(set(rows.truth))
@@ -213,8 +229,10 @@ def _probe(settings: Settings, name: str, choices: Sequence[float]) -> dict[str,
     known = [str(label) for label in head.classes_]
     logits = np.full((len(test), len(names)), -30.0, dtype=np.float32)
     logits[:, [names.index(label) for label in known]] = np.log(np.maximum(shares, 1e-13))
+    answers = answered(logits, np.zeros(len(test), np.float32), test, names)
+    keep(settings, name, probe, 0, answers)
     return {
-        **scored(logits, np.zeros(len(test), np.float32), test, names),
+        **scored(logits, answers, test, names),
         "training_seconds": seconds,
         "rows": len(rows),
         "c": head.best_params_["C"] if tuned else head.C,

@@ -1,135 +1,105 @@
 """The figures of the page of results: options (Fig. 3), maps (Fig. 4), errors by uncertainty (Fig. 5)."""
 
 import statistics
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pieces import read_results
+from panels import Figures, bare, dots, panelled, quiet
+from store import results
 
-from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS
 from uncertainty.experiments import CURVE_POINTS, SHOWN, SHOWN_VARIANTS
-from uncertainty.report import ENCODERS, OUT, TITLES, grid_runs, ucl_curves
+from uncertainty.report import ENCODERS, OPTIONS, STUDY, TITLES, compared, grid_runs, runs_of
 from uncertainty.sets import SETS
 from uncertainty.variants import GRID, GRID_SETS, PARTS, full_config
-
-WORDS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
 
 
 def grid_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: one option at a time; dashed: the default."""
     found = {key: 100 * run["accuracy"] for key, run in grid_runs(ENCODERS[0]).items()}
-    if not found:
-        return ()
-    with drawing("options") as new_figure:
-        figure = new_figure(3.0 * len(GRID) + 0.4, 2.9)
-        for column, (option, values) in enumerate(GRID.items(), 1):
-            axes = figure.add_subplot(1, len(GRID), column)
-            # Values side by side, whatever lies between them: weights of KL go from 0 over five powers of ten.
-            for place, name in enumerate(GRID_SETS):
-                there = [number for number, value in enumerate(values) if (option, value, name) in found]
-                scores = [found[option, values[number], name] for number in there]
-                axes.plot(there, scores, color=FEW[place], marker=MARKERS[place], markersize=4, label=SETS[name])
-            axes.axvline(values.index(full_config({})[option]), color="#888888", linestyle="--", linewidth=0.9)
-            axes.set_xticks(range(len(values)), [f"{value:g}" for value in values], fontsize=7)
-            axes.set_xlabel(WORDS[option])
-            axes.set_ylabel("accuracy, %" if column == 1 else "")
-            axes.grid(color="#e4e4e4", linewidth=0.6)
-            axes.set_axisbelow(True)
-            if column == 1:
-                axes.legend(fontsize=7)
-        return write_figure(figure, files_of(path))
+
+    def panel(option: str, axes: Any) -> None:
+        # Values side by side, whatever lies between them: weights of KL go from 0 over five powers of ten.
+        values, first = GRID[option], option == next(iter(GRID))
+        for place, name in enumerate(GRID_SETS):
+            there = [number for number, value in enumerate(values) if (option, value, name) in found]
+            scores = [found[option, values[number], name] for number in there]
+            axes.plot(there, scores, color=FEW[place], marker=MARKERS[place], markersize=4, label=SETS[name])
+        axes.axvline(values.index(full_config({})[option]), color="#888888", linestyle="--", linewidth=0.9)
+        axes.set_xticks(range(len(values)), [f"{value:g}" for value in values], fontsize=7)
+        axes.set_xlabel(OPTIONS[option])
+        axes.set_ylabel("accuracy, %" if first else "")
+        quiet(axes)
+        if first:
+            axes.legend(fontsize=7)
+
+    return panelled(path, [partial(panel, option) for option in GRID if found], (3.0 * len(GRID) + 0.4, 2.9))
 
 
 def maps_figure(path: Path) -> tuple[Path, ...]:
     """Figure 4: test rows by t-SNE, each label its own shade and marker as far as they go; large: uncertain."""
-    runs = [run for part in ("main", "ablations") for run in read_results(OUT, part)]
-    found = {
-        (run["set"], run["variant"]): _points(run) for run in runs if run["encoder"] == ENCODERS[0] and "points" in run
-    }
-    sets = [name for name in SHOWN if any(key[0] == name for key in found)]
-    if not sets:
-        return ()
-    extractors, columns = list(dict.fromkeys(one.partition("-")[0] for one in SHOWN_VARIANTS)), len(PARTS)
-    with drawing("t-SNE") as new_figure:
-        figure = new_figure(2.5 * columns + 0.2, 2.6 * len(sets) * len(extractors) + 0.2)
-        panels = [(name, variant) for name in sets for variant in SHOWN_VARIANTS]
-        for place, (name, variant) in enumerate(panels, 1):
-            axes = figure.add_subplot(len(panels) // columns, columns, place)
-            _map(axes, found.get((name, variant), []))
-            axes.set_title(f"{SETS[name]}: {TITLES[variant]}", fontsize=8)
-        return write_figure(figure, files_of(path))
+    runs = [run for part in ("main", "ablations") for run in results(STUDY, part, encoder=ENCODERS[0])]
+    found = {(run["set"], run["variant"]): _points(run["points"]) for run in runs if "points" in run}
+    panels = [(name, one) for name, one in product(SHOWN, SHOWN_VARIANTS) if any(name == own for own, _ in found)]
+
+    def panel(name: str, variant: str, axes: Any) -> None:
+        points = found.get((name, variant), [])
+        stds = [std for *_, std in points]
+        low, high = min(stds, default=0), max(stds, default=1)
+        for place, label in enumerate(sorted({label for _, _, label, _ in points})):
+            own = [point for point in points if point[2] == label]
+            sizes = [4 + 14 * (std - low) / max(high - low, 1e-9) for *_, std in own]
+            dots(axes, own, place, s=sizes, alpha=0.6)
+        bare(axes)
+        axes.set_title(f"{SETS[name]}: {TITLES[variant]}", fontsize=8)
+
+    columns = len(PARTS)
+    size = (2.5 * columns + 0.2, 2.6 * len(panels) / columns + 0.2)
+    return panelled(path, [partial(panel, *one) for one in panels], size, columns=columns)
 
 
-def _points(run: dict[str, Any]) -> list[list[float]]:
+def _points(words: str) -> list[list[float]]:
     """x, y, label and uncertainty of each text."""
-    return [[float(value) for value in point.split(",")] for point in run["points"].split()]
+    return [[float(value) for value in point.split(",")] for point in words.split()]
 
 
-def rejection_figure(path: Path, encoder: str = ENCODERS[0]) -> tuple[Path, ...]:
+def rejection_figure(path: Path) -> tuple[Path, ...]:
     """Figure 5: accuracy of what is left against the share rejected, a panel for each set; means over seeds."""
-    runs = [run for run in read_results(OUT, "main") if run["encoder"] == encoder and run["variant"] == "textcnn-both"]
-    sets = [name for name in SETS if any(run["set"] == name for run in runs)]
-    if not sets:
-        return ()
+    every = {name: runs_of("main", ENCODERS[0], name, "textcnn-both") for name in SETS}
+    runs = {name: own for name, own in every.items() if own}
     shares = np.linspace(0, 1, CURVE_POINTS)[:-1]  # the last point would be the accuracy of one document
-    with drawing("rejection curves") as new_figure:
-        columns = min(4, len(sets))
-        lines = -(-len(sets) // columns)
-        figure = new_figure(2.8 * columns + 0.2, 2.5 * lines + 0.2)
-        for place, name in enumerate(sets, 1):
-            axes = figure.add_subplot(lines, columns, place)
-            own = [run for run in runs if run["set"] == name]
-            for kind, (by, stroke) in enumerate((("uncertainty", "-"), ("entropy", (0, (6, 2))))):
-                means = [statistics.fmean(values) for values in zip(*(run["curve"][by] for run in own), strict=True)]
-                axes.plot(shares, means[:-1], color=FEW[kind], linestyle=stroke, linewidth=1.4, label=f"by {by}")
-            of_paper = ucl_curves(encoder, name, "textcnn-base")
-            if of_paper:  # the paper's other curve
-                places = np.linspace(0, len(of_paper[0].accuracy) - 1, CURVE_POINTS).astype(int)
-                means = np.mean([curve.accuracy[places] for curve in of_paper], axis=0)
-                words = "TextCNN, by UCL's uncertainty"
-                axes.plot(shares, means[:-1], color=FEW[2], linestyle=":", linewidth=1.4, label=words)
-            axes.axhline(statistics.fmean(run["accuracy"] for run in own), color="#808080", linewidth=0.9)
-            axes.set_title(SETS[name], fontsize=8)
-            axes.tick_params(labelsize=7)
-            if place == 1:
-                figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
-            if place > len(sets) - columns:
-                axes.set_xlabel("share rejected", fontsize=8)
-            if place % columns == 1:
-                axes.set_ylabel("accuracy of the rest", fontsize=8)
-        return write_figure(figure, files_of(path))
+    columns = min(4, len(runs))
+    sets = list(runs)
+
+    def panel(name: str, axes: Any) -> None:
+        own, found = runs[name], compared(ENCODERS[0], name)
+        for kind, (by, stroke) in enumerate((("uncertainty", "-"), ("entropy", (0, (6, 2))))):
+            means = [statistics.fmean(values) for values in zip(*(run["curve"][by] for run in own), strict=True)]
+            axes.plot(shares, means[:-1], color=FEW[kind], linestyle=stroke, linewidth=1.4, label=f"by {by}")
+        if found and "textcnn-base" in found["by_ucl"]:  # the paper's other curve
+            means = found["by_ucl"]["textcnn-base"]["curve"]
+            words = "TextCNN, by UCL's uncertainty"
+            axes.plot(shares, means[:-1], color=FEW[2], linestyle=":", linewidth=1.4, label=words)
+        axes.axhline(statistics.fmean(run["accuracy"] for run in own), color="#808080", linewidth=0.9)
+        axes.set_title(SETS[name], fontsize=8)
+        axes.tick_params(labelsize=7)
+        if sets.index(name) >= len(sets) - columns:
+            axes.set_xlabel("share rejected", fontsize=8)
+        if sets.index(name) % columns == 0:
+            axes.set_ylabel("accuracy of the rest", fontsize=8)
+
+    def finish(figure: Any) -> None:
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
+
+    size = (2.8 * columns + 0.2, 2.5 * -(-len(sets) // max(1, columns)) + 0.2)
+    return panelled(path, [partial(panel, name) for name in sets], size, columns=columns, finish=finish)
 
 
-def all_figures(folder: Path) -> list[Path]:
-    """Draw what there are results for, and return the files."""
-    drawn = [
-        *grid_figure(folder / "uncertainty-options"),
-        *maps_figure(folder / "uncertainty-maps"),
-        *rejection_figure(folder / "uncertainty-rejection"),
-    ]
-    for file in drawn:
-        if file.suffix == ".svg":  # the page shows the PNG
-            file.unlink()
-    return [file for file in drawn if file.suffix == ".png"]
-
-
-def _map(axes: Any, points: list[list[float]]) -> None:
-    labels = sorted({point[2] for point in points})
-    stds = [point[3] for point in points]
-    low, high = min(stds, default=0), max(stds, default=1)
-    for place, label in enumerate(labels):
-        own = [point for point in points if point[2] == label]
-        sizes = [4 + 14 * (point[3] - low) / max(high - low, 1e-9) for point in own]
-        axes.scatter(
-            [point[0] for point in own],
-            [point[1] for point in own],
-            s=sizes,
-            color=FEW[place % len(FEW)],
-            marker=MARKERS[place % len(MARKERS)],
-            alpha=0.6,
-            linewidths=0,
-        )
-    axes.set_xticks([])
-    axes.set_yticks([])
+FIGURES: Figures = {
+    "uncertainty-options": grid_figure,
+    "uncertainty-maps": maps_figure,
+    "uncertainty-rejection": rejection_figure,
+}

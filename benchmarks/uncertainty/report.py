@@ -1,26 +1,20 @@
-"""The tables of the page of results, from the result files of run_uncertainty.py; see benchmarks/tables.py."""
+"""The tables of docs/uncertainty-study.md; see benchmarks/tables.py."""
 
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-from layout import NOT_YET, markdown, spread
-from numpy.typing import NDArray
-from pieces import read_results
+from layout import NOT_YET, filled, markdown, spread
+from store import Row as Result
+from store import results
 
-from labelspace import evaluate
-from labelspace.evaluate import RejectionCurve
 from uncertainty import paper
 from uncertainty.selection import winner
 from uncertainty.sets import NOT_COMPARABLE, OTHER_TRAIN_ROWS, SETS
 from uncertainty.variants import ABLATIONS, CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
 
+STUDY = "uncertainty"
 PARTED = {"mean": "mean", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
-OUT = Path(__file__).resolve().parents[1] / "results" / "uncertainty"
-Result = dict[str, Any]
 ENCODERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
 WITH = {"base": "", "lcl": " + LCL", "ucl": " + UCL", "both": " + both"}
 TITLES = {
@@ -39,6 +33,10 @@ TITLES = {
     "supcon-chosen": "TextCNN + SupCon, temperature 0.1, weight chosen",
     "mlp-chosen": "MLP of the same size, rate chosen",
 }
+OPTIONS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
+"""Of figure 3."""
+
+AREAS = "accuracy; area by uncertainty, by entropy"
 SMALL_SET = "toxic_conversations"
 """Two hundred rows to train on and a hundred to score, 93 of one label."""
 
@@ -55,7 +53,7 @@ def titles() -> list[str]:
 
 def titles_with_rows() -> list[str]:
     """The same, and what was cut of the rows that the paper has."""
-    runs = [run for run in read_results(OUT, "main") if run["encoder"] in ENCODERS and "rows" in run]
+    runs = [run for run in results(STUDY, "main") if run["encoder"] in ENCODERS]
     return [_with_rows(*named, runs) for named in zip(SETS, titles(), strict=True)]
 
 
@@ -80,9 +78,8 @@ def beside_paper(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
     """Accuracy in percent of every seed, by set."""
     found: dict[str, list[float]] = {}
-    for result in read_results(OUT, part):
-        if result["encoder"] == encoder and result["variant"] == variant:
-            found.setdefault(result["set"], []).append(100 * result["accuracy"])
+    for result in results(STUDY, part, encoder=encoder, variant=variant):
+        found.setdefault(result["set"], []).append(100 * result["accuracy"])
     return found
 
 
@@ -93,17 +90,14 @@ def choice() -> str:
     """
     rows = []
     for encoder in ENCODERS:
-        runs = {(run["choice"], run["set"]): run for run in read_results(OUT, "choice") if run["encoder"] == encoder}
+        runs = {(run["choice"], run["set"]): run for run in results(STUDY, "choice", encoder=encoder)}
         won = {winner(family, runs.values(), GRID_SETS) for family in FAMILIES.values()}
         for name in CHOICES:
             there = [runs.get((name, one)) for one in GRID_SETS]
-            if any(there):
-                mean = statistics.fmean(100 * run["accuracy"] for run in there if run) if all(there) else None
-                cells = ["-" if run is None else _with_areas(run) for run in there]
-                title = name.replace("_", ", ")
-                title = f"**{title}**" if name in won else title
-                rows.append([encoder, title, *cells, "-" if mean is None else f"{mean:.2f}"])
-    return markdown(["", "accuracy; area by uncertainty, by entropy", *(SETS[one] for one in GRID_SETS), "mean"], rows)
+            title = f"**{name}**" if name in won else name
+            mean = f"{statistics.fmean(100 * run['accuracy'] for run in there if run):.2f}" if all(there) else "-"
+            rows.append([encoder, title.replace("_", ", "), *map(_with_areas, there), mean])
+    return markdown(["", AREAS, *(SETS[one] for one in GRID_SETS), "mean"], filled(rows, 2))
 
 
 def main() -> str:
@@ -122,20 +116,17 @@ def main() -> str:
 
 def parts() -> str:
     """Table 3: means over the sets of UCL and LCL with each extractor."""
-    rows = []
-    for extractor, title in PARTED.items():
-        where = "main" if extractor == "textcnn" else "ablations"
-        cells = []
-        for part in ("base", "lcl", "ucl", "both"):
-            variant = f"{extractor}-{part}"
-            found = accuracies(where, ENCODERS[0], variant)
-            theirs = f" ({statistics.fmean(paper.QWEN3[variant].values()):.2f})" if variant in paper.QWEN3 else ""
-            cells.append(f"{_mean(found):.2f}{theirs}" if len(found) == len(SETS) else "-")
-        if any(cell != "-" for cell in cells):
-            rows.append([title, *cells])
-    return beside_paper(
-        [f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}", "neither", "LCL", "UCL", "both"], rows
-    )
+
+    def cell(variant: str) -> str:
+        found = accuracies("main" if variant.startswith("textcnn") else "ablations", ENCODERS[0], variant)
+        theirs = f" ({statistics.fmean(paper.QWEN3[variant].values()):.2f})" if variant in paper.QWEN3 else ""
+        return (
+            f"{statistics.fmean(map(statistics.fmean, found.values())):.2f}{theirs}" if len(found) == len(SETS) else "-"
+        )
+
+    rows = [[title, *(cell(f"{extractor}-{part}") for part in PARTS)] for extractor, title in PARTED.items()]
+    head = [f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}", "neither", "LCL", "UCL", "both"]
+    return beside_paper(head, filled(rows))
 
 
 def extractors() -> str:
@@ -160,135 +151,92 @@ def grid_runs(encoder: str) -> dict[tuple[str, float, str], Result]:
     """The runs of figure 3, seed 0, by option, value and set; those that are one of `main` come from there."""
     found = {}
     for option, values in GRID.items():
-        for value in values:
+        for value, name in product(values, GRID_SETS):
             twin = grid_twin(option, value)
-            for name in GRID_SETS:
-                for run in runs_of("main" if twin else "grid", encoder, name, twin or f"{option}-{value:g}"):
-                    if run["seed"] == 0:
-                        found[option, value, name] = run
+            runs = runs_of("main" if twin else "grid", encoder, name, twin or f"{option}-{value:g}")
+            if first := [run for run in runs if run["seed"] == 0]:
+                found[option, value, name] = first[0]
     return found
 
 
 def grid() -> str:
     """Figure 3 in numbers."""
     found = grid_runs(ENCODERS[0])
-    words = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
-    rows = []
-    for option, values in GRID.items():
-        for value in values:
-            there = [found.get((option, value, name)) for name in GRID_SETS]
-            if any(there):
-                rows.append(
-                    [f"{words[option]} {value:g}", *("-" if run is None else _with_areas(run) for run in there)]
-                )
-    return markdown(["accuracy; area by uncertainty, by entropy", *(SETS[name] for name in GRID_SETS)], rows)
+    rows = [
+        [f"{OPTIONS[option]} {value:g}", *(_with_areas(found.get((option, value, name))) for name in GRID_SETS)]
+        for option in GRID
+        for value in GRID[option]
+    ]
+    return markdown([AREAS, *(SETS[name] for name in GRID_SETS)], filled(rows))
 
 
 def rejection() -> str:
     """Figure 5 in numbers: areas under the accuracy-rejection curve, means over seeds.
 
-    The paper rejects by the uncertainty of TextCNN + UCL, whoever answers; that stands beside the method's own.
+    The paper rejects by the uncertainty of TextCNN + UCL, whoever answers; that stands beside the method's own. What
+    rejecting half gains is in points; below 0 the doubt misleads.
     """
     rows = []
-    for encoder in ENCODERS:
-        for name, title in SETS.items():
-            runs = runs_of("main", encoder, name, "textcnn-both")
-            if not runs:
-                continue
-            areas = {by: 100 * statistics.fmean(run["area"][by] for run in runs) for by in runs[0]["area"]}
-            order = ("random", "uncertainty", "entropy", "best")
-            own = [f"{areas[by]:.2f}" for by in order]
+    for encoder, (name, title) in product(ENCODERS, SETS.items()):
+        if runs := runs_of("main", encoder, name, "textcnn-both"):
+            areas = [
+                _mean(runs, lambda run, by=by: run["area"][by]) for by in ("random", "uncertainty", "entropy", "best")
+            ]
+            curves = [run["curve"]["uncertainty"] for run in runs]
+            half = statistics.fmean(curve[len(curve) // 2] - curve[0] for curve in curves)
             of_paper = [_by_ucl(encoder, name, variant) for variant in ("textcnn-base", "textcnn-both")]
-            rows.append([encoder, title, *own, _rises(runs), *of_paper])
+            rows.append([encoder, title, *(f"{100 * area:.2f}" for area in areas), f"{100 * half:+.1f}", *of_paper])
     head = ["", "", "at random", "by uncertainty", "by entropy", "best possible", "gained by rejecting half"]
     return markdown([*head, "TextCNN by the uncertainty of UCL", "both by the uncertainty of UCL"], rows)
-
-
-def _rises(runs: Sequence[Result]) -> str:
-    """Accuracy of the less uncertain half above that of all, in points; below 0 the doubt misleads."""
-    return f"{100 * risen(runs):+.1f}"
-
-
-def risen(runs: Sequence[Result]) -> float:
-    """Accuracy of the less uncertain half less that of all, mean over runs."""
-    curves = [run["curve"]["uncertainty"] for run in runs]
-    return statistics.fmean(curve[len(curve) // 2] - curve[0] for curve in curves)
 
 
 def difficulty() -> str:
     """Figure 5, left: texts and errors by the paper's bounds of uncertainty, 0.8 and 1.0, and errors by third."""
     rows = []
     for name, title in SETS.items():
-        base = {run["seed"]: run for run in runs_of("main", ENCODERS[0], name, "textcnn-base")}
-        runs = [run for run in runs_of("main", ENCODERS[0], name, "textcnn-both") if run["seed"] in base]
-        if not runs:
+        base, runs = (runs_of("main", ENCODERS[0], name, variant) for variant in ("textcnn-base", "textcnn-both"))
+        found = compared(ENCODERS[0], name)
+        if not (runs and found):
             continue
+        wrong = [max(1, sum(map(_errors, own))) for own in (base, runs)]
         cells = []
         for level in ("easy", "semi-hard", "hard"):
             documents, ours = (sum(run["difficulty"][level][part] for run in runs) for part in (0, 1))
-            theirs = sum(_errors(base[run["seed"]], run, level) for run in runs)
-            shares = [
-                documents / (len(runs) * runs[0]["test_rows"]),
-                theirs / max(1, sum(base[run["seed"]]["right"].count("0") for run in runs)),
-                ours / max(1, sum(run["right"].count("0") for run in runs)),
-            ]
+            theirs = found["errors_of_base"][level]
+            shares = [documents / (len(runs) * runs[0]["test_rows"]), theirs / wrong[0], ours / wrong[1]]
             cells.append(", ".join(f"{share:.0%}" for share in shares))
         thirds = zip(*(run["error_by_third"] for run in runs), strict=True)
         low, middle, high = (statistics.fmean(run["std"][place] for run in runs) for place in range(3))
-        wrong = ", ".join(f"{statistics.fmean(third):.1%}" for third in thirds)
-        rows.append([title, *cells, f"{low:.4f}, {middle:.4f}, {high:.4f}", wrong])
+        shares = ", ".join(f"{statistics.fmean(third):.1%}" for third in thirds)
+        rows.append([title, *cells, f"{low:.4f}, {middle:.4f}, {high:.4f}", shares])
     head = ["texts, errors of TextCNN, errors of TextCNN + both", "below 0.8", "0.8 to 1.0", "above 1.0"]
     head += ["uncertainty: 5, 50, 95 % quantile", "errors in the least, middle, most uncertain third"]
     return markdown(head, rows)
 
 
-def _errors(base: Result, full: Result, level: str) -> int:
-    """Wrong answers of one model among the texts that another finds so hard."""
-    bands = {band.level: band.errors for band in evaluate.difficulty(uncertainty_of(full), right_of(base))}
-    return bands[level]
-
-
-def right_of(run: Result) -> NDArray[np.bool_]:
-    """Which test rows were answered rightly."""
-    return np.array([value == "1" for value in run["right"]])
-
-
-def uncertainty_of(run: Result) -> NDArray[np.float64]:
-    """Uncertainty of each test row, of the variants that keep it."""
-    return np.array(run["uncertainty"].split(), dtype=np.float64)
+def _errors(run: Result) -> int:
+    """How many test rows a run answered wrongly."""
+    return round((1 - run["accuracy"]) * run["test_rows"])
 
 
 def usage() -> str:
     """Calibration and promises on test rows."""
     rows = []
-    found = read_results(OUT, "usage")
     for encoder, (name, title) in product(ENCODERS, SETS.items()):
-        runs = [run for run in found if (run["encoder"], run["set"]) == (encoder, name)]
+        runs = results(STUDY, "usage", encoder=encoder, set=name)
         if not runs:
             continue
-        ece = [
-            f"{statistics.fmean(run['ece'][which] for run in runs):.3f}" for which in ("test, before", "test, after")
-        ]
+        cells = [f"{_mean(runs, lambda run: run['accuracy']):.3f}"]
+        cells += [f"{_mean(runs, lambda run, w=w: run['ece'][w]):.3f}" for w in ("test, before", "test, after")]
         kept = [run["coverage"]["0.8"] for run in runs]
-        coverage = f"{_average(kept, 'coverage'):.2f}, {_average(kept, 'accuracy'):.3f}"
-        promised = [run["risk"]["0.05"] for run in runs if run["risk"]["0.05"] and run["risk"]["0.05"]["coverage"]]
+        cells.append(f"{_mean(kept, lambda one: one['coverage']):.2f}, {_mean(kept, lambda one: one['accuracy']):.3f}")
+        kept = [run["risk"]["0.05"] for run in runs if run["risk"]["0.05"] and run["risk"]["0.05"]["coverage"]]
         risk = "never possible"
-        if promised:
-            worst = max(1 - kept["accuracy"] for kept in promised if kept["accuracy"] is not None)
-            risk = f"{len(promised)} of {len(runs)}: {_average(promised, 'coverage'):.2f}, worst {worst:.3f}"
-        accuracy = f"{statistics.fmean(run['accuracy'] for run in runs):.3f}"
-        rows.append(
-            [
-                encoder,
-                title,
-                str(runs[0]["held_out"]),
-                accuracy,
-                *ece,
-                coverage,
-                risk,
-                ", ".join(sorted({run["by"] for run in runs})),
-            ]
-        )
+        if kept:
+            worst = max(1 - one["accuracy"] for one in kept if one["accuracy"] is not None)
+            risk = f"{len(kept)} of {len(runs)}: {_mean(kept, lambda one: one['coverage']):.2f}, worst {worst:.3f}"
+        doubts = ", ".join(sorted({run["by"] for run in runs}))
+        rows.append([encoder, title, str(runs[0]["held_out"]), *cells, risk, doubts])
     head = ["", "", "rows held out", "accuracy", "ECE before", "ECE after", "coverage 0.8: answered, accuracy"]
     return markdown([*head, "risk 0.05: answered, wrong", "doubt by"], rows)
 
@@ -296,47 +244,28 @@ def usage() -> str:
 def cost() -> str:
     """Table 5, and an epoch from stored states."""
     rows = []
-    for encoder, extractor in product(ENCODERS, ("textcnn", "attention")):
-        for length in ("short", "long"):
-            own = (encoder, extractor, length)
-            found = {
-                r["what"]: r for r in read_results(OUT, "cost") if (r["encoder"], r["extractor"], r["length"]) == own
-            }
-            if not found:
-                continue
-            latency, epoch = found.get("latency"), found.get("epoch")
-            parameters = latency["parameters"] if latency else None
-            rates = latency["texts_per_second"].values() if latency else ()
-            rows.append(
-                [
-                    encoder,
-                    PARTED[extractor],
-                    f"{length}, {latency['tokens'] / latency['batch']:.0f} tokens" if latency else length,
-                    f"{parameters['head'] / parameters['encoder']:.1%}" if parameters else "-",
-                    f"{latency['ratio']:.3f}" if latency else "-",
-                    " to ".join(f"{1000 * latency['batch'] / rate:.1f}" for rate in rates) or "-",
-                    " to ".join(f"{rate:,.0f}" for rate in rates) or "-",
-                    f"{epoch['ratio']:.1f}" if epoch else "-",
-                    f"{epoch['training included']:.1f}" if epoch else "-",
-                    f"{epoch['encoding to reading']:.0f}" if epoch else "-",
-                    f"{max(run['load_average'][0] for run in found.values()):.1f}",
-                ]
-            )
+    for encoder, extractor, length in product(ENCODERS, ("textcnn", "attention"), ("short", "long")):
+        runs = results(STUDY, "cost", encoder=encoder, extractor=extractor, length=length)
+        if not runs:
+            continue
+        found = {run["what"]: run for run in runs}
+        texts, cells = length, ["-"] * 4
+        if one := found.get("latency"):
+            texts = f"{length}, {one['tokens'] / one['batch']:.0f} tokens"
+            rates = one["texts_per_second"].values()
+            cells = [f"{one['parameters']['head'] / one['parameters']['encoder']:.1%}", f"{one['ratio']:.3f}"]
+            cells += [" to ".join(f"{1000 * one['batch'] / rate:.1f}" for rate in rates)]
+            cells += [" to ".join(f"{rate:,.0f}" for rate in rates)]
+        one = found.get("epoch")
+        of_epoch = (("ratio", 1), ("training included", 1), ("encoding to reading", 0))
+        cells += [f"{one[what]:.{digits}f}" if one else "-" for what, digits in of_epoch]
+        rows.append([encoder, PARTED[extractor], texts, *cells, f"{max(run['load_average'][0] for run in runs):.1f}"])
     if rows:
         more, slower = f"{paper.MORE_PARAMETERS:.1%}", f"{paper.LATENCY_RATIO:.3f}"
         rows.append(["paper: Qwen3-Embedding-0.6B", PARTED["textcnn"], "", more, slower, *["-"] * 6])
-    head = [
-        "",
-        "",
-        "texts",
-        "parameters added",
-        "latency, batch of 32",
-        "ms",
-        "texts/s",
-        "encoding / an epoch from stored states",
-    ]
-    head += ["epoch that encodes / from stored states", "encoding / reading states", "load at the start"]
-    return markdown(head, rows)
+    head = ["", "", "texts", "parameters added", "latency, batch of 32", "ms", "texts/s"]
+    head += ["encoding / an epoch from stored states", "epoch that encodes / from stored states"]
+    return markdown([*head, "encoding / reading states", "load at the start"], rows)
 
 
 def seeds() -> str:
@@ -352,9 +281,10 @@ def seeds() -> str:
                 ("C of the tuned probe", "probe-tuned", "c"),
                 ("epochs", "textcnn-both", "epochs"),
             ):
-                own = {run["set"]: run[what] for run in _runs_of_sets("main", encoder, variant)}
+                own = {run["set"]: run[what] for run in results(STUDY, "main", encoder=encoder, variant=variant)}
                 if own:
-                    parts.append(f"{words} " + ", ".join(f"{SETS[name]} {value:g}" for name, value in own.items()))
+                    values = (f"{title} {own[name]:g}" for name, title in SETS.items() if name in own)
+                    parts.append(f"{words} " + ", ".join(values))
             lines.append("; ".join(parts) + ".")
     return "\n\n".join(lines) or NOT_YET
 
@@ -362,8 +292,8 @@ def seeds() -> str:
 def _seeds(encoder: str, part: str, variants: Collection[str]) -> str:
     """The seeds of a part, and of one that was not run everywhere on how many of the sets it is whole."""
     there: dict[int, dict[str, set[str]]] = {}
-    for run in read_results(OUT, part):
-        if run["encoder"] == encoder and run["variant"] in variants:
+    for run in results(STUDY, part, encoder=encoder):
+        if run["variant"] in variants:
             there.setdefault(run["seed"], {}).setdefault(run["set"], set()).add(run["variant"])
     most = max((len(own) for sets in there.values() for own in sets.values()), default=0)
     words = []
@@ -389,39 +319,33 @@ def _rows(
     return rows
 
 
-def ucl_curves(encoder: str, name: str, variant: str) -> list[RejectionCurve]:
-    """Answers of one variant, rejected by the uncertainty of TextCNN + UCL of the same seed."""
-    guides = {run["seed"]: run for run in runs_of("main", encoder, name, "textcnn-ucl")}
-    runs = [run for run in runs_of("main", encoder, name, variant) if run["seed"] in guides]
-    return [evaluate.rejection_curve(uncertainty_of(guides[run["seed"]]), right_of(run)) for run in runs]
-
-
 def _by_ucl(encoder: str, name: str, variant: str) -> str:
-    curves = ucl_curves(encoder, name, variant)
-    if not curves:
+    found = (compared(encoder, name) or {"by_ucl": {}})["by_ucl"].get(variant)
+    if not found:
         return "-"
-    area, chance = (
-        100 * statistics.fmean(getattr(curve, what) for curve in curves) for what in ("area", "area_random")
-    )
+    area, chance = (100 * statistics.fmean(found[what]) for what in ("area", "area_random"))
     return f"{area:.2f} (at random {chance:.2f})"
 
 
 def runs_of(part: str, encoder: str, name: str, variant: str) -> list[Result]:
     """Results of one variant on one set, a seed each."""
-    return [
-        run
-        for run in read_results(OUT, part)
-        if (run["encoder"], run["set"], run["variant"]) == (encoder, name, variant)
-    ]
+    return results(STUDY, part, encoder=encoder, set=name, variant=variant)
 
 
-def _runs_of_sets(part: str, encoder: str, variant: str) -> list[Result]:
-    return [run for name in SETS for run in runs_of(part, encoder, name, variant)]
+def compared(encoder: str, name: str) -> Result | None:
+    """What a comparison of main's runs on one set, row by row, has found."""
+    return next(iter(results(STUDY, "compared", encoder=encoder, set=name)), None)
 
 
-def _with_areas(run: Result) -> str:
+def _with_areas(run: Result | None) -> str:
+    if run is None:
+        return "-"
     areas = [f"{100 * run['area'][by]:.1f}" for by in ("uncertainty", "entropy") if by in run["area"]]
     return f"{100 * run['accuracy']:.1f}; {', '.join(areas)}"
+
+
+def _mean(runs: Iterable[Result], value: Callable[[Result], float]) -> float:
+    return statistics.fmean(map(value, runs))
 
 
 def _means(found: Mapping[str, float]) -> list[str]:
@@ -430,14 +354,6 @@ def _means(found: Mapping[str, float]) -> list[str]:
         return ["-", "-"]
     large = [value for name, value in found.items() if name != SMALL_SET]
     return [f"{statistics.fmean(found.values()):.2f}", f"{statistics.fmean(large):.2f}"]
-
-
-def _average(found: Sequence[Mapping[str, float]], what: str) -> float:
-    return statistics.fmean(kept[what] for kept in found)
-
-
-def _mean(found: Mapping[str, Sequence[float]]) -> float:
-    return statistics.fmean(statistics.fmean(values) for values in found.values())
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

@@ -6,10 +6,10 @@ that choices are scored on. Of equal ones TextCNN's defaults win, else the first
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from pieces import differences, read_results
+from pieces import differences
+from store import Table
 
 from uncertainty.settings import Settings
 from uncertainty.variants import CHOICES, CHOSEN, FAMILIES, GRID_SETS, Options, full_config
@@ -89,12 +89,12 @@ def _results(settings: Settings) -> list[dict[str, Any]]:
     choices, sets = choices_of(settings), sets_of(settings)
     results = [
         result
-        for result in read_results(settings.out, "choice")
+        for result in Table(settings.out).rows("choice")
         if result["encoder"] == settings.short and result["choice"] in choices and result["set"] in sets
     ]
     for result in results:
         differ = differences(choice_facts(settings, result["set"], result["choice"]), result)
         if differ:
-            path = Path("choice") / f"{choice_name(settings, result['set'], result['choice'])}.json"
-            raise SystemExit(f"{settings.out / path} was run with other settings ({'; '.join(differ)}); move it.")
+            name = choice_name(settings, result["set"], result["choice"])
+            raise SystemExit(f"choice/{name} was run with other settings ({'; '.join(differ)}); say another --out.")
     return results

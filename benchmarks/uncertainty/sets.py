@@ -4,11 +4,10 @@ import functools
 import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow.parquet as pq
+from rows import Rows, read
 
 from labelspace.seeds import child_seed
 
@@ -32,21 +31,6 @@ NOT_COMPARABLE = (*OTHER_TRAIN_ROWS, "mtop_domain", "toxic_conversations")
 """Sets whose scores do not stand beside the paper's: other train rows, or few of its test rows."""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Labelled texts."""
-
-    texts: list[str]
-    truth: list[str]
-
-    def __len__(self) -> int:
-        return len(self.truth)
-
-    def take(self, rows: Sequence[int]) -> "Rows":
-        """Return some of the rows."""
-        return Rows([self.texts[row] for row in rows], [self.truth[row] for row in rows])
-
-
 @functools.cache
 def revision(folder: Path) -> str:
     """Which data this is: the commits that it was taken from; where `meta.json` names none, a hash of the files."""
@@ -59,26 +43,17 @@ def revision(folder: Path) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-@functools.lru_cache(maxsize=2)
-def read(folder: Path, split: str) -> Rows:
-    """Read one split."""
-    names = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["label_names"]
-    table = pq.read_table(folder / f"{split}.parquet")
-    return Rows(table["text"].to_pylist(), [names[label] for label in table["label"].to_pylist()])
-
-
 def train_rows(name: str, data: Path, most: int | None) -> Rows:
     """Return the rows to train on: one draw, each class by its share and with one row at least."""
     rows = read(data / "mteb" / name, "train")
     if name in WITH_VALIDATION:
-        more = read(data / "mteb" / name, "validation")
-        rows = Rows(rows.texts + more.texts, rows.truth + more.truth)
+        rows += read(data / "mteb" / name, "validation")
     if most is None or len(rows) <= most:
         return rows
     share = most / len(rows)
     chosen: list[int] = []
-    for label in sorted(set(rows.truth)):
-        own = [row for row, truth in enumerate(rows.truth) if truth == label]
+    for label in rows.names:
+        own = rows.of_class(label)
         count = max(1, round(share * len(own)))
         chosen += random.Random(child_seed(0, "train", name, label)).sample(own, count)
     return rows.take(sorted(chosen))

@@ -1,8 +1,10 @@
-"""What holds for all pieces of one call of run_uncertainty.py."""
+"""What holds for all pieces of one call of the uncertainty study."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pieces
 
 from uncertainty.sets import revision
 
@@ -10,15 +12,15 @@ SEEDS = (0, 1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(pieces.Settings):
     """How much of everything: all rows that are here, texts cut where two cores can follow; `--full` cuts at 512."""
 
-    data: Path
-    out: Path
     states: Path
     """Folder of the token states that runs share."""
 
-    encoder: str = "all-MiniLM-L6-v2"
+    answers: Path
+    """Folder of what main's runs answered row by row, which part `compared` reads; it is no part of the results."""
+
     rows: int | None = None
     """Labelled rows to train on, one draw for all seeds, as many of each class as its share; None: all."""
 
@@ -27,13 +29,6 @@ class Settings:
 
     max_tokens: int | None = 128
     """Texts are cut here; None: where the encoder cuts them, 512 in the paper."""
-
-    small: bool = False
-
-    @property
-    def short(self) -> str:
-        """The encoder's name without the way to it."""
-        return Path(self.encoder).name
 
     @property
     def seeds(self) -> tuple[int, ...]:

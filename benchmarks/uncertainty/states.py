@@ -8,13 +8,14 @@ from typing import final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from rows import Rows
 from torch.nn import functional as F
 
 from labelspace import Encoder
 from labelspace.encoders.state_cache import Batch, StateCache, TokenStates
 from labelspace.errors import LabelSpaceWarning
 from labelspace.heads.uncertainty import MeanPooling
-from uncertainty.sets import Rows, test_rows, train_rows
+from uncertainty.sets import test_rows, train_rows
 from uncertainty.settings import Settings
 
 STATES_BYTES = 30 * 1024**3

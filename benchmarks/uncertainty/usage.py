@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from pieces import Piece
+from rows import Rows
 
 from labelspace import UncertaintyClassifier
 from labelspace.config import UncertaintyConfig
 from labelspace.errors import InputError
 from labelspace.training.calibration import expected_calibration_error
-from uncertainty.sets import SETS, Rows
+from uncertainty.sets import SETS
 from uncertainty.settings import Settings
 from uncertainty.states import STATES_BYTES, both, opened
 from uncertainty.variants import plain
@@ -23,17 +25,16 @@ HELD_OUT = 0.1
 
 def usage_pieces(settings: Settings) -> Iterator[Piece]:
     """Defaults on every set, with a tenth held out even where the default would hold out none."""
-    names = tuple(SETS)
-    for seed in settings.seeds:
-        for name in names[:1] if settings.small else names:
-            yield Piece(
-                part="usage",
-                name=f"{settings.short}_{name}_seed{seed}",
-                facts=settings.facts(name, seed=seed, config=plain(UncertaintyConfig(validation=HELD_OUT))),
-                work=partial(_run, settings, name, seed),
-                seeds=(seed,),
-                data=f"shared/data/mteb/{name}",
-            )
+    names = tuple(SETS)[:1] if settings.small else tuple(SETS)
+    for seed, name in product(settings.seeds, names):
+        yield Piece(
+            part="usage",
+            name=f"{settings.short}_{name}_seed{seed}",
+            facts=settings.facts(name, seed=seed, config=plain(UncertaintyConfig(validation=HELD_OUT))),
+            work=partial(_run, settings, name, seed),
+            seeds=(seed,),
+            data=f"shared/data/mteb/{name}",
+        )
 
 
 def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:

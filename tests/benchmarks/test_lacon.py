@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import re
-import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +24,7 @@ class Lacon(NamedTuple):
     """The modules under test; they import one another from benchmarks/."""
 
     run: Any
+    plan: Any
     sets: Any
     protocol: Any
     methods: Any
@@ -40,9 +39,8 @@ class Lacon(NamedTuple):
 
 
 @pytest.fixture
-def lacon(monkeypatch) -> Lacon:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import run_lacon
+def lacon(store) -> Lacon:
+    import run
     from lacon import (
         aims,
         curve,
@@ -50,6 +48,7 @@ def lacon(monkeypatch) -> Lacon:
         methods,
         paper,
         pictures,
+        plan,
         protocol,
         report,
         runs,
@@ -58,7 +57,7 @@ def lacon(monkeypatch) -> Lacon:
     )
 
     return Lacon(
-        run_lacon, sets, protocol, methods, experiments, curve, setfit_curve, paper, runs, aims, report, pictures
+        run, plan, sets, protocol, methods, experiments, curve, setfit_curve, paper, runs, aims, report, pictures
     )
 
 
@@ -171,11 +170,11 @@ def test_the_full_protocol_is_the_papers(lacon, data, tmp_path):
     assert {piece.facts["classes"] for piece in lacon.experiments.class_pieces(options)} == set(range(2, 15))
 
 
-def test_no_two_pieces_share_a_file(lacon, data, tmp_path):
+def test_no_two_pieces_share_a_row(lacon, data, tmp_path):
     for full in (False, True):
         options = settings(lacon, data, tmp_path, full=full)
-        paths = [piece.path(tmp_path) for make in lacon.run.PARTS.values() for piece in make(options)]
-        assert len(paths) == len(set(paths))
+        names = [(piece.part, piece.name) for make in lacon.plan.STUDY.parts.values() for piece in make(options)]
+        assert len(names) == len(set(names))
 
 
 def test_every_metric_of_table_1_is_written_down(lacon):
@@ -192,40 +191,36 @@ def test_setfit_is_left_out_with_a_note_where_it_is_not_installed(lacon, data, t
     assert "setfit is not installed" in capsys.readouterr().err
 
 
-def run(lacon: Lacon, data: Path, out: Path, monkeypatch, *words: str) -> None:
-    command = ["run_lacon.py", "--small", "--data", str(data), "--out", str(out), "--encoder", str(TINY), *QUICK]
-    monkeypatch.setattr(sys, "argv", [*command, *words])
-    lacon.run.main()
+def run(lacon: Lacon, data: Path, out: Path, *words: str) -> None:
+    lacon.run.run(["lacon", "--small", "--data", str(data), "--out", str(out), "--encoder", str(TINY), *QUICK, *words])
 
 
 @pytest.mark.slow
-def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "results"
-    parts = ["--parts", *(part for part in lacon.run.PARTS if part not in ("setfit", "speed"))]
-    run(lacon, data, out, monkeypatch, *parts, "--minutes", "0")
+def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data, tmp_path, capsys):
+    out = tmp_path / "lacon.jsonl"
+    parts = ["--parts", *(part for part in lacon.plan.STUDY.parts if part not in ("setfit", "speed"))]
+    run(lacon, data, out, *parts, "--minutes", "0")
     assert "23 of 23 pieces are left" in capsys.readouterr().out
-    run(lacon, data, out, monkeypatch, *parts)
+    run(lacon, data, out, *parts)
     assert "all pieces are there" in capsys.readouterr().out
-    files = {path: path.read_bytes() for path in out.glob("*/*.json")}
-    assert len(files) == 23
-    for path, content in files.items():
-        result = json.loads(content)
-        assert result["provenance"]["commit"], path
-        assert result["provenance"]["data"].startswith("shared/data/"), path
-        own = ("description_steps", 2) if path.parent.name == "curve" else ("epochs", 1)  # each has what it uses
-        assert result["protocol"][own[0]] == own[1], path
-    prior = json.loads(next(out.rglob("*lacon_n02*")).read_text())["prior"]
+    rows = store.Table(out).rows()
+    assert len(rows) == 23
+    for row in rows:
+        assert row["provenance"]["commit"], row["name"]
+        assert row["provenance"]["data"].startswith("shared/data/"), row["name"]
+        own = ("description_steps", 2) if row["part"] == "curve" else ("epochs", 1)  # each has what it uses
+        assert row["protocol"][own[0]] == own[1], row["name"]
+    (prior,) = [row["prior"] for row in rows if "lacon_n02" in row["name"]]
     assert (prior["weight"], prior["reason"]) == (pytest.approx(0.8), "rows per label")
     assert prior["agreement"]["contradicted"] is None, "two rows a class cannot tell"
 
-    lost = next(iter(files))
-    lost.unlink()
-    run(lacon, data, out, monkeypatch, *parts)
-    assert lost.exists()
-    assert [path for path in files if path != lost and path.read_bytes() != files[path]] == []
+    lines = out.read_text().splitlines(keepends=True)
+    out.write_text("".join(lines[1:]))
+    run(lacon, data, out, *parts)
+    assert out.read_text().splitlines(keepends=True)[1:] == lines[1:]
+    assert store.Table(out).rows()[0]["name"] == rows[0]["name"]
 
-    monkeypatch.setattr(lacon.runs, "OUT", out)
-    monkeypatch.setattr(lacon.runs, "ENCODER", TINY.name)
+    store.TABLES["lacon"], store.ENCODER = out, TINY.name
     tables = {name: make() for name, make in lacon.report.BLOCKS.items()}
     missing = {
         "lacon-few",
@@ -242,20 +237,21 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, data, tmp_pa
     assert {name for name, paths in drawn.items() if not paths} == {"lacon-few"}  # one count makes no line
     assert all(nothing_is_cut(path) for paths in drawn.values() for path in paths if path.suffix == ".png")
 
-    with pytest.raises(SystemExit, match=r"another protocol \(epochs 1, not 2\)"):
-        run(lacon, data, out, monkeypatch, *parts, "--epochs", "2")
+    with pytest.raises(SystemExit, match=r"other settings .*'epochs': 1.* not .*'epochs': 2"):
+        run(lacon, data, out, *parts, "--epochs", "2")
 
 
 @pytest.mark.slow
-def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon, tmp_path, monkeypatch, capfd):
-    run(lacon, tmp_path / "no data", tmp_path, monkeypatch, "--parts", "speed")
+def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon, store, tmp_path, capfd):
+    out = tmp_path / "lacon.jsonl"
+    run(lacon, tmp_path / "no data", out, "--parts", "speed")
     assert "all pieces are there" in capfd.readouterr().out
-    step = json.loads(next(tmp_path.rglob("*step_short*")).read_text())
+    loss, step = store.Table(out).rows()
     assert set(step["ratio"]) == {"lacon-vanilla", "lacon-fusion", "lacon-few"}
     assert all(ratio > 0 for ratio in step["ratio"].values())
-    loss = json.loads(next(tmp_path.rglob("*loss_01000*")).read_text())
     assert 0 < loss["peak_memory_mib"] < 2048
-    assert "--piece speed/tiny-bert_loss_01000" in loss["provenance"]["command"]
+    assert loss["provenance"]["command"].startswith("run.py lacon --small"), "another process"
+    assert loss["provenance"]["command"].endswith("--parts speed"), "one command for all that a call runs"
 
 
 def test_the_papers_figures_are_typed_as_they_stand(lacon):
@@ -270,7 +266,7 @@ def test_the_papers_figures_are_typed_as_they_stand(lacon):
     for method, row in lacon.paper.TABLE_2.items():
         assert f"{lacon.methods.METHODS[method].title}\t{cells(row.values())}\n" in text
     for row in lacon.paper.ABLATIONS.values():
-        assert f"\t{cells(row.values())}\n" in text
+        assert f"\t{cells(row[name] for name in lacon.paper.ABLATED)}\n" in text
     first, second = (["yelp_polarity", "tnews", "eprstmt", "bustm"], ["qnli", "rte", "mrpc", "qqp"])
     for method, name in (("ce", "CE"), ("lacon-vanilla", "LaCon")):
         for half in (first, second):
@@ -278,19 +274,6 @@ def test_the_papers_figures_are_typed_as_they_stand(lacon):
             assert f"{name}\t{values}\n" in text
         values = "\t".join(f"{value:.1f}" for one in ("qnli", "cola") for value in lacon.paper.TABLE_5[method][one])
         assert f"{name}\t{values}\n" in text
-
-
-def test_the_page_has_every_table_and_no_other(lacon):
-    page = (ROOT / "docs" / "lacon.md").read_text(encoding="utf-8")
-    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
-    assert opened == closed
-    assert sorted(opened) == sorted(lacon.report.BLOCKS)
-
-
-def test_without_results_every_table_says_so(lacon, tmp_path, monkeypatch):
-    monkeypatch.setattr(lacon.runs, "OUT", tmp_path)
-    assert {make() for make in lacon.report.BLOCKS.values()} == {lacon.report.NOT_YET}
-    assert [paths for make in lacon.pictures.FIGURES.values() if (paths := make(tmp_path / "picture"))] == []
 
 
 def test_p_is_wilcoxons_over_paired_repeats(lacon):
@@ -317,41 +300,28 @@ def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):
     assert lines[3] == "| AG News | 1 | 0.5 | yes | 1 (-0.5) | 0, 1, 2 |"
 
 
-def test_setfit_cut_short_is_marked(lacon, monkeypatch):
-    def found(part: str) -> list[dict[str, Any]]:
-        ours = [{"method": "lacon", "per_class": count, "macro_f1_predicted": 0.5, "seed": 0} for count in (0, 1)]
-        theirs = {"method": "setfit", "macro_f1_predicted": 0.6, "seed": 0, "steps": 100}
-        setfit = [theirs | {"per_class": count, "whole_schedule": 80 + 40 * count} for count in (0, 1)]
-        setfit[0]["steps"] = 80
-        return [{"task": "emotion", **run} for run in {"setfit": setfit, "curve": ours}.get(part, whole)]
+def curve_run(part: str, method: str, count: int, score: float, seed: int = 0, **more: Any) -> dict[str, Any]:
+    facts = {"part": part, "encoder": "all-MiniLM-L6-v2", "task": "emotion", "method": method}
+    return {**facts, "per_class": count, "seed": seed, "macro_f1_predicted": score, **more}
 
-    whole: list[dict[str, Any]] = []
-    monkeypatch.setattr(lacon.aims, "results", found)
+
+def test_setfit_cut_short_is_marked(lacon, plant):
+    rows = [curve_run("curve", "lacon", count, 0.5) for count in (0, 1)]
+    rows.append(curve_run("setfit", "setfit", 0, 0.6, steps=80, whole_schedule=80))
+    rows.append(curve_run("setfit", "setfit", 1, 0.6, steps=100, whole_schedule=120))
+    plant("lacon", rows)
     assert "| 60.0 | 60.0* |" in lacon.aims.curve()
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-10.0) | 1 |")
     # A whole schedule takes the place of all that were cut at its count, also of other seeds.
-    ended = {
-        "method": "setfit-whole",
-        "macro_f1_predicted": 0.7,
-        "seed": 3,
-        "per_class": 1,
-        "steps": 120,
-        "whole_schedule": 120,
-    }
-    whole.append(ended)
+    whole = curve_run("setfit-whole", "setfit-whole", 1, 0.7, seed=3, steps=120, whole_schedule=120)
+    plant("lacon", [*rows, whole])
     assert "| 60.0 | 70.0 |" in lacon.aims.curve()
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-20.0) | none |")
 
 
-def test_what_the_cut_cost_setfit_is_told_of_draws_that_have_both_runs(lacon, monkeypatch):
-    def found(part: str) -> list[dict[str, Any]]:
-        scores = {"setfit": {0: 0.5, 1: 0.1}, "setfit-whole": {0: 0.6, 2: 0.9}}[part]
-        return [
-            {"task": "emotion", "per_class": 16, "seed": seed, "macro_f1_predicted": one}
-            for seed, one in scores.items()
-        ]
-
-    monkeypatch.setattr(lacon.aims, "results", found)
+def test_what_the_cut_cost_setfit_is_told_of_draws_that_have_both_runs(lacon, plant):
+    scores = {"setfit": {0: 0.5, 1: 0.1}, "setfit-whole": {0: 0.6, 2: 0.9}}
+    plant("lacon", (curve_run(part, part, 16, own[seed], seed) for part, own in scores.items() for seed in own))
     cut, whole = lacon.aims.setfit_schedules().splitlines()[2:]
     assert cut == "| Emotion | 100 updates | - | - | - | - | - | 50.0 | - |"
     assert whole == "| Emotion | all of them | - | - | - | - | - | 60.0 | - |"
@@ -371,17 +341,6 @@ def test_setfit_is_run_to_its_end_where_the_protocol_cuts_it_and_the_end_is_near
     assert list(lacon.setfit_curve.whole_pieces(whole)) == [], "the full protocol cuts none"
 
 
-@pytest.mark.parametrize("larger", ["a", "b"])
-def test_the_mean_recall_is_found_from_what_a_result_stores(lacon, larger):
-    smaller = "ba"["ab".index(larger)]
-    truth = [larger] * 30 + [smaller] * 10
-    answers = [larger] * 22 + [smaller] * 8 + [smaller] * 7 + [larger] * 3
-    stored = {**lacon.methods.scores(truth, answers), "majority": 0.75, "test_rows": 40}
-    known = stored.pop("mean_recall")
-    assert known == pytest.approx((22 / 30 + 7 / 10) / 2)
-    assert lacon.report._mean_recall(stored) == pytest.approx(known), "results of before do not have it"
-
-
 def test_a_gain_is_of_the_draws_that_both_have_and_says_how_far_it_varies(lacon):
     cell = lacon.report._pair_cell({0: 0.5, 1: 0.6, 2: 0.9}, {0: 0.6, 1: 0.8})
     assert cell == "55.0 to 70.0 (+15.0 ± 7.1)"
@@ -389,16 +348,11 @@ def test_a_gain_is_of_the_draws_that_both_have_and_says_how_far_it_varies(lacon)
     assert lacon.report._pair_cell({0: 0.5}, {1: 0.6}) == "-"
 
 
-def test_the_tables_of_another_folder_and_pooling_can_be_printed(lacon, data, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(lacon.runs, "OUT", lacon.runs.OUT)
-    monkeypatch.setattr(lacon.runs, "ENCODER", lacon.runs.ENCODER)
-    words = ["run_lacon.py", "--data", str(data), "--out", str(tmp_path), "--small", *QUICK]
-    words += ["--encoder", str(TINY), "--pooling", "cls"]
-    monkeypatch.setattr(sys, "argv", [*words, "--piece", "few/tiny-bert-cls_bustm_ce_n010_seed00"])
-    lacon.run.main()
+def test_the_tables_of_another_file_and_pooling_can_be_printed(lacon, data, tmp_path, capsys):
+    words = ["--pooling", "cls"]
+    run(lacon, data, tmp_path / "lacon.jsonl", *words, "--piece", "few/tiny-bert-cls_bustm_ce_n010_seed00")
     capsys.readouterr()
-    monkeypatch.setattr(sys, "argv", [*words, "--tables"])
-    lacon.run.main()
+    run(lacon, data, tmp_path / "lacon.jsonl", *words, "--tables")
     printed = capsys.readouterr().out
     assert "| few | 1 |" in printed
     assert "lacon-main" not in printed

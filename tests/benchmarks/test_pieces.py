@@ -1,95 +1,100 @@
-import importlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+
+@pytest.fixture
+def pieces(store):
+    import pieces
+
+    return pieces
 
 
 @pytest.fixture
-def pieces(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("pieces")
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "study.jsonl"
+
+
+def names(store, out: Path) -> list[str]:
+    return [row["name"] for row in store.Table(out).rows()]
 
 
 def failing() -> dict[str, Any]:
     raise ValueError("no such rows")
 
 
-def test_a_piece_that_fails_stops_none_behind_it_and_is_named(pieces, tmp_path, capfd):
+def test_a_piece_that_fails_stops_none_behind_it_and_is_named(pieces, store, out, capfd):
     works = {"first": failing, "second": lambda: {"accuracy": 0.5}}
     some = [pieces.Piece(part="main", name=name, facts={"set": name}, work=work) for name, work in works.items()]
     with pytest.raises(SystemExit, match="1 pieces failed: main/first"):
-        pieces.run_pieces(some, tmp_path, minutes=1, command=[])
+        pieces.run_pieces(some, out, minutes=1, command=[])
     assert "no such rows" in capfd.readouterr().err
-    assert [path.name for path in tmp_path.rglob("*.json")] == ["second.json"]
+    assert names(store, out) == ["second"]
 
 
-def test_a_piece_that_another_process_has_finished_meanwhile_is_not_run_again(pieces, tmp_path):
+def test_a_piece_that_another_process_has_finished_meanwhile_is_not_run_again(pieces, store, out):
     second = pieces.Piece(part="main", name="second", facts={}, work=failing)
 
     def first_and_second() -> dict[str, Any]:
-        second.path(tmp_path).write_text("{}")
+        pieces.run_piece(pieces.Piece(part="main", name="second", facts={}, work=dict), out)
         return {}
 
     first = pieces.Piece(part="main", name="first", facts={}, work=first_and_second)
-    second.path(tmp_path).parent.mkdir(parents=True)
-    assert pieces.run_pieces([first, second], tmp_path, minutes=1, command=[]) == 0
-    assert second.path(tmp_path).read_text() == "{}"
+    assert pieces.run_pieces([first, second], out, minutes=1, command=[]) == 0
+    assert names(store, out) == ["first", "second"]
 
 
-def test_a_result_names_the_commit_that_was_read_not_the_one_there_when_it_ends(pieces, tmp_path, monkeypatch):
+def test_a_result_names_the_commit_that_was_read_not_the_one_there_when_it_ends(pieces, out, monkeypatch):
     monkeypatch.setattr(pieces, "COMMIT", "a1b2c3")
     piece = pieces.Piece(part="main", name="one", facts={}, work=dict)
-    pieces.run_piece(piece, tmp_path)
-    assert json.loads(piece.path(tmp_path).read_text())["provenance"]["commit"] == "a1b2c3"
+    pieces.run_piece(piece, out)
+    assert piece.result(out)["provenance"]["commit"] == "a1b2c3"
 
 
-def test_a_measurement_of_a_piece_cannot_be_written_over_by_the_pieces_own_seconds(pieces, tmp_path):
+def test_a_measurement_of_a_piece_cannot_be_written_over_by_the_pieces_own_seconds(pieces, store, out):
     piece = pieces.Piece(part="cost", name="one", facts={}, work=lambda: {"seconds": {"encoder": 0.5}})
     with pytest.raises(ValueError, match="cost/one: 'seconds' are those of the piece"):
-        pieces.run_piece(piece, tmp_path)
-    assert list(tmp_path.rglob("*.json")) == []
+        pieces.run_piece(piece, out)
+    assert names(store, out) == []
 
 
-def test_ctrl_c_ends_the_run_and_leaves_no_result(pieces, tmp_path):
+def test_ctrl_c_ends_the_run_and_leaves_no_result(pieces, store, out):
     def stopped() -> dict[str, Any]:
         raise KeyboardInterrupt
 
     piece = pieces.Piece(part="main", name="one", facts={}, work=stopped)
     with pytest.raises(KeyboardInterrupt):
-        pieces.run_pieces([piece], tmp_path, minutes=1, command=[])
-    assert list(tmp_path.rglob("*.json")) == []
+        pieces.run_pieces([piece], out, minutes=1, command=[])
+    assert names(store, out) == []
 
 
-def test_a_result_of_other_settings_ends_the_call_before_anything_runs(pieces, tmp_path):
+def test_a_result_of_other_settings_ends_the_call_before_anything_runs(pieces, out):
     old = pieces.Piece(part="main", name="one", facts={"set": "a", "rates": (1, 2)}, work=dict)
-    pieces.run_piece(old, tmp_path)
+    pieces.run_piece(old, out)
     new = pieces.Piece(part="main", name="one", facts={"set": "a", "rates": (1, 3)}, work=dict)
     fresh = pieces.Piece(part="main", name="two", facts={}, work=failing)
     with pytest.raises(SystemExit, match=r"other settings \(rates \[1, 2\], not \[1, 3\]\)"):
-        pieces.run_pieces([fresh, new], tmp_path, minutes=1, command=[])
-    assert pieces.run_pieces([old], tmp_path, minutes=1, command=[]) == 0
+        pieces.run_pieces([fresh, new], out, minutes=1, command=[])
+    assert pieces.run_pieces([old], out, minutes=1, command=[]) == 0
 
 
-def test_two_calls_at_once_share_the_pieces(pieces, tmp_path):
+def test_a_part_has_results_of_one_protocol(pieces, out):
+    def piece(name: str, protocol: dict[str, int], part: str = "main") -> Any:
+        return pieces.Piece(part=part, name=name, facts={"protocol": protocol}, work=dict)
+
+    pieces.run_piece(piece("one", {"epochs": 1}), out)
+    with pytest.raises(SystemExit, match=r"main/one was run with other settings .*'epochs': 1.* not .*'epochs': 2"):
+        pieces.run_pieces([piece("two", {"epochs": 2})], out, minutes=1, command=[])
+    assert pieces.run_pieces([piece("two", {"epochs": 2}, part="curve")], out, minutes=1, command=[]) == 0
+
+
+def test_two_calls_at_once_share_the_pieces(pieces, store, out):
     done = []
     some = [pieces.Piece(part="main", name=name, facts={}, work=lambda: done.append(1) or {}) for name in ("a", "b")]
-    with pieces.claimed(some[0], tmp_path):
-        assert pieces.run_pieces(some, tmp_path, minutes=1, command=[]) == 1
-    assert [path.name for path in tmp_path.rglob("*.json")] == ["b.json"]
-    assert pieces.run_pieces(some, tmp_path, minutes=1, command=[]) == 0
+    with pieces.claimed(some[0], out):
+        assert pieces.run_pieces(some, out, minutes=1, command=[]) == 1
+    assert names(store, out) == ["b"]
+    assert pieces.run_pieces(some, out, minutes=1, command=[]) == 0
     assert len(done) == 2
-    assert list((tmp_path / ".claims").iterdir()) == []
-
-
-def test_a_result_that_has_the_old_name_of_a_metric_is_read_under_its_own(pieces):
-    old = {"metric": "macro_f1", "macro_f1": {"verbalizer": 0.5}, "macro_f1_by_count": {"1": [0.25]}, "accuracy": 0.75}
-    new = pieces.renamed(old)
-    assert new["metric"] == "macro_f1_predicted"
-    assert new["macro_f1_predicted"] == {"verbalizer": 0.5}
-    assert new["macro_f1_predicted_by_count"] == {"1": [0.25]}
-    assert new["accuracy"] == 0.75
-    assert pieces.renamed(new) == new
+    assert list((out.parent / ".claims").glob("study-*")) == []

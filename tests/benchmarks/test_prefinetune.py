@@ -2,12 +2,10 @@
 
 import contextlib
 import csv
-import inspect
 import json
 import math
 import re
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +39,7 @@ class Modules(NamedTuple):
     """The modules under test; they import one another from benchmarks/."""
 
     run: Any
+    plan: Any
     settings: Any
     sets: Any
     ranking: Any
@@ -55,9 +54,8 @@ class Modules(NamedTuple):
 
 
 @pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> Modules:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import run_prefinetune
+def modules(store: Any) -> Modules:
+    import run
     from prefinetune import (
         descriptions,
         encoders,
@@ -65,6 +63,7 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Modules:
         maps,
         paper,
         pictures,
+        plan,
         ranking,
         report,
         sets,
@@ -73,7 +72,8 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Modules:
     )
 
     return Modules(
-        run_prefinetune,
+        run,
+        plan,
         settings,
         sets,
         ranking,
@@ -283,43 +283,39 @@ def test_ndcg_of_equal_scores_takes_the_earlier_document(modules):
 
 
 @pytest.mark.slow
-def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, data, tmp_path, monkeypatch, capsys):
-    out, kept = tmp_path / "results", tmp_path / "encoders"
-    words = ["run_prefinetune.py", "--data", str(data), "--out", str(out), "--encoders", str(kept)]
+def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, store, data, tmp_path, capsys):
+    out, kept = tmp_path / "prefinetune.jsonl", tmp_path / "encoders"
+    words = ["prefinetune", "--data", str(data), "--out", str(out), "--encoders", str(kept)]
     words += ["--encoder", str(TINY), "--small"]
-    monkeypatch.setattr(sys, "argv", [*words, "--minutes", "0"])
-    modules.run.main()
+    modules.run.run([*words, "--minutes", "0"])
     assert "pieces are left" in capsys.readouterr().out
-    monkeypatch.setattr(sys, "argv", words)
-    modules.run.main()
+    modules.run.run(words)
     assert "all pieces are there" in capsys.readouterr().out
-    modules.run.main()
+    modules.run.run(words)
     assert "[" not in capsys.readouterr().out, "nothing is run twice"
 
-    files = {file.parent.name: json.loads(file.read_text()) for file in sorted(out.glob("*/*.json"))}
-    assert set(files) == set(modules.run.PARTS)
+    rows = {(row["part"], row["name"]): row for row in store.Table(out).rows()}
+    files = {part: row for (part, _), row in rows.items()}
+    assert set(files) == set(modules.plan.STUDY.parts)
     for found in files.values():
         assert found["provenance"]["commit"]
         assert found["protocol"]["per_source"] == 16
     assert files["main"]["provenance"]["hardware"]["dtype"] == "float32"
     assert files["encoders"]["mix_pairs"]["drawn"] == dict.fromkeys(sorted([*SOURCES, "gold_headline"]), 16)
-    maps = {file.stem: set(json.loads(file.read_text())["scores"]) for file in (out / "main").glob("*.json")}
+    maps = {name: set(row["scores"]) for (part, name), row in rows.items() if part == "main"}
     assert maps["tiny-bert_fomc_pft_100_seed0"] == {"none", "whitening", "flow"}
     assert maps["tiny-bert_fomc_reze_100_seed0"] == {"none", "whitening"}
     assert maps["tiny-bert_fomc_reze-untuned_100_seed0"] == {"none"}
-    unshrunk = json.loads((out / "encoders" / "tiny-bert_finance_reze-unshrunk_seed0.json").read_text())
+    unshrunk = rows["encoders", "tiny-bert_finance_reze-unshrunk_seed0"]
     assert unshrunk["result"]["shrunk_directions"] == 0
     assert unshrunk["result"]["active"] > 0
     assert maps["tiny-bert_fomc_reze-unshrunk_100_seed0"] == {"none"}
     assert maps["tiny-bert_fomc_reze-unnamed_100_seed0"] == {"none"}
-    unnamed, named = (
-        json.loads((out / "encoders" / f"tiny-bert_{mix}_reze_seed0.json").read_text())
-        for mix in (modules.sets.UNNAMED_MIX, "finance")
-    )
+    unnamed, named = (rows["encoders", f"tiny-bert_{mix}_reze_seed0"] for mix in (modules.sets.UNNAMED_MIX, "finance"))
     for part, name in (("main", "fomc_reze-unnamed_100"), ("descriptions", "fomc_reze-unnamed")):
-        found = json.loads((out / part / f"tiny-bert_{name}_seed0.json").read_text())
+        found = rows[part, f"tiny-bert_{name}_seed0"]
         assert found["start_sha256"] == unnamed["sha256"] != named["sha256"]
-    facts = {name: json.loads((out / "targets" / f"tiny-bert_{name}.json").read_text()) for name in ("fomc", "tatqa")}
+    facts = {name: rows["targets", f"tiny-bert_{name}"] for name in ("fomc", "tatqa")}
     assert facts["fomc"]["commonest"] == pytest.approx(1 / 3)
     assert facts["tatqa"]["rows_with_a_test_answer"] == 0
     assert files["maps"]["drift"]["base"] == pytest.approx(0, abs=1e-6)
@@ -328,21 +324,17 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
 
     # An encoder that is gone is made again, to the same bits.
     name = "tiny-bert_fomc_reze_100_seed0"
-    before = json.loads((out / "main" / f"{name}.json").read_text())
-    (out / "main" / f"{name}.json").unlink()
+    before = rows["main", name]
     shutil.rmtree(kept)
     modules.encoders._reopened.cache_clear()
-    monkeypatch.setattr(sys, "argv", [*words, "--parts", "main", "--piece", f"main/{name}"])
-    modules.run.main()
-    again = json.loads((out / "main" / f"{name}.json").read_text())
+    modules.run.run([*words, "--piece", f"main/{name}"])
+    again = store.Table(out).row("main", name)
+    assert again is not before
     assert [again["start_sha256"], again["scores"]] == [before["start_sha256"], before["scores"]]
 
     report = modules.report
-    monkeypatch.setattr(report, "OUT", report.OUT)  # main changes both
-    monkeypatch.setattr(report, "ENCODER", report.ENCODER)
     capsys.readouterr()
-    monkeypatch.setattr(sys, "argv", [*words, "--tables", "--figures", str(tmp_path)])
-    modules.run.main()
+    modules.run.run([*words, "--tables", "--figures", str(tmp_path)])
     printed = capsys.readouterr().out
     assert [block for block in report.BLOCKS if f"{block}\n\n|" not in printed] == []
     for row in ("| tiny-bert | FT |", "| tiny-bert | PFT, whitening |", "| tiny-bert | untouched, whitening |"):
@@ -357,12 +349,6 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, da
         assert str(tmp_path / f"prefinetune-{name}.png") in printed
 
 
-def test_without_results_tables_say_so(modules, tmp_path, monkeypatch):
-    monkeypatch.setattr(modules.report, "OUT", tmp_path)
-    assert {make() for make in modules.report.BLOCKS.values()} == {modules.report.NOT_YET}
-    assert modules.pictures.all_figures(tmp_path) == []
-
-
 def test_averages_are_of_seeds_that_have_every_target(modules):
     def run(target: str, seed: int, score: float) -> dict[str, Any]:
         scores = {"none": {"score": score}}
@@ -374,14 +360,16 @@ def test_averages_are_of_seeds_that_have_every_target(modules):
     assert count == 2
 
 
-def test_every_encoder_that_has_results_has_its_rows_of_table_2(modules, tmp_path, monkeypatch):
-    (tmp_path / "main").mkdir()
-    for encoder, score in ((modules.report.ENCODER, 0.25), ("all-mpnet-base-v2", 0.75)):
-        for seed in (0, 1, 2):
-            run = {"target": "fomc", "start": "reze", "rows_wanted": 100, "seed": seed, "encoder": encoder}
-            text = json.dumps({**run, "scores": {"none": {"score": score}}})
-            (tmp_path / "main" / f"{encoder}{seed}.json").write_text(text)
-    monkeypatch.setattr(modules.report, "OUT", tmp_path)
+def test_every_encoder_that_has_results_has_its_rows_of_table_2(modules, plant):
+    common = {"part": "main", "target": "fomc", "start": "reze", "rows_wanted": 100}
+    plant(
+        "prefinetune",
+        (
+            {**common, "encoder": encoder, "seed": seed, "scores": {"none": {"score": score}}}
+            for encoder, score in (("all-MiniLM-L6-v2", 0.25), ("all-mpnet-base-v2", 0.75))
+            for seed in (0, 1, 2)
+        ),
+    )
     table = modules.report.main()
     assert "| all-MiniLM-L6-v2 | REZE | 0.2500 ± 0.0000 | - |" in table
     assert "| all-mpnet-base-v2 | REZE | 0.7500 ± 0.0000 | - |" in table
@@ -623,6 +611,8 @@ def test_an_encoder_is_made_once_and_its_result_is_that_of_the_run_that_made_it(
     assert told["sha256"] == sha256
     whole = json.loads(json.dumps(calls[0].result.to_dict()))
     whole["encoder"]["name"] = "tiny-bert"
+    looks = whole["training"].pop("looks")
+    whole["training"]["losses"] = [looks[0]["main"], looks[-1]["main"]]
     assert told["result"] == whole
 
 
@@ -653,7 +643,7 @@ def test_runs_that_start_from_another_encoder_than_was_measured_are_listed(modul
         ],
         "descriptions": [{**common, "target": "fomc", "start": "reze", "start_sha256": "two"}],
     }
-    monkeypatch.setattr(modules.report, "results", lambda part: every.get(part, []))
+    monkeypatch.setattr(modules.report, "results", lambda part, **_: every.get(part, []))
     table = modules.report.setup()
     assert "| main: FOMC, reze, 100 rows, seed 0; descriptions: FOMC, reze, seed 0 |" in table
     every["encoders"].append({**every["encoders"][0], "sha256": "two"})
@@ -733,20 +723,14 @@ def test_the_papers_figures_are_those_of_its_tables(modules):
         assert {key for key in theirs[number] if key[0] == modules.paper.E5} <= set(figures)
 
 
-def test_the_page_has_every_table_and_figure_and_no_other(modules):
-    page = (ROOT / "docs" / "prefinetuning-study.md").read_text(encoding="utf-8")
-    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
-    assert opened == closed
-    assert sorted(opened) == sorted(modules.report.BLOCKS)
-    drawn = set(re.findall(r'folder / "([\w-]+)"', inspect.getsource(modules.pictures.all_figures)))
-    assert set(re.findall(r"\]\(figures/([\w-]+)\.png\)", page)) == drawn
-
-
 @pytest.mark.slow
 def test_the_page_says_which_labels_and_answers_are_seen_before_they_are_scored(modules, tmp_path):
     if not (SHARED / "data" / "domain" / "code").is_dir():
         pytest.skip("the data are not here")
-    sets, settings = modules.sets, modules.settings.Settings(data=SHARED / "data", out=tmp_path, encoders=tmp_path)
+    sets, settings = (
+        modules.sets,
+        modules.settings.Settings(data=SHARED / "data", out=tmp_path / "x.jsonl", encoders=tmp_path),
+    )
     page = " ".join((ROOT / "docs" / "prefinetuning-study.md").read_text(encoding="utf-8").split())
     for target in ("tatqa", "nl2bash"):
         search = sets.search_of(settings, target)

@@ -1,6 +1,5 @@
 """The study's label spaces are what they say, and its runner makes each result once."""
 
-import json
 import random
 import subprocess
 import sys
@@ -26,8 +25,7 @@ SPACE = LabelSpace(
 
 
 @pytest.fixture
-def spaces(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def spaces(store):
     from study import spaces
 
     return spaces
@@ -99,23 +97,26 @@ def test_the_tables_of_the_docs_are_what_the_result_files_say():
 
 @pytest.mark.slow
 def test_the_figures_of_the_page_are_drawn_from_the_results(spaces, tmp_path):
-    from study.pictures import result_figures
+    from panels import all_figures
+    from study.pictures import FIGURES
 
-    drawn = result_figures(tmp_path)
+    drawn = all_figures(FIGURES, tmp_path)
     assert [path.name for path in drawn] == ["study-rivals.png", "study-rates.png", "study-curve.png"]
     assert all(nothing_is_cut(path) for path in drawn)
 
 
-def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws(spaces, tmp_path, monkeypatch):
+def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws(spaces, plant):
     from study import report
 
     runs = {("default", 0): 0.5, ("default", 1): 0.9, ("swapped", 0): 0.4}
-    (tmp_path / "ablations").mkdir()
-    for (change, seed), score in runs.items():
-        found = {"encoder": report.ENCODER, "task": "emotion", "change": change, "seed": seed}
-        found |= {"macro_f1_predicted": {"descriptions": score}}
-        (tmp_path / "ablations" / f"{change}{seed}.json").write_text(json.dumps(found))
-    monkeypatch.setattr(report, "OUT", tmp_path)
+    common = {"part": "ablations", "encoder": report.ENCODER, "task": "emotion"}
+    plant(
+        "study",
+        (
+            {**common, "change": change, "seed": seed, "macro_f1_predicted": {"descriptions": score}}
+            for (change, seed), score in runs.items()
+        ),
+    )
     lines = report.ablations().splitlines()
     # Five of ten descriptions: 0.283 between these draws is 0.400 between draws that share none.
     assert lines[2] == "| default | - | 0.700 ± 0.400 | - | - |"
@@ -161,17 +162,14 @@ def test_the_share_of_a_draw_is_of_the_descriptions_that_are_written(spaces):
     assert spaces.share_drawn("agnews", 3) == 0.3
 
 
-def test_a_rival_is_set_beside_draws_that_share_nothing(spaces, tmp_path, monkeypatch):
+def test_a_rival_is_set_beside_draws_that_share_nothing(spaces, plant):
     from study import report
 
     scores = {"ours": [0.7, 0.9], "setfit": [0.5, 0.7]}
-    (tmp_path / "rivals").mkdir()
-    for method, own in scores.items():
-        for seed, score in enumerate(own):
-            found = {"encoder": report.ENCODER, "task": "agnews", "method": method, "macro_f1": score}
-            found |= {"training_seconds": 1.0, "peak_memory_mib": 10.0}
-            (tmp_path / "rivals" / f"{method}{seed}.json").write_text(json.dumps(found))
-    monkeypatch.setattr(report, "OUT", tmp_path)
+    common = {"part": "rivals", "encoder": report.ENCODER, "task": "agnews"}
+    common |= {"training_seconds": 1.0, "peak_memory_mib": 10.0}
+    runs = [(method, score) for method, own in scores.items() for score in own]
+    plant("study", ({**common, "method": method, "macro_f1_predicted": score} for method, score in runs))
     ours, setfit = (line.split(" | ")[2:7] for line in report.rivals().splitlines()[2:])
     assert ours == ["2", "0.800", "0.141", "0.200", "-"]
     # Each variance is 0.02: of the two draws 0.02 / 2 for either, and of the ten descriptions 0.02 more for ours.
@@ -180,21 +178,19 @@ def test_a_rival_is_set_beside_draws_that_share_nothing(spaces, tmp_path, monkey
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")
 @pytest.mark.slow
-def test_the_small_study_runs_once_and_goes_on(tmp_path):
-    command = [sys.executable, str(ROOT / "benchmarks" / "run_study.py"), "--small", "--out", str(tmp_path)]
+def test_the_small_study_runs_once_and_goes_on(store, tmp_path):
+    out = tmp_path / "study.jsonl"
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "study", "--small", "--out", str(out)]
     command += ["--encoder", str(ROOT / "tests" / "data" / "tiny-bert"), "--test-rows", "40", "--max-steps", "2"]
     done = subprocess.run([*command, "--minutes", "0"], capture_output=True, text=True, check=True)
     assert "9 of 9 pieces are left" in done.stdout
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "all pieces are there" in done.stdout
-    files = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
-    assert len(files) == 9
-    for path, content in files.items():
-        result = json.loads(content)
-        assert result["provenance"]["commit"]
-        assert "macro_f1_predicted" in result, path
-    lost = next(iter(files))
-    lost.unlink()
+    rows = store.Table(out).rows()
+    assert len(rows) == 9
+    assert all(row["provenance"]["commit"] and "macro_f1_predicted" in row for row in rows)
+    lines = out.read_text().splitlines(keepends=True)
+    out.write_text("".join(lines[1:]))
     subprocess.run(command, capture_output=True, text=True, check=True)
-    assert [path for path in files if path != lost and path.read_bytes() != files[path]] == []
-    assert lost.exists()
+    assert out.read_text().splitlines(keepends=True)[1:] == lines[1:]
+    assert store.Table(out).rows()[0]["name"] == rows[0]["name"]

@@ -1,12 +1,15 @@
 """Bold marks the best of a row, and a dagger what was measured on code that nobody can check out."""
 
 import importlib
+import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from labelspace.evaluate.provenance import provenance
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,6 +44,32 @@ def test_the_tables_of_results_bold_the_best_figure(load, block):
         assert [cell.startswith("**") for cell in cells] == [figure == max(figures) for figure in figures], line
 
 
+PAGES = {
+    "study": "study.md",
+    "lacon": "lacon.md",
+    "uncertainty": "uncertainty-study.md",
+    "prefinetune": "prefinetuning-study.md",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_of_a_study_has_every_table_and_figure_and_no_other(load, name):
+    page, study = (ROOT / "docs" / PAGES[name]).read_text(encoding="utf-8"), load(f"{name}.plan").STUDY
+    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
+    assert opened == closed
+    assert sorted(opened) == sorted(set(study.blocks) - {"study-ranges"})  # it is on another page
+    drawn = {figure for figure in re.findall(r"\]\(figures/([\w-]+)\.png\)", page) if figure in study.figures}
+    assert drawn == set(study.figures)
+
+
+@pytest.mark.parametrize("name", ["lacon", "uncertainty", "prefinetune"])
+def test_without_results_a_table_says_so_and_no_figure_is_drawn(load, plant, tmp_path, name):
+    study = load(f"{name}.plan").STUDY
+    plant(name, [])
+    assert [block for block, make in study.blocks.items() if "not run yet" not in make()] == []
+    assert [path for draw in study.figures.values() for path in draw(tmp_path / "none.png")] == []
+
+
 def test_a_rank_is_not_bold(load):
     assert "**" not in load("tables").BLOCKS["btzsc-places"]()
 
@@ -63,10 +92,11 @@ def test_a_table_with_a_mark_explains_it_once_and_one_without_does_not(load):
 
 def test_results_are_counted_by_what_is_known_of_their_commit(commits, tmp_path):
     (lost, *_) = commits.LOST
+    table = commits.Table(tmp_path / "study.jsonl")
     for name, commit in {"a": "a" * 40, "b": "b" * 40 + "-dirty", "c": lost}.items():
-        (tmp_path / "study").mkdir(exist_ok=True)
-        (tmp_path / "study" / f"{name}.json").write_text(f'{{"provenance": {{"commit": "{commit}"}}}}')
-    (tmp_path / "bench.jsonl").write_text(f'{{"provenance": {{"commit": "{"a" * 40}"}}}}\n' * 2)
+        table.add("main", name, {}, provenance={**provenance(data=""), "commit": commit})
+    table.add("compared", "a", {}, provenance=provenance(data=""))  # of runs that are counted already
+    (tmp_path / "btzsc.jsonl").write_text(f'{{"provenance": {{"commit": "{"a" * 40}"}}}}\n' * 2)
     assert commits.counts(tmp_path) == {
         commits.SINGLE: {commits.COMMITTED: 2},
         "study": {commits.COMMITTED: 1, commits.CHANGED: 1, commits.GONE: 1},

@@ -5,7 +5,6 @@ import importlib
 import json
 import re
 import statistics
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,9 @@ TINY = ROOT / "tests" / "data" / "tiny-bert"
 LABELS = ("not toxic", "toxic")
 MODULES = (
     "aims",
+    "answers",
     "choose",
+    "compared",
     "cost",
     "draws",
     "experiments",
@@ -36,19 +37,18 @@ MODULES = (
     "sets",
     "settings",
 )
-MODULES += ("states", "usage", "variants")
+MODULES += ("plan", "states", "usage", "variants")
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
+def parts(store: Any) -> Any:
     """The modules under test by name; they import one another from benchmarks/."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import pieces
     import probe
-    import run_uncertainty
+    import run
 
     names = {name: importlib.import_module(f"uncertainty.{name}") for name in MODULES}
-    return type("Parts", (), {**names, "run": run_uncertainty, "pieces": pieces, "probe": probe})
+    return type("Parts", (), {**names, "run": run, "store": store, "pieces": pieces, "probe": probe})
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings(parts: Any, data: Path, out: Path, **options: Any) -> Any:
-    return parts.settings.Settings(data=data, out=out, states=out / "states", encoder=str(TINY), small=True, **options)
+    folders = {"out": out / "uncertainty.jsonl", "states": out / "states", "answers": out / "answers"}
+    return parts.settings.Settings(data=data, **folders, encoder=str(TINY), small=True, **options)
 
 
 def test_draws_keep_the_shares_of_the_classes_and_are_the_same_each_time(parts, data):
@@ -80,25 +81,26 @@ def test_draws_keep_the_shares_of_the_classes_and_are_the_same_each_time(parts, 
 
 @pytest.mark.slow
 def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "results"
-    words = ["run_uncertainty.py", "--data", str(data), "--out", str(out), "--states", str(tmp_path / "states")]
-    words += ["--encoder", str(TINY), "--small"]
-    wanted = ["choice", "main", "ablations", "grid"]
+    words = ["uncertainty", "--data", str(data), "--out", str(tmp_path / "uncertainty.jsonl")]
+    words += ["--states", str(tmp_path / "states"), "--answers", str(tmp_path / "answers")]
+    words += ["--encoder", str(TINY), "--small", "--parts", "choice", "main", "ablations", "grid", "compared"]
     monkeypatch.setattr(parts.experiments, "SHOWN", {"toxic_conversations": 8})
-    monkeypatch.setattr(sys, "argv", [*words, "--parts", *wanted, "--minutes", "0"])
-    parts.run.main()
+    monkeypatch.setattr(parts.experiments, "ENCODER", "tiny-bert")
+    parts.run.run([*words, "--minutes", "0"])
     assert "pieces are left" in capsys.readouterr().out
-    monkeypatch.setattr(sys, "argv", [*words, "--parts", *wanted])
-    parts.run.main()
+    parts.run.run(words)
     assert "not run: textcnn-chosen;" in capsys.readouterr().out, "choices were not there when the call began"
-    parts.run.main()
+    parts.run.run(words)
     printed = capsys.readouterr().out
-    assert printed.count("[") == 1
-    assert "toxic_conversations_textcnn-chosen_seed0\nall pieces are there" in printed
-    parts.run.main()
+    assert "toxic_conversations_textcnn-chosen_seed0\n" in printed
+    assert printed.endswith("compared/tiny-bert_toxic_conversations\nall pieces are there.\n"), "once main is whole"
+    assert printed.count("[") == 2
+    parts.run.run(words)
     assert "[" not in capsys.readouterr().out, "nothing is run twice"
 
-    monkeypatch.setattr(parts.report, "OUT", out)
+    from panels import all_figures
+
+    parts.store.TABLES["uncertainty"] = tmp_path / "uncertainty.jsonl"
     monkeypatch.setattr(parts.report, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.report, "GRID_SETS", ("toxic_conversations",))
     monkeypatch.setattr(parts.aims, "ENCODERS", ("tiny-bert",))
@@ -107,12 +109,10 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
         assert every[f"uncertainty-{name}"]() != parts.report.NOT_YET, name
     assert "| tiny-bert | TextCNN + both |" in parts.report.main()
 
-    monkeypatch.setattr(parts.pictures, "OUT", out)
     monkeypatch.setattr(parts.pictures, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.pictures, "GRID_SETS", ("toxic_conversations",))
     monkeypatch.setattr(parts.pictures, "SHOWN", {"toxic_conversations": 8})
-    monkeypatch.setattr(parts.pictures.rejection_figure, "__defaults__", ("tiny-bert",))
-    drawn = parts.pictures.all_figures(tmp_path)
+    drawn = all_figures(parts.pictures.FIGURES, tmp_path)
     assert [file.name for file in drawn] == [
         "uncertainty-options.png",
         "uncertainty-maps.png",
@@ -142,9 +142,16 @@ def test_vectors_from_states_are_the_encoders_own(parts, data, tmp_path):
     assert vectors == pytest.approx(own, abs=0.01)
 
 
+def answers(parts: Any, right: str, **doubts: Any) -> Any:
+    """What a run answered: a 1 for each row that is right."""
+    nothing = np.zeros(len(right))
+    flags = np.array([value == "1" for value in right])
+    return parts.answers.Answers(flags, doubts.get("entropy", nothing), doubts.get("uncertainty", nothing))
+
+
 def test_a_gain_is_a_mean_over_seeds_of_the_same_rows(parts):
-    ours = [{"right": "1111"}, {"right": "1100"}]
-    gain, error = parts.aims.paired_gain(ours, [{"right": "1000"}])
+    ours = [answers(parts, right) for right in ("1111", "1100")]
+    gain, error = parts.compared.paired_gain(ours, [answers(parts, "1000")])
     assert gain == pytest.approx((0 + 1 + 0.5 + 0.5) / 4)
     assert error == pytest.approx(statistics.stdev([0, 1, 0.5, 0.5]) / 2)
 
@@ -152,7 +159,7 @@ def test_a_gain_is_a_mean_over_seeds_of_the_same_rows(parts):
 def test_a_drawn_area_is_that_of_the_drawn_rows(parts):
     rng = np.random.default_rng(0)
     doubt, right = rng.random(60), rng.random(60) < 0.7
-    areas = parts.draws.drawn_areas(" ".join(f"{value:.7g}" for value in doubt), "".join("01"[int(v)] for v in right))
+    areas = parts.draws.drawn_areas(doubt, right)
     rows = parts.draws.drawn_rows(60)
     assert areas.shape == (1000,)
     assert len(np.unique(rows[0])) < 60, "with replacement"
@@ -161,20 +168,16 @@ def test_a_drawn_area_is_that_of_the_drawn_rows(parts):
 
 
 def test_rows_in_doubt_alike_have_the_drawn_area_of_chance(parts):
-    same = parts.draws.drawn_areas("1 1 1 1 1", "11001")
+    right = np.array([True, True, False, False, True])
+    same = parts.draws.drawn_areas(np.ones(5), right)
     assert same == pytest.approx(np.full(1000, 0.6))
-    assert parts.draws.drawn_areas("", "11001").std() > 0.1
+    assert parts.draws.drawn_areas(None, right).std() > 0.1
 
 
 def test_areas_are_told_apart_where_doubt_finds_the_errors_of_enough_rows(parts):
-    def run(count: int, doubts: np.ndarray) -> dict[str, Any]:
+    def run(count: int, doubts: np.ndarray) -> Any:
         right = np.arange(count) % 4 > 0
-        kept = {
-            by: " ".join(f"{value:.7g}" for value in own)
-            for by, own in (("uncertainty", doubts), ("entropy", 1.0 - right))
-        }
-        found = {by: rejection_curve(np.array(own.split(), float), right).area for by, own in kept.items()}
-        return {**kept, "right": "".join("01"[int(v)] for v in right), "area": {**found, "random": right.mean()}}
+        return parts.answers.Answers(right, 1.0 - right, doubts)
 
     noise = np.random.default_rng(0).random(2000)
     gap = parts.draws.area_gap([run(2000, noise)], "uncertainty", "random")
@@ -208,14 +211,12 @@ def test_a_curve_rises_if_no_part_of_it_falls(parts, curve, does, falls):
 
 
 def test_the_average_gain_is_a_row_of_its_own(parts, monkeypatch):
-    rights = {"textcnn-both": ("1111", "1100"), "probe": ("1110", "1110")}
+    gains = {"banking77": [0.25, 0.25], "imdb": [-0.25, 0.25]}
 
-    def runs_of(part: str, _encoder: str, name: str, variant: str) -> list[dict[str, str]]:
-        assert part == "main"
-        own = dict(zip(("banking77", "imdb"), rights[variant], strict=True))
-        return [{"right": own[name]}] if name in own else []
+    def compared(_encoder: str, name: str) -> dict[str, Any] | None:
+        return {"gains": {"textcnn-both": {"probe": gains[name]}}} if name in gains else None
 
-    monkeypatch.setattr(parts.report, "runs_of", runs_of)
+    monkeypatch.setattr(parts.report, "compared", compared)
     words, reached, missed, unsure = parts.aims.average_gain("any", "textcnn-both", "probe")
     assert words == "average accuracy over 2 of 8 tasks above that of the linear probe"
     error = 196 * (0.5 / 2) / 2 * 2**0.5
@@ -225,21 +226,11 @@ def test_the_average_gain_is_a_row_of_its_own(parts, monkeypatch):
 
 
 def test_costs_are_measured_only_when_asked_for(parts, monkeypatch):
-    given = []
-    monkeypatch.setattr(parts.run, "run_parts", lambda options, *_args, **_more: given.append(options.parts))
-    for words in ([], ["--parts", "cost"]):
-        monkeypatch.setattr(sys, "argv", ["run_uncertainty.py", *words])
-        parts.run.main()
-    assert given == [["choice", "main", "ablations", "grid", "usage"], ["cost"]]
+    from runner import new_parser
 
-
-def test_a_piece_of_its_own_is_called_with_no_folder_of_this_machine_that_was_not_given(parts, monkeypatch, tmp_path):
-    given = []
-    monkeypatch.setattr(parts.run, "run_parts", lambda *_args, command, **_more: given.append(command[1:]))
-    for words in ([], ["--out", str(tmp_path)]):
-        monkeypatch.setattr(sys, "argv", ["run_uncertainty.py", "--parts", "cost", *words])
-        parts.run.main()
-    assert given == [["--encoder", "all-MiniLM-L6-v2"], ["--encoder", "all-MiniLM-L6-v2", "--out", tmp_path]]
+    parser = new_parser(parts.plan.STUDY)
+    assert parser.parse_args([]).parts == ["choice", "main", "ablations", "grid", "compared", "usage"]
+    assert parser.parse_args(["--parts", "cost"]).parts == ["cost"]
 
 
 def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(parts):
@@ -260,19 +251,20 @@ def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(
     assert won(best, missing=1) is None
 
 
-def test_chosen_variants_wait_for_every_choice_and_take_what_won(parts, data, tmp_path, monkeypatch):
+def test_chosen_variants_wait_for_every_choice_and_take_what_won(parts, plant, data, tmp_path, monkeypatch):
     options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
     monkeypatch.setattr(parts.selection, "GRID_SETS", ("toxic_conversations", "massive_intent"))
     monkeypatch.setattr(parts.experiments, "SETS", ("toxic_conversations",))
-    every = list(parts.run.PARTS["choice"](options))
-    for piece in every:
-        won = piece.facts["choice"] in ("textcnn_rate-0.002_lcl-0.6", "mean_rate-0.01")
-        result = {**piece.facts, "accuracy": 0.9 if won else 0.8}
-        piece.path(tmp_path).parent.mkdir(exist_ok=True)
-        piece.path(tmp_path).write_text(json.dumps(result))
+    every = list(parts.plan.STUDY.parts["choice"](options))
+    winners = ("textcnn_rate-0.002_lcl-0.6", "mean_rate-0.01")
+    rows = [
+        {"part": piece.part, **piece.facts, "accuracy": 0.9 if piece.facts["choice"] in winners else 0.8}
+        for piece in every
+    ]
+    plant("uncertainty", rows)
 
     def configs(part: str) -> dict[str, Any]:
-        pieces = parts.run.PARTS[part](options)
+        pieces = parts.plan.STUDY.parts[part](options)
         return {piece.facts["variant"]: piece.facts["config"] for piece in pieces if "config" in piece.facts}
 
     chosen = configs("main")["textcnn-chosen"]
@@ -283,14 +275,14 @@ def test_chosen_variants_wait_for_every_choice_and_take_what_won(parts, data, tm
     assert configs("ablations")["cls-chosen"] == configs("ablations")["cls-base"], "equal ones: the default"
     assert parts.selection.waiting(options, ["main", "ablations"]) == []
 
-    (gone,) = [piece for piece in every if piece.name.endswith("intent_textcnn_rate-0.0001_lcl-0.6")]
-    gone.path(tmp_path).unlink()
+    (gone,) = [row for row in rows if (row["set"], row["choice"]) == ("massive_intent", "textcnn_rate-0.0001_lcl-0.6")]
+    plant("uncertainty", (row for row in rows if row is not gone))
     assert "textcnn-chosen" not in configs("main")
     assert "mean-chosen" in configs("ablations"), "its own are there"
     assert parts.selection.waiting(options, ["main", "ablations"]) == ["textcnn-chosen"]
 
-    gone.path(tmp_path).write_text(json.dumps({**gone.facts, "accuracy": 0.8, "revision": "of last year"}))
-    with pytest.raises(SystemExit, match=r"rate-0.0001_lcl-0.6.json was run with other settings \(revision"):
+    plant("uncertainty", [{**gone, "revision": "of last year"}])
+    with pytest.raises(SystemExit, match=r"rate-0.0001_lcl-0.6 was run with other settings \(revision"):
         configs("main")
 
 
@@ -303,7 +295,7 @@ def test_the_probe_chooses_c_among_those_of_its_study(parts):
 
 def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
     options = settings(parts, data, tmp_path)
-    (piece, *_) = parts.run.PARTS["choice"](options)
+    (piece, *_) = parts.plan.STUDY.parts["choice"](options)
     kept, held, seen = [], [], []
     train, outputs = parts.choose.trained_head, parts.choose.outputs_of_states
 
@@ -318,7 +310,7 @@ def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
 
     monkeypatch.setattr(parts.choose, "trained_head", train_on)
     monkeypatch.setattr(parts.choose, "outputs_of_states", outputs_of)
-    monkeypatch.setattr(parts.choose, "scored", lambda _logits, _std, rows, _names: seen.extend(rows.texts) or {})
+    monkeypatch.setattr(parts.choose, "scored", lambda _logits, _answers, rows, _names: seen.extend(rows.texts) or {})
     piece.work()
     rows = parts.states.both(options, "toxic_conversations")[0]
     assert not set(kept) & set(held), "what is scored was not trained on"
@@ -328,9 +320,10 @@ def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
     assert all(text.startswith("train") for text in seen)
 
 
-def test_results_of_other_data_or_options_are_refused(parts, data, tmp_path):
+def test_results_of_other_data_or_options_are_refused(parts, plant, data, tmp_path):
     options = settings(parts, data, tmp_path)
-    pieces = {part: next(iter(make(options))) for part, make in parts.run.PARTS.items()}
+    makers = {part: make for part, make in parts.plan.STUDY.parts.items() if part != "compared"}  # it has no options
+    pieces = {part: next(iter(make(options))) for part, make in makers.items()}
     assert all(piece.facts["revision"].startswith("sha256:") for piece in pieces.values())
     assert pieces["main"].facts["c_choices"] == (1.0,)
     assert pieces["usage"].facts["config"]["validation"] == 0.1
@@ -338,10 +331,9 @@ def test_results_of_other_data_or_options_are_refused(parts, data, tmp_path):
     assert all(set(piece.facts["config"]) == every for part, piece in pieces.items() if part != "main")
     piece = pieces["choice"]
     for key, other in (("revision", "sha256:0"), ("config", piece.facts["config"] | {"epochs": 3})):
-        piece.path(tmp_path).parent.mkdir(exist_ok=True)
-        piece.path(tmp_path).write_text(json.dumps(piece.facts | {key: other}))
+        out = plant("uncertainty", [{"part": piece.part, "name": piece.name, **piece.facts, key: other}])
         with pytest.raises(SystemExit, match=f"other settings \\({key} "):
-            parts.pieces.refuse_stale([piece], tmp_path)
+            parts.pieces.refuse_stale([piece], out)
 
 
 def test_the_revision_of_data_is_its_source_or_else_a_hash_of_its_files(parts, data, tmp_path):
@@ -352,18 +344,21 @@ def test_the_revision_of_data_is_its_source_or_else_a_hash_of_its_files(parts, d
     assert revision(tmp_path) == "a/b@12"
 
 
-def test_doubts_are_kept_row_by_row_with_all_their_digits(parts, data, tmp_path, monkeypatch):
+def test_answers_are_kept_row_by_row_beside_the_results(parts, data, tmp_path, monkeypatch):
     options = settings(parts, data, tmp_path)
     found = {}
     own = parts.experiments.outputs_of_states
     monkeypatch.setattr(parts.experiments, "outputs_of_states", lambda *given: found.setdefault("outputs", own(*given)))
-    (piece,) = [one for one in parts.run.PARTS["main"](options) if one.facts.get("variant") == "textcnn-both"]
+    (piece,) = [one for one in parts.plan.STUDY.parts["main"](options) if one.facts.get("variant") == "textcnn-both"]
     result = piece.work()
-    doubts = {by: np.array(result[by].split(), dtype=np.float64) for by in ("uncertainty", "entropy")}
-    assert doubts["uncertainty"] == pytest.approx(found["outputs"].uncertainty, rel=1e-6)
-    right = parts.report.right_of(result)
-    for by, doubt in doubts.items():
-        assert rejection_curve(doubt, right).area == pytest.approx(result["area"][by])
+    kept = parts.answers.kept(options, "toxic_conversations", "textcnn-both", 0)
+    assert (kept.uncertainty == found["outputs"].uncertainty).all()
+    assert kept.right.mean() == result["accuracy"]
+    for by in ("uncertainty", "entropy"):
+        assert rejection_curve(getattr(kept, by), kept.right).area == pytest.approx(result["area"][by])
+    assert not {"right", "uncertainty", "entropy"} & set(result)
+    with pytest.raises(FileNotFoundError, match=r"probe_seed0.safetensors is not there; .* run that again here"):
+        parts.compared._run(options, "toxic_conversations")
 
 
 def test_the_grid_reads_from_the_main_table_what_it_has(parts):
@@ -376,13 +371,13 @@ def test_the_grid_reads_from_the_main_table_what_it_has(parts):
 def test_usage_is_of_every_set(parts, data, tmp_path, monkeypatch):
     monkeypatch.setattr(parts.settings, "revision", lambda folder: folder.name)
     options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
-    assert {piece.facts["set"] for piece in parts.run.PARTS["usage"](options)} == set(parts.sets.SETS)
+    assert {piece.facts["set"] for piece in parts.plan.STUDY.parts["usage"](options)} == set(parts.sets.SETS)
 
 
 @pytest.mark.filterwarnings("ignore:fit held out 2 rows")
 def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
     options = settings(parts, data, tmp_path)
-    (piece, *_) = parts.run.PARTS["usage"](options)
+    (piece, *_) = parts.plan.STUDY.parts["usage"](options)
     found = piece.work()
     assert set(found["ece"]) == {"held out, before", "held out, after", "test, before", "test, after"}
     shares = [found["coverage"][wanted]["coverage"] for wanted in ("0.9", "0.8", "0.5")]
@@ -391,7 +386,9 @@ def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
 
 
 def cost_of(parts: Any, options: Any, what: str, extractor: str = "textcnn") -> dict[str, Any]:
-    pieces = {(piece.facts["what"], piece.facts["extractor"]): piece for piece in parts.run.PARTS["cost"](options)}
+    pieces = {
+        (piece.facts["what"], piece.facts["extractor"]): piece for piece in parts.plan.STUDY.parts["cost"](options)
+    }
     assert pieces[what, extractor].alone
     return pieces[what, extractor].work()
 
@@ -466,48 +463,48 @@ def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
     assert min(parts.variants.GRID["kl_weight"][1:]) < 1e-3 / 768, "the mean over coordinates, if that was meant"
 
 
-def made_up_results(parts: Any, out: Path) -> None:
+def made_up_results(parts: Any) -> list[dict[str, Any]]:
     """A result of every piece of one encoder, as small as they can be; the whole method is right on one row more."""
     rng, names = np.random.default_rng(0), ["no", "yes"]
     truth = ["no", "yes"] * 10
-    rows = parts.sets.Rows(["text"] * len(truth), truth)
+    test = parts.sets.Rows(["text"] * len(truth), truth)
     toward = np.array([[1.0, -1.0], [-1.0, 1.0]] * 10)
 
-    def scored(*, right: int, doubts: bool) -> dict[str, Any]:
+    def scored(*, right: int, doubts: bool) -> tuple[Any, dict[str, Any]]:
         signs = np.where(np.arange(len(truth)) < right, 1, -1)[:, None]
         logits = (signs * toward * rng.uniform(1, 2, (len(truth), 1))).astype(np.float32)
         doubt = (rng.random(len(truth)) + (signs[:, 0] < 0) if doubts else np.zeros(len(truth))).astype(np.float32)
-        result = parts.experiments.scored(logits, doubt, rows, names)
-        if doubts:
-            kept = {"uncertainty": doubt, "entropy": parts.experiments.entropy(logits, 1.0)}
-            result |= {by: " ".join(f"{value:.7g}" for value in own) for by, own in kept.items()}
-        return result | {"epochs": 7, "rows": 40, "c": 10.0}
+        own = parts.experiments.answered(logits, doubt, test, names)
+        result = parts.experiments.scored(logits, own, test, names) | parts.experiments.curves_of(own)
+        return own, result | {"epochs": 7, "rows": 40, "c": 10.0}
 
-    whole, plain = scored(right=16, doubts=True), scored(right=15, doubts=False)
+    (ours, whole), (theirs, plain) = scored(right=16, doubts=True), scored(right=15, doubts=False)
+    rows: list[dict[str, Any]] = []
 
-    def write(part: str, name: str, **result: Any) -> None:
-        (out / part).mkdir(exist_ok=True)
-        (out / part / f"{name}.json").write_text(json.dumps({"encoder": "tiny", "seed": 0, **result}))
+    def write(part: str, **result: Any) -> None:
+        rows.append({"part": part, "encoder": "tiny", "seed": 0, **result})
 
     every = {"main": [*parts.report.MAIN], "ablations": [*parts.variants.ABLATIONS]}
     every["ablations"] += parts.variants.CHOSEN["ablations"].values()
     for name in parts.sets.SETS:
         for part, variants in every.items():
             for variant in variants:
-                ours = whole if variant.endswith(("-ucl", "-both", "-chosen")) else plain
-                write(part, f"{name}_{variant}", set=name, variant=variant, **ours)
+                found = whole if variant.endswith(("-ucl", "-both", "-chosen")) else plain
+                write(part, set=name, variant=variant, **found)
+        better = ("textcnn-ucl", *parts.compared.METHODS)
+        runs = {variant: [ours if variant in better else theirs] for variant in parts.report.MAIN}
+        write("compared", set=name, **parts.compared.compared(runs))
         kept = {"coverage": 0.8, "accuracy": 0.75}
         ece = {"test, before": 0.25, "test, after": 0.125}
         shares = {"coverage": {"0.8": kept}, "risk": {"0.05": None if name == "imdb" else kept}}
-        write("usage", name, set=name, held_out=20, accuracy=0.5, ece=ece, by="entropy", **shares)
+        write("usage", set=name, held_out=20, accuracy=0.5, ece=ece, by="entropy", **shares)
     for name in parts.variants.GRID_SETS:
         for choice in parts.variants.CHOICES:
             better = whole if choice == "mlp_rate-0.0003" else plain
-            write("choice", f"{name}_{choice}", set=name, choice=choice, **better)
+            write("choice", set=name, choice=choice, **better)
         for option, values in parts.variants.GRID.items():
             for value in values:
-                variant = f"{option}-{value:g}"
-                write("grid", f"{name}_{variant}", set=name, variant=variant, **whole)
+                write("grid", set=name, variant=f"{option}-{value:g}", **whole)
     for length in ("short", "long"):
         parameters = {"encoder": 1000, "head": 250}
         rates = {"encoder": 64.0, "with head": 51.2}
@@ -516,20 +513,18 @@ def made_up_results(parts: Any, out: Path) -> None:
         ratios = {"ratio": 2.5, "training included": 3.5, "encoding to reading": 40.0}
         for extractor, ratio in (("textcnn", 1.25), ("attention", 1.02)):
             load["extractor"] = extractor
-            write("cost", f"{extractor}_latency_{length}", what="latency", ratio=ratio, **latency, **load)
-            write("cost", f"{extractor}_epoch_{length}", what="epoch", **ratios, **load)
+            write("cost", what="latency", ratio=ratio, **latency, **load)
+            write("cost", what="epoch", **ratios, **load)
+    return rows
 
 
-def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeypatch):
+def test_every_block_of_the_page_is_made_of_the_results(parts, plant, monkeypatch):
     every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
     for module in (parts.report, parts.aims):
         monkeypatch.setattr(module, "ENCODERS", ("tiny",))
-    monkeypatch.setattr(parts.report, "OUT", tmp_path)
-    without_results = {name: make() for name, make in every.items()}
-    made_up_results(parts, tmp_path)
+    plant("uncertainty", made_up_results(parts))
     page = {name.removeprefix("uncertainty-"): make() for name, make in every.items()}
     for name, block in page.items():
-        assert "not run yet" in without_results[f"uncertainty-{name}"], name
         assert "not run yet" not in block, name
         assert "nan" not in block, name
         assert len({line.count("|") for line in block.splitlines() if "|" in line}) == 1 or name == "seeds", name
@@ -603,29 +598,19 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, tmp_path, monkeyp
     assert cells("areas", *both, "Imdb")[0].startswith("+")
 
 
-def test_a_seed_that_is_not_run_everywhere_says_on_how_many_sets_it_is_whole(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr(parts.report, "OUT", tmp_path)
-    (tmp_path / "main").mkdir()
-    for seed, sets in ((0, list(parts.sets.SETS)), (1, ["imdb", "banking77"])):
-        for name in sets:
-            for variant in ("textcnn-base", "textcnn-both")[: 1 if (seed, name) == (1, "imdb") else 2]:
-                run = {"encoder": "tiny", "set": name, "variant": variant, "seed": seed}
-                (tmp_path / "main" / f"{name}_{variant}_{seed}.json").write_text(json.dumps(run))
+def test_a_seed_that_is_not_run_everywhere_says_on_how_many_sets_it_is_whole(parts, plant):
+    runs = [(0, name, variant) for name in parts.sets.SETS for variant in ("textcnn-base", "textcnn-both")]
+    runs += [(1, "imdb", "textcnn-base"), (1, "banking77", "textcnn-base"), (1, "banking77", "textcnn-both")]
+    common = {"part": "main", "encoder": "tiny"}
+    plant("uncertainty", ({**common, "set": name, "variant": one, "seed": seed} for seed, name, one in runs))
     assert parts.report._seeds("tiny", "main", ("textcnn-base", "textcnn-both")) == "0, 1 (1 of 8 sets)"
     assert parts.report._seeds("other", "main", ("textcnn-base",)) == ""
-
-
-def test_the_page_has_every_table_and_no_other(parts):
-    page = (ROOT / "docs" / "uncertainty-study.md").read_text(encoding="utf-8")
-    opened, closed = re.findall(r"<!-- ([\w-]+) -->", page), re.findall(r"<!-- /([\w-]+) -->", page)
-    assert opened == closed
-    assert sorted(opened) == sorted([*parts.report.BLOCKS, *parts.aims.BLOCKS])
 
 
 def test_a_set_with_all_of_the_papers_rows_has_its_name_alone_for_a_head(parts, monkeypatch):
     whole = parts.paper.ROWS.items()
     runs = [{"encoder": "tiny", "set": name, "rows": train, "test_rows": test} for name, (train, test) in whole]
-    monkeypatch.setattr(parts.report, "read_results", lambda *_: runs)
+    monkeypatch.setattr(parts.report, "results", lambda *_: runs)
     monkeypatch.setattr(parts.report, "ENCODERS", ("tiny",))
     titles = dict(zip(parts.sets.SETS, parts.report.titles_with_rows(), strict=True))
     marked = {"mtop_domain", "massive_intent", "massive_scenario", "toxic_conversations"}

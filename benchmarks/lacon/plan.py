@@ -1,0 +1,64 @@
+"""The experiments of LaCon.
+
+    python benchmarks/run.py lacon --parts main few           # tables 2 and 4
+    python benchmarks/run.py lacon --full --minutes 600       # the paper's protocol
+
+Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
+(figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (its curve, cut short), setfit-whole
+(what was cut, to its end where that is near), speed. The protocol is `lacon/protocol.py`; a row holds its own, and one
+table holds rows of one protocol.
+"""
+
+import argparse
+from typing import Any
+
+from runner import Study
+
+from lacon.cost import speed_pieces
+from lacon.curve import curve_pieces
+from lacon.experiments import ablation_pieces, class_pieces, few_pieces, grid_pieces, imbalance_pieces, main_pieces
+from lacon.pictures import FIGURES
+from lacon.protocol import PAPER, SMALL, Settings, changed
+from lacon.report import BLOCKS
+from lacon.setfit_curve import setfit_pieces, whole_pieces
+from lacon.tsne import tsne_pieces
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this study alone has."""
+    parser.add_argument("--pooling", choices=("mean", "cls"), help="default: the encoder's own; the paper has cls")
+    parser.add_argument("--repeats", type=int, help="seeds of every part; default: 1 to 5 by part, with --full 10")
+    for name, value in SMALL.to_dict().items():
+        if name != "validation":
+            kind = float if name.endswith("rate") else int
+            parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default: {value}")
+
+
+def settings(options: argparse.Namespace, **common: Any) -> Settings:
+    """Return what the options say."""
+    own = {name: getattr(options, name) for name in ("pooling", "full", "repeats")}
+    return Settings(**common, **own, protocol=changed(PAPER if options.full else SMALL, vars(options)))
+
+
+STUDY = Study(
+    name="lacon",
+    doc=__doc__,
+    parts={
+        "main": main_pieces,
+        "few": few_pieces,
+        "imbalance": imbalance_pieces,
+        "ablation": ablation_pieces,
+        "classes": class_pieces,
+        "grid": grid_pieces,
+        "tsne": tsne_pieces,
+        "speed": speed_pieces,
+        "curve": curve_pieces,
+        "setfit": setfit_pieces,
+        "setfit-whole": whole_pieces,
+    },
+    blocks=BLOCKS,
+    figures=FIGURES,
+    settings=settings,
+    options=add_options,
+    without_data=("speed",),
+)

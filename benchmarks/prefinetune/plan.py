@@ -1,0 +1,59 @@
+"""REZE's experiments.
+
+    python benchmarks/run.py prefinetune --parts encoders main --minutes 600
+    python benchmarks/run.py prefinetune --full --minutes 6000    # all pairs, a mix for each target, whole texts
+    python benchmarks/run.py prefinetune --encoder all-mpnet-base-v2 --parts main    # more rows of table 2
+
+Parts: encoders (figure 3), maps (figure 4), descriptions (ours), main (tables 2, 3 and 5 to 7), sweep (figure 2),
+targets (what guessing would score). Any part makes the encoders that it needs and that are not there any more. Beside
+the paper's methods are controls: REZE with nothing shrunk, and a mix without the sources that share a target's labels.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from runner import Study
+from store import SCRATCH
+
+from prefinetune.descriptions import description_pieces
+from prefinetune.encoders import encoder_pieces
+from prefinetune.experiments import main_pieces, sweep_pieces
+from prefinetune.maps import map_pieces
+from prefinetune.pictures import FIGURES
+from prefinetune.report import BLOCKS
+from prefinetune.settings import Settings
+from prefinetune.target_facts import target_pieces
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this study alone has."""
+    parser.add_argument("--encoders", type=Path, default=SCRATCH / "prefinetuned", help="folder for encoders")
+
+
+def settings(options: argparse.Namespace, **common: Any) -> Settings:
+    """Return what the options say."""
+    sizes: dict[str, Any] = {}
+    if options.full:
+        sizes = {"per_source": None, "test_rows": None, "max_tokens": None, "per_target": True}
+    elif options.small:
+        sizes = {"per_source": 16, "test_rows": 100}
+    return Settings(**common, encoders=options.encoders, **sizes)
+
+
+STUDY = Study(
+    name="prefinetune",
+    doc=__doc__,
+    parts={
+        "encoders": encoder_pieces,
+        "maps": map_pieces,
+        "descriptions": description_pieces,
+        "main": main_pieces,
+        "sweep": sweep_pieces,
+        "targets": target_pieces,
+    },
+    blocks=BLOCKS,
+    figures=FIGURES,
+    settings=settings,
+    options=add_options,
+)

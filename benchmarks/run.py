@@ -1,0 +1,30 @@
+"""Run the experiments of a study, piece by piece: what has its row in the table of results is skipped.
+
+    python benchmarks/run.py STUDY                    # what is missing, until 20 minutes are up
+    python benchmarks/run.py STUDY --parts PART ...   # some parts; --help names them
+    python benchmarks/run.py STUDY --small            # to see that it works, into build/
+    python benchmarks/run.py STUDY --full --tables    # the tables of the paper's protocol
+    python benchmarks/run.py STUDY --figures docs/figures
+
+STUDY is quality (five data sets), study (description-only), lacon, uncertainty or prefinetune. Two calls at once share
+the work. `python benchmarks/tables.py` writes the pages.
+"""
+
+import importlib
+import sys
+
+from runner import main
+
+PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "prefinetune")} | {"quality": "quality"}
+
+
+def run(words: list[str]) -> None:
+    """Run what the words of a command line ask for."""
+    if not words or words[0] not in PLANS:
+        print(__doc__)
+        raise SystemExit(0 if words[:1] in (["-h"], ["--help"]) else 2)
+    main(importlib.import_module(PLANS[words[0]]).STUDY, __file__, words[1:])
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

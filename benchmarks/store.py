@@ -1,0 +1,168 @@
+"""Results of runs: one table for each study, a row for each run, in the order of part and name.
+
+What many rows share (code, machine and command; protocol; configuration) stands once, in `shared.jsonl` beside the
+tables, and a row holds its key. A table is written anew and renamed, under a lock: a killed process leaves the old
+table or the new one, and two processes may add rows at a time.
+"""
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from labelspace.evaluate.provenance import REQUIRED, source_commit, write_atomically
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+SCRATCH = ROOT / "build"
+"""Git ignores it, so trials may be written there."""
+
+COMMIT = source_commit()
+"""The code that this process has read: a commit made while it runs is not what it runs."""
+
+CODE = ("labelspace", "commit", "versions", "hardware", "command")
+"""Entries of a provenance that the runs of one call share."""
+
+SHARED = ("protocol", "config", "training", "search", "revision", "pool", "memory_method")
+"""Other entries of a row that many rows share."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The results of one study."""
+
+    path: Path
+
+    def rows(self, part: str | None = None) -> list[Row]:
+        """Return the rows of a part, or all; they are read once and must not be changed."""
+        found = _rows(self.path, *map(_stamp, (self.path, self._shared)))
+        return [row for row in found if part in (None, row["part"])]
+
+    def row(self, part: str, name: str) -> Row | None:
+        """Return one row; None: there is none."""
+        return next((row for row in self.rows(part) if row["name"] == name), None)
+
+    def add(self, part: str, name: str, result: Mapping[str, Any], *, provenance: Mapping[str, Any]) -> None:
+        """Add a row, in place of one that has the same part and name.
+
+        Raises:
+            SystemExit: the code was changed since its commit, and the table belongs to the repository.
+            ValueError: the provenance lacks an entry, or the result is not made of plain finite values.
+        """
+        refuse_dirty(self.path, provenance.get("commit"))
+        missing = [key for key in REQUIRED if key not in provenance]
+        if missing:
+            raise ValueError(f"{part}/{name}: the provenance lacks {', '.join(missing)}.")
+        row, shared = _packed({"part": part, "name": name, **result}, provenance)
+        with self.locked():
+            rows = {(old["part"], old["name"]): old for old in _lines(self.path)}
+            rows[part, name] = row
+            known = {line["key"]: line["value"] for line in _lines(self._shared)}
+            if not shared.keys() <= known.keys():  # first: a row without what it refers to could not be read
+                _write(self._shared, ({"key": key, "value": value} for key, value in sorted((known | shared).items())))
+            _write(self.path, (rows[key] for key in sorted(rows)))
+
+    def locked(self) -> FileLock:
+        """Return the lock of the folder's tables."""
+        folder = self.path.parent / ".claims"
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(folder / "tables.lock")
+
+    @property
+    def _shared(self) -> Path:
+        return self.path.with_name("shared.jsonl")
+
+
+TABLES: dict[str, Path] = {}
+"""Where the table of a study is read from when it is not in `RESULTS`."""
+
+ENCODER = "all-MiniLM-L6-v2"
+"""The encoder that tables and figures are of, where they are not of several."""
+
+
+def results(study: str, part: str | None = None, **facts: Any) -> list[Row]:
+    """Return the rows of a study's part that have these facts, in the order of their names."""
+    rows = Table(TABLES.get(study, RESULTS / f"{study}.jsonl")).rows(part)
+    return [row for row in rows if all(row.get(name) == value for name, value in facts.items())]
+
+
+def refuse_dirty(path: Path, commit: str | None = COMMIT) -> None:
+    """End where results of code that no commit holds would go into the repository.
+
+    Raises:
+        SystemExit: the code was changed since its commit, or has none.
+    """
+    place = path.resolve()
+    if place.is_relative_to(ROOT) and not place.is_relative_to(SCRATCH) and (commit or "-dirty").endswith("-dirty"):
+        raise SystemExit(
+            f"{path.name}: the code has uncommitted changes; commit them, or say --out outside the checkout."
+        )
+
+
+def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
+    """Return a row as it is written, and what it refers to by key."""
+    shared: Row = {}
+
+    def share(value: Any) -> str:
+        key = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+        shared[key] = value
+        return key
+
+    packed = row | {key: share(row[key]) for key in SHARED if key in row}
+    packed["provenance"] = {
+        "code": share({key: provenance[key] for key in CODE}),
+        "data": share(provenance["data"]),
+        "date": provenance["date"],
+    }
+    if provenance["seeds"] != [row.get("seed")]:
+        packed["provenance"]["seeds"] = provenance["seeds"]
+    return packed, shared
+
+
+def _unpacked(row: Row, shared: Row) -> Row:
+    """Return a row with all that it refers to; the other way round than `_packed`."""
+    origin = row["provenance"]
+    provenance = {"seeds": [row.get("seed")], **shared[origin["code"]], **origin, "data": shared[origin["data"]]}
+    return row | {key: shared[row[key]] for key in SHARED if key in row} | {"provenance": provenance}
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is written."""
+    return (path.stat().st_mtime_ns, path.stat().st_ino) if path.exists() else None
+
+
+@functools.lru_cache(maxsize=16)
+def _rows(path: Path, *_stamps: tuple[int, int] | None) -> list[Row]:
+    rows = _lines(path)  # first: what a row refers to is written before it
+    shared = {line["key"]: line["value"] for line in _lines(path.with_name("shared.jsonl"))}
+    return [_unpacked(row, shared) for row in rows]
+
+
+def _lines(path: Path) -> list[Row]:
+    """Read the lines of a file; none where there is no file.
+
+    Raises:
+        SystemExit: a line is damaged.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(json.loads(line))
+        except ValueError as error:
+            raise SystemExit(
+                f"{path}, line {number} is damaged ({error}); remove it, and run again what it held."
+            ) from None
+    return found
+
+
+def _write(path: Path, lines: Iterable[Row]) -> None:
+    dump = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    write_atomically(path, "".join(dump(line) + "\n" for line in lines).encode())

@@ -1,0 +1,46 @@
+"""The description-only study: ablations, learning rates, few-shot rivals, a learning curve.
+
+    python benchmarks/run.py study --parts ablations --changes default --encoder all-mpnet-base-v2
+    python benchmarks/run.py study --figures docs/figures --model-figures
+
+SetFit is among the packages of `make .venv/.peers`.
+"""
+
+import argparse
+from typing import Any
+
+from runner import Study
+
+from study.ablations import CHANGES, ablation_pieces
+from study.pictures import FIGURES, model_figures
+from study.rates import rate_pieces
+from study.report import BLOCKS
+from study.rivals import curve_pieces, rival_pieces
+from study.settings import Settings
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this study alone has."""
+    parser.add_argument("--pooling", choices=("cls", "mean"), help="another than the encoder's own")
+    parser.add_argument("--changes", nargs="+", default=[], choices=[c.name for c in CHANGES], help="of the ablations")
+    parser.add_argument("--max-steps", type=int, default=Settings.max_steps)
+    parser.add_argument("--test-rows", type=int, default=Settings.test_rows, help="at most so many, a fixed draw")
+    parser.add_argument("--model-figures", action="store_true", help="with --figures: those of a trained model too")
+
+
+def settings(options: argparse.Namespace, **common: Any) -> Settings:
+    """Return what the options say."""
+    own = {name: getattr(options, name) for name in ("pooling", "max_steps", "test_rows", "model_figures")}
+    return Settings(**common, **own, changes=tuple(options.changes))
+
+
+STUDY = Study(
+    name="study",
+    doc=__doc__,
+    parts={"ablations": ablation_pieces, "rates": rate_pieces, "curve": curve_pieces, "rivals": rival_pieces},
+    blocks=BLOCKS,
+    figures=FIGURES,
+    more_figures=lambda own, folder: model_figures(own, folder) if own.model_figures else (),
+    settings=settings,
+    options=add_options,
+)

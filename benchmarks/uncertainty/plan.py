@@ -1,0 +1,69 @@
+"""The experiments of the uncertainty-aware paper.
+
+    python benchmarks/run.py uncertainty --parts main --encoder all-mpnet-base-v2
+    python benchmarks/run.py uncertainty --full --minutes 600    # 512 tokens of each text
+    python benchmarks/run.py uncertainty --parts cost            # with nothing else at work on the machine
+
+Parts: choice (rates and weights, on train rows alone), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
+(figure 3), compared (main's answers row by row: gains, areas, figure 5), usage (calibration and abstention as a user
+gets them). One more, cost (table 5, epochs), wants a machine that does nothing else, so it is run only where --parts
+names it. What was chosen stands in main and ablations too: the first call after choice is whole runs it.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from runner import Study
+from store import SCRATCH
+
+from uncertainty import aims, report
+from uncertainty.choose import choice_pieces
+from uncertainty.compared import compared_pieces
+from uncertainty.cost import cost_pieces
+from uncertainty.experiments import ablation_pieces, grid_pieces, main_pieces
+from uncertainty.pictures import FIGURES
+from uncertainty.selection import waiting
+from uncertainty.settings import Settings
+from uncertainty.usage import usage_pieces
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what this study alone has."""
+    parser.add_argument("--states", type=Path, default=SCRATCH / "token-states", help="folder for token states")
+    parser.add_argument("--answers", type=Path, default=SCRATCH / "answers", help="folder for answers row by row")
+
+
+def settings(options: argparse.Namespace, **common: Any) -> Settings:
+    """Return what the options say."""
+    tokens = 512 if options.full else Settings.max_tokens
+    return Settings(**common, states=options.states, answers=options.answers, max_tokens=tokens)
+
+
+def note(settings: Settings, parts: list[str]) -> str:
+    """Say what was not run because choices are missing."""
+    late = waiting(settings, parts) if settings.data.is_dir() else []
+    words = f"not run: {', '.join(late)}; they want all of part choice for {settings.short}. Run that, then these."
+    return words if late else ""
+
+
+STUDY = Study(
+    name="uncertainty",
+    doc=__doc__,
+    parts={
+        "choice": choice_pieces,
+        "main": main_pieces,
+        "ablations": ablation_pieces,
+        "grid": grid_pieces,
+        "compared": compared_pieces,
+        "usage": usage_pieces,
+        "cost": cost_pieces,
+    },
+    blocks={**report.BLOCKS, **aims.BLOCKS},
+    figures=FIGURES,
+    settings=settings,
+    options=add_options,
+    on_request=("cost",),
+    without_data=("cost",),
+    note=note,
+)

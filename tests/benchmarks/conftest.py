@@ -1,0 +1,48 @@
+"""Results that are made up, in tables of their own."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+PROVENANCE = {
+    "labelspace": "0.1.0",
+    "commit": "a" * 40,
+    "versions": {"python": "3.11"},
+    "hardware": {"cores": 1},
+    "command": "run.py",
+    "seeds": [0],
+    "data": "made up",
+    "date": "2026-01-01T00:00:00+00:00",
+}
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module that reads and adds results; what a test sets in it is undone."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import store
+
+    monkeypatch.setattr(store, "TABLES", {})
+    monkeypatch.setattr(store, "ENCODER", store.ENCODER)
+    return store
+
+
+@pytest.fixture
+def plant(store: Any, tmp_path: Path) -> Callable[..., Path]:
+    """Write the table of a study anew, and let the tables of the docs be made of it."""
+
+    def plant(study: str, rows: Iterable[dict[str, Any]]) -> Path:
+        path, shared, packed = tmp_path / f"{study}.jsonl", {}, []
+        for number, row in enumerate(rows):
+            own, more = store._packed({"name": f"{number:05d}", **row}, PROVENANCE)
+            packed.append(own)
+            shared |= more
+        store._write(path.with_name("shared.jsonl"), ({"key": key, "value": shared[key]} for key in shared))
+        store._write(path, packed)
+        store.TABLES[study] = path
+        return path
+
+    return plant

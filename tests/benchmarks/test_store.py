@@ -1,0 +1,127 @@
+"""Results are one table a study: a row a run, what runs share once, nothing lost, and nothing of code that is gone."""
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from labelspace.evaluate.provenance import provenance, source_commit
+
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+
+
+@pytest.fixture
+def table(store, tmp_path):
+    return store.Table(tmp_path / "study.jsonl")
+
+
+def add(table, name: str, part: str = "main", **result) -> None:
+    table.add(part, name, result, provenance=provenance(seeds=[result.get("seed", 0)], data="made up"))
+
+
+def test_a_row_is_read_as_it_was_added_and_what_rows_share_stands_once(table):
+    config = {"epochs": 3}
+    for seed in (1, 0):
+        add(table, f"seed{seed}", seed=seed, config=config, accuracy=0.1 + 0.2)
+    first, second = table.rows("main")
+    assert (first["name"], first["accuracy"], first["config"]) == ("seed0", 0.1 + 0.2, config)
+    assert second["provenance"]["seeds"] == [1]
+    assert set(first["provenance"]) >= {"commit", "versions", "hardware", "command", "data", "date"}
+    shared = (table.path.with_name("shared.jsonl")).read_text().splitlines()
+    assert len(shared) == 3, "the code, the data and the configuration"
+    assert "epochs" not in table.path.read_text()
+
+
+def test_rows_stand_in_the_order_of_part_and_name_whatever_came_first(table, tmp_path, store):
+    other = store.Table(tmp_path / "other" / "study.jsonl")
+    runs = [("b", "main"), ("a", "main"), ("c", "grid")]
+    for one, order in ((table, runs), (other, runs[::-1])):
+        for name, part in order:
+            one.add(part, name, {}, provenance={**provenance(data=""), "date": ""})
+    assert [(row["part"], row["name"]) for row in table.rows()] == [("grid", "c"), ("main", "a"), ("main", "b")]
+    assert table.path.read_bytes() == other.path.read_bytes()
+
+
+def test_a_row_of_the_same_part_and_name_takes_the_place_of_the_old_one(table):
+    for accuracy in (0.5, 0.75):
+        add(table, "one", accuracy=accuracy)
+    assert [row["accuracy"] for row in table.rows()] == [0.75]
+
+
+def test_rows_that_are_added_at_once_are_all_there(table):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: add(table, f"{number:02d}", config={"epochs": number}), range(20)))
+    assert [row["config"]["epochs"] for row in table.rows()] == list(range(20))
+
+
+def test_a_damaged_line_is_named_and_no_row_is_written_over_it(table):
+    add(table, "one")
+    with table.path.open("a") as file:
+        file.write('{"part":"main","na')
+    damaged = table.path.read_bytes()
+    for work in (table.rows, lambda: add(table, "two")):
+        with pytest.raises(SystemExit, match=r"study.jsonl, line 2 is damaged .*; remove it, and run again"):
+            work()
+    assert table.path.read_bytes() == damaged
+
+
+def test_a_result_without_its_provenance_or_that_is_no_number_is_not_added(table):
+    with pytest.raises(ValueError, match="main/one: the provenance lacks versions"):
+        table.add("main", "one", {}, provenance={key: "" for key in provenance() if key != "versions"})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        add(table, "one", accuracy=float("nan"))
+    assert table.rows() == []
+
+
+def test_results_of_changed_code_are_refused_in_the_repository_and_written_elsewhere(store, tmp_path, monkeypatch):
+    root = tmp_path / "checkout"
+    package = root / "src" / "labelspace"
+    package.mkdir(parents=True)
+    (package / "code.py").write_text("old")
+    subprocess.run([*GIT, "init", "--quiet", str(root)], check=True)
+    subprocess.run([*GIT, "-C", str(root), "add", "."], check=True)
+    subprocess.run([*GIT, "-C", str(root), "commit", "--quiet", "-m", "one"], check=True)
+    monkeypatch.setattr(store, "ROOT", root)
+    monkeypatch.setattr(store, "SCRATCH", root / "build")
+
+    def add_to(folder: Path) -> None:
+        origin = {**provenance(data=""), "commit": source_commit(package)}
+        store.Table(folder / "study.jsonl").add("main", "one", {}, provenance=origin)
+
+    add_to(root / "benchmarks" / "results")  # as committed; the table itself is no change
+    add_to(root / "benchmarks" / "results")
+    (package / "code.py").write_text("new")
+    for commit in (source_commit(package), None):
+        with pytest.raises(SystemExit, match=r"^study.jsonl: the code has uncommitted changes; commit them"):
+            store.refuse_dirty(root / "benchmarks" / "results" / "study.jsonl", commit)
+    with pytest.raises(SystemExit, match="uncommitted changes"):
+        add_to(root / "benchmarks" / "results")
+    for folder in (root / "build", tmp_path / "elsewhere"):
+        add_to(folder)
+        (row,) = store.Table(folder / "study.jsonl").rows()
+        assert row["provenance"]["commit"].endswith("-dirty")
+
+
+def test_a_run_whose_results_would_be_refused_does_not_begin(store, monkeypatch):
+    import pieces
+
+    monkeypatch.setattr(pieces, "COMMIT", "a" * 40 + "-dirty")
+    piece = pieces.Piece(part="main", name="none", facts={}, work=lambda: pytest.fail("hours of work"))
+    with pytest.raises(SystemExit, match="uncommitted changes"):
+        pieces.run_pieces([piece], store.RESULTS / "no.jsonl", minutes=1, command=[])
+
+
+def test_the_results_that_are_kept_are_small_sorted_and_whole(store):
+    files = list(store.RESULTS.iterdir())
+    assert sum(file.stat().st_size for file in files if file.is_file()) < 3_000_000
+    shared = {json.loads(line)["key"] for line in (store.RESULTS / "shared.jsonl").read_text().splitlines()}
+    used = set()
+    for file in files:
+        if file.suffix == ".jsonl" and not file.name.startswith(("btzsc", "shared")):
+            rows = [json.loads(line) for line in file.read_text().splitlines()]
+            assert [(row["part"], row["name"]) for row in rows] == sorted({(row["part"], row["name"]) for row in rows})
+            used |= {row[key] for row in rows for key in store.SHARED if key in row}
+            used |= {row["provenance"][key] for row in rows for key in ("code", "data")}
+    assert used <= shared
