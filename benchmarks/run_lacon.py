@@ -9,7 +9,7 @@
 
 Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
 (figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (its curve, cut short),
-setfit-whole (what was cut, to its end where that is near), speed. The protocol is
+setfit-whole (what was cut, to its end where that is near), setfit-default (at the defaults of its package), speed. The protocol is
 `lacon/protocol.py`; a result holds its own, and one folder holds results of one protocol.
 """
 
@@ -29,7 +29,7 @@ from lacon.experiments import (
 )
 from lacon.protocol import PAPER, SMALL, Protocol, Settings, changed
 from lacon.report import BLOCKS
-from lacon.setfit_curve import setfit_pieces, whole_pieces
+from lacon.setfit_curve import default_pieces, setfit_pieces, whole_pieces
 from lacon.tsne import tsne_pieces
 from layout import NOT_YET
 from pieces import read_results
@@ -48,6 +48,7 @@ PARTS: Parts = {
     "curve": curve_pieces,
     "setfit": setfit_pieces,
     "setfit-whole": whole_pieces,
+    "setfit-default": default_pieces,
 }
 # Options that change the protocol.
 NUMBERS = {
