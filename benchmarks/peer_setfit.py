@@ -1,4 +1,7 @@
-"""SetFit as in its paper: 20 pairs of each kind for each text, batches of 16, one epoch, logistic regression on top."""
+"""SetFit as in its paper: 20 pairs of each kind for each text, batches of 16, one epoch, logistic regression on top.
+
+Or at the defaults of its package, which go through every pair of texts once, the rarer kind of pair repeated.
+"""
 
 import tempfile
 import time
@@ -11,7 +14,14 @@ PAIRS_OF_A_TEXT = 40
 
 
 def run_setfit(
-    folder: Path, dataset: Any, names: Sequence[str], texts: list[str], *, seed: int, most_updates: int | None = None
+    folder: Path,
+    dataset: Any,
+    names: Sequence[str],
+    texts: list[str],
+    *,
+    seed: int,
+    most_updates: int | None = None,
+    pairs_of_a_text: int | None = PAIRS_OF_A_TEXT,
 ) -> tuple[list[str], float]:
     """Train on a data set of `text` and `label`, and answer texts.
 
@@ -22,6 +32,7 @@ def run_setfit(
         texts: to answer.
         seed: of pairs and their order.
         most_updates: training ends after so many; None: after the epoch.
+        pairs_of_a_text: half of them of one class; None: the package's default, `oversampled_updates`.
 
     Returns:
         A label for each text, and the seconds of training.
@@ -34,7 +45,7 @@ def run_setfit(
             output_dir=scratch,
             batch_size=TEXTS_OF_A_BATCH,
             num_epochs=1,
-            num_iterations=PAIRS_OF_A_TEXT // 2,
+            num_iterations=None if pairs_of_a_text is None else pairs_of_a_text // 2,
             max_steps=-1 if most_updates is None else min(most_updates, updates(len(dataset))),
             seed=seed,
             report_to="none",
@@ -52,3 +63,10 @@ def run_setfit(
 def updates(texts: int) -> int:
     """Updates of one epoch on so many texts."""
     return -(-texts * PAIRS_OF_A_TEXT // TEXTS_OF_A_BATCH)
+
+
+def oversampled_updates(counts: Sequence[int]) -> int:
+    """Updates of one epoch at the package's default, for so many texts of each class."""
+    texts = sum(counts)
+    alike = sum(count * (count - 1) // 2 for count in counts)
+    return -(-2 * max(alike, texts * (texts - 1) // 2 - alike) // TEXTS_OF_A_BATCH)

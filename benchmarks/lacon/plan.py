@@ -5,7 +5,7 @@
 
 Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
 (figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (its curve, cut short), setfit-whole
-(what was cut, to its end where that is near), speed. The protocol is `lacon/protocol.py`; a row holds its own, and one
+(what was cut, to its end where that is near), setfit-default (at the defaults of its package), speed. The protocol is `lacon/protocol.py`; a row holds its own, and one
 table holds rows of one protocol.
 """
 
@@ -20,7 +20,7 @@ from lacon.experiments import ablation_pieces, class_pieces, few_pieces, grid_pi
 from lacon.pictures import FIGURES
 from lacon.protocol import PAPER, SMALL, Settings, changed
 from lacon.report import BLOCKS
-from lacon.setfit_curve import setfit_pieces, whole_pieces
+from lacon.setfit_curve import default_pieces, setfit_pieces, whole_pieces
 from lacon.tsne import tsne_pieces
 
 
@@ -55,6 +55,7 @@ STUDY = Study(
         "curve": curve_pieces,
         "setfit": setfit_pieces,
         "setfit-whole": whole_pieces,
+        "setfit-default": default_pieces,
     },
     blocks=BLOCKS,
     figures=FIGURES,

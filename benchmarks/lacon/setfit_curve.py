@@ -6,7 +6,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from peer_setfit import run_setfit, updates
+from peer_setfit import oversampled_updates, run_setfit, updates
 from pieces import Piece
 from scoring import macro_f1_predicted
 from study.rivals import TEMPLATES as STUDY_TEMPLATES
@@ -20,6 +20,9 @@ TEMPLATED = 8
 # The part setfit-whole runs longer schedules than the protocol's, up to this: all counts of all tasks but Banking77.
 MOST_WHOLE = 1100
 LABELS = {"emotion": 6, "agnews": 4, "banking77": 77, "rottentomatoes": 2}
+# Labelled rows of each class at the package's defaults. Its pairs grow with the square of the texts: 16 rows of each of
+# 77 classes would be 95,000 updates.
+DEFAULT_COUNTS = {"emotion": 16, "agnews": 16, "banking77": 4, "rottentomatoes": 16}
 TEMPLATES = STUDY_TEMPLATES | {
     "banking77": "The customer is asking about {}",
     "rottentomatoes": "This movie review is {}",
@@ -42,6 +45,14 @@ def whole_pieces(settings: Settings) -> Iterator[Piece]:
     for piece in _pieces(settings, "setfit-whole", None):
         if (piece.facts["task"], piece.facts["per_class"]) in cut:
             yield piece
+
+
+def default_pieces(settings: Settings) -> Iterator[Piece]:
+    """SetFit at the defaults of its package, one draw of each task: labelled rows and no template, every pair once."""
+    if settings.small or find_spec("setfit") is None:
+        return
+    for name, count in DEFAULT_COUNTS.items():
+        yield curve_piece(settings, name, "setfit-default", count, (0,), partial(_run_default, settings, name, count))
 
 
 def _pieces(settings: Settings, part: str, most: int | None) -> Iterator[Piece]:
@@ -80,5 +91,24 @@ def _run(settings: Settings, name: str, count: int, seed: int, most: int | None)
         "templated": len(dataset) - len(texts),
         "steps": updates(len(dataset)) if most is None else min(most, updates(len(dataset))),
         "whole_schedule": updates(len(dataset)),
+        "test_rows": len(task.texts),
+    }
+
+
+def _run_default(settings: Settings, name: str, count: int) -> dict[str, Any]:
+    from datasets import Dataset
+
+    task = task_of(settings, name)
+    names = list(task.labels.names)
+    texts, truth = first(settings, task, count, 0)
+    dataset = Dataset.from_dict({"text": texts, "label": [names.index(label) for label in truth]})
+    folder = opened(settings.encoder, None).folder
+    predicted, seconds = run_setfit(folder, dataset, names, task.texts, seed=0, pairs_of_a_text=None)
+    return {
+        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
+        "fit_seconds": seconds,
+        "labelled": len(texts),
+        "templated": 0,
+        "steps": oversampled_updates([truth.count(label) for label in names]),
         "test_rows": len(task.texts),
     }
