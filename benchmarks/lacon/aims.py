@@ -65,6 +65,20 @@ def setfit_schedules() -> str:
     return markdown(["", "SetFit with", *map(str, COUNTS)], rows)
 
 
+def setfit_defaults() -> str:
+    """SetFit at the defaults of its package beside its template and ours: the same labelled rows, one draw."""
+    rows = []
+    for task in TASKS:
+        for run in runs_of("setfit-default", task=task):
+            count, seed = run["per_class"], run["seed"]
+            beside = (curve_scores(task, method)[count] for method in ("setfit", "lacon"))
+            cells = [percent([own[seed]]) if seed in own else "-" for own in beside]
+            own = percent([run["macro_f1_predicted"]])
+            rows.append([TITLES[task], str(count), f"{run['steps']:,}", own, *cells])
+    head = ["", "rows a class", "SetFit's updates", "SetFit, its package's defaults", CURVES["setfit"], CURVES["lacon"]]
+    return markdown(head, rows)
+
+
 def cut_short(task: str) -> set[int]:
     """Counts at which SetFit was stopped before its own schedule was through: it might have come further."""
     return {run["per_class"] for run in setfit_runs(task) if run["steps"] < run["whole_schedule"]}

@@ -5,8 +5,8 @@
 
 Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
 (figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (its curve, cut short), setfit-whole
-(what was cut, to its end where that is near), setfit-default (at the defaults of its package), speed. The protocol is `lacon/protocol.py`; a row holds its own, and one
-table holds rows of one protocol.
+(what was cut, to its end where that is near), setfit-default (at the defaults of its package), speed. The protocol is
+`lacon/protocol.py`; a row holds its own, and one table holds rows of one protocol.
 """
 
 import argparse

@@ -293,6 +293,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lacon-curve": aims.curve,
     "lacon-aim": aims.aim,
     "lacon-setfit": aims.setfit_schedules,
+    "lacon-setfit-default": aims.setfit_defaults,
     "lacon-prior": aims.prior,
     "lacon-speed": aims.speed,
     "lacon-loss": aims.loss,
