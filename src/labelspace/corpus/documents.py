@@ -1,8 +1,10 @@
 """Documents and labels that lie in memory, whatever library holds them.
 
-    as_documents    list, iterator, numpy, pandas, polars, Arrow, HF dataset, pathlib.Path   ->  list of str
-    as_targets      label names, some of them missing                                        ->  column numbers
-    as_arrow_table  pandas, polars, Arrow, HF dataset                                        ->  pyarrow.Table
+    Documents       texts or pairs of texts that were looked at, with their kind
+    as_targets      label names, some of them missing              ->  column numbers
+    as_arrow_table  pandas, polars, Arrow, HF dataset              ->  pyarrow.Table
+
+`given.as_documents` and `given.as_texts_or_pairs` make documents of whatever a caller holds.
 
 What happens to an odd document is decided in one class, `DocumentPolicy`, for lists and files alike:
 
@@ -18,18 +20,17 @@ such an object has imported them already.
 
 import hashlib
 import numbers
-import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, final
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, final, overload
 
 import numpy as np
 import pyarrow as pa
 
 from labelspace.checks import did_you_mean
-from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
+from labelspace.errors import ColumnError, InputError
 
 MAX_CHARACTERS = 100_000
 """Characters of a document that are looked at; every encoder in the registry stops far earlier."""
@@ -45,6 +46,59 @@ _NOT_YET_TABLES = {
     "datasets.IterableDataset": "pass an iterator over its texts, for example (row['text'] for row in X)",
     "datasets.IterableDatasetDict": "choose a split first, for example X['train']",
 }
+
+
+Document = str | tuple[str, str]
+"""A text, or a pair of texts."""
+
+
+class Kind(StrEnum):
+    """What documents are; the value is the word for messages."""
+
+    TEXTS = "texts"
+    PAIRS = "pairs of texts"
+
+
+@final
+@dataclass(frozen=True)
+class Documents(Sequence[Document]):
+    """Documents that were looked at, and what they are; nobody needs to look again.
+
+    Example:
+        >>> found = Documents([("a man sleeps", "a man is awake")], Kind.PAIRS)
+        >>> len(found), found[0][1], found[:0].kind
+        (1, 'a man is awake', <Kind.PAIRS: 'pairs of texts'>)
+    """
+
+    rows: list[Any]
+    """[text] the documents: a list of str, or a list of 2-tuples of str."""
+
+    kind: Kind
+    """Which of the two; texts where there is no document."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Document: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Documents": ...
+    def __getitem__(self, index: int | slice) -> "Document | Documents":
+        return Documents(self.rows[index], self.kind) if isinstance(index, slice) else self.rows[index]
+
+    def take(self, rows: Iterable[int]) -> "Documents":
+        """Return some of the documents, in the order asked for."""
+        return Documents([self.rows[row] for row in rows], self.kind)
+
+
+def check_kind(came: Kind, fitted: Kind) -> None:
+    """Refuse pairs where a model was fitted on texts, and texts where it was fitted on pairs.
+
+    Raises:
+        InputError: the kinds differ.
+    """
+    if came != fitted:
+        raise InputError(f"the model was fitted on {fitted}. Got {came} instead; pass what it was fitted on.")
 
 
 @final
@@ -114,44 +168,6 @@ class DocumentPolicy:
         if is_missing(value):
             raise InputError(f"{where} is missing ({_short(value)}); leave such rows out, or give them a text.")
         raise InputError(f"{where} is not a text but {_short(value)} of type {type(value).__name__}; pass a str.")
-
-
-def as_documents(X: object, *, text: str | None = None, what: str = "X") -> list[str]:
-    """Return the documents of `X` as a list of str, in order, one for each row.
-
-    Args:
-        X: a list, tuple, iterator, numpy array, pandas or polars Series or DataFrame, Arrow array or table,
-            HF dataset or its column, or a `pathlib.Path` to a CSV, TSV, JSONL or Parquet file.
-        text: the column that holds the text, where `X` is a table. Left out, it is the column named
-            "text", or the only column of strings. For other inputs it has no meaning.
-        what: the caller's name for `X`, used in messages.
-
-    Returns:
-        The documents; an empty input gives an empty list.
-
-    Raises:
-        InputError: `X` is no collection of documents, or one of them is no text; names the position.
-        ColumnError: a table without the column asked for.
-
-    Example:
-        >>> as_documents(("one", b"two"))
-        ['one', 'two']
-        >>> as_documents(pa.table({"id": [7], "review": ["fine"]}))
-        ['fine']
-        >>> as_documents(["fine", None])
-        Traceback (most recent call last):
-        labelspace.errors.InputError: X[1] is missing (None); leave such rows out, or give them a text.
-    """
-    if isinstance(X, os.PathLike):
-        from labelspace.corpus.readers import open_table  # readers stand on this file
-
-        table = open_table(Path(X), text=text or "text")
-        return [document for batch in table.batches() for document in table.texts(batch)]
-    policy = DocumentPolicy(lambda position: f"{what}[{position}]")
-    documents = policy.clean(document_values(X, text=text, what=what))
-    for note in policy.notes().values():
-        warnings.warn(note, LabelSpaceWarning, stacklevel=2)
-    return documents
 
 
 def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str = "y") -> list[int]:
