@@ -144,7 +144,7 @@ def test_what_cannot_be_is_refused_before_any_work(
 ):
     monkeypatch.chdir(tmp_path)
     Path("in.csv").write_text("text\na team\n", encoding="utf-8")
-    monkeypatch.setattr(UncertaintyClassifier, "_answers", lambda *_: pytest.fail("work began"))
+    monkeypatch.setattr(UncertaintyClassifier, "answers", lambda *_: pytest.fail("work began"))
     given = {"target": "out.csv", "top": 2, **options}
     with pytest.raises(error, match=message):
         most_uncertain_file(clf, "in.csv", **given)

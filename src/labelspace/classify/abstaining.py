@@ -123,7 +123,7 @@ class AbstainingClassifier(BiEncoderClassifier):
         if coverage == 1:
             self.limit_ = None
             return self
-        documents = None if X is None else self._read(X)
+        documents = None if X is None else self.read(X)
         if documents is not None and not len(documents):
             raise InputError("X holds no document; pass one or more, or None for the rows that fit held out.")
         doubt = self._held_out_doubt(by) if documents is None else self.doubt(self.answers(documents), by)
@@ -174,7 +174,7 @@ class AbstainingClassifier(BiEncoderClassifier):
         if X is None:
             doubt, wrong = self._held_out_doubt(by), self.held_out_.wrong
         else:
-            documents = self._read(X)
+            documents = self.read(X)
             if y is None:
                 raise InputError("set_risk needs the labels of X. Got y=None; pass them, or leave X out too.")
             targets = np.array(as_targets(y, self.label_space_.names, n_documents=len(documents)), dtype=np.intp)

@@ -71,6 +71,18 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         """Return how scores become answers, by the parameters as they are now."""
         raise NotImplementedError
 
+    def read(self, X: Any) -> Documents:
+        """Look at documents as a caller gives them; what was looked at already is returned as it is.
+
+        Raises:
+            InputError: one of them is none, or they are pairs where the model was fitted on texts, or the other way.
+        """
+        check_is_fitted(self)
+        documents = as_texts_or_pairs(X, pair_columns=self.takes_pairs)
+        if len(documents):
+            check_kind(documents.kind, self.reads_)
+        return documents
+
     def answers(self, X: Any) -> Answers:
         """Return all that there is to know of documents, from one run of the encoder.
 
@@ -80,7 +92,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Returns:
             Names, scores, probabilities and uncertainty; columns in the order of the label space.
         """
-        documents = self._read(X)
+        documents = self.read(X)
         decision = self.decision()
         return decision.answers(self.label_space_.names, *self.head_.judge(documents, self.label_space_))
 
@@ -157,7 +169,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
         check_number("top", top, least=1, whole=True)
         check_number("nearest", nearest, least=0, whole=True)
-        documents = self._read([text])
+        documents = self.read([text])
         decision = self.decision()
         answers = self.answers(documents)
         reads = nearest > 0 and self.head_.reads_descriptions
@@ -237,14 +249,6 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         model.label_vectors_, model.reads_ = state.label_vectors, Kind.TEXTS
         model._set_labels(state.space)
         return model
-
-    def _read(self, X: Any) -> Documents:
-        """Look at documents as a caller gives them; what was looked at already is returned as it is."""
-        check_is_fitted(self)
-        documents = as_texts_or_pairs(X, pair_columns=self.takes_pairs)
-        if len(documents):
-            check_kind(documents.kind, self.reads_)
-        return documents
 
     def _finish(self, encoder: Encoder, space: LabelSpace, reads: Kind = Kind.TEXTS) -> Self:
         vectors = encode_labels(encoder, space)  # first: Ctrl-C here must not leave half of another fit

@@ -31,15 +31,11 @@ class Head(Protocol):
     another head.
     """
 
-    @property
-    def reads_descriptions(self) -> bool:
-        """Whether what a label's descriptions say is a reason for the answer."""
-        ...
+    reads_descriptions: bool
+    """Whether what a label's descriptions say is a reason for the answer."""
 
-    @property
-    def makes_vectors(self) -> bool:
-        """Whether each document has one vector that it is judged by."""
-        ...
+    makes_vectors: bool
+    """Whether each document has one vector that it is judged by."""
 
     def judge(self, documents: Any, space: LabelSpace) -> Judged:
         """Score texts or pairs of texts against a label space, the fitted one or another."""
@@ -58,15 +54,11 @@ class Head(Protocol):
 class ComparesLabels(Protocol):
     """A head that compares what it makes of a document with one vector per label."""
 
-    @property
-    def label_word(self) -> str:
-        """What the vector of a label is, for a caption."""
-        ...
+    label_word: str
+    """What the vector of a label is, for a caption."""
 
-    @property
-    def learnt_labels(self) -> bool:
-        """Whether these vectors were learnt from rows, and not encoded."""
-        ...
+    learnt_labels: bool
+    """Whether these vectors were learnt from rows, and not encoded."""
 
     def label_vectors(self, space: LabelSpace) -> Matrix:
         """Return what documents are compared with, [label dim]."""

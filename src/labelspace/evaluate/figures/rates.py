@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from labelspace.classify import BiEncoderClassifier, DescriptionClassifier
+from labelspace.classify.arguments import own_encoder
 from labelspace.config import SearchConfig
 from labelspace.corpus import as_documents, as_targets
 from labelspace.errors import InputError, LabelSpaceWarning, TrainingError
@@ -16,7 +17,7 @@ from labelspace.evaluate.bench.statistics import regression
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.evaluation import evaluate
 from labelspace.evaluate.figures.panels import progress_colours, rate_words, short
-from labelspace.evaluate.figures.retraining import base_encoder, pool_of, retrainable
+from labelspace.evaluate.figures.retraining import LearnsFromDescriptions, pool_of, retrainable
 from labelspace.evaluate.naming import name_points
 from labelspace.progress import Progress, progress_bar
 
@@ -93,22 +94,22 @@ def rate_points(
     Reference:
         "Description-only supervision", section 3.1 and Figure 3.
     """
-    model = retrainable(model, "a comparison of learning rates")
-    candidates = (model.search or SearchConfig()).rates if rates is None else rates
+    fitted = retrainable(model, "a comparison of learning rates")
+    candidates = (fitted.search or SearchConfig()).rates if rates is None else rates
     candidates = sorted(set(SearchConfig(rates=tuple(candidates)).rates))
-    documents = _labelled(model, X, y)
-    drawn = pool_of(model, pool, seed=seed, what="a comparison of learning rates")
-    given = {name: value for name, value in model.get_params(deep=False).items() if name not in ("labels", "encoder")}
+    documents = _labelled(fitted, X, y)
+    drawn = pool_of(fitted, pool, seed=seed, what="a comparison of learning rates")
+    given = {name: value for name, value in fitted.get_params(deep=False).items() if name not in ("labels", "encoder")}
     given |= {"seed": seed, "verbose": False} | ({} if steps is None else {"max_steps": steps})
-    DescriptionClassifier(model.label_space_, **given).training_config()  # refuses before anything is opened
-    encoder = base_encoder(model)
+    DescriptionClassifier(fitted.label_space_, **given).training_config()  # refuses before anything is opened
+    encoder = own_encoder(fitted.encoder)
     found: list[RatePoint] = []
     with progress_bar("retraining", show=show_progress) as report:
         steps_told = _AllSteps(report, len(candidates), given["max_steps"])
         for number, rate in enumerate(candidates):
             steps_told.next_run(number, f"rate {rate_words(rate)}")
             changed = {"learning_rate": rate, "callbacks": [steps_told]}
-            one = DescriptionClassifier(model.label_space_, encoder, **given | changed)
+            one = DescriptionClassifier(fitted.label_space_, encoder, **given | changed)
             found.append(_point(one, drawn, documents, y))
         steps_told.finish()
     best = min(found, key=lambda point: point.uniformity)
@@ -226,7 +227,7 @@ class _AllSteps:
             self._report(self._total, self._total, self._what)
 
 
-def _labelled(model: DescriptionClassifier, X: Any, y: Any) -> list[str]:
+def _labelled(model: LearnsFromDescriptions, X: Any, y: Any) -> list[str]:
     """Refuse documents and labels that would be refused after the first run."""
     documents = as_documents(X)
     if y is None:

@@ -1,22 +1,41 @@
 """What the figures that retrain a model share: which models can be, from what, and on which documents."""
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from labelspace.classify import BiEncoderClassifier, DescriptionClassifier
-from labelspace.classify.base import as_encoder
-from labelspace.config import SearchConfig
+from labelspace.classify import BiEncoderClassifier
+from labelspace.config import SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
-from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
+from labelspace.labels import LabelSpace
 
 
-def retrainable(model: BiEncoderClassifier, what: str) -> DescriptionClassifier:
+@runtime_checkable
+class LearnsFromDescriptions(Protocol):
+    """A fitted classifier whose training on descriptions can be done again, by the parameters that it has."""
+
+    encoder: Any
+    label_space_: LabelSpace
+    fit_result_: Any
+    search: SearchConfig | None
+    max_steps: int
+    seed: int
+
+    def training_config(self) -> TrainingConfig:
+        """Return the parameters that concern training."""
+        ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters."""
+        ...
+
+
+def retrainable(model: BiEncoderClassifier, what: str) -> LearnsFromDescriptions:
     """Return a fitted model that learns from descriptions, or refuse it in one line.
 
     Raises:
         ConfigError: a model of another kind, or without any description.
     """
-    if not isinstance(model, DescriptionClassifier):
+    if not isinstance(model, LearnsFromDescriptions):
         raise ConfigError(
             f"{what} needs a model that was trained on descriptions. Got {type(model).__name__}, which is not; "
             "fit a DescriptionClassifier (labelspace fit)."
@@ -29,17 +48,7 @@ def retrainable(model: BiEncoderClassifier, what: str) -> DescriptionClassifier:
     return model
 
 
-def base_encoder(model: DescriptionClassifier) -> Encoder:
-    """Open the encoder that `fit` would begin with; weights of its own, free to be trained.
-
-    Raises:
-        EncoderError: it is not on this machine, or not any more.
-    """
-    given = as_encoder(model.encoder)
-    return given.copy() if given is model.encoder else given
-
-
-def pool_of(model: DescriptionClassifier, pool: Any, *, seed: int, what: str) -> Pool:
+def pool_of(model: LearnsFromDescriptions, pool: Any, *, seed: int, what: str) -> Pool:
     """Draw the unlabelled documents, as many as the model's search takes.
 
     Raises:

@@ -11,13 +11,14 @@ import torch
 
 from labelspace.checks import check_number
 from labelspace.classify import BiEncoderClassifier
+from labelspace.classify.arguments import own_encoder
 from labelspace.config import SearchConfig
 from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import progress_colours, rate_words
-from labelspace.evaluate.figures.retraining import base_encoder, pool_of, retrainable
+from labelspace.evaluate.figures.retraining import pool_of, retrainable
 from labelspace.evaluate.naming import name_points
 from labelspace.geometry import alignment
 from labelspace.labels import LabelSpace
@@ -104,17 +105,18 @@ def trajectory(
     Reference:
         "Description-only supervision", section 3.1; Wang & Isola, 2020, https://arxiv.org/abs/2005.10242.
     """
-    model = retrainable(model, "a trajectory")
-    seed = model.seed if seed is None else seed
+    fitted = retrainable(model, "a trajectory")
+    seed = fitted.seed if seed is None else seed
     check_number("seed", seed, whole=True)
-    rate = model.fit_result_.to_dict()["rate"]["learning_rate"]
-    config = replace(model.training_config(), learning_rate=rate, max_steps=model.max_steps if steps is None else steps)
+    rate = fitted.fit_result_.to_dict()["rate"]["learning_rate"]
+    steps = fitted.max_steps if steps is None else steps
+    config = replace(fitted.training_config(), learning_rate=rate, max_steps=steps)
     every = math.ceil(config.max_steps / MEASUREMENTS) if every is None else every
     check_number("every", every, least=1, whole=True)
-    search = model.search or SearchConfig()
-    drawn = pool_of(model, pool, seed=seed, what="a trajectory")
-    encoder = base_encoder(model)
-    measure = _Measure(encoder, model.label_space_, drawn, search, seed)
+    search = fitted.search or SearchConfig()
+    drawn = pool_of(fitted, pool, seed=seed, what="a trajectory")
+    encoder = own_encoder(fitted.encoder)
+    measure = _Measure(encoder, fitted.label_space_, drawn, search, seed)
     points = {0: measure(0)}
 
     def look(step: int, values: dict[str, float]) -> None:  # noqa: ARG001 - the name is the protocol's
@@ -125,7 +127,7 @@ def trajectory(
         warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
         result = train_on_descriptions(
             encoder,
-            model.label_space_,
+            fitted.label_space_,
             config,
             search,
             pool=None,  # it is measured here
