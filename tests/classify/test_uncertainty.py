@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from classify.doubt import FEW, FEW_Y, NAMES, NEW, NEW_Y, SEEN, SEEN_Y, uncertainty
 from labelspace import LabelSpace, UncertaintyClassifier
+from labelspace.classify import base
 from labelspace.classify.by_gaussians import NO_LOGIT
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning

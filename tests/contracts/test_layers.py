@@ -6,9 +6,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 
-from contracts.source import ROOT, SRC
+from contracts.source import ROOT, SRC, in_circles, private_of_others, violations
 
 PLANTED = {
     "labels that know encoders": ("labels/space.py", "from labelspace.encoders import Encoder", "data runs down"),
@@ -68,3 +69,27 @@ def test_every_folder_and_file_has_its_place_in_the_layers():
     folders = {path.parent.name for path in SRC.glob("*/__init__.py")}
     files = {path.stem for path in SRC.glob("*.py")} - {"__init__", "__main__"}
     assert (folders | files) - placed == set(), "what no contract watches"
+
+
+def test_no_files_import_one_another_in_a_circle():
+    """Also not inside a function; what only a type checker reads does not count."""
+    graph = grimp.build_graph("labelspace", exclude_type_checking_imports=True)
+    # What a folder lists is read when one of its files is, and so imports nothing of its own accord.
+    files = {module for module in graph.modules if not graph.find_children(module)}
+    assert in_circles({module: graph.find_modules_directly_imported_by(module) & files for module in files}) == []
+
+
+def test_a_planted_circle_is_caught():
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"a"}}
+    assert in_circles(imports) == ["b", "c"]
+    assert in_circles({**imports, "c": {"d"}}) == []
+
+
+def test_no_file_takes_what_is_private_of_another():
+    assert violations(private_of_others) == []
+
+
+def test_a_planted_look_at_what_is_private_is_caught(tmp_path):
+    path = tmp_path / "planted.py"
+    path.write_text("class Mine:\n    def _own(self): ...\ndef f(model, mine):\n    mine._own()\n    model._names()\n")
+    assert private_of_others(path) == ["planted.py:5 takes _names of another object"]

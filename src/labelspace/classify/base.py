@@ -1,5 +1,6 @@
 """What all classifiers share: the scikit-learn face of an encoder, a head and a decision."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -29,7 +30,7 @@ from labelspace.errors import InputError
 from labelspace.labels import Label, LabelSpace
 
 
-class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
+class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
     """The scikit-learn face of all classifiers: an encoder, a head that scores, a decision that answers.
 
     A subclass brings `fit`, `add_label` and `decision`. A fitted one holds `encoder_`, `head_` (a `Head`: what turns
@@ -59,7 +60,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     """Whether `fit` moves the weights of the encoder."""
 
     takes_pairs: ClassVar[bool] = False
-    """Whether `fit` takes pairs of texts; then a table with the columns "text" and "text_pair" is one of pairs."""
+    """Whether `fit` takes pairs of texts; then two columns of texts are pairs."""
 
     tensors_file: ClassVar[str | None] = None
     """The file of a saved model with the class's own tensors."""
@@ -67,9 +68,9 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "callbacks")
     """Arguments of the constructor that do not stand among the parameters of a saved model."""
 
+    @abstractmethod
     def decision(self) -> Decision:
         """Return how scores become answers, by the parameters as they are now."""
-        raise NotImplementedError
 
     def read(self, X: Any) -> Documents:
         """Look at documents as a caller gives them; what was looked at already is returned as it is.
@@ -185,6 +186,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
             nearest=nearest,
         )
 
+    @abstractmethod
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Add a label to a fitted model without training; the other labels' scores stay as they are.
 
@@ -194,7 +196,6 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator):
         Returns:
             Whether retraining is advised, and why.
         """
-        raise NotImplementedError
 
     def rename_label(self, old: str, new: str) -> LabelChange:
         """Rename a label of a fitted model; its texts, and so all scores, stay as they are."""

@@ -116,8 +116,9 @@ def untaught(encoder: Encoder, vectors: dict[str, LabelVectors]) -> ByEmbeddings
 
 def taught(encoder: Encoder, module: LaConHead, names: tuple[str, ...], *, reads_descriptions: bool) -> ByEmbeddings:
     """Return the head of a trained module whose labels are these, in this order."""
-    assert module.labels is not None
-    vectors = F.normalize(module.labels().detach(), dim=1).cpu().numpy()
+    labels = module.labels
+    assert labels is not None
+    vectors = F.normalize(labels().detach(), dim=1).cpu().numpy()
     return ByEmbeddings(
         encoder, module, {name: vectors[column] for column, name in enumerate(names)}, reads_descriptions
     )

@@ -37,7 +37,8 @@ def anchored_card(state: State) -> Card:
 
 def lacon_card(state: State) -> Card:
     """Return the card of a `LaConClassifier`."""
-    fit, parameters = _fit_of(state), state.parameters
+    fit: Any = state.fit
+    parameters = state.parameters
     facts = {name: parameters[name] for name in ("objective", "head", "temperature", "threshold")}
     facts["rows"] = _rows(fit)
     if fit["curve"]:
@@ -61,7 +62,8 @@ def lacon_card(state: State) -> Card:
 
 def uncertainty_card(state: State) -> Card:
     """Return the card of an `UncertaintyClassifier`."""
-    fit, parameters, learnt = _fit_of(state), state.parameters, state.facts["uncertainty"]
+    fit: Any = state.fit
+    parameters, learnt = state.parameters, state.facts["uncertainty"]
     curve, limit = fit["curve"], learnt["limit"]
     rate = curve.get("learning_rate", parameters["learning_rate"])  # a model saved before has it given alone
     accuracy = (
@@ -92,11 +94,6 @@ def uncertainty_card(state: State) -> Card:
         },
         limits=[answers, accuracy],
     )
-
-
-def _fit_of(state: State) -> dict[str, Any]:
-    assert state.fit is not None
-    return state.fit
 
 
 def _rows(fit: dict[str, Any]) -> str:

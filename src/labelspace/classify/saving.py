@@ -47,7 +47,8 @@ def write(state: State, folder: Path, *, name: str, tensors_file: str | None) ->
         name: its class.
         tensors_file: where the class's own tensors go, if it has any.
     """
-    folder = folder.absolute()
+    folder, card = folder.absolute(), state.card
+    assert card is not None
     check_place(folder, CLASSIFIER)
     with staged(folder) as scratch:
         state.encoder.save(scratch)
@@ -65,8 +66,7 @@ def write(state: State, folder: Path, *, name: str, tensors_file: str | None) ->
             **state.facts,
         }
         header = new_header(CLASSIFIER, PACKAGES, **facts)
-        assert state.card is not None
-        (scratch / "README.md").write_text(model_card(state.card, header, state.space), encoding="utf-8")
+        (scratch / "README.md").write_text(model_card(card, header, state.space), encoding="utf-8")
         write_header(scratch, header, editable=(LABELS,))
     return folder
 

@@ -227,11 +227,13 @@ class UncertaintyClassifier(AbstainingClassifier):
         It is the paper's measure. How well it finds wrong answers depends on data and encoder;
         `labelspace evaluate --rejection-curve` tells, beside the entropy of the probabilities.
         """
-        return self.head_.uncertainty(self.read(X))
+        documents = self.read(X)
+        return self.head_.uncertainty(documents)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the mean of each document's Gaussian, [text dim]: the embedding that was learnt for these labels."""
-        return self.head_.vectors(self.read(X))
+        documents = self.read(X)
+        return self.head_.vectors(documents)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Refuse: a label that no row carries has no logit.

@@ -58,7 +58,10 @@ def as_texts_or_pairs(X: Any, what: str = "X", *, pair_columns: bool = True) -> 
         X: whatever `as_documents` takes; or a list of 2-tuples, an array of two columns, or a table that has the
             columns "text" and "text_pair"; or `Documents`, which are returned as they are.
         what: the caller's name for it.
-        pair_columns: False reads the column "text" of a table alone, whatever other columns it has.
+        pair_columns: False takes two columns, of a table or an array, for no pairs; of a table "text" is read alone.
+
+    Returns:
+        The documents; texts where there is none.
 
     Raises:
         InputError: a document is none, or a pair lacks a half.
@@ -77,7 +80,9 @@ def as_texts_or_pairs(X: Any, what: str = "X", *, pair_columns: bool = True) -> 
         if not columns:
             return Documents(_texts_of_table(X, what, pair_columns=pair_columns), Kind.TEXTS)
         X = list(zip(*(document_values(X, text=name, what="X") for name in columns), strict=True))
-    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 2:
+    elif isinstance(X, np.ndarray) and X.ndim == 2:
+        if X.shape[1] != 2 or not pair_columns:
+            return Documents(as_documents(X, what=what), Kind.TEXTS)
         X = [tuple(row) for row in X.tolist()]
     elif _objects_of_pairs(X) or is_stream(X):
         X = list(X)

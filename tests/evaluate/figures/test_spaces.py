@@ -150,7 +150,9 @@ def test_labels_without_vectors_have_no_heat_map(request, tmp_path, kind):
 def test_a_head_without_vectors_of_texts_has_neither_map_nor_sphere(encoder: Encoder, tmp_path, head):
     clf = lacon(encoder, objective="cross-entropy", head=head)
     for draw, what in ((map_figure, "map"), (sphere_figure, "sphere")):
-        with pytest.raises(ConfigError, match=f"the {what} needs a vector of each text, and head='{head}' makes none"):
+        with pytest.raises(
+            ConfigError, match=rf"the {what} needs a vector of each text, and the head of this LaCon\w+ makes none"
+        ):
             draw(clf, TEXTS, tmp_path / "figure.svg")
     assert undrawable(clf, "confusion") == ""
 

@@ -130,8 +130,9 @@ def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) 
 
 def label_head(model: BiEncoderClassifier) -> ComparesLabels:
     """Return the head of a model that compares documents with vectors of labels; see `check_drawable`."""
-    assert isinstance(model.head_, ComparesLabels)
-    return model.head_
+    head = model.head_
+    assert isinstance(head, ComparesLabels)
+    return head
 
 
 def star_word(model: BiEncoderClassifier) -> str:
