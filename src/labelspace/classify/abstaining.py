@@ -34,14 +34,6 @@ class MeasuresDoubt(Protocol):
         """Return how much in doubt each document is, [text]."""
         ...
 
-    def set_coverage(self, coverage: float, X: Any = None, *, by: str = "auto") -> Any:
-        """Answer this share of the documents, the surest."""
-        ...
-
-    def set_risk(self, risk: float, X: Any = None, y: Any = None, *, confidence: float = 0.95, by: str = "auto") -> Any:
-        """Answer as often as this share of wrong answers allows."""
-        ...
-
 
 class AbstainingClassifier(BiEncoderClassifier):
     """A classifier that measures its doubt.

@@ -1,7 +1,7 @@
 """What all classifiers share: the scikit-learn face of an encoder, a head and a decision."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -22,12 +22,15 @@ from labelspace.classify.encoding import own_vectors
 from labelspace.classify.explanation import Explanation, explain_answer
 from labelspace.classify.saving import write
 from labelspace.classify.scored_rows import scored_rows
-from labelspace.classify.state import State
+from labelspace.classify.state import SavedFit, State
 from labelspace.corpus import Documents, Kind, as_texts_or_pairs
 from labelspace.corpus.documents import check_kind
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError
 from labelspace.labels import Label, LabelSpace
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+"""Renames or removes a label among the keys of a dictionary."""
 
 
 class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -64,6 +67,9 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     tensors_file: ClassVar[str | None] = None
     """The file of a saved model with the class's own tensors."""
+
+    card_of: ClassVar[Any]
+    """A function that returns what the model card says of a `State`."""
 
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "callbacks")
     """Arguments of the constructor that do not stand among the parameters of a saved model."""
@@ -202,16 +208,14 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         space = self.label_space_.rename(old, new)
         new = space.names[self.label_space_.index(old)]  # without white space around it
-        self.label_vectors_ = {new if name == old else name: kept for name, kept in self.label_vectors_.items()}
-        self._set_labels(space)
+        self._edit(space, lambda known: {new if name == old else name: its for name, its in known.items()})
         return LabelChange(retrain=False, reason="a name is only what is shown; its texts stay as they were.")
 
     def remove_label(self, name: str) -> LabelChange:
         """Remove a label from a fitted model; the other labels' scores stay as they are."""
         check_is_fitted(self)
         space = self.label_space_.remove(name)
-        self.label_vectors_ = {kept: vectors for kept, vectors in self.label_vectors_.items() if kept != name}
-        self._set_labels(space)
+        self._edit(space, lambda known: {kept: its for kept, its in known.items() if kept != name})
         return LabelChange(retrain=False, reason="the remaining labels were told apart from each other already.")
 
     def save(self, folder: str | Path) -> Path:
@@ -222,18 +226,20 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         Raises:
             OutputError: the folder cannot be written; what was there stays.
         """
-        return write(self.state(), Path(folder), name=type(self).__name__, tensors_file=self.tensors_file)
+        state, name = self.state(), type(self).__name__
+        return write(state, self.card_of(state), Path(folder), name=name, tensors_file=self.tensors_file)
 
     def state(self) -> State:
         """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
         check_is_fitted(self)
-        given = self.get_params(deep=False)
+        given, fit = self.get_params(deep=False), getattr(self, "fit_result_", None)
         return State(
             encoder=self.encoder_,
             started_from=self.started_from_,
             space=self.label_space_,
             label_vectors=self.label_vectors_,
             parameters={key: plain(value) for key, value in given.items() if key not in self.not_parameters},
+            fit=None if fit is None else fit.to_dict(),
         )
 
     @classmethod
@@ -248,6 +254,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         model = made(state.space, **state.parameters)
         model.encoder_, model.started_from_ = state.encoder, state.started_from
         model.label_vectors_, model.reads_ = state.label_vectors, Kind.TEXTS
+        if state.fit is not None:
+            model.fit_result_ = SavedFit(state.fit)
         model._set_labels(state.space)
         return model
 
@@ -257,6 +265,11 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.label_vectors_, self.reads_ = vectors, reads
         self._set_labels(space, keep_parameter=True)
         return self
+
+    def _edit(self, space: LabelSpace, change: Change) -> None:
+        """Rename or remove a label in everything that is known by label name."""
+        self.label_vectors_ = change(self.label_vectors_)
+        self._set_labels(space)
 
     def _encode_new(self, label: Label) -> LabelSpace:
         """Take a label into the space, and encode its texts."""

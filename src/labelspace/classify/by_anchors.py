@@ -12,6 +12,7 @@ from labelspace.checks import check_choice
 from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, encode_labels
 from labelspace.classify.arguments import as_label, as_label_space
 from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.cards import anchored_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.encoding import Matrix, own_vectors, windowed
@@ -94,6 +95,8 @@ class AnchoredClassifier(BiEncoderClassifier):
     anchor: Any
     temperature: float
     threshold: float | None
+
+    card_of = staticmethod(anchored_card)
 
     @property
     def head_(self) -> ByAnchors:

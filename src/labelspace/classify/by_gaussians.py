@@ -1,6 +1,6 @@
 """The uncertainty classifier's head: each document a Gaussian, whose mean has logits and whose std is the doubt."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -36,6 +36,11 @@ class ByGaussians:
     reads_descriptions = False
     makes_vectors = True
 
+    @property
+    def taught(self) -> int:
+        """How many labels have a logit."""
+        return sum(column is not None for column in self.columns.values())
+
     def judge(self, documents: Any, space: LabelSpace) -> Judged:
         """Return logits and uncertainty; a label that no row taught gets `NO_LOGIT`.
 
@@ -69,13 +74,9 @@ class ByGaussians:
         """Return the weights."""
         return module_tensors(self.module)
 
-    def renamed(self, old: str, new: str) -> "ByGaussians":
-        """Return a head that knows a label by another name."""
-        return replace(self, columns={new if name == old else name: c for name, c in self.columns.items()})
-
-    def only(self, space: LabelSpace) -> "ByGaussians":
-        """Return a head without the labels that a space lacks."""
-        return replace(self, columns={name: column for name, column in self.columns.items() if name in space})
+    def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "ByGaussians":
+        """Return a head in which a label is renamed or removed."""
+        return replace(self, columns=change(self.columns))
 
     def _outputs(self, texts: Any) -> Iterator[tuple[NDArray[np.intp], Outputs]]:
         """What the module says of some texts at a time, and which they are."""

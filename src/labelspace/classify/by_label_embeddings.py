@@ -1,5 +1,6 @@
 """LaCon's head: label embeddings that were learnt, and the cosine of each with what the head makes of a document."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -93,13 +94,9 @@ class ByEmbeddings:
         }
         return replace(self, embeddings={**self.embeddings, **placed})
 
-    def renamed(self, old: str, new: str) -> "ByEmbeddings":
-        """Return a head that knows a label by another name."""
-        return replace(self, embeddings={new if name == old else name: v for name, v in self.embeddings.items()})
-
-    def removed(self, name: str) -> "ByEmbeddings":
-        """Return a head without a label."""
-        return replace(self, embeddings={kept: v for kept, v in self.embeddings.items() if kept != name})
+    def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "ByEmbeddings":
+        """Return a head in which a label is renamed or removed."""
+        return replace(self, embeddings=change(self.embeddings))
 
     def _place(self, label: Label, verbalizer: str) -> Matrix:
         """Where a label stands that training never saw."""

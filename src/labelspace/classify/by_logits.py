@@ -1,5 +1,6 @@
 """The head of LaCon's baselines by cross-entropy: a logit for each label."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -63,13 +64,9 @@ class ByLogits:
         """Return the weights."""
         return module_tensors(self.module)
 
-    def renamed(self, old: str, new: str) -> "ByLogits":
-        """Return a head that knows a label by another name."""
-        return replace(self, columns={new if name == old else name: c for name, c in self.columns.items()})
-
-    def removed(self, name: str) -> "ByLogits":
-        """Return a head without a label."""
-        return replace(self, columns={kept: c for kept, c in self.columns.items() if kept != name})
+    def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "ByLogits":
+        """Return a head in which a label is renamed or removed."""
+        return replace(self, columns=change(self.columns))
 
     def _logits(self, documents: list[Document]) -> Matrix:
         """Logits of texts, [text label], in the order of the module."""

@@ -7,8 +7,7 @@ from typing import Any, Self, final
 from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify.arguments import check_targets, own_encoder
 from labelspace.classify.by_anchors import AnchoredClassifier
-from labelspace.classify.cards import anchored_card
-from labelspace.classify.state import SavedFit, State
+from labelspace.classify.state import State
 from labelspace.config import DEFAULT_ANCHOR, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
@@ -172,15 +171,11 @@ class DescriptionClassifier(AnchoredClassifier):
     def state(self) -> State:
         """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
         search = {"search": self.search.to_dict() if self.search else None}
-        state = replace(super().state(), fit=self.fit_result_.to_dict(), facts=search)
-        return replace(state, card=anchored_card(state))
+        return replace(super().state(), facts=search)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Return the fitted model that a state is of."""
         given = state.facts.get("search")
         search = SearchConfig.from_dict(given) if given else None
-        model: Any = super().from_state(replace(state, parameters={**state.parameters, "search": search}))
-        if state.fit is not None:
-            model.fit_result_ = SavedFit(state.fit)
-        return model
+        return super().from_state(replace(state, parameters={**state.parameters, "search": search}))

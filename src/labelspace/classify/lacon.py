@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_callbacks, check_number, did_you_mean
 from labelspace.classify.arguments import as_label, as_label_space, own_encoder
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.base import BiEncoderClassifier, Change
 from labelspace.classify.by_label_embeddings import ANCHOR, ByEmbeddings, taught, untaught
 from labelspace.classify.by_logits import ByLogits
 from labelspace.classify.cards import lacon_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.labelled_input import Given, look_at
-from labelspace.classify.state import SavedFit, State, fill_module
+from labelspace.classify.state import State, fill_module
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Documents, Kind, Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
@@ -97,6 +97,7 @@ class LaConClassifier(BiEncoderClassifier):
     trains_encoder = True
     takes_pairs = True
     tensors_file = "lacon.safetensors"
+    card_of = staticmethod(lacon_card)
 
     fit_result_: LaConFit
     head_: ByEmbeddings | ByLogits
@@ -265,25 +266,6 @@ class LaConClassifier(BiEncoderClassifier):
             "label some of its own and call fit again.",
         )
 
-    def rename_label(self, old: str, new: str) -> LabelChange:
-        """Rename a label of a fitted model; all scores stay as they are."""
-        check_is_fitted(self)
-        place = self.label_space_.index(old)
-        change = super().rename_label(old, new)
-        new = self.label_space_.names[place]
-        self.head_ = self.head_.renamed(old, new)
-        if isinstance(self.class_weight, Mapping):
-            self.class_weight = {new if name.strip() == old else name: w for name, w in self.class_weight.items()}
-        return change
-
-    def remove_label(self, name: str) -> LabelChange:
-        """Remove a label from a fitted model; the other labels' scores stay as they are."""
-        change = super().remove_label(name)
-        self.head_ = self.head_.removed(name)
-        if isinstance(self.class_weight, Mapping):
-            self.class_weight = {kept: w for kept, w in self.class_weight.items() if kept.strip() != name}
-        return change
-
     def state(self) -> State:
         """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
         state, head = super().state(), self.head_
@@ -294,8 +276,7 @@ class LaConClassifier(BiEncoderClassifier):
             "pairs": self.reads_ is Kind.PAIRS,
             "labels_from_y": self.labels is None,
         }
-        state = replace(state, fit=self.fit_result_.to_dict(), facts={"lacon": facts}, tensors=head.tensors())
-        return replace(state, card=lacon_card(state))
+        return replace(state, facts={"lacon": facts}, tensors=head.tensors())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -312,9 +293,14 @@ class LaConClassifier(BiEncoderClassifier):
         if facts["labels_from_y"]:
             model.labels = None  # a second fit finds them in its own y
         model.reads_ = Kind.PAIRS if facts["pairs"] else Kind.TEXTS
-        model.fit_result_ = SavedFit(state.fit or {})  # pyright: ignore[reportAttributeAccessIssue] - plain values of one
         model.head_ = _head_of(state, facts)
         return model
+
+    def _edit(self, space: LabelSpace, change: Change) -> None:
+        super()._edit(space, change)
+        self.head_ = self.head_.edited(change)
+        if isinstance(self.class_weight, Mapping):
+            self.class_weight = change({name.strip(): weight for name, weight in self.class_weight.items()})
 
     def _fit_on_descriptions(self, given: Given, space: LabelSpace | None, config: LaConConfig, seed: int) -> Self:
         if space is None or not any(space.descriptions):

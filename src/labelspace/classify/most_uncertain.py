@@ -138,7 +138,7 @@ def most_uncertain_file(
     return Predicted(path=Path(target), rows=found.num_rows, resumed_at=0, abstained=abstained)
 
 
-def measuring(model: Any, what: str) -> MeasuresDoubt:
+def measuring(model: Any, what: str) -> Any:
     """Return the model, if it is one that measures uncertainty.
 
     Args:

@@ -23,7 +23,7 @@ from safetensors.numpy import load_file, save_file
 
 from labelspace.classify.anchors import LabelVectors, encode_labels
 from labelspace.classify.arguments import TRAINED
-from labelspace.classify.model_card import model_card
+from labelspace.classify.model_card import Card, model_card
 from labelspace.classify.state import State
 from labelspace.config import EncodingConfig
 from labelspace.encoders import Encoder
@@ -38,17 +38,17 @@ VECTORS = "label_vectors.safetensors"
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 
-def write(state: State, folder: Path, *, name: str, tensors_file: str | None) -> Path:
+def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: str | None) -> Path:
     """Write a fitted model; see `BiEncoderClassifier.save`.
 
     Args:
-        state: everything that it is, with its card.
+        state: everything that it is.
+        card: what the model card says of it.
         folder: where to.
         name: its class.
         tensors_file: where the class's own tensors go, if it has any.
     """
-    folder, card = folder.absolute(), state.card
-    assert card is not None
+    folder = folder.absolute()
     check_place(folder, CLASSIFIER)
     with staged(folder) as scratch:
         state.encoder.save(scratch)

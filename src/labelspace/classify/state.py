@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from labelspace.classify.anchors import LabelVectors
-from labelspace.classify.model_card import Card
 from labelspace.encoders import Encoder
 from labelspace.errors import ShapeError
 from labelspace.labels import LabelSpace
@@ -43,9 +42,6 @@ class State:
 
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
     """What the class keeps in a file of its own, `tensors_file`."""
-
-    card: Card | None = None
-    """What the model card says of it; None where it was read from a folder."""
 
     place: Path = Path("the model")
     """The folder it was read from, for messages."""

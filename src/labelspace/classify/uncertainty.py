@@ -10,17 +10,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_callbacks, check_choice, check_number
 from labelspace.classify.abstaining import AbstainingClassifier
 from labelspace.classify.arguments import as_encoder, as_label, as_label_space
+from labelspace.classify.base import Change
 from labelspace.classify.by_gaussians import ByGaussians
 from labelspace.classify.cards import uncertainty_card
 from labelspace.classify.decision import RANKINGS, Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import look_at
-from labelspace.classify.state import SavedFit, State, fill_module
+from labelspace.classify.state import State, fill_module
 from labelspace.config import UncertaintyConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import DEFAULT_ENCODER
@@ -28,7 +28,7 @@ from labelspace.encoders.packaged import user_cache
 from labelspace.encoders.state_cache import DEFAULT_BYTES, StateCache
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError, ShapeError
 from labelspace.heads import GaussianHead
-from labelspace.labels import Label
+from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
 from labelspace.training.uncertainty import HeldOut, Limit, UncertaintyFit, train_gaussian_head
 
@@ -93,6 +93,7 @@ class UncertaintyClassifier(AbstainingClassifier):
     """
 
     tensors_file = "uncertainty.safetensors"
+    card_of = staticmethod(uncertainty_card)
     not_parameters = (*AbstainingClassifier.not_parameters, "cache", "cache_bytes")
 
     fit_result_: UncertaintyFit
@@ -245,22 +246,12 @@ class UncertaintyClassifier(AbstainingClassifier):
             f"the model has no logit for {as_label(label).name!r}; label rows of it and call fit with them."
         )
 
-    def rename_label(self, old: str, new: str) -> LabelChange:
-        """Rename a label of a fitted model; all scores stay as they are."""
-        check_is_fitted(self)
-        place = self.label_space_.index(old)
-        change = super().rename_label(old, new)
-        self.head_ = self.head_.renamed(old, self.label_space_.names[place])
-        return change
-
     def remove_label(self, name: str) -> LabelChange:
         """Remove a label from a fitted model; the other labels' logits stay as they are.
 
         A limit stays too. The record of the held-out rows does not: they were judged among all labels.
         """
-        change = super().remove_label(name)
-        self._forget_logits()
-        return change
+        return super().remove_label(name)
 
     def state(self) -> State:
         """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
@@ -283,8 +274,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             "held_out.wrong": self.held_out_.wrong.astype(np.uint8),
             "limit_and_temperature": np.array([self.limit_.value if self.limit_ else np.inf, self.temperature_]),
         }
-        state = replace(state, fit=self.fit_result_.to_dict(), facts={"uncertainty": facts}, tensors=tensors)
-        return replace(state, card=uncertainty_card(state))
+        return replace(state, facts={"uncertainty": facts}, tensors=tensors)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -294,11 +284,8 @@ class UncertaintyClassifier(AbstainingClassifier):
             ModelFolderError: the label file names a label that the model has no logit for.
         """
         model, facts, tensors = super().from_state(state), state.facts["uncertainty"], state.tensors
-        if facts["labels_from_y"]:
-            model.labels = None  # a second fit finds them in its own y
         if not facts["keeps_states"]:
             model.cache = None  # where is a matter of the machine, that nothing is written is the caller's wish
-        model.fit_result_ = SavedFit(state.fit or {})  # pyright: ignore[reportAttributeAccessIssue] - plain values of one
         model.head_ = _head_of(state, facts)
         model.temperature_ = float(facts["temperature"])
         limit = facts["limit"]
@@ -315,18 +302,21 @@ class UncertaintyClassifier(AbstainingClassifier):
                     f"{state.place} has the label {name!r} in its label file and no logit for it; take it out, or fit "
                     "the model with it."
                 )
-        model._forget_logits()
+        # A label that was taken out of the label file by hand.
+        model._edit(state.space, lambda known: {name: its for name, its in known.items() if name in state.space})
+        if facts["labels_from_y"]:
+            model.labels = None  # a second fit finds them in its own y
         return model
 
     def _check_threshold(self) -> None:
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=0, most=1)
 
-    def _forget_logits(self) -> None:
-        """Drop the logits of labels that are gone, and with them what was said of the held-out rows."""
-        head = self.head_.only(self.label_space_)
+    def _edit(self, space: LabelSpace, change: Change) -> None:
+        super()._edit(space, change)
+        head = self.head_.edited(change)
         # A label that no row taught was never among those that the held-out rows were judged by.
-        if any(column is not None for name, column in self.head_.columns.items() if name not in head.columns):
+        if head.taught < self.head_.taught:
             self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
         self.head_ = head
 

@@ -1,12 +1,9 @@
 """`ZeroShotClassifier`: the encoder as it is; the baseline that every trained model must beat."""
 
-from dataclasses import replace
 from typing import Any, Self, final
 
 from labelspace.classify.arguments import as_encoder, check_targets
 from labelspace.classify.by_anchors import AnchoredClassifier
-from labelspace.classify.cards import anchored_card
-from labelspace.classify.state import State
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 
@@ -60,8 +57,3 @@ class ZeroShotClassifier(AnchoredClassifier):
         space = self._check_parameters()
         check_targets(X, y, space)
         return self._finish(as_encoder(self.encoder), space)
-
-    def state(self) -> State:
-        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
-        state = super().state()
-        return replace(state, card=anchored_card(state))
