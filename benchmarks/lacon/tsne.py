@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 from pieces import Piece
-from rows import Document
 from sklearn.metrics import silhouette_score
-from torch.nn import functional as F
 
-from labelspace import LaConClassifier
+from labelspace.classify.head import ComparesLabels
 from labelspace.geometry import project
-from labelspace.training.features import answers
-from labelspace.training.rows import tokenize
 from lacon.methods import METHODS, measured, train
 from lacon.protocol import Settings
 from lacon.sets import SETS, sample, shuffled, test_rows, train_rows
@@ -36,28 +32,15 @@ def tsne_pieces(settings: Settings) -> Iterator[Piece]:
             )
 
 
-def vectors_of(clf: LaConClassifier, texts: list[Document]) -> np.ndarray:
-    """Unit vectors of texts as the classifier compares them, [text dim]: behind the projection, if there is one."""
-    head = clf.head_
-    assert head is not None
-    return answers(
-        clf.encoder_,
-        tokenize(clf.encoder_, texts),
-        lambda features: F.normalize(head.vectors(features), dim=-1),
-        words=head.shape.words,
-        width=head.shape.dim,
-    )
-
-
 def _run(settings: Settings, name: str, method: str) -> dict[str, Any]:
     rows = sample(name, train_rows(name, settings.data), settings.protocol.rows, 0)
     test = test_rows(name, settings.data, settings.protocol.test_rows)
     clf = train(settings, METHODS[method].options, rows, 0)
     shown = test.take(sorted(shuffled(range(len(test)), 0, "shown")[:POINTS]))
-    texts = vectors_of(clf, shown.texts)
+    texts = clf.head_.vectors(shown.texts)  # as the classifier compares them: behind the projection, if there is one
     # Cross-entropy has a linear layer and no label embeddings: nothing to show.
-    labels = list(clf.label_embeddings_)
-    everything = np.vstack([texts, *(clf.label_embeddings_[label][None] for label in labels)])
+    labels = list(clf.label_space_.names) if isinstance(clf.head_, ComparesLabels) else []
+    everything = np.vstack([texts, *([clf.head_.label_vectors(clf.label_space_)] if labels else [])])
     places = project(everything, method="tsne", seed=0).round(4).tolist()
     return {
         **measured(clf, test),

@@ -12,7 +12,7 @@ import torch
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
 from labelspace.bench.naming import name_points
 from labelspace.checks import check_number
-from labelspace.classify.base import as_encoder
+from labelspace.classify.arguments import own_encoder
 from labelspace.config import SearchConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.errors import InputError, LabelSpaceWarning
@@ -93,8 +93,7 @@ def trajectory(
     drawn = sample_pool(pool, size=search.documents, seed=model.seed)
     if len(drawn.texts) < 2:
         raise InputError(f"a trajectory needs a pool of two different documents or more. Got {len(drawn.texts)}.")
-    given = as_encoder(model.encoder)
-    encoder = given.copy() if given is model.encoder else given
+    encoder = own_encoder(model.encoder)
     measure = _Measure(encoder, model.label_space_, drawn, search, model.seed)
     points = {0: measure(0)}
 

@@ -45,9 +45,8 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
     clf.fit(rows.texts, rows.truth)
     if clf.fit_result_.curve.stop_reason != "epochs":  # half a run is no result
         raise KeyboardInterrupt
-    answers = clf._answers(test.texts)  # the encoder runs once for all that follows
-    plain = clf._names(*answers)
-    right = plain == np.array(test.truth, dtype=object)
+    answers = clf.answers(test.texts)  # the encoder runs once for all that follows
+    right = answers.names == np.array(test.truth, dtype=object)
     before = _softmax(answers.scores)
     calibration = clf.fit_result_.calibration
     assert calibration is not None
@@ -60,7 +59,7 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
             "held out, before": calibration.ece_before,
             "held out, after": calibration.ece_after,
             "test, before": expected_calibration_error(before.max(axis=1), right),
-            "test, after": expected_calibration_error(clf._probabilities(answers.scores).max(axis=1), right),
+            "test, after": expected_calibration_error(answers.confidence, right),
         },
         "by": clf.held_out_.better_ranking(),
         "coverage": {str(wanted): _kept(clf.set_coverage(wanted), answers, test) for wanted in COVERAGES},
@@ -76,7 +75,7 @@ def _promised(clf: UncertaintyClassifier, risk: float, answers: Any, test: Rows)
 
 
 def _kept(clf: UncertaintyClassifier, answers: Any, test: Rows) -> dict[str, float | None]:
-    names = clf._names(*answers)
+    names = clf.decision().answers(answers.labels, answers.scores, answers.uncertainty).names
     given = np.array([name is not None for name in names])
     right = names == np.array(test.truth, dtype=object)
     return {"coverage": float(given.mean()), "accuracy": float(right[given].mean()) if given.any() else None}

@@ -22,9 +22,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
 from labelspace.classify import base, predict_file
-from labelspace.classify.labelled_input import as_texts_or_pairs
 from labelspace.classify.stream import model_fingerprint
 from labelspace.config import SearchConfig
+from labelspace.corpus import Kind, as_texts_or_pairs
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning, ModelFolderError
 from labelspace.evaluate import evaluate
@@ -146,7 +146,7 @@ def test_the_same_seed_gives_the_same_bits(kind: str, make: Maker):
 def test_training_starts_between_the_descriptions_and_the_rows(projection: Any, make: Maker):
     """With next to no rate, and the identity as projection: descriptions count as eight rows, a label has four."""
     clf = make(max_steps=1, learning_rate=1e-9, head_learning_rate=1e-9, projection=projection).fit(TEXTS, Y)
-    assert (clf.fit_result_.init, clf.head_.shape.projection) == ("descriptions", projection is True)
+    assert (clf.fit_result_.init, clf.head_.module.shape.projection) == ("descriptions", projection is True)
     vectors = clf.encoder_.encode(TEXTS)
     for column, name in enumerate(clf.classes_):
         rows = vectors[[own == name for own in Y]].sum(axis=0)
@@ -156,9 +156,9 @@ def test_training_starts_between_the_descriptions_and_the_rows(projection: Any, 
 
 
 def test_labels_that_start_at_random_have_the_projection_of_the_paper(make: Maker):
-    assert make(labels=None).fit(TEXTS, Y).head_.shape.projection
-    assert make(init="random").fit(TEXTS, Y).head_.shape.projection
-    assert not make(init="random", projection=False).fit(TEXTS, Y).head_.shape.projection
+    assert make(labels=None).fit(TEXTS, Y).head_.module.shape.projection
+    assert make(init="random").fit(TEXTS, Y).head_.module.shape.projection
+    assert not make(init="random", projection=False).fit(TEXTS, Y).head_.module.shape.projection
 
 
 # ---- scikit-learn
@@ -294,7 +294,7 @@ def test_names_that_are_words_are_where_labels_start(labels: Any, make: Maker):
     assert fit.descriptions is None, "there is nothing to train on before the rows"
     alone = make(labels=labels, max_steps=1, learning_rate=1e-12, head_learning_rate=1e-12).fit(TEXTS[::4], Y[::4])
     sentences = alone.encoder_.encode(alone.label_space_.verbalizers)
-    placed = np.stack([alone.label_embeddings_[name] for name in alone.label_space_.names])
+    placed = np.stack([alone.head_.embeddings[name] for name in alone.label_space_.names])
     assert (placed * sentences).sum(axis=1).min() > 0.9, "eight parts of its sentence, one of its row"
 
 
@@ -323,7 +323,7 @@ def test_without_a_labelled_row_it_is_trained_as_the_description_classifier(
     peer = DescriptionClassifier(space, encoders["float32"], max_steps=4, search=SHORT).fit(given[0])
     assert (clf.encoder_.encode(TEXTS) == peer.encoder_.encode(TEXTS)).all()
     assert clf.decision_function(TEXTS) == pytest.approx(peer.decision_function(TEXTS), abs=1e-6)
-    assert clf.head_ is None
+    assert clf.head_.module is None
     assert clf.fit_result_.curve is None
     assert clf.fit_result_.descriptions.curve.losses == peer.fit_result_.curve.losses
 
@@ -433,11 +433,11 @@ def test_pairs_come_as_tuples_as_an_array_and_as_tables_whose_columns_say_so():
         pl.DataFrame({"text": firsts, "text_pair": seconds}),
         pl.DataFrame({"text": firsts, "text_pair": seconds}).to_arrow(),
     ):
-        assert as_texts_or_pairs(X) == expected
-    assert as_texts_or_pairs(pd.DataFrame({"text": firsts, "id": [1, 2, 3]})) == list(firsts)
-    assert as_texts_or_pairs(pd.Series(firsts)) == list(firsts)
+        assert as_texts_or_pairs(X).rows == expected
+    assert as_texts_or_pairs(pd.DataFrame({"text": firsts, "id": [1, 2, 3]})).rows == list(firsts)
+    assert as_texts_or_pairs(pd.Series(firsts)).rows == list(firsts)
     named = pd.DataFrame({"id": [1, 2, 3], "text": firsts, "text_pair": seconds})
-    assert as_texts_or_pairs(named) == as_texts_or_pairs(named[["text", "text_pair"]]) == expected
+    assert as_texts_or_pairs(named).rows == as_texts_or_pairs(named[["text", "text_pair"]]).rows == expected
 
 
 def test_a_text_and_its_label_in_one_table_are_no_pair(make: Maker):
@@ -445,7 +445,7 @@ def test_a_text_and_its_label_in_one_table_are_no_pair(make: Maker):
     for X in (table, pl.DataFrame(table), pl.DataFrame(table).to_arrow()):
         with pytest.raises(ColumnError, match=r"pass the column of texts, for example X\['review'\]"):
             make().fit(X, Y)
-    assert as_texts_or_pairs(table[["review"]]) == as_texts_or_pairs(table.assign(label=0)) == list(TEXTS)
+    assert as_texts_or_pairs(table[["review"]]).rows == as_texts_or_pairs(table.assign(label=0)).rows == list(TEXTS)
 
 
 def test_a_table_of_pairs_needs_no_label(make: Maker):
@@ -453,7 +453,7 @@ def test_a_table_of_pairs_needs_no_label(make: Maker):
     table = pd.DataFrame({"text": firsts, "text_pair": seconds})
     for X in (table, pl.DataFrame(table).to_arrow()):
         clf = make().fit(X)
-        assert clf.pairs_
+        assert clf.reads_ is Kind.PAIRS
         assert clf.predict(PAIRS).shape == clf.predict(table).shape == (12,)
 
 
@@ -490,7 +490,7 @@ def test_a_pair_that_lacks_a_half_is_named(X: Any, message: str):
 
 def test_an_empty_half_is_kept_with_one_warning():
     with pytest.warns(LabelSpaceWarning, match=r"empty or white space \(first: X\[0\]\[1\]\)"):
-        assert as_texts_or_pairs([("a", ""), ("b", " ")]) == [("a", ""), ("b", " ")]
+        assert as_texts_or_pairs([("a", ""), ("b", " ")]).rows == [("a", ""), ("b", " ")]
 
 
 def test_white_space_around_names_in_y_does_not_count(make: Maker):
@@ -785,7 +785,7 @@ def test_pairs_may_be_objects_of_a_series_or_of_an_array(make: Maker):
     objects[:] = PAIRS
     for pairs in (pd.Series(PAIRS), objects):
         clf = make().fit(pairs, Y)
-        assert clf.pairs_
+        assert clf.reads_ is Kind.PAIRS
         assert (clf.decision_function(pairs) == expected).all()
 
 
@@ -821,5 +821,5 @@ def test_a_file_is_not_continued_by_another_head(make: Maker):
     before = model_fingerprint(clf)
     assert model_fingerprint(clf) == before
     with torch.no_grad():
-        next(iter(clf.head_.parameters())).add_(1)
+        next(iter(clf.head_.module.parameters())).add_(1)
     assert model_fingerprint(clf) != before

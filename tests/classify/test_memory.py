@@ -12,7 +12,8 @@ import pytest
 
 from classify.doubt import FEW, FEW_Y, NEW, uncertainty
 from labelspace import LaConClassifier
-from labelspace.classify import anchors, base
+from labelspace.classify import anchors, encoding
+from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
 
@@ -82,8 +83,8 @@ def test_no_more_than_a_window_of_documents_is_tokenised_at_a_time(
     kind: str, model: Maker, monkeypatch: pytest.MonkeyPatch
 ):
     clf = model(kind)
-    documents = PAIRS if clf.pairs_ else TEXTS
-    monkeypatch.setattr(base, "WINDOW", WINDOW)
+    documents = PAIRS if clf.reads_ is Kind.PAIRS else TEXTS
+    monkeypatch.setattr(encoding, "WINDOW", WINDOW)
     sizes, held = watch(monkeypatch)
     for ask in ASKS:
         if not hasattr(clf, ask):
@@ -97,12 +98,12 @@ def test_no_more_than_a_window_of_documents_is_tokenised_at_a_time(
 @each_kind
 def test_windows_are_scored_as_if_each_were_asked_for_alone(kind: str, model: Maker, monkeypatch: pytest.MonkeyPatch):
     clf = model(kind)
-    documents = PAIRS if clf.pairs_ else TEXTS
+    documents = PAIRS if clf.reads_ is Kind.PAIRS else TEXTS
     asks = [ask for ask in ASKS if hasattr(clf, ask) and ask != "most_uncertain"]
     whole = {ask: getattr(clf, ask)(documents) for ask in asks}
     parts = [documents[start : start + WINDOW] for start in range(0, len(documents), WINDOW)]
     alone = {ask: np.concatenate([getattr(clf, ask)(part) for part in parts]) for ask in asks}
-    monkeypatch.setattr(base, "WINDOW", WINDOW)
+    monkeypatch.setattr(encoding, "WINDOW", WINDOW)
     for ask in asks:
         found = getattr(clf, ask)(documents)
         assert (found == alone[ask]).all(), ask
@@ -110,7 +111,7 @@ def test_windows_are_scored_as_if_each_were_asked_for_alone(kind: str, model: Ma
             assert list(found) == list(whole[ask])
         else:
             assert np.abs(found - whole[ask]).max() < 1e-5, ask
-    monkeypatch.setattr(base, "WINDOW", len(documents))
+    monkeypatch.setattr(encoding, "WINDOW", len(documents))
     assert all((getattr(clf, ask)(documents) == whole[ask]).all() for ask in asks)
 
 

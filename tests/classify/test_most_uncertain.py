@@ -15,6 +15,7 @@ from labelspace import UncertaintyClassifier, ZeroShotClassifier
 from labelspace.classify import most_uncertain as module
 from labelspace.classify import predict_file
 from labelspace.classify.most_uncertain import most_uncertain_file, most_uncertain_rows
+from labelspace.corpus import Documents, Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
 from labelspace.training.uncertainty import HeldOut
@@ -24,10 +25,11 @@ TEXTS, _ = tiny_rows(60, seed=4, doubtful=0.5)
 SCHEMA = pa.schema([("id", pa.int32()), ("text", pa.string())])
 
 
-def blocks_of(texts: list[str], size: int) -> Iterator[tuple[pa.RecordBatch, list[str]]]:
+def blocks_of(texts: list[str], size: int) -> Iterator[tuple[pa.RecordBatch, Documents]]:
     for start in range(0, len(texts), size):
         block = texts[start : start + size]
-        yield pa.record_batch([pa.array(range(start, start + len(block)), pa.int32()), block], schema=SCHEMA), block
+        batch = pa.record_batch([pa.array(range(start, start + len(block)), pa.int32()), block], schema=SCHEMA)
+        yield batch, Documents(block, Kind.TEXTS)
 
 
 @pytest.mark.parametrize("size", [1, 7, 60, 100])
@@ -63,7 +65,7 @@ def test_documents_are_read_once_and_no_more_is_held_than_asked_for(clf: Uncerta
     held: list[int] = []
     before = pa.total_allocated_bytes()
 
-    def blocks() -> Iterator[tuple[pa.RecordBatch, list[str]]]:
+    def blocks() -> Iterator[tuple[pa.RecordBatch, Documents]]:
         ballast = "x" * 200_000
         for block, texts in blocks_of(TEXTS, 6):
             heavy = block.append_column("ballast", pa.array([ballast] * len(texts)))
@@ -144,7 +146,7 @@ def test_what_cannot_be_is_refused_before_any_work(
 ):
     monkeypatch.chdir(tmp_path)
     Path("in.csv").write_text("text\na team\n", encoding="utf-8")
-    monkeypatch.setattr(UncertaintyClassifier, "_answers", lambda *_: pytest.fail("work began"))
+    monkeypatch.setattr(UncertaintyClassifier, "answers", lambda *_: pytest.fail("work began"))
     given = {"target": "out.csv", "top": 2, **options}
     with pytest.raises(error, match=message):
         most_uncertain_file(clf, "in.csv", **given)

@@ -61,16 +61,15 @@ def test_all_agree_on_any_cosines_also_where_they_differ_by_one_step_or_not_at_a
     make: Maker, rows: list[list[float]], temperature: float, names: list[str]
 ):
     """Cosines as the library takes them, of each text with the axes, whatever the order of the label file."""
-    clf = make("zero-shot", temperature=temperature)
-    clf._set_labels(LabelSpace.from_names(names), keep_parameter=True)
+    decision = make("zero-shot", temperature=temperature).decision()
     scores = cosines(np.array(rows), np.eye(3))
     assert (scores.astype(np.float64) * GRID % 1 == 0).all()
     sorted_scores = scores[:, np.argsort(names)]  # columns a, b, c
-    probabilities = clf._probabilities(sorted_scores)
+    probabilities = decision.answers(sorted(names), sorted_scores).probabilities
     assert np.abs(probabilities.sum(axis=1) - 1).max() < 1e-12
     assert (probabilities >= 0).all()
-    winners = clf._names(scores)
-    assert list(winners) == list(clf.classes_[probabilities.argmax(axis=1)])
+    winners = decision.answers(names, scores).names
+    assert list(winners) == [sorted(names)[column] for column in probabilities.argmax(axis=1)]
     for row, winner, shares in zip(sorted_scores.tolist(), winners, probabilities.tolist(), strict=True):
         assert winner == "abc"[row.index(max(row))]
         # Strictly: who ties shares alike, and one step below is less, not as much.

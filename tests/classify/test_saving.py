@@ -19,6 +19,8 @@ import labelspace
 from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier, folders, load
 from labelspace.classify import saving
+from labelspace.classify.by_anchors import ByAnchors
+from labelspace.classify.head import Judged
 from labelspace.classify.stream import model_fingerprint
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
@@ -137,7 +139,7 @@ def test_a_fit_with_scalars_of_numpy_is_the_fit_with_pythons_own(make: Maker, tm
 
 def test_a_threshold_decides_in_float32_before_saving_as_after(fitted: Maker, monkeypatch: pytest.MonkeyPatch):
     clf, cut = fitted("zero-shot"), np.float32(0.7)
-    monkeypatch.setattr(type(clf), "scores", lambda *_: np.full((1, 3), cut))
+    monkeypatch.setattr(ByAnchors, "judge", lambda *_: Judged(np.full((1, 3), cut), None))
     assert float(cut) < 0.7, "rounded down, so that in float64 the score is below"
     for threshold in (0.7, np.float64(0.7), cut):
         assert clf.set_params(threshold=threshold).predict(["a text"])[0] is not None

@@ -16,7 +16,7 @@ import pytest
 from classify.conftest import TEXTS
 from labelspace.classify import predict_file
 from labelspace.classify.stream import model_fingerprint
-from labelspace.corpus import DocumentTable
+from labelspace.corpus import DocumentTable, Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, InputError
 
@@ -31,17 +31,17 @@ def table() -> pa.Table:
 
 def interrupt_after_two_chunks(monkeypatch: pytest.MonkeyPatch, clf: Any, *arguments: Any, **options: Any) -> None:
     """Begin `predict_file`, and end it by Ctrl-C in the third chunk."""
-    score, calls = type(clf).scores, 0
+    answer, calls = type(clf).answers, 0
 
     def interrupted(self: Any, *texts: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == 3:
             raise KeyboardInterrupt
-        return score(self, *texts)
+        return answer(self, *texts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(clf), "scores", interrupted)
+        patch.setattr(type(clf), "answers", interrupted)
         with pytest.raises(KeyboardInterrupt):
             predict_file(clf, *arguments, **options)
 
@@ -159,7 +159,7 @@ def test_a_text_missing_late_is_found_before_anything_is_written(
     column: str, suffix: str, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clf = fitted("zero-shot")
-    monkeypatch.setattr(type(clf), "_check_kind", lambda *_, **__: None)
+    clf.reads_ = Kind.PAIRS
     monkeypatch.setattr(Encoder, "encode", lambda *_, **__: pytest.fail("work began"))
     rows = [{"id": row, "text": "a", "pair": "b"} for row in range(ROWS)]
     rows[19][column] = None
@@ -261,8 +261,8 @@ def test_the_encoder_sees_one_chunk_at_a_time(
 ):
     clf = fitted("zero-shot")
     sizes = []
-    score = type(clf).scores
-    monkeypatch.setattr(type(clf), "scores", lambda self, t, s: sizes.append(len(t)) or score(self, t, s))
+    answer = type(clf).answers
+    monkeypatch.setattr(type(clf), "answers", lambda self, X: sizes.append(len(X)) or answer(self, X))
     predict_file(clf, source, tmp_path / "out.csv", chunk_rows=5)
     assert sizes == [5, 5, 5, 5, 3]
 

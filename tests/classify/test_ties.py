@@ -11,7 +11,7 @@ import pytest
 from classify.doubt import FEW, FEW_Y, uncertainty
 from labelspace import Encoder, LaConClassifier, UncertaintyClassifier, ZeroShotClassifier
 from labelspace.bench.adapters import HarnessModel
-from labelspace.classify import base
+from labelspace.classify import encoding
 from labelspace.classify.base import BiEncoderClassifier
 from labelspace.evaluate import evaluate
 from labelspace.evaluate.report import most_frequent_confusions
@@ -65,7 +65,7 @@ def test_equal_documents_get_equal_answers_wherever_they_stand(
     monkeypatch: pytest.MonkeyPatch,
 ):
     clf = model(encoders[dtype])
-    monkeypatch.setattr(base, "WINDOW", window)
+    monkeypatch.setattr(encoding, "WINDOW", window)
     given = documents()
     scores = clf.decision_function(given)
     assert len(scores) == len(given)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from classify.doubt import FEW, FEW_Y, NAMES, NEW, NEW_Y, SEEN, SEEN_Y, uncertainty
 from labelspace import LabelSpace, UncertaintyClassifier
 from labelspace.classify import base
-from labelspace.classify.uncertainty import NO_LOGIT
+from labelspace.classify.by_gaussians import NO_LOGIT
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.training.uncertainty import outputs_of_texts
@@ -82,7 +82,7 @@ def test_uncertainty_is_the_mean_of_the_std_and_above_zero(clf: UncertaintyClass
     assert len(np.unique(found)) > 100
     tokens = clf.encoder_.backbone.batch(clf.encoder_.tokenize(NEW[:5]), list(range(5)))
     with torch.inference_mode():
-        mean, std = clf.head_(*clf.encoder_.backbone.states(tokens))
+        mean, std = clf.head_.module(*clf.encoder_.backbone.states(tokens))
     assert std is not None
     assert found[:5] == pytest.approx(std.numpy().sum(axis=1) / 32, abs=1e-5)
     assert clf.transform(NEW)[:5] == pytest.approx(mean.numpy(), abs=1e-5)
@@ -91,7 +91,7 @@ def test_uncertainty_is_the_mean_of_the_std_and_above_zero(clf: UncertaintyClass
 def test_a_model_without_uncertainty_says_zero(fitted: Maker):
     clf = fitted(uncertain=False)
     assert (clf.predict_uncertainty(FEW) == np.zeros(12)).all()
-    assert clf.head_.log_variance is None
+    assert clf.head_.module.log_variance is None
     assert clf.most_uncertain(FEW, 3, by="entropy").shape == (3,)
     for ask in (clf.most_uncertain, lambda X, **by: clf.set_coverage(0.5, X, **by)):
         with pytest.raises(ConfigError, match="fitted with uncertain=False measures no uncertainty; take by='entropy'"):
@@ -102,7 +102,7 @@ def test_logits_are_the_classifiers_of_the_means(clf: UncertaintyClassifier):
     """Equation 4 has no bias, and texts are judged by their mean."""
     means = clf.transform(NEW)
     assert (means.shape, means.dtype) == ((120, 32), np.float32)
-    weights = clf.head_.classifier.weight.numpy()
+    weights = clf.head_.module.classifier.weight.numpy()
     assert clf.decision_function(NEW) == pytest.approx(means @ weights.T, abs=1e-4)
 
 
@@ -137,7 +137,7 @@ def test_the_same_seed_gives_the_same_bits(fitted: Maker):
 
 
 def test_outputs_are_those_of_the_head(clf: UncertaintyClassifier):
-    found = outputs_of_texts(clf.encoder_, clf.head_, clf.encoder_.tokenize(NEW))
+    found = outputs_of_texts(clf.encoder_, clf.head_.module, clf.encoder_.tokenize(NEW))
     assert (clf.predict_uncertainty(NEW) == found.uncertainty).all()
     assert (clf.transform(NEW) == found.means).all()
     assert (clf.decision_function(NEW) == found.logits).all()

@@ -177,7 +177,7 @@ def test_limits_and_edits_of_what_is_not_fitted_are_refused(make: Maker, tmp_pat
         lambda clf: clf.scores(FEW, LabelSpace.from_names(NAMES)),
         lambda clf: clf.rename_label("money", "cash"),
         lambda clf: clf.remove_label("money"),
-        lambda clf: clf.learnt_tensors(),
+        lambda clf: clf.state(),
         lambda clf: clf.save(tmp_path / "model"),
     ):
         with pytest.raises(NotFittedError):

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,8 @@ def test_a_label_without_a_row_comes_back_without_a_probability(fitted: Maker, t
     with pytest.warns(LabelSpaceWarning, match="have no labelled row"):
         clf = fitted(labels=["film", *NAMES], validation=0.2)
     again = load(clf.save(tmp_path / "model"))
-    assert again.logit_columns_ == clf.logit_columns_
-    assert again.logit_columns_["film"] is None
+    assert again.head_.columns == clf.head_.columns
+    assert again.head_.columns["film"] is None
     for ask in ("decision_function", "predict_proba", "predict"):
         assert (getattr(again, ask)(NEW) == getattr(clf, ask)(NEW)).all(), ask
     assert (again.predict_proba(NEW)[:, 0] == 0).all()
@@ -88,7 +89,7 @@ def test_limit_temperature_and_the_record_of_held_out_rows_come_back(clf: Uncert
         one, other = getattr(again.held_out_, part), getattr(clf.held_out_, part)
         assert one.dtype == other.dtype
         assert (one == other).all()
-    assert again.logit_columns_ == clf.logit_columns_
+    assert again.head_.columns == clf.head_.columns
     assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.fit_result_.to_dict()))
     assert again.set_coverage(0.5).limit_ == clf.set_coverage(0.5).limit_, "from the record alone"
     assert again.set_coverage(1).limit_ is None
@@ -122,7 +123,7 @@ def test_parameters_set_for_another_fit_do_not_change_the_head_that_is_saved(
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert f"| extractor | {options.get('extractor', 'textcnn')} |" in card
     again = load(again.save(tmp_path / "model"))
-    assert (again.set_params(dropout=0.5).fit(FEW, FEW_Y).head_.options["extractor"]) == "mean"
+    assert (again.set_params(dropout=0.5).fit(FEW, FEW_Y).head_.module.options["extractor"]) == "mean"
 
 
 def test_a_folder_from_before_heads_were_described_still_opens(fitted: Maker, tmp_path: Path):
@@ -371,11 +372,11 @@ def test_a_bad_folder_is_one_clear_error(what: str, folder: Path):
 
 def test_a_file_is_not_continued_by_another_head(clf: UncertaintyClassifier):
     before = model_fingerprint(clf)
-    clf.head_ = copy.deepcopy(clf.head_)
+    clf.head_ = replace(clf.head_, module=copy.deepcopy(clf.head_.module))
     assert model_fingerprint(clf) == before
-    clf.head_.mean.bias[0] += 1
+    clf.head_.module.mean.bias[0] += 1
     assert model_fingerprint(clf) != before
-    assert isinstance(clf.head_, GaussianHead)
+    assert isinstance(clf.head_.module, GaussianHead)
 
 
 def test_another_classifier_is_not_read_as_this_one(folder: Path):

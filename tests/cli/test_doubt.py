@@ -153,7 +153,7 @@ def test_an_interrupt_leaves_nothing(run, doubting, source, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setattr(UncertaintyClassifier, "_answers", interrupted)
+    monkeypatch.setattr(UncertaintyClassifier, "answers", interrupted)
     result = run("predict", doubting, source, tmp_path / "out.csv", "--most-uncertain", 2)
     assert (result.exit_code, result.stdout) == (130, "")
     assert "nothing was written" in result.stderr

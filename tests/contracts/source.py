@@ -10,6 +10,7 @@ import pkgutil
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ BUILTIN_ERRORS = {
 SECTIONS = ("Paper:", "Args:", "Returns:", "Raises:", "Example:", "See also:", "Reference:")
 OPTIONAL_SECTIONS = {"See also:"}
 FORMULAS = ("labelspace.losses", "labelspace.geometry", "labelspace.heads")
+# Public in spite of their names, by the manual of namedtuple; and what other libraries offer in no other way.
+FOREIGN_PRIVATE = {"_asdict", "_fields", "_replace", "_attn_implementation", "_modules", "_verify"}
 # Helpers that draw or arrange, and compute no formula of a paper.
 HELPERS = {"sample_pairs"}
 
@@ -44,6 +47,21 @@ def public_folders() -> list[Any]:
 def violations(rule: Callable[[Path], list[str]], *folders: Path) -> list[str]:
     """Return every violation of a rule in these folders, by default in the package, as `file:line what`."""
     return [found for folder in folders or (SRC,) for path in python_files(folder) for found in rule(path)]
+
+
+def private_of_others(path: Path) -> list[str]:
+    """Where a file takes a private name of an object that it does not define."""
+    tree = _tree(path)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
+    found = []
+    for node in attributes:
+        on_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        private = node.attr.startswith("_") and not node.attr.startswith("__")
+        if private and not on_itself and node.attr not in own | FOREIGN_PRIVATE:
+            found.append(_at(path, node, f"takes {node.attr} of another object"))
+    return found
 
 
 def trusts_remote_code(path: Path) -> list[str]:
@@ -143,7 +161,7 @@ def docstring_gaps(thing: Any) -> list[str]:
     class             each parameter, the errors in its `__init__`, an example of its own or of a method
     made by another   the name of that function, in the words "made by `open_table`"
     record            a docstring under each field; a dataclass or a named tuple
-    protocol, error   nothing more
+    protocol, error, enumeration   nothing more
 
     All begin with one line that is a sentence. A public method has a docstring; one with `Args:` names every parameter.
     A head has the source of its formula. Code of training and the command line needs no example, unless `labelspace`
@@ -161,7 +179,9 @@ def docstring_gaps(thing: Any) -> list[str]:
         gaps = _method_gaps(thing)
         if dataclasses.is_dataclass(thing) or hasattr(thing, "_fields"):
             gaps += [f"lacks the field {name}" for name in _bare_fields(thing) if f"    {name}: " not in text]
-        elif not (issubclass(thing, Exception) or getattr(thing, "_is_protocol", False) or "; made by `" in text):
+        elif not (
+            issubclass(thing, (Exception, Enum)) or getattr(thing, "_is_protocol", False) or "; made by `" in text
+        ):
             gaps += _call_gaps(thing, vars(thing).get("__init__"), text)
             examples = text + "".join(value.__doc__ or "" for value in vars(thing).values() if inspect.isroutine(value))
             if ">>>" not in examples and _needs_example(thing):
@@ -171,6 +191,10 @@ def docstring_gaps(thing: Any) -> list[str]:
     if not re.match(r".+\.(\n\n|$)", text):
         gaps.append("does not begin with one line that is a sentence")
     return [f"{thing.__module__}.{thing.__qualname__} {gap}" for gap in dict.fromkeys(gaps)]
+
+
+def _says_it_in_one_line(thing: type) -> bool:
+    return issubclass(thing, (Exception, Enum)) or getattr(thing, "_is_protocol", False)
 
 
 def _call_gaps(thing: Any, body: Any, text: str) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.source import ROOT, SRC
+from contracts.source import ROOT, SRC, private_of_others, violations
 
 PLANTED = {
     "labels that know encoders": ("labels/space.py", "from labelspace.encoders import Encoder", "data runs down"),
@@ -73,3 +73,13 @@ def test_every_folder_and_file_belongs_to_a_layer():
     folders = {path.parent.name for path in SRC.glob("*/__init__.py")}
     files = {path.stem for path in SRC.glob("*.py")} - {"__init__", "__main__"}
     assert (folders | files) - placed == set(), "what no contract watches"
+
+
+def test_no_file_takes_what_is_private_of_another():
+    assert violations(private_of_others) == []
+
+
+def test_a_planted_look_at_what_is_private_is_caught(tmp_path):
+    path = tmp_path / "planted.py"
+    path.write_text("class Mine:\n    def _own(self): ...\ndef f(model, mine):\n    mine._own()\n    model._names()\n")
+    assert private_of_others(path) == ["planted.py:5 takes _names of another object"]

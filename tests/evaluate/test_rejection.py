@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelspace import UncertaintyClassifier
-from labelspace.classify.base import Answers
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.evaluate import (
     Rejections,
@@ -186,7 +186,7 @@ def unsure_of(documents):
 def with_doubt(model, doubt=unsure_of):
     """The same classifier with an uncertainty of its own."""
     found = copy.copy(model)
-    found._answers = lambda documents: Answers(model.scores(documents, model.label_space_), doubt(documents))
+    found.answers = lambda documents: replace(model.answers(documents), uncertainty=doubt(documents))
     return found
 
 
@@ -249,9 +249,9 @@ def gaussian(encoder):
 
 def test_the_uncertainty_classifier_is_asked_once_for_both(gaussian, texts, names, monkeypatch):
     asked = []
-    answers = UncertaintyClassifier._answers
+    answers = UncertaintyClassifier.answers
     monkeypatch.setattr(
-        UncertaintyClassifier, "_answers", lambda self, texts: asked.append(len(texts)) or answers(self, texts)
+        UncertaintyClassifier, "answers", lambda self, texts: asked.append(len(texts)) or answers(self, texts)
     )
     _, curves = collected(gaussian, texts, names)
     assert asked == [len(texts)]

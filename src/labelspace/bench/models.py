@@ -338,15 +338,17 @@ def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
 
 
 def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool) -> OpenModel:
-    from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
+    from labelspace.classify import load
+    from labelspace.classify.by_anchors import Anchored
+    from labelspace.corpus import Kind
 
     folder = Path(spec.name).expanduser()
     model: Any = load(folder, device=device, trust_remote_code=trust_remote_code)
-    if model.pairs_:
+    if model.reads_ is Kind.PAIRS:
         raise ConfigError(f"{spec} was fitted on pairs of texts, and the benchmark has single ones; leave it out.")
-    scorer = model
+    scorer, anchored = model, isinstance(model, Anchored)
     describe: dict[str, Any] = {"class": type(model).__name__, **model.encoder_.describe()}
-    if isinstance(model, (DescriptionClassifier, ZeroShotClassifier)):  # what others learnt is more than their encoder
+    if anchored:  # what others learnt is more than their encoder
         scorer = EncoderScorer(
             model.encoder_, anchor=model.anchor, space=model.label_space_, vectors=model.label_vectors_
         )

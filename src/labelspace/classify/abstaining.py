@@ -1,37 +1,48 @@
 """Answering only where it is sure: the doubt of each document, and limits above which the answer is None."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice, check_number
-from labelspace.classify.base import Answers, BiEncoderClassifier
+from labelspace.classify.answers import Answers
+from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.by_gaussians import ByGaussians
+from labelspace.classify.decision import RANKINGS
 from labelspace.corpus import as_targets
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
-from labelspace.heads import GaussianHead
 from labelspace.training.abstention import coverage_limit, risk_limit
-from labelspace.training.uncertainty import HeldOut, Limit, entropy
-
-RANKINGS = ("auto", "uncertainty", "entropy")
+from labelspace.training.uncertainty import HeldOut, Limit
 
 FEW_ROWS = 30
-"""Of fewer the share that a limit answers of others is known to no better than five points or more, one standard error
+"""With fewer held-out rows, the share answered on new documents is uncertain by five points or more: one standard error
 at a share of 0.9."""
 
 
+@runtime_checkable
+class MeasuresDoubt(Protocol):
+    """A classifier that says how much in doubt it is, and can be made to answer only where it is sure."""
+
+    def ranking(self, by: str = "auto") -> str:
+        """Return what doubt is measured by, `"uncertainty"` or `"entropy"`."""
+        ...
+
+    def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
+        """Return how much in doubt each document is, [text]."""
+        ...
+
+
 class AbstainingClassifier(BiEncoderClassifier):
-    """A classifier that measures its doubt. Abstract: how it is measured is up to the subclass.
+    """A classifier that measures its doubt.
 
     A fitted one holds `temperature_`, `limit_`, and `held_out_`: what it was unsure of and wrong about in rows that
     training has not seen.
     """
 
-    measures_uncertainty = True
-
-    head_: GaussianHead
+    head_: ByGaussians
     temperature_: float
     limit_: Limit | None
     held_out_: HeldOut
@@ -51,9 +62,32 @@ class AbstainingClassifier(BiEncoderClassifier):
         check_is_fitted(self)
         if top is not None:
             check_number("top", top, least=1, whole=True)
-        by = self._ranking(by)
-        answers = self._answers(self._documents(X))
-        return np.argsort(-self._doubt(answers, by), kind="stable")[:top]
+        by = self.ranking(by)
+        return np.argsort(-self.doubt(self.answers(X), by), kind="stable")[:top]
+
+    def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
+        """Return how much in doubt each document is, [text].
+
+        Args:
+            answers: to these documents.
+            by: as in `set_coverage`.
+        """
+        return self.decision().doubt(answers, self.ranking(by))
+
+    def ranking(self, by: str = "auto") -> str:
+        """Return what doubt is measured by: `"uncertainty"` or `"entropy"`.
+
+        Args:
+            by: as in `set_coverage`; `"auto"` is looked up in the record of the held-out rows.
+
+        Raises:
+            ConfigError: another word, or the model measures no uncertainty.
+        """
+        check_is_fitted(self)
+        check_choice("by", by, RANKINGS)
+        if by == "uncertainty" and self.head_.module.log_variance is None:
+            raise ConfigError("a model fitted with uncertain=False measures no uncertainty; take by='entropy'.")
+        return self.held_out_.better_ranking() if by == "auto" else by
 
     def set_coverage(self, coverage: float, X: Any = None, *, by: str = "auto") -> Self:
         """Make `predict` name a label for this share of the documents, the surest, and answer None for the others.
@@ -77,14 +111,14 @@ class AbstainingClassifier(BiEncoderClassifier):
         """
         check_is_fitted(self)
         check_number("coverage", coverage, above=0, most=1)
-        by = self._ranking(by)
+        by = self.ranking(by)
         if coverage == 1:
             self.limit_ = None
             return self
-        documents = None if X is None else self._documents(X)
+        documents = None if X is None else self.read(X)
         if documents is not None and not len(documents):
             raise InputError("X holds no document; pass one or more, or None for the rows that fit held out.")
-        doubt = self._held_out_doubt(by) if documents is None else self._doubt(self._answers(documents), by)
+        doubt = self._held_out_doubt(by) if documents is None else self.doubt(self.answers(documents), by)
         if X is None and len(doubt) < FEW_ROWS:
             warnings.warn(
                 f"fit held out {len(doubt)} rows, on which a coverage of {coverage:g} stands badly: the share answered "
@@ -125,22 +159,22 @@ class AbstainingClassifier(BiEncoderClassifier):
         check_number("risk", risk, above=0, below=1)
         check_number("confidence", confidence, above=0, below=1)
         # The two that auto compares, unless there is but one.
-        measures = 2 if by == "auto" and X is None and self.head_.log_variance is not None else 1
-        by = self._ranking(by)
+        measures = 2 if by == "auto" and X is None and self.head_.module.log_variance is not None else 1
+        by = self.ranking(by)
         if X is None and y is not None:
             raise InputError("y holds labels, and X is None. Pass the documents they belong to, or leave y out too.")
         if X is None:
             doubt, wrong = self._held_out_doubt(by), self.held_out_.wrong
         else:
-            documents = self._documents(X)
+            documents = self.read(X)
             if y is None:
                 raise InputError("set_risk needs the labels of X. Got y=None; pass them, or leave X out too.")
             targets = np.array(as_targets(y, self.label_space_.names, n_documents=len(documents)), dtype=np.intp)
             rows = np.flatnonzero(targets >= 0)
             if not len(rows):
                 raise InputError(f"set_risk needs labelled rows, and y names no label. Got {len(documents)} rows.")
-            answers = self._answers([documents[int(row)] for row in rows])
-            doubt, wrong = self._doubt(answers, by), self._winners(answers.scores) != targets[rows]
+            answers = self.answers(documents.take(rows))
+            doubt, wrong = self.doubt(answers, by), answers.likeliest != targets[rows]
         limit = risk_limit(doubt, wrong, risk, confidence=confidence, measures=measures)
         if limit is None:
             raise InputError(
@@ -151,11 +185,6 @@ class AbstainingClassifier(BiEncoderClassifier):
         self.limit_ = Limit(by, limit)
         return self
 
-    def _doubt(self, answers: Answers, by: str) -> NDArray[np.float64]:
-        if by == "uncertainty":
-            return np.asarray(answers.uncertainty, dtype=np.float64)
-        return entropy(answers.scores[:, self._class_columns()], self.temperature_)
-
     def _held_out_doubt(self, by: str) -> NDArray[np.float64]:
         if not len(self.held_out_.wrong):
             raise InputError(
@@ -163,14 +192,3 @@ class AbstainingClassifier(BiEncoderClassifier):
                 "since. Pass documents, or fit with validation=0.1."
             )
         return (self.held_out_.uncertainty if by == "uncertainty" else self.held_out_.entropy).astype(np.float64)
-
-    def _ranking(self, by: str) -> str:
-        check_choice("by", by, RANKINGS)
-        if by == "uncertainty" and self.head_.log_variance is None:
-            raise ConfigError("a model fitted with uncertain=False measures no uncertainty; take by='entropy'.")
-        return self.held_out_.better_ranking() if by == "auto" else by
-
-    def _too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
-        if self.limit_ is None:
-            return super()._too_uncertain(answers)
-        return self._doubt(answers, self.limit_.by) > self.limit_.value

@@ -1,10 +1,13 @@
 """`DescriptionClassifier`: the encoder adapted to the label space by its descriptions alone."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self, final
 
 from labelspace.checks import as_seed, check_callbacks
-from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
+from labelspace.classify.arguments import check_targets, own_encoder
+from labelspace.classify.by_anchors import AnchoredClassifier
+from labelspace.classify.state import State
 from labelspace.config import DEFAULT_ANCHOR, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
@@ -13,7 +16,7 @@ from labelspace.training import Callback, FitResult, train_on_descriptions
 
 
 @final
-class DescriptionClassifier(BiEncoderClassifier):
+class DescriptionClassifier(AnchoredClassifier):
     """Trains the encoder so that verbalizers and descriptions of one label meet and others part.
 
     No labelled document is used. Unlabelled ones, given to `fit`, watch that the space does not collapse, and
@@ -61,6 +64,9 @@ class DescriptionClassifier(BiEncoderClassifier):
     Reference:
         "Description-only supervision: contrastive label-embedding alignment for zero-shot text classification".
     """
+
+    trains_encoder = True
+    not_parameters = (*AnchoredClassifier.not_parameters, "search")
 
     fit_result_: FitResult
 
@@ -147,8 +153,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         search = self.search or SearchConfig()
         check_targets(X, y, space)
         pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed)
-        given = as_encoder(self.encoder)
-        encoder = given.copy() if given is self.encoder else given
+        encoder = own_encoder(self.encoder)
         result = train_on_descriptions(
             encoder,
             space,
@@ -162,3 +167,15 @@ class DescriptionClassifier(BiEncoderClassifier):
         self._finish(encoder, space)
         self.fit_result_ = result
         return self
+
+    def state(self) -> State:
+        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
+        search = {"search": self.search.to_dict() if self.search else None}
+        return replace(super().state(), facts=search)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the fitted model that a state is of."""
+        given = state.facts.get("search")
+        search = SearchConfig.from_dict(given) if given else None
+        return super().from_state(replace(state, parameters={**state.parameters, "search": search}))

@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 
 from labelspace.classify.anchors import LabelVectors, Matrix, cosines
+from labelspace.classify.answers import Answers
 from labelspace.labels import LabelSpace
 
 
@@ -46,7 +47,7 @@ class Explanation:
     """The likeliest labels, first the winner."""
 
     threshold: float | None
-    """Below it the answer is None: of the score, or where the classifier's threshold is a probability, of that."""
+    """Below it the answer is None; a score, or of some classifiers a probability."""
 
     too_uncertain: bool
     """Whether the uncertainty is above the limit that was set, and the answer None for that."""
@@ -67,13 +68,11 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain_scores(
+def explain_answer(
     text: str,
-    vector: Matrix,
+    answers: Answers,
     *,
-    scores: Matrix,
-    probabilities: np.ndarray,
-    answer: str | None,
+    vector: Matrix | None,
     space: LabelSpace,
     vectors: dict[str, LabelVectors],
     threshold: float | None,
@@ -85,25 +84,24 @@ def explain_scores(
 
     Args:
         text: the text.
-        vector: its vector, [dim].
-        scores: [label].
-        probabilities: [label].
-        answer: what predict says.
-        space: names, in the order of `scores`.
+        answers: to this one document.
+        vector: its vector, [1 dim], that descriptions are compared with; None: they are no reason for the answer.
+        space: the labels.
         vectors: the labels' encoded texts.
         threshold: below which the answer is None.
         too_uncertain: whether it is None for another reason, a limit of uncertainty.
         top: how many labels to name.
         nearest: how many descriptions to quote of the winner and the runner-up.
     """
+    scores, probabilities = answers.scores[0], answers.probabilities[0]
     # Among equals the first by name wins, as in predict.
     order = sorted(range(len(scores)), key=lambda column: (-scores[column], space.names[column]))
     entries = []
     for place, column in enumerate(order[:top]):
         label = space.labels[column]
         quotes: tuple[tuple[str, float], ...] = ()
-        if place < 2 and label.descriptions:
-            near = cosines(vector[None], vectors[label.name].descriptions)[0]
+        if place < 2 and label.descriptions and vector is not None:
+            near = cosines(vector, vectors[label.name].descriptions)[0]
             best = np.argsort(-near, kind="stable")[:nearest]
             quotes = tuple((label.descriptions[row], float(near[row])) for row in best)
         entries.append(
@@ -114,7 +112,11 @@ def explain_scores(
                 nearest=quotes,
             )
         )
-    margin = float(scores[order[0]] - scores[order[1]])
     return Explanation(
-        text=text, label=answer, margin=margin, top=tuple(entries), threshold=threshold, too_uncertain=too_uncertain
+        text=text,
+        label=answers.names[0],
+        margin=float(scores[order[0]] - scores[order[1]]),
+        top=tuple(entries),
+        threshold=threshold,
+        too_uncertain=too_uncertain,
     )

@@ -1,30 +1,30 @@
 """`LaConClassifier`: learns from a few labelled texts or from many, with the descriptions as a start."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast, final
+from dataclasses import replace
+from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
-from torch.nn import functional as F
 
-from labelspace.checks import as_seed, check_callbacks, did_you_mean
-from labelspace.classify.anchors import cosines, encode_label
-from labelspace.classify.base import BiEncoderClassifier, _label_from, as_encoder, as_label_space, in_windows
-from labelspace.classify.editing import LabelChange
-from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, is_stream, supervise
+from labelspace.checks import as_seed, check_callbacks, check_number, did_you_mean
+from labelspace.classify.arguments import as_label, as_label_space, own_encoder
+from labelspace.classify.base import BiEncoderClassifier, Change
+from labelspace.classify.by_label_embeddings import ANCHOR, ByEmbeddings, taught, untaught
+from labelspace.classify.by_logits import ByLogits
+from labelspace.classify.cards import lacon_card
+from labelspace.classify.decision import Decision
+from labelspace.classify.editing import LabelChange, advice_after_adding
+from labelspace.classify.labelled_input import Given, look_at
+from labelspace.classify.state import State, fill_module
 from labelspace.config import LaConConfig, SearchConfig
-from labelspace.corpus import Pool, sample_pool
-from labelspace.encoders import DEFAULT_ENCODER, Encoder
-from labelspace.errors import ConfigError, InputError
+from labelspace.corpus import Documents, Kind, Pool, sample_pool
+from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.errors import ConfigError, InputError, ModelFolderError
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
-from labelspace.training.features import Features, answers, plain_vectors
-from labelspace.training.lacon import LaConFit, LaConHead, train_before_labels, train_on_labels
-from labelspace.training.rows import Document, tokenize
-
-Matrix = NDArray[np.float32]
+from labelspace.training.lacon import HeadShape, LaConFit, LaConHead, train_before_labels, train_on_labels
 
 
 @final
@@ -78,7 +78,7 @@ class LaConClassifier(BiEncoderClassifier):
 
     Attributes:
         fit_result_: the curve, what was held out, the weight of the descriptions and why.
-        head_: what stands on the encoder; None where no row was labelled.
+        head_: what was learnt beside the encoder; `head_.module` is what stands on it, None where no row was labelled.
         encoder_, label_space_, classes_: what was learnt, and for which labels.
 
     Example:
@@ -94,13 +94,13 @@ class LaConClassifier(BiEncoderClassifier):
         Zhang et al., "Label anchored contrastive learning for language understanding" (LaCon).
     """
 
-    anchor = "descriptions"
+    trains_encoder = True
+    takes_pairs = True
+    tensors_file = "lacon.safetensors"
+    card_of = staticmethod(lacon_card)
 
     fit_result_: LaConFit
-    head_: LaConHead | None
-    label_embeddings_: dict[str, Matrix]
-    logit_columns_: dict[str, int]
-    pairs_: bool
+    head_: ByEmbeddings | ByLogits
 
     def __init__(
         self,
@@ -194,59 +194,47 @@ class LaConClassifier(BiEncoderClassifier):
         """
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)
-        self._check_threshold()
+        Decision(temperature=self.temperature, threshold=self.threshold)
         space = None if self.labels is None else as_label_space(self.labels)
         if space is not None:
             _check_class_weight(config, space)
-        if y is not None and is_stream(X):
-            X = list(X)  # it is read once, and asked for again where no row has a label
-        given = supervise(space, X, y)
-        if given is None:
-            return self._fit_on_descriptions(X, y, space, config, seed)
-        _check_class_weight(config, given.space)  # where y names the labels, it is known only now
-        encoder = self._own_encoder()
+        given = look_at(space, X, y)
+        rows = given.supervision
+        if rows is None:
+            return self._fit_on_descriptions(given, space, config, seed)
+        _check_class_weight(config, rows.space)  # where y names the labels, it is known only now
+        encoder = own_encoder(self.encoder)
         # Labels by name, so that the order of the label file decides nothing.
-        ordered = given.space.reorder(sorted(given.space.names))
-        places = np.array([ordered.index(name) for name in given.space.names], dtype=np.intp)
-        head, result = train_on_labels(
+        ordered = rows.space.reorder(sorted(rows.space.names))
+        places = np.array([ordered.index(name) for name in rows.space.names], dtype=np.intp)
+        module, result = train_on_labels(
             encoder,
             ordered,
-            given.documents,
-            places[given.targets],
+            rows.documents.rows,
+            places[rows.targets],
             config,
-            described=given.space,
-            meaningful=given.meaningful or config.description_weight not in ("auto", 0),
+            described=rows.space,
+            meaningful=rows.meaningful or config.description_weight not in ("auto", 0),
             seed=seed,
-            unlabelled=given.unlabelled,
-            pool=self._pool(given.everything),
+            unlabelled=rows.unlabelled,
+            pool=self._pool(given.documents),
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
-        self._finish(encoder, given.space)
-        self.pairs_ = is_pairs(given.documents)
+        self._finish(encoder, rows.space, rows.documents.kind)
         self.fit_result_ = result
-        self._set_head(head, ordered.names)
+        if module.shape.classifies:
+            self.head_ = ByLogits(encoder, module, {name: column for column, name in enumerate(ordered.names)})
+        else:
+            self.head_ = taught(encoder, module, ordered.names, reads_descriptions=result.init != "random")
         return self
 
-    def scores(self, texts: Sequence[str], space: LabelSpace) -> Matrix:
-        """Score texts against a label space, the fitted one or another; see `classify.scorer.Scorer`.
-
-        A label keeps by its name what was learnt of it. One that training never saw stands where its descriptions
-        are, or its verbalizer.
-
-        Raises:
-            InputError: a label without a logit, after training by cross-entropy.
-        """
-        check_is_fitted(self)
-        columns = self._logit_columns(space) if self._classifies else []
-        labels = None if self._classifies else self._embeddings(space)
-        found = np.empty((len(texts), len(space)), dtype=np.float32)
-        for rows, documents, each in in_windows(texts):
-            if labels is None:
-                found[rows] = self._logits(documents)[:, columns][each]
-            else:
-                found[rows] = cosines(self._vectors(documents), labels)[each]
-        return found
+    def decision(self) -> Decision:
+        """Return how scores become answers: by cosines over the temperature, or by logits as they are."""
+        check_number("temperature", self.temperature, above=0)
+        if isinstance(self.head_, ByLogits):
+            return Decision(threshold=self.threshold, threshold_on="probability")
+        return Decision(temperature=self.temperature, threshold=self.threshold)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Add a label to a fitted model without training; the other labels' scores stay as they are.
@@ -261,17 +249,16 @@ class LaConClassifier(BiEncoderClassifier):
             InputError: the model was trained by cross-entropy, and has no logit for it.
         """
         check_is_fitted(self)
-        label = _label_from(label) if isinstance(label, Mapping) else label
-        if self._classifies:
+        label = as_label(label)
+        if isinstance(self.head_, ByLogits):
             raise InputError(
                 f"a model trained by cross-entropy has no logit for {label.name!r}; call fit with the new label."
             )
-        space = self.label_space_.add(label)
-        placed = self._place(label, space.verbalizers[space.index(label.name)])
-        change = super().add_label(label)
-        self.label_embeddings_ = {**self.label_embeddings_, label.name: placed}
-        if self.head_ is None:
-            return change
+        head = self.head_.added(self.label_space_.add(label), (label.name,))
+        space = self._encode_new(label)
+        self.head_ = head
+        if not head.learnt_labels:
+            return advice_after_adding(label.name, space, self.label_vectors_, ANCHOR)
         own = "descriptions are" if label.descriptions else "verbalizer is"
         return LabelChange(
             retrain=True,
@@ -279,65 +266,53 @@ class LaConClassifier(BiEncoderClassifier):
             "label some of its own and call fit again.",
         )
 
-    def learnt_tensors(self) -> dict[str, NDArray[np.generic]]:
-        """Return what was learnt beside the encoder: the label embeddings in their order, and the head."""
-        check_is_fitted(self)
-        tensors = {f"embeddings.{place}": values for place, values in enumerate(self.label_embeddings_.values())}
-        if self.head_ is not None:
-            tensors |= {f"head.{name}": part.detach().cpu().numpy() for name, part in self.head_.named_parameters()}
-        return {name: np.ascontiguousarray(values) for name, values in tensors.items()}
+    def state(self) -> State:
+        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
+        state, head = super().state(), self.head_
+        facts = {
+            "head": head.module.shape.to_dict() if head.module is not None else None,
+            "embedded": list(head.embeddings) if isinstance(head, ByEmbeddings) else [],
+            "logit_columns": head.columns if isinstance(head, ByLogits) else {},
+            "pairs": self.reads_ is Kind.PAIRS,
+            "labels_from_y": self.labels is None,
+        }
+        return replace(state, facts={"lacon": facts}, tensors=head.tensors())
 
-    def rename_label(self, old: str, new: str) -> LabelChange:
-        """Rename a label of a fitted model; all scores stay as they are."""
-        check_is_fitted(self)
-        place = self.label_space_.index(old)
-        change = super().rename_label(old, new)
-        new = self.label_space_.names[place]
-        self.label_embeddings_ = {new if name == old else name: v for name, v in self.label_embeddings_.items()}
-        self.logit_columns_ = {new if name == old else name: c for name, c in self.logit_columns_.items()}
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the fitted model that a state is of.
+
+        A label that was added by hand to the label file is placed by its descriptions; so are all of a model that saw
+        no labelled row.
+
+        Raises:
+            ModelFolderError: the label file names a label that the model has no logit for, or a label that was learnt
+                is gone from it where another has come.
+        """
+        model, facts = super().from_state(state), state.facts["lacon"]
+        if facts["labels_from_y"]:
+            model.labels = None  # a second fit finds them in its own y
+        model.reads_ = Kind.PAIRS if facts["pairs"] else Kind.TEXTS
+        model.head_ = _head_of(state, facts)
+        return model
+
+    def _edit(self, space: LabelSpace, change: Change) -> None:
+        super()._edit(space, change)
+        self.head_ = self.head_.edited(change)
         if isinstance(self.class_weight, Mapping):
-            self.class_weight = {new if name.strip() == old else name: w for name, w in self.class_weight.items()}
-        return change
+            self.class_weight = change({name.strip(): weight for name, weight in self.class_weight.items()})
 
-    def remove_label(self, name: str) -> LabelChange:
-        """Remove a label from a fitted model; the other labels' scores stay as they are."""
-        change = super().remove_label(name)
-        self.label_embeddings_ = {kept: v for kept, v in self.label_embeddings_.items() if kept != name}
-        self.logit_columns_ = {kept: c for kept, c in self.logit_columns_.items() if kept != name}
-        if isinstance(self.class_weight, Mapping):
-            self.class_weight = {kept: w for kept, w in self.class_weight.items() if kept.strip() != name}
-        return change
-
-    @property
-    def _classifies(self) -> bool:
-        return self.head_ is not None and self.head_.shape.classifies
-
-    def _looks_at_descriptions(self) -> bool:
-        return not self._classifies and self.fit_result_.to_dict()["init"] != "random"
-
-    def _encoded(self, documents: Sequence[Document]) -> Matrix:
-        if not self.pairs_:
-            return super()._encoded(documents)
-        rows = tokenize(self.encoder_, documents)
-        return answers(self.encoder_, rows, plain_vectors, words=False, width=self.encoder_.dimension)
-
-    def _own_encoder(self) -> Encoder:
-        given = as_encoder(self.encoder)
-        return given.copy() if given is self.encoder else given
-
-    def _fit_on_descriptions(self, X: Any, y: Any, space: LabelSpace | None, config: LaConConfig, seed: int) -> Self:
+    def _fit_on_descriptions(self, given: Given, space: LabelSpace | None, config: LaConConfig, seed: int) -> Self:
         if space is None or not any(space.descriptions):
             raise InputError(
                 "no row has a label and no label has a description, so there is nothing to learn from; give one or "
                 "the other."
             )
-        # What is neither may be a stream or a file, of which no more is held than is used.
-        documents = as_texts_or_pairs(X) if is_pairs(X) or y is not None else X
-        pairs = is_pairs(documents)
         if not config.description_steps:
             raise ConfigError("description_steps must be 1 or more where no row has a label. Got 0 instead.")
-        pool = self._pool(documents)
-        encoder = self._own_encoder()
+        documents, pool = given.documents, self._pool(given.documents)
+        pairs = isinstance(documents, Documents) and documents.kind is Kind.PAIRS
+        encoder = own_encoder(self.encoder)
         result = train_before_labels(
             encoder,
             space,
@@ -347,8 +322,7 @@ class LaConClassifier(BiEncoderClassifier):
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
-        self._finish(encoder, space)
-        self.pairs_ = pairs
+        self._finish(encoder, space, Kind.PAIRS if pairs else Kind.TEXTS)
         self.fit_result_ = LaConFit(
             curve=None,
             prior=None,
@@ -361,94 +335,47 @@ class LaConClassifier(BiEncoderClassifier):
             seed=seed,
             descriptions=result,
         )
-        self._set_head(None, space.names)
+        self.head_ = untaught(encoder, self.label_vectors_)
         return self
 
     def _pool(self, documents: Any) -> Pool | None:
         """Documents to choose the rate for descriptions by, as in `DescriptionClassifier`; pairs say nothing of it."""
         if documents is None or isinstance(documents, Pool):
             return documents
-        return None if is_pairs(documents) else sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
+        if isinstance(documents, Documents):
+            if documents.kind is Kind.PAIRS:
+                return None
+            documents = documents.rows
+        return sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
 
-    def _set_head(self, head: LaConHead | None, names: tuple[str, ...]) -> None:
-        """Take a head whose labels are these, in this order."""
-        self.head_ = head
-        self.logit_columns_ = dict(zip(names, range(len(names)), strict=True)) if self._classifies else {}
-        self.label_embeddings_ = {}
-        if head is None:
-            self.label_embeddings_ = {name: self.label_vectors_[name].anchor(self.anchor) for name in names}
-        elif not self._classifies and head.labels is not None:
-            vectors = F.normalize(head.labels().detach(), dim=1).cpu().numpy()
-            self.label_embeddings_ = {name: vectors[column] for column, name in enumerate(names)}
 
-    def _documents(self, X: Any) -> Sequence[str]:
-        check_is_fitted(self)
-        documents = as_texts_or_pairs(X)
-        if documents:
-            self._check_kind(pairs=is_pairs(documents))
-        return cast(Sequence[str], documents)
-
-    def _logit_columns(self, space: LabelSpace) -> list[int]:
-        for name in space.names:
-            if name not in self.logit_columns_:
-                raise InputError(
-                    f"a model trained by cross-entropy has no logit for {name!r}; it knows "
-                    f"{', '.join(self.logit_columns_)}. Fit it with that label, or use objective='lacon'."
-                )
-        return [self.logit_columns_[name] for name in space.names]
-
-    def _logits(self, documents: Sequence[Document]) -> Matrix:
-        """Logits of texts, [text label], in the order of the head."""
-        head = self.head_
-        assert head is not None
-        rows = tokenize(self.encoder_, documents)
-        return answers(self.encoder_, rows, head.logits, words=head.shape.words, width=head.shape.labels)
-
-    def _vectors(self, documents: Sequence[Document]) -> Matrix:
-        """Unit vectors of texts, [text dim], that label embeddings are compared with."""
-        head = self.head_
-        rows = tokenize(self.encoder_, documents)
-        if head is None:
-            return answers(self.encoder_, rows, plain_vectors, words=False, width=self.encoder_.dimension)
-
-        def project(features: Features) -> Tensor:
-            return F.normalize(head.vectors(features), dim=-1)
-
-        return answers(self.encoder_, rows, project, words=head.shape.words, width=head.shape.dim)
-
-    def _embeddings(self, space: LabelSpace) -> Matrix:
-        """Unit vectors of labels, [label dim], each made on its own."""
-        return np.stack(
-            [
-                self.label_embeddings_[label.name]
-                if label.name in self.label_embeddings_
-                else self._place(label, verbalizer)
-                for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
-            ]
+def _head_of(state: State, facts: dict[str, Any]) -> ByEmbeddings | ByLogits:
+    space, place = state.space, state.place
+    if facts["head"] is None:
+        # No row has moved a label from where its texts are, and these may have been edited by hand.
+        return untaught(state.encoder, state.label_vectors)
+    module = LaConHead(HeadShape.from_dict(facts["head"]), generator=torch.Generator())
+    fill_module(module, state.tensors)
+    module = module.eval().to(state.encoder.backbone.device)
+    columns = {name: int(column) for name, column in facts["logit_columns"].items()}
+    embeddings: Any = {name: state.tensors[f"embeddings.{number}"] for number, name in enumerate(facts["embedded"])}
+    known = columns or embeddings
+    lost = [name for name in known if name not in space]
+    new = tuple(name for name in space.names if name not in known)
+    if lost and new:
+        raise ModelFolderError(
+            f"{place} has learnt the label {lost[0]!r}, and its label file has {new[0]!r} in place of it; put the old "
+            "name back, and rename it with rename_label after loading."
         )
-
-    def _place(self, label: Label, verbalizer: str) -> Matrix:
-        """Where a label stands that training never saw."""
-        if self.head_ is None:
-            return encode_label(self.encoder_, label, verbalizer).anchor(self.anchor)
-        vectors = self._vectors(label.descriptions or (verbalizer,))
-        mean = vectors.mean(axis=0, dtype=np.float64)
-        return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
-
-    def _names(self, scores: Matrix, uncertainty: Matrix | None = None) -> NDArray[np.object_]:
-        if not self._classifies or self.threshold is None:
-            return super()._names(scores, uncertainty)
-        names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
-        if len(scores):
-            names[self._probabilities(scores).max(axis=1) < self.threshold] = None
-        return names
-
-    def _probabilities(self, scores: Matrix) -> NDArray[np.float64]:
-        if not self._classifies:
-            return super()._probabilities(scores)
-        logits = scores.astype(np.float64)
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return powers / powers[:, self._class_columns()].sum(axis=1, keepdims=True)
+    if not module.shape.classifies:
+        reads = (state.fit or {})["init"] != "random"
+        return ByEmbeddings(state.encoder, module, embeddings, reads).added(space, new)
+    if new:
+        raise ModelFolderError(
+            f"{place} has the label {new[0]!r} in its label file and no logit for it; take it out, or fit the model "
+            "with it."
+        )
+    return ByLogits(state.encoder, module, columns)
 
 
 def _check_class_weight(config: LaConConfig, space: LabelSpace) -> None:

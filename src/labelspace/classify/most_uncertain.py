@@ -9,24 +9,24 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_number
+from labelspace.classify.abstaining import MeasuresDoubt
 from labelspace.classify.base import BiEncoderClassifier
 from labelspace.classify.stream import (
     CHUNK_ROWS,
     Predicted,
-    _estimated_rows,
-    _output_schema,
-    _predictions,
+    answer_columns,
+    estimated_rows,
     model_fingerprint,
+    output_schema,
 )
-from labelspace.classify.uncertainty import UncertaintyClassifier
-from labelspace.corpus import ResumableWriter, open_table
+from labelspace.corpus import Documents, ResumableWriter, open_table
 from labelspace.errors import ConfigError
 from labelspace.progress import progress_bar
 
 
 def most_uncertain_rows(
     model: BiEncoderClassifier,
-    blocks: Iterable[tuple[pa.RecordBatch, list[str]]],
+    blocks: Iterable[tuple[pa.RecordBatch, Documents]],
     schema: pa.Schema,
     top: int,
     *,
@@ -51,20 +51,19 @@ def most_uncertain_rows(
     Raises:
         ConfigError: the model measures no uncertainty, or `top` is no number of rows.
     """
-    model, by = _check(model, top)
-    schema = _output_schema(schema, model, prefix, all_scores)
+    measures, by = _check(model, top)
+    schema = output_schema(schema, model, prefix, all_scores)
     kept = schema.empty_table()
-    doubt, documents = np.empty(0), list[str]()
+    doubt, documents = np.empty(0), list[Any]()
     for batch, texts in blocks:
-        answers = model._answers(texts)
-        columns, _ = _predictions(model, answers, all_scores)
-        fresh = pa.table([*batch.columns, *columns], schema=schema)
+        answers = model.answers(texts)
+        fresh = pa.table([*batch.columns, *answer_columns(answers, all_scores)], schema=schema)
         # A document that is among the kept ones already: its last bits hang on the block that it came in.
         known = dict(zip(documents, doubt.tolist(), strict=True))
         own = np.array(
-            [known.get(text, of) for text, of in zip(texts, model._doubt(answers, by).tolist(), strict=True)]
+            [known.get(text, of) for text, of in zip(texts, measures.doubt(answers, by).tolist(), strict=True)]
         )
-        both, documents = np.concatenate([doubt, own]), documents + texts
+        both, documents = np.concatenate([doubt, own]), documents + texts.rows
         order = np.argsort(-both, kind="stable")[:top]
         kept, doubt = pa.concat_tables([kept, fresh]).take(order), both[order]
         documents = [documents[row] for row in order]
@@ -114,7 +113,7 @@ def most_uncertain_file(
     _check(model, top)
     table = open_table(source, text=text, batch_rows=CHUNK_ROWS, delimiter=delimiter, encoding=encoding)
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
-    schema = _output_schema(table.schema, model, prefix, all_scores)
+    schema = output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
     out.check_place()
     table.check_documents()
@@ -124,12 +123,12 @@ def most_uncertain_file(
     ):
         done = 0
 
-        def blocks() -> Iterable[tuple[pa.RecordBatch, list[str]]]:
+        def blocks() -> Iterable[tuple[pa.RecordBatch, Documents]]:
             nonlocal done
             for batch in table.batches():
-                yield batch, table.texts(batch)
+                yield batch, table.documents(batch)
                 done += batch.num_rows
-                report(done, table.rows or _estimated_rows(table, done))
+                report(done, table.rows or estimated_rows(table, done))
 
         found = most_uncertain_rows(model, blocks(), table.schema, top, all_scores=all_scores, prefix=prefix)
         for batch in found.to_batches():
@@ -139,7 +138,7 @@ def most_uncertain_file(
     return Predicted(path=Path(target), rows=found.num_rows, resumed_at=0, abstained=abstained)
 
 
-def measuring(model: Any, what: str) -> UncertaintyClassifier:
+def measuring(model: Any, what: str) -> Any:
     """Return the model, if it is one that measures uncertainty.
 
     Args:
@@ -149,7 +148,7 @@ def measuring(model: Any, what: str) -> UncertaintyClassifier:
     Raises:
         ConfigError: it measures none.
     """
-    if isinstance(model, UncertaintyClassifier):
+    if isinstance(model, MeasuresDoubt):
         return model
     raise ConfigError(
         f"{what} needs a model that measures uncertainty. Got a {type(model).__name__} instead; fit one with "
@@ -157,8 +156,8 @@ def measuring(model: Any, what: str) -> UncertaintyClassifier:
     )
 
 
-def _check(model: BiEncoderClassifier, top: int) -> tuple[UncertaintyClassifier, str]:
+def _check(model: BiEncoderClassifier, top: int) -> tuple[MeasuresDoubt, str]:
     check_is_fitted(model)
     check_number("top", top, least=1, whole=True)
     measures = measuring(model, "The order by uncertainty")
-    return measures, measures._ranking("auto")
+    return measures, measures.ranking()

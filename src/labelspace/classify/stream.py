@@ -2,18 +2,21 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import plain
-from labelspace.classify.base import Answers, BiEncoderClassifier
+from labelspace.classify.abstaining import MeasuresDoubt
+from labelspace.classify.answers import Answers
+from labelspace.classify.base import BiEncoderClassifier
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
+from labelspace.corpus.documents import check_kind
 from labelspace.errors import InputError
 from labelspace.progress import progress_bar
 
@@ -96,9 +99,9 @@ def predict_file(
         (2, 'id,text,predicted_label,predicted_score,predicted_probability')
     """
     check_is_fitted(model)
-    model._check_kind(pairs=pair is not None)
     table = open_table(source, text=text, pair=pair, batch_rows=chunk_rows, delimiter=delimiter, encoding=encoding)
-    schema = _output_schema(table.schema, model, prefix, all_scores)
+    check_kind(table.kind, model.reads_)
+    schema = output_schema(table.schema, model, prefix, all_scores)
     fingerprint = {
         "input": table.fingerprint(),
         "model": model_fingerprint(model),
@@ -116,29 +119,29 @@ def predict_file(
             return Predicted(path=Path(target), rows=rows, resumed_at=rows, abstained=0)
         resumed_at = writer.rows_done
         for batch in table.batches(skip_rows=resumed_at):
-            columns, without = _predictions(model, model._answers(cast(list[str], table.documents(batch))), all_scores)
+            answers = model.answers(table.documents(batch))
+            columns = answer_columns(answers, all_scores)
             writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
-            abstained += without
-            report(writer.rows_done, table.rows or _estimated_rows(table, writer.rows_done))
+            abstained += columns[0].null_count
+            report(writer.rows_done, table.rows or estimated_rows(table, writer.rows_done))
         writer.finish()
         return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
 
 
 def model_fingerprint(model: BiEncoderClassifier) -> str:
-    """Hash everything that a prediction depends on: weights, labels, anchor, temperature, threshold, precision."""
+    """Hash everything that a prediction depends on: weights, labels, the head, the decision, precision."""
     digest = hashlib.sha256()
-    for name, tensor in sorted(model.encoder_.backbone.model.state_dict().items()):
+    encoder = model.encoder_
+    for name, tensor in sorted(encoder.backbone.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
-    for name, values in sorted(model.learnt_tensors().items()):
+    for name, values in sorted(model.head_.tensors().items()):
         digest.update(name.encode())
-        digest.update(values.tobytes())
+        digest.update(np.ascontiguousarray(values).tobytes())
     facts = {
         "space": model.label_space_.to_dict(),
-        "anchor": model.anchor,
-        "temperature": plain(model.temperature),
-        "threshold": plain(model.threshold),
-        "encoder": {key: value for key, value in model.encoder_.describe().items() if key not in ("name", "source")},
+        "decision": plain(asdict(model.decision())),
+        "encoder": {key: value for key, value in encoder.describe().items() if key not in ("name", "source")},
     }
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()
@@ -151,13 +154,18 @@ def _rows_of(target: Path, *, label: str) -> int:
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 
-def _output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:
+def output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:
+    """Return the columns of a file of predictions: those of the input, and what `answer_columns` adds.
+
+    Raises:
+        InputError: the input has one of the added columns already.
+    """
     added = [
         pa.field(f"{prefix}label", pa.string()),
         pa.field(f"{prefix}score", pa.float32()),
         pa.field(f"{prefix}probability", pa.float64()),
     ]
-    if model.measures_uncertainty:
+    if isinstance(model, MeasuresDoubt):
         added.append(pa.field(f"{prefix}uncertainty", pa.float32()))
     if all_scores:
         added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in model.label_space_.names]
@@ -167,24 +175,21 @@ def _output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, a
     return pa.schema([*schema, *added])
 
 
-def _predictions(model: BiEncoderClassifier, answers: Answers, all_scores: bool) -> tuple[list[pa.Array], int]:
-    scores, uncertainty = answers
-    names = model._names(*answers)
-    best = model._winners(scores)
-    rows = np.arange(len(scores))
+def answer_columns(answers: Answers, all_scores: bool) -> list[pa.Array]:
+    """Return the columns that a file of predictions adds, the label first."""
     columns = [
-        pa.array(names.tolist(), pa.string()),
-        pa.array(scores[rows, best], pa.float32()),
-        pa.array(model._probabilities(scores)[rows, best], pa.float64()),
+        pa.array(answers.names.tolist(), pa.string()),
+        pa.array(answers.score, pa.float32()),
+        pa.array(answers.confidence, pa.float64()),
     ]
-    if uncertainty is not None:
-        columns.append(pa.array(uncertainty, pa.float32()))
+    if answers.uncertainty is not None:
+        columns.append(pa.array(answers.uncertainty, pa.float32()))
     if all_scores:
-        columns += [pa.array(scores[:, column], pa.float32()) for column in range(scores.shape[1])]
-    return columns, int(sum(name is None for name in names))
+        columns += [pa.array(column, pa.float32()) for column in answers.scores.T]
+    return columns
 
 
-def _estimated_rows(table: DocumentTable, done: int) -> float | None:
-    """Rows of a file that only reading would count: as many to the byte as so far."""
+def estimated_rows(table: DocumentTable, done: int) -> float | None:
+    """Estimate the rows of a file that only reading would count: as many to the byte as so far."""
     read = table.bytes_read()
     return max(done, done * table.bytes_total / read) if read and table.bytes_total else None

@@ -1,39 +1,36 @@
 """`UncertaintyClassifier`: a small head on a frozen encoder that knows when it does not know."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Self, cast, final
+from typing import Any, Self, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import as_seed, check_callbacks, check_number
+from labelspace.checks import as_seed, check_callbacks, check_choice, check_number
 from labelspace.classify.abstaining import AbstainingClassifier
-from labelspace.classify.base import Answers, _label_from, as_encoder, as_label_space, in_windows
+from labelspace.classify.arguments import as_encoder, as_label, as_label_space
+from labelspace.classify.base import Change
+from labelspace.classify.by_gaussians import ByGaussians
+from labelspace.classify.cards import uncertainty_card
+from labelspace.classify.decision import RANKINGS, Decision
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.labelled_input import as_texts_or_pairs, is_pairs, supervise
+from labelspace.classify.labelled_input import look_at
+from labelspace.classify.state import State, fill_module
 from labelspace.config import UncertaintyConfig
+from labelspace.corpus import Kind
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.encoders.packaged import user_cache
 from labelspace.encoders.state_cache import DEFAULT_BYTES, StateCache
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
-from labelspace.labels import Label
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError, ShapeError
+from labelspace.heads import GaussianHead
+from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
-from labelspace.training.uncertainty import (
-    HeldOut,
-    Outputs,
-    UncertaintyFit,
-    outputs_of_texts,
-    train_gaussian_head,
-)
-
-Matrix = NDArray[np.float32]
-
-NO_LOGIT = -1e6
-"""The score of a label that no row taught: its probability is 0 at any temperature, and an entropy stays a number."""
+from labelspace.training.uncertainty import HeldOut, Limit, UncertaintyFit, train_gaussian_head
 
 NAMED = 5
 """Such labels that the warning names."""
@@ -78,7 +75,7 @@ class UncertaintyClassifier(AbstainingClassifier):
 
     Attributes:
         fit_result_: the curve, what was held out, calibration before and after.
-        head_: the trained head.
+        head_: what was learnt beside the encoder; `head_.module` is the trained head.
         temperature_: divides the logits in `predict_proba`; 1.0 where no row was held out.
         limit_: above which uncertainty `predict` answers None; None: never.
         encoder_, label_space_, classes_: what it stands on, and for which labels.
@@ -95,13 +92,11 @@ class UncertaintyClassifier(AbstainingClassifier):
         "Uncertainty-aware contrastive sentence embedding with local context representation for text classification".
     """
 
-    anchor = "descriptions"  # what the baselines of `evaluate` look at
-    temperature = 1.0
+    tensors_file = "uncertainty.safetensors"
+    card_of = staticmethod(uncertainty_card)
+    not_parameters = (*AbstainingClassifier.not_parameters, "cache", "cache_bytes")
 
     fit_result_: UncertaintyFit
-    logit_columns_: dict[str, int | None]
-
-    _least_threshold = 0
 
     def __init__(
         self,
@@ -185,13 +180,13 @@ class UncertaintyClassifier(AbstainingClassifier):
         check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
         cache = self._state_cache()
         space = None if self.labels is None else as_label_space(self.labels)
-        given = supervise(space, X, y)
+        given = look_at(space, X, y).supervision
         if given is None:
             raise InputError(
                 "no row has a label, and UncertaintyClassifier learns from nothing else; label some, or use "
                 "DescriptionClassifier."
             )
-        if is_pairs(given.documents):
+        if given.documents.kind is Kind.PAIRS:
             raise InputError("UncertaintyClassifier takes single texts. Got pairs; use LaConClassifier for them.")
         names = given.space.names
         taught = {names[target] for target in np.unique(given.targets)}
@@ -200,9 +195,9 @@ class UncertaintyClassifier(AbstainingClassifier):
         columns = {name: column for column, name in enumerate(sorted(taught))}
         of_labels = np.array([columns.get(name, -1) for name in names])
         encoder = as_encoder(self.encoder)
-        head, held_out, result = train_gaussian_head(
+        module, held_out, result = train_gaussian_head(
             encoder,
-            encoder.tokenize(cast(list[str], given.documents)),
+            encoder.tokenize(given.documents.rows),
             of_labels[given.targets],
             len(columns),
             config,
@@ -214,12 +209,18 @@ class UncertaintyClassifier(AbstainingClassifier):
         )
         self._finish(encoder, given.space)
         self.fit_result_ = result
-        self.head_ = head
+        self.head_ = ByGaussians(encoder, module, {name: columns.get(name) for name in sorted(names)})
         self.held_out_ = held_out
         self.temperature_ = result.calibration.temperature if result.calibration else 1.0
         self.limit_ = None
-        self.logit_columns_ = {name: columns.get(name) for name in sorted(names)}
         return self
+
+    def decision(self) -> Decision:
+        """Return how scores become answers: by calibrated probabilities, a threshold of them, and a limit of doubt."""
+        self._check_threshold()
+        return Decision(
+            temperature=self.temperature_, threshold=self.threshold, threshold_on="probability", limit=self.limit_
+        )
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
         """Return the uncertainty of each document: the mean of std over its coordinates, [text], above 0.
@@ -227,30 +228,13 @@ class UncertaintyClassifier(AbstainingClassifier):
         It is the paper's measure. How well it finds wrong answers depends on data and encoder;
         `labelspace evaluate --rejection-curve` tells, beside the entropy of the probabilities.
         """
-        documents = self._documents(X)
-        found = np.empty(len(documents), dtype=np.float32)
-        for rows, outputs in self._outputs(documents):
-            found[rows] = outputs.uncertainty
-        return found
+        documents = self.read(X)
+        return self.head_.uncertainty(documents)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the mean of each document's Gaussian, [text dim]: the embedding that was learnt for these labels."""
-        documents = self._documents(X)
-        found = np.empty((len(documents), self.head_.dim), dtype=np.float32)
-        for rows, outputs in self._outputs(documents):
-            found[rows] = outputs.means
-        return found
-
-    def scores(self, texts: Sequence[str], space: Any) -> Matrix:
-        """Return logits, [text label]; see `classify.scorer.Scorer`.
-
-        A label of the fitted space that no row taught gets `NO_LOGIT`.
-
-        Raises:
-            InputError: a label that the model was not fitted with.
-        """
-        check_is_fitted(self)
-        return self._judge(texts, space).scores
+        documents = self.read(X)
+        return self.head_.vectors(documents)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Refuse: a label that no row carries has no logit.
@@ -258,47 +242,83 @@ class UncertaintyClassifier(AbstainingClassifier):
         Raises:
             InputError: always.
         """
-        name = label.name if isinstance(label, Label) else _label_from(label).name
-        raise InputError(f"the model has no logit for {name!r}; label rows of it and call fit with them.")
-
-    def rename_label(self, old: str, new: str) -> LabelChange:
-        """Rename a label of a fitted model; all scores stay as they are."""
-        check_is_fitted(self)
-        place = self.label_space_.index(old)
-        change = super().rename_label(old, new)
-        new = self.label_space_.names[place]
-        self.logit_columns_ = {new if name == old else name: c for name, c in self.logit_columns_.items()}
-        return change
+        raise InputError(
+            f"the model has no logit for {as_label(label).name!r}; label rows of it and call fit with them."
+        )
 
     def remove_label(self, name: str) -> LabelChange:
         """Remove a label from a fitted model; the other labels' logits stay as they are.
 
         A limit stays too. The record of the held-out rows does not: they were judged among all labels.
         """
-        change = super().remove_label(name)
-        self._forget_logits()
-        return change
+        return super().remove_label(name)
 
-    def learnt_tensors(self) -> dict[str, NDArray[np.generic]]:
-        """Return what was learnt beside the encoder: the head, and its record on the held-out rows."""
-        check_is_fitted(self)
-        tensors = {f"head.{name}": part.detach().cpu().numpy() for name, part in self.head_.named_parameters()}
-        limit = np.array([self.limit_.value if self.limit_ else np.inf, self.temperature_])
-        held_out = {
+    def state(self) -> State:
+        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
+        state, module = super().state(), self.head_.module
+        facts = {
+            "dim": module.dim,
+            "labels": module.classifier.out_features,
+            # Its own, because the parameters may have been set for another fit since.
+            "head": module.options,
+            "logit_columns": self.head_.columns,
+            "temperature": self.temperature_,
+            "limit": asdict(self.limit_) if self.limit_ else None,
+            "labels_from_y": self.labels is None,
+            "keeps_states": self.cache is not None,
+        }
+        tensors = {
+            **self.head_.tensors(),
             "held_out.uncertainty": self.held_out_.uncertainty,
             "held_out.entropy": self.held_out_.entropy,
             "held_out.wrong": self.held_out_.wrong.astype(np.uint8),
-            "limit_and_temperature": limit,
+            "limit_and_temperature": np.array([self.limit_.value if self.limit_ else np.inf, self.temperature_]),
         }
-        return {name: np.ascontiguousarray(values) for name, values in (tensors | held_out).items()}
+        return replace(state, facts={"uncertainty": facts}, tensors=tensors)
 
-    def _forget_logits(self) -> None:
-        """Drop the logits of labels that are gone, and with them what was said of the held-out rows."""
-        known = {name: column for name, column in self.logit_columns_.items() if name in self.label_space_}
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the fitted model that a state is of.
+
+        Raises:
+            ModelFolderError: the label file names a label that the model has no logit for.
+        """
+        model, facts, tensors = super().from_state(state), state.facts["uncertainty"], state.tensors
+        if not facts["keeps_states"]:
+            model.cache = None  # where is a matter of the machine, that nothing is written is the caller's wish
+        model.head_ = _head_of(state, facts)
+        model.temperature_ = float(facts["temperature"])
+        limit = facts["limit"]
+        model.limit_ = None if limit is None else Limit(limit["by"], float(limit["value"]))
+        if model.limit_ is not None:
+            check_choice("limit", model.limit_.by, RANKINGS[1:])
+            check_number("limit", model.limit_.value)
+        model.held_out_ = HeldOut(
+            tensors["held_out.uncertainty"], tensors["held_out.entropy"], tensors["held_out.wrong"].astype(bool)
+        )
+        for name in state.space.names:
+            if name not in model.head_.columns:
+                raise ModelFolderError(
+                    f"{state.place} has the label {name!r} in its label file and no logit for it; take it out, or fit "
+                    "the model with it."
+                )
+        # A label that was taken out of the label file by hand.
+        model._edit(state.space, lambda known: {name: its for name, its in known.items() if name in state.space})
+        if facts["labels_from_y"]:
+            model.labels = None  # a second fit finds them in its own y
+        return model
+
+    def _check_threshold(self) -> None:
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, least=0, most=1)
+
+    def _edit(self, space: LabelSpace, change: Change) -> None:
+        super()._edit(space, change)
+        head = self.head_.edited(change)
         # A label that no row taught was never among those that the held-out rows were judged by.
-        if any(column is not None for name, column in self.logit_columns_.items() if name not in known):
+        if head.taught < self.head_.taught:
             self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
-        self.logit_columns_ = known
+        self.head_ = head
 
     def _state_cache(self) -> StateCache | None:
         if self.cache is None:
@@ -307,58 +327,6 @@ class UncertaintyClassifier(AbstainingClassifier):
             raise ConfigError(f"cache must be a folder, 'auto' or None. Got {self.cache!r} instead.")
         folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache).expanduser()
         return StateCache(folder, self.cache_bytes)
-
-    def _documents(self, X: Any) -> list[str]:
-        check_is_fitted(self)
-        documents = as_texts_or_pairs(X)
-        self._check_kind(pairs=is_pairs(documents))
-        return cast(list[str], documents)
-
-    def _outputs(self, texts: Sequence[str]) -> Iterator[tuple[NDArray[np.intp], Outputs]]:
-        """What the head says of some texts at a time, and which they are."""
-        for rows, window, each in in_windows(texts):
-            outputs = outputs_of_texts(self.encoder_, self.head_, self.encoder_.tokenize(window))
-            yield rows, Outputs(*(part[each] for part in outputs))
-
-    def _answers(self, texts: Sequence[str]) -> Answers:
-        self._check_threshold()
-        return self._judge(texts, self.label_space_)
-
-    def _judge(self, texts: Sequence[str], space: Any) -> Answers:
-        """Scores among the labels of a space, and the uncertainty."""
-        columns = dict(enumerate(self._logit_columns(space)))
-        taught = {place: column for place, column in columns.items() if column is not None}
-        scores = np.full((len(texts), len(columns)), NO_LOGIT, dtype=np.float32)
-        uncertainty = np.empty(len(texts), dtype=np.float32)
-        for rows, outputs in self._outputs(texts):
-            scores[rows[:, None], list(taught)] = outputs.logits[:, list(taught.values())]
-            uncertainty[rows] = outputs.uncertainty
-        return Answers(scores, uncertainty)
-
-    def _looks_at_descriptions(self) -> bool:
-        return False
-
-    def _logit_columns(self, space: Any) -> list[int | None]:
-        """The head's column of each label, None where no row taught it."""
-        for name in space.names:
-            if name not in self.logit_columns_:
-                raise InputError(
-                    f"the model has no logit for {name!r}; it knows {', '.join(self.logit_columns_)}. Fit it with that "
-                    "label."
-                )
-        return [self.logit_columns_[name] for name in space.names]
-
-    def _names(self, scores: Matrix, uncertainty: NDArray[np.float32] | None = None) -> NDArray[np.object_]:
-        names = np.array(self.label_space_.names, dtype=object)[self._winners(scores)]
-        if self.threshold is not None and len(scores):
-            names[self._probabilities(scores).max(axis=1) < self.threshold] = None
-        names[self._too_uncertain(Answers(scores, uncertainty))] = None
-        return names
-
-    def _probabilities(self, scores: Matrix) -> NDArray[np.float64]:
-        logits = scores.astype(np.float64) / self.temperature_
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return powers / powers[:, self._class_columns()].sum(axis=1, keepdims=True)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -377,3 +345,17 @@ def _warn_of_labels_without_a_row(names: Sequence[str], labels: int) -> None:
         LabelSpaceWarning,
         stacklevel=3,
     )
+
+
+def _head_of(state: State, facts: dict[str, Any]) -> ByGaussians:
+    # Older folders have no "head"; there the parameters are those of the fit.
+    options = facts.get("head", {name: state.parameters[name] for name in ("extractor", "uncertain", "dropout")})
+    labels = int(facts["labels"])
+    module = GaussianHead(int(facts["dim"]), labels, generator=torch.Generator(), **options)
+    fill_module(module, state.tensors)
+    # None is a label that no row taught.
+    columns = {name: None if column is None else int(column) for name, column in facts["logit_columns"].items()}
+    taught = [column for column in columns.values() if column is not None]
+    if len(set(taught)) < len(taught) or not set(taught) <= set(range(labels)):
+        raise ShapeError(f"logit_columns must be different numbers below {labels}, and are {list(columns.values())}")
+    return ByGaussians(state.encoder, module.eval().requires_grad_(False).to(state.encoder.backbone.device), columns)

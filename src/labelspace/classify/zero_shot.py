@@ -2,13 +2,14 @@
 
 from typing import Any, Self, final
 
-from labelspace.classify.base import BiEncoderClassifier, as_encoder, check_targets
+from labelspace.classify.arguments import as_encoder, check_targets
+from labelspace.classify.by_anchors import AnchoredClassifier
 from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 
 
 @final
-class ZeroShotClassifier(BiEncoderClassifier):
+class ZeroShotClassifier(AnchoredClassifier):
     """Classifies by the cosine between document and label, without any training.
 
     Args:

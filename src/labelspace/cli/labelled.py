@@ -13,6 +13,7 @@ from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
+    from labelspace.corpus import Documents
     from labelspace.encoders import Encoder
     from labelspace.training.lacon import LaConFit
     from labelspace.training.uncertainty import UncertaintyFit
@@ -90,9 +91,9 @@ def _rate(text: str) -> float | str:
 
 def labelled_rows(
     source: str, text: str, pair: str | None, label: str, names: Sequence[str], *, method: str, **dialect: Any
-) -> tuple[list[Any], list[Any]]:
+) -> "tuple[Documents, list[Any]]":
     """Read labelled rows: documents, and the label of each."""
-    from labelspace.corpus import open_table
+    from labelspace.corpus import Documents, open_table
 
     table = open_table(source, text=text, pair=pair, label=label, **dialect)
     if not table.check_labels(names)[1]:
@@ -103,16 +104,16 @@ def labelled_rows(
     documents: list[Any] = []
     labels: list[Any] = []
     for batch in table.batches():
-        documents += table.documents(batch)
+        documents += table.documents(batch).rows
         labels += batch.column(label).to_pylist()
-    return documents, labels
+    return Documents(documents, table.kind), labels
 
 
 def learn(
     method: str,
     space: LabelSpace,
     encoder: "Encoder",
-    rows: tuple[list[Any], list[Any]],
+    rows: "tuple[Documents, list[Any]]",
     parameters: dict[str, Any],
     out: Path,
     *,
@@ -126,8 +127,6 @@ def learn(
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
-            # Whoever read the rows has warned of odd ones, and by their place in the file.
-            warnings.filterwarnings("ignore", r"[\d,]+ documents? (is|are) (empty|longer)", LabelSpaceWarning)
             model.fit(*rows)
     except KeyboardInterrupt:
         tell("interrupted before there was an epoch worth keeping; nothing was written.")

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,9 @@ from labelspace.cli.options import (
 from labelspace.cli.printing import hush, note, print_json, tell
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+
+if TYPE_CHECKING:
+    from labelspace.corpus import Documents
 
 STDIN = "-"
 LINES_AT_ONCE = 256
@@ -96,7 +99,7 @@ def predict_command(
             raise ConfigError("lines of stdin are UTF-8 texts; --delimiter and --encoding need a file.")
         if pair_column is not None:
             raise ConfigError("a line of stdin is one text; --pair-column needs a file.")
-        blocks: Iterator[list[Any]] = _lines()
+        blocks: Iterator[Documents] = _lines()
     else:
         from labelspace.corpus import open_table
 
@@ -106,7 +109,9 @@ def predict_command(
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
     opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
-    opened._check_kind(pairs=pair_column is not None)
+    from labelspace.corpus.documents import Kind, check_kind
+
+    check_kind(Kind.TEXTS if pair_column is None else Kind.PAIRS, opened.reads_)
     _set_limit(opened, coverage, risk)
     if most_uncertain is not None:
         _measuring(opened, "--most-uncertain")
@@ -159,8 +164,10 @@ def explain_command(
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
     opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code)
+    from labelspace.corpus import Kind
+
     asked: list[Any] = list(texts)
-    if opened.pairs_:
+    if opened.reads_ is Kind.PAIRS:
         if len(texts) % 2:
             raise ConfigError(f"the model was fitted on pairs, so texts come in twos. Got {len(texts)} instead.")
         asked = list(zip(texts[::2], texts[1::2], strict=True))
@@ -181,15 +188,14 @@ def _details(done: Any) -> str:
     return f" ({', '.join(details)})" if details else ""
 
 
-def _print_predictions(model: Any, blocks: Iterator[list[Any]], *, all_scores: bool, as_json: bool) -> None:
+def _print_predictions(model: Any, blocks: "Iterator[Documents]", *, all_scores: bool, as_json: bool) -> None:
     for texts in blocks:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LabelSpaceWarning)  # whoever yields the texts has warned of odd ones
-            names, scores = model.predict(texts, return_scores=True)
-        for text, name, row in zip(texts, names, scores.tolist(), strict=True):
+        answers = model.answers(texts)
+        for text, name, row in zip(texts, answers.names, answers.scores.tolist(), strict=True):
             parts = text if isinstance(text, tuple) else (text,)
             if as_json:
-                every = {"scores": dict(zip(model.classes_, row, strict=True))} if all_scores else {}
+                scores = dict(zip(answers.labels, row, strict=True))
+                every = {"scores": {label: scores[label] for label in model.classes_}} if all_scores else {}
                 told = dict(zip(("text", "pair"), parts, strict=False))
                 print_json({"label": name, "score": max(row), **every, **told}, indent=None)
             else:
@@ -225,7 +231,7 @@ def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
 
 
 def _print_most_uncertain(
-    model: Any, blocks: Iterator[list[str]], top: int, *, all_scores: bool, as_json: bool, show_progress: bool
+    model: Any, blocks: "Iterator[Documents]", top: int, *, all_scores: bool, as_json: bool, show_progress: bool
 ) -> None:
     import pyarrow as pa
 
@@ -235,10 +241,10 @@ def _print_most_uncertain(
     schema = pa.schema([("text", pa.string())])
     with progress_bar("predicting", show=show_progress) as report:
 
-        def rows() -> Iterator[tuple[pa.RecordBatch, list[str]]]:
+        def rows() -> "Iterator[tuple[pa.RecordBatch, Documents]]":
             done = 0
             for texts in blocks:
-                yield pa.record_batch([pa.array(texts, pa.string())], schema=schema), texts
+                yield pa.record_batch([pa.array(texts.rows, pa.string())], schema=schema), texts
                 done += len(texts)
                 report(done)
 
@@ -260,8 +266,9 @@ def _print_most_uncertain(
             print(f"{probability:.4f}", f"{uncertainty:.4f}", name or "", " ".join(text.splitlines()), sep="\t")
 
 
-def _lines() -> Iterator[list[str]]:
+def _lines() -> "Iterator[Documents]":
     """Yield the lines of stdin as they come: one at a time from a person, many at a time from a file."""
+    from labelspace.corpus.documents import Documents, Kind
     from labelspace.corpus.policy import DocumentPolicy
 
     if sys.stdin.isatty():
@@ -275,9 +282,9 @@ def _lines() -> Iterator[list[str]]:
             raise InputError(f"stdin: line {done + len(lines) + 1} is longer than {_LINE_BYTES // 1024**2} MB.")
         for start in range(0, len(lines), LINES_AT_ONCE):
             block = [line.removesuffix(b"\r") for line in lines[start : start + LINES_AT_ONCE]]
-            yield policy.clean(block, done)
+            yield Documents(policy.clean(block, done), Kind.TEXTS)
             done += len(block)
     if pending:
-        yield policy.clean([pending], done)
+        yield Documents(policy.clean([pending], done), Kind.TEXTS)
     for message in policy.notes().values():
         warnings.warn(message, LabelSpaceWarning, stacklevel=2)

@@ -1,6 +1,7 @@
 """Documents and pairs in and out: lists and tables, files as streams, results that survive a kill."""
 
-from labelspace.corpus.documents import as_documents
+from labelspace.corpus.documents import Document, Documents, Kind
+from labelspace.corpus.given import as_documents, as_texts_or_pairs
 from labelspace.corpus.pair_sources import PairSource, open_labelled_pairs, open_pairs, open_scored_pairs
 from labelspace.corpus.pairs import Pairs, draw_pairs, mixed_batches
 from labelspace.corpus.policy import MAX_CHARACTERS
@@ -11,13 +12,17 @@ from labelspace.corpus.writers import ResumableWriter
 
 __all__ = [
     "MAX_CHARACTERS",
+    "Document",
     "DocumentTable",
+    "Documents",
+    "Kind",
     "PairSource",
     "Pairs",
     "Pool",
     "ResumableWriter",
     "as_documents",
     "as_targets",
+    "as_texts_or_pairs",
     "draw_pairs",
     "mixed_batches",
     "open_labelled_pairs",

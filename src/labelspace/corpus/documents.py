@@ -1,47 +1,60 @@
-"""Documents as a list of str, from whatever holds them; the rules for odd ones are in `policy`."""
+"""Documents that were looked at: texts, or pairs of texts."""
 
-import os
-import warnings
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, final, overload
 
-from labelspace.corpus.in_memory import document_values
-from labelspace.corpus.policy import DocumentPolicy
-from labelspace.corpus.readers import open_table
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import InputError
+
+Document = str | tuple[str, str]
+"""A text, or a pair of texts."""
 
 
-def as_documents(X: object, *, text: str | None = None, what: str = "X") -> list[str]:
-    """Return the documents of `X` as a list of str, in order, one for each row.
+class Kind(StrEnum):
+    """What documents are; the value is the word for messages."""
 
-    Args:
-        X: a list, tuple, iterator, numpy array, pandas or polars Series or DataFrame, Arrow array or table,
-            HF dataset or its column, or a `pathlib.Path` to a CSV, TSV, JSONL or Parquet file.
-        text: the column that holds the text, where `X` is a table. Left out, it is the column named
-            "text", or the only column of strings. For other inputs it has no meaning.
-        what: the caller's name for `X`, used in messages.
+    TEXTS = "texts"
+    PAIRS = "pairs of texts"
 
-    Returns:
-        The documents; an empty input gives an empty list.
 
-    Raises:
-        InputError: `X` is no collection of documents, or one of them is no text; names the position.
-        ColumnError: a table without the column asked for.
+@final
+@dataclass(frozen=True)
+class Documents(Sequence[Document]):
+    """Documents that were looked at, and what they are; nobody needs to look again.
 
     Example:
-        >>> as_documents(("one", b"two"))
-        ['one', 'two']
-        >>> import pyarrow as pa
-        >>> as_documents(pa.table({"id": [7], "review": ["fine"]}))
-        ['fine']
-        >>> as_documents(["fine", None])
-        Traceback (most recent call last):
-        labelspace.errors.InputError: X[1] is missing (None); leave such rows out, or give them a text.
+        >>> found = Documents([("a man sleeps", "a man is awake")], Kind.PAIRS)
+        >>> len(found), found[0][1], found[:0].kind
+        (1, 'a man is awake', <Kind.PAIRS: 'pairs of texts'>)
     """
-    if isinstance(X, os.PathLike):
-        table = open_table(Path(X), text=text or "text")
-        return [document for batch in table.batches() for document in table.texts(batch)]
-    policy = DocumentPolicy(lambda position: f"{what}[{position}]")
-    documents = policy.clean(document_values(X, text=text, what=what))
-    for note in policy.notes().values():
-        warnings.warn(note, LabelSpaceWarning, stacklevel=2)
-    return documents
+
+    rows: list[Any]
+    """[text] the documents: a list of str, or a list of 2-tuples of str."""
+
+    kind: Kind
+    """Which of the two; texts where there is no document."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Document: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Documents": ...
+    def __getitem__(self, index: int | slice) -> "Document | Documents":
+        return Documents(self.rows[index], self.kind) if isinstance(index, slice) else self.rows[index]
+
+    def take(self, rows: Iterable[int]) -> "Documents":
+        """Return some of the documents, in the order asked for."""
+        return Documents([self.rows[row] for row in rows], self.kind)
+
+
+def check_kind(came: Kind, fitted: Kind) -> None:
+    """Refuse pairs where a model was fitted on texts, and texts where it was fitted on pairs.
+
+    Raises:
+        InputError: the kinds differ.
+    """
+    if came != fitted:
+        raise InputError(f"the model was fitted on {fitted}. Got {came} instead; pass what it was fitted on.")

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from labelspace.checks import check_number
 from labelspace.corpus.dialects import AUTO, Dialect, check_dialect, dialect_of, own_delimiter
+from labelspace.corpus.documents import Documents, Kind
 from labelspace.corpus.files_to_rows import (
     Piece,
     csv_pieces,
@@ -100,14 +101,20 @@ class DocumentTable:
         """
         return self._clean(batch, self.text)
 
-    def documents(self, batch: pa.RecordBatch) -> list[str] | list[tuple[str, str]]:
+    @property
+    def kind(self) -> Kind:
+        """Pairs of texts where the table was opened with `pair`, else texts."""
+        return Kind.TEXTS if self.pair is None else Kind.PAIRS
+
+    def documents(self, batch: pa.RecordBatch) -> Documents:
         """Return the texts of a batch, or the pairs of texts where the table was opened with `pair`.
 
         Raises:
             InputError: a row without a text; the message names file and row.
         """
         texts = self.texts(batch)
-        return texts if self.pair is None else list(zip(texts, self._clean(batch, self.pair), strict=True))
+        rows = texts if self.pair is None else list(zip(texts, self._clean(batch, self.pair), strict=True))
+        return Documents(rows, self.kind)
 
     def _clean(self, batch: pa.RecordBatch, column: str) -> list[str]:
         first = next((row for known, row in self._begins if known() is batch), 0)

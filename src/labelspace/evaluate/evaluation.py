@@ -7,18 +7,19 @@ caller holds, nothing grows with their number. Documents without a label are not
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, cast, final
+from dataclasses import replace
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_choice
-from labelspace.classify import BiEncoderClassifier, ZeroShotClassifier
+from labelspace.classify import Answers, BiEncoderClassifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
-from labelspace.classify.base import Answers
-from labelspace.config import ANCHORS
-from labelspace.corpus import as_targets, open_table
+from labelspace.classify.answers import Answering
+from labelspace.classify.by_anchors import Anchored
+from labelspace.corpus import Documents, Kind, as_targets, open_table
+from labelspace.corpus.documents import check_kind
 from labelspace.encoders import Encoder
 from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, EncoderError, InputError
@@ -34,7 +35,7 @@ BASELINES = {
 }
 """The baselines by name, and what a label is compared by in each."""
 
-Block = tuple[list[str], Sequence[int]]
+Block = tuple[Documents, Sequence[int]]
 Vectors = NDArray[np.float32]
 
 
@@ -76,7 +77,7 @@ def evaluate(
         ['untrained: nearest verbalizer', 'untrained: mean of descriptions']
     """
     _check_model(model)
-    documents = list(model._documents(X))
+    documents = model.read(X)
     targets = as_targets(y, model.label_space_.names, n_documents=len(documents))
     if all(target < 0 for target in targets):
         raise InputError(f"y has no label for any of the {len(targets)} documents; give labelled ones to compare with.")
@@ -135,10 +136,10 @@ def evaluate_table(
         2
     """
     _check_model(model)
-    model._check_kind(pairs=pair is not None)
     table = open_table(
         source, text=text, pair=pair, label=label, batch_rows=WINDOW, delimiter=delimiter, encoding=encoding
     )
+    check_kind(table.kind, model.reads_)
     names = model.label_space_.names
     rows, labelled = table.check_labels(names)  # before anything is encoded
     table.check_documents()
@@ -147,7 +148,7 @@ def evaluate_table(
             f"column {label!r} has no label in any of the {rows} rows; give labelled ones to compare with."
         )
     blocks = (
-        (cast(list[str], table.documents(batch)), as_targets(batch.column(label), names, n_documents=batch.num_rows))
+        (table.documents(batch), as_targets(batch.column(label), names, n_documents=batch.num_rows))
         for batch in table.batches()
     )
     return _evaluate(
@@ -162,7 +163,7 @@ def evaluate_table(
 
 
 def _check_model(model: BiEncoderClassifier) -> None:
-    if not isinstance(model, BiEncoderClassifier):
+    if not isinstance(model, Answering):
         raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
     check_is_fitted(model)
 
@@ -192,7 +193,6 @@ def _evaluate(
     rejections: Rejections | None,
     show_progress: bool,
 ) -> Evaluation:
-    check_choice("anchor", model.anchor, ANCHORS)
     space = model.label_space_
     tally = Tally(space.names)
     untrained = _Untrained(model) if baselines else None
@@ -200,16 +200,15 @@ def _evaluate(
     with progress_bar("evaluating", show=show_progress) as report:
         for texts, targets in blocks:
             known = [row for row, target in enumerate(targets) if target >= 0]
-            documents, own = [texts[row] for row in known], [targets[row] for row in known]
+            documents, own = texts.take(known), [targets[row] for row in known]
             tally.left_out += len(texts) - len(known)
             started = time.perf_counter()
             answers, vectors = _answers(model, documents)
             seconds += time.perf_counter() - started
-            _count(tally, model, own, answers)
+            tally.add(own, answers.columns, answers.confidence)
             if rejections is not None and documents:
                 # Without the model's threshold and limit: they are what is to be judged.
-                right = model._winners(answers.scores) == own
-                rejections.add(right, model._probabilities(answers.scores), answers.uncertainty)
+                rejections.add(answers.likeliest == own, answers.probabilities, answers.uncertainty)
             if untrained is not None:
                 untrained.add(documents, own, vectors)
             done += len(texts)
@@ -229,23 +228,12 @@ def _evaluate(
     )
 
 
-def _answers(model: BiEncoderClassifier, documents: list[str]) -> tuple[Answers, Vectors | None]:
+def _answers(model: BiEncoderClassifier, documents: Documents) -> tuple[Answers, Vectors | None]:
     """Return the model's answers; and the documents' vectors, where those of the untrained encoder are the same."""
-    if not isinstance(model, ZeroShotClassifier):
-        return model._answers(documents), None
-    vectors = model.encoder_.encode(documents)
-    scores = cosines(vectors, anchor_matrix(model.label_vectors_, model.label_space_, model.anchor))
-    return Answers(scores, None), vectors
-
-
-def _count(tally: Tally, model: BiEncoderClassifier, own: list[int], answers: Answers, *, always: bool = False) -> None:
-    scores = answers.scores
-    best = model._winners(scores)
-    confidence = model._probabilities(scores)[np.arange(len(scores)), best]
-    if not always:
-        answered = np.array([name is not None for name in model._names(*answers)], dtype=bool)
-        best = np.where(answered, best, -1)
-    tally.add(own, best, confidence)
+    if model.trains_encoder or not isinstance(model, Anchored):
+        return model.answers(documents), None
+    space, vectors = model.label_space_, model.encoder_.encode(documents.rows)
+    return model.decision().answers(space.names, cosines(vectors, model.head_.label_vectors(space))), vectors
 
 
 @final
@@ -253,29 +241,31 @@ class _Untrained:
     """Both baselines, from one encoding of each document."""
 
     def __init__(self, model: BiEncoderClassifier) -> None:
-        self._model, space = model, model.label_space_
-        shared = isinstance(model, ZeroShotClassifier)
+        self._space = space = model.label_space_
         self._encoder, self._reason = None, ""
-        if model.pairs_:
+        if model.reads_ is Kind.PAIRS:
             self._reason = "an encoder has no vector of a pair that would lie near a label"
             return
         try:
-            self._encoder = model.encoder_ if shared else untrained_encoder(model.encoder_)
+            self._encoder = untrained_encoder(model.encoder_) if model.trains_encoder else model.encoder_
         except EncoderError as error:
             self._reason = f"the untrained encoder cannot be opened: {error}"
             return
-        vectors = model.label_vectors_ if shared else encode_labels(self._encoder, space)
+        vectors = encode_labels(self._encoder, space) if model.trains_encoder else model.label_vectors_
+        # As sure as the model would be of such scores; a baseline names a label always.
+        self._decision = replace(model.decision(), threshold=None, limit=None)
         self._anchors = {name: anchor_matrix(vectors, space, kind) for name, kind in BASELINES.items()}
         self._tallies = {name: Tally(space.names) for name in BASELINES}
 
-    def add(self, documents: list[str], own: list[int], vectors: Vectors | None) -> None:
+    def add(self, documents: Documents, own: list[int], vectors: Vectors | None) -> None:
         """Count some documents; `vectors` are theirs, where they are known."""
         if self._encoder is None:
             return
         if vectors is None:
-            vectors = self._encoder.encode(documents)
+            vectors = self._encoder.encode(documents.rows)
         for name, anchors in self._anchors.items():
-            _count(self._tallies[name], self._model, own, Answers(cosines(vectors, anchors), None), always=True)
+            answers = self._decision.answers(self._space.names, cosines(vectors, anchors))
+            self._tallies[name].add(own, answers.likeliest, answers.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
         """Return both, or why there are none."""
@@ -288,7 +278,7 @@ class _Untrained:
         )
 
     def _note(self, kind: str) -> str:
-        labels = self._model.label_space_.labels
+        labels = self._space.labels
         bare = sum(not label.descriptions for label in labels)
         if kind != "descriptions" or not bare:
             return ""

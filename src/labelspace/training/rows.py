@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from labelspace.corpus import Document
 from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
 from labelspace.encoders.batching import TokenBatch, plan_batches
 from labelspace.seeds import child_seed
-
-Document = str | tuple[str, str]
-"""A text, or a pair of texts."""
 
 Targets = NDArray[np.intp]
 

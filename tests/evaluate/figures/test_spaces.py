@@ -90,8 +90,7 @@ def test_labels_that_started_at_random_are_nowhere_before_and_read_no_descriptio
 def test_a_classifier_by_logits_shows_what_its_last_layer_reads(encoder: Encoder, head: str):
     clf = lacon(encoder, {"labels": DESCRIBED}, objective="cross-entropy", head=head)
     shown = shown_after(clf, TEXTS, OWN)
-    assert clf.head_ is not None
-    layer = clf.head_.classifier
+    layer = clf.head_.module.classifier
     assert isinstance(layer, torch.nn.Linear)
     with torch.inference_mode():
         logits = layer(torch.from_numpy(shown.documents) * shown.documents.shape[1] ** 0.5).numpy()
@@ -134,7 +133,7 @@ def test_too_few_points_are_refused_in_words(uncertain, tmp_path):
 
 def test_the_heat_map_of_lacon_is_that_of_its_label_embeddings(projected: LaConClassifier, tmp_path):
     (path,) = label_similarity_figure(projected, tmp_path / "labels.svg")
-    vectors = [projected.label_embeddings_[name] for name in projected.label_space_.names]
+    vectors = [projected.head_.embeddings[name] for name in projected.label_space_.names]
     words = words_of(path)
     assert "label embeddings" in words
     for one, other in ((0, 1), (0, 2), (1, 2)):
@@ -151,7 +150,9 @@ def test_labels_without_vectors_have_no_heat_map(request, tmp_path, kind):
 def test_a_head_without_vectors_of_texts_has_neither_map_nor_sphere(encoder: Encoder, tmp_path, head):
     clf = lacon(encoder, objective="cross-entropy", head=head)
     for draw, what in ((map_figure, "map"), (sphere_figure, "sphere")):
-        with pytest.raises(ConfigError, match=f"the {what} needs a vector of each text, and head='{head}' makes none"):
+        with pytest.raises(
+            ConfigError, match=rf"the {what} needs a vector of each text, and the head of this LaCon\w+ makes none"
+        ):
             draw(clf, TEXTS, tmp_path / "figure.svg")
     assert undrawable(clf, "confusion") == ""
 

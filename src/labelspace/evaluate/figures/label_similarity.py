@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_choice
 from labelspace.classify import BiEncoderClassifier
 from labelspace.classify.anchors import cosines
-from labelspace.config import ANCHORS
 from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
-from labelspace.evaluate.figures.spaces import check_drawable, has_label_embeddings, label_matrix
+from labelspace.evaluate.figures.spaces import check_drawable, label_head
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +25,6 @@ DARKEST = 0.5
 
 NUMBERS_UP_TO = 40
 """With more labels a cell has no room for a number."""
-
-WORDS = {
-    "verbalizer": "verbalizers",
-    "descriptions": "means of the descriptions",
-    "both": "verbalizers and descriptions",
-}
 
 
 def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tuple[Path, ...]:
@@ -66,11 +58,11 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
         bench.figures.similarity_figure: how alike the words of data sets are.
     """
     check_is_fitted(model)
-    check_choice("anchor", model.anchor, ANCHORS)
     check_drawable(model, "similarity")
     files = files_of(path)
     with drawing("the heat map of labels") as new_figure:
-        anchors = label_matrix(model)
+        head = label_head(model)
+        anchors = head.label_vectors(model.label_space_)
         values = cosines(anchors, anchors).astype(np.float64)
         order = label_order(values)
         names = [short(model.label_space_.names[column], 60) for column in order]
@@ -82,9 +74,8 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
         figure = new_figure(side + 3, side + 3)
         axes = figure.add_subplot()
         _draw_cosines(axes, values, names, font)
-        words = "label embeddings" if has_label_embeddings(model) else WORDS[model.anchor]
         figure.suptitle(
-            f"{short(model.label_space_.name, 40)}\n{type(model).__name__}: cosine of labels\n{words}",
+            f"{short(model.label_space_.name, 40)}\n{type(model).__name__}: cosine of labels\n{head.label_word}",
             fontsize=9 if count <= ORDERED_ABOVE else 12,
         )
         _make_square(figure, axes, side)

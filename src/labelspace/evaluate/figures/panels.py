@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.classify import BiEncoderClassifier, UncertaintyClassifier, ZeroShotClassifier
+from labelspace.classify import BiEncoderClassifier
+from labelspace.classify.by_anchors import Anchored
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
 from labelspace.errors import EncoderError, InputError, LabelSpaceWarning
@@ -63,17 +64,13 @@ def drawn_documents(
 
 def predicted_columns(model: BiEncoderClassifier, documents: list[str]) -> NDArray[np.int64]:
     """Return the column of the label that the model gives each document, -1 for none, [text]."""
-    columns = {name: column for column, name in enumerate(model.label_space_.names)}
-    names: Any = model.predict(documents)
-    return np.array([columns.get(name, -1) for name in names], dtype=np.int64)
+    return model.answers(documents).columns.astype(np.int64)
 
 
 def untrained_of(model: BiEncoderClassifier, what: str) -> Encoder | None:
     """Open the encoder as it was before training; None, with a warning where it should be there, if there is none."""
-    if isinstance(model, ZeroShotClassifier):
-        return None
-    if isinstance(model, UncertaintyClassifier):
-        return model.encoder_  # it is frozen
+    if not model.trains_encoder:
+        return None if isinstance(model, Anchored) else model.encoder_  # by anchors before is after
     try:
         return untrained_encoder(model.encoder_)
     except EncoderError as error:

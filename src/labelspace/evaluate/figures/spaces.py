@@ -14,8 +14,10 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.classify import BiEncoderClassifier, LaConClassifier, UncertaintyClassifier
+from labelspace.classify import BiEncoderClassifier
 from labelspace.classify.anchors import anchor_matrix, encode_labels
+from labelspace.classify.head import ComparesLabels
+from labelspace.corpus import Documents, Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
 
@@ -56,21 +58,17 @@ def undrawable(model: BiEncoderClassifier, figure: str) -> str:
         figure: `"confusion"`, `"map"`, `"sphere"` or `"similarity"`; of others nothing is known here.
     """
     name, instead = type(model).__name__, "draw the confusion matrix instead"
-    if model.pairs_:  # which `confusion_figure` refuses
+    pairs = model.reads_ is Kind.PAIRS
+    if pairs:  # which `confusion_figure` refuses
         instead = "labelspace evaluate --confusion draws how it mistakes its pairs"
     if figure == "similarity":
-        if _has_label_vectors(model):
+        if isinstance(model.head_, ComparesLabels):
             return ""
         return f"the {figure} compares vectors of labels, and this {name} has none; {instead}."
-    if model.pairs_ and figure in ("confusion", "map", "sphere"):
+    if pairs and figure in ("confusion", "map", "sphere"):
         return f"the {figure} is one of texts, and this {name} was fitted on pairs of them; {instead}."
-    if (
-        figure in ("map", "sphere")
-        and isinstance(model, LaConClassifier)
-        and model.head_ is not None
-        and model.head_.shape.head in ("leam", "lsan")
-    ):
-        return f"the {figure} needs a vector of each text, and head={model.head_.shape.head!r} makes none; {instead}."
+    if figure in ("map", "sphere") and not model.head_.makes_vectors:
+        return f"the {figure} needs a vector of each text, and the head of this {name} makes none; {instead}."
     return ""
 
 
@@ -102,58 +100,46 @@ def shown_before(model: BiEncoderClassifier, encoder: Encoder, documents: list[s
         documents: texts.
         own: [text] column of each one's label, -1 for none.
     """
-    space, vectors = model.label_space_, encoder.encode(documents)
-    if not _has_label_vectors(model):
+    space, head, vectors = model.label_space_, model.head_, encoder.encode(documents)
+    if not isinstance(head, ComparesLabels):
         return _with_means(vectors, own)
-    if not has_label_embeddings(model):
+    if not head.learnt_labels:
         return _with_texts(model, encoder, vectors)
-    if not model._looks_at_descriptions():
+    if not model.head_.reads_descriptions:
         return Shown(documents=vectors, stars=_nothing(vectors), triangles=_nothing(vectors))
     labels = encode_labels(encoder, space)
     triangles = np.concatenate([labels[name].descriptions for name in space.names])
-    stars = anchor_matrix(labels, space, model.anchor)
+    stars = anchor_matrix(labels, space, "descriptions")
     return Shown(documents=vectors, stars=_of_labels(stars), triangles=_of_descriptions(model, triangles))
 
 
 def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) -> Shown:
     """Return where everything lies in the space by which the model answers; arguments as in `shown_before`."""
-    if isinstance(model, UncertaintyClassifier):
-        return _with_means(model.transform(documents), own)
-    if not isinstance(model, LaConClassifier) or model.head_ is None:
+    head, texts = model.head_, Documents(documents, Kind.TEXTS)
+    if not isinstance(head, ComparesLabels):
+        return _with_means(model.head_.vectors(texts), own)
+    if not head.learnt_labels:
         return _with_texts(model, None, model.encoder_.encode(documents))
-    vectors = model._vectors(documents)
-    if not _has_label_vectors(model):
-        return _with_means(vectors, own)
-    texts = [text for label in model.label_space_.labels for text in label.descriptions]
-    triangles = _nothing(vectors)
-    if texts and model._looks_at_descriptions():
-        triangles = _of_descriptions(model, model._vectors(texts))
-    return Shown(documents=vectors, stars=_of_labels(label_matrix(model)), triangles=triangles)
+    vectors, triangles = model.head_.vectors(texts), None
+    described = [text for label in model.label_space_.labels for text in label.descriptions]
+    if described and model.head_.reads_descriptions:
+        triangles = _of_descriptions(model, model.head_.vectors(Documents(described, Kind.TEXTS)))
+    stars = _of_labels(head.label_vectors(model.label_space_))
+    return Shown(documents=vectors, stars=stars, triangles=triangles or _nothing(vectors))
 
 
-def label_matrix(model: BiEncoderClassifier) -> Matrix:
-    """Return what documents are compared with, [label dim]."""
-    if isinstance(model, LaConClassifier):
-        return model._embeddings(model.label_space_)
-    return anchor_matrix(model.label_vectors_, model.label_space_, model.anchor)
+def label_head(model: BiEncoderClassifier) -> ComparesLabels:
+    """Return the head of a model that compares documents with vectors of labels; see `check_drawable`."""
+    head = model.head_
+    assert isinstance(head, ComparesLabels)
+    return head
 
 
 def star_word(model: BiEncoderClassifier) -> str:
     """Return what a star of the map is, for the legend."""
-    if not _has_label_vectors(model):
+    if not isinstance(model.head_, ComparesLabels):
         return "mean of its documents"
-    return "label" if has_label_embeddings(model) else "verbalizer"
-
-
-def has_label_embeddings(model: BiEncoderClassifier) -> bool:
-    """Return whether documents are compared with label embeddings that were learnt."""
-    return isinstance(model, LaConClassifier) and model.head_ is not None and not model._classifies
-
-
-def _has_label_vectors(model: BiEncoderClassifier) -> bool:
-    if isinstance(model, LaConClassifier):
-        return not model._classifies
-    return not isinstance(model, UncertaintyClassifier)
+    return "label" if model.head_.learnt_labels else "verbalizer"
 
 
 def _with_texts(model: BiEncoderClassifier, encoder: Encoder | None, documents: Matrix) -> Shown:

@@ -1,0 +1,100 @@
+"""What the constructors and `fit` of all classifiers take, made into what they need: labels, an encoder, one label."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from labelspace.checks import check_keys
+from labelspace.corpus import as_targets
+from labelspace.encoders import Encoder
+from labelspace.errors import ConfigError, InputError
+from labelspace.labels import Label, LabelSpace
+
+TRAINED = ", trained"
+"""Ends the name of the encoder that `fit` started from, where that was a live Encoder trained before. After `load`,
+`fit` then fails rather than start from other weights."""
+
+
+def check_targets(X: Any, y: Any, space: LabelSpace) -> None:
+    """Raise InputError unless `y`, from which nothing is learnt, fits the documents and the labels all the same."""
+    if X is None or y is None:
+        return
+    if isinstance(X, (str, Path)) or not hasattr(X, "__len__"):
+        raise InputError(
+            f"y goes with documents in memory. Got X of type {type(X).__name__}; leave y out, it teaches nothing here."
+        )
+    as_targets(y, space.names, n_documents=len(X))
+
+
+def as_label_space(labels: Any) -> LabelSpace:
+    """Return a LabelSpace, made from a dictionary, a list of names or a label file where it is none yet.
+
+    Raises:
+        LabelFileError: the content cannot be a label space.
+        ConfigError: the value is nothing of the kind.
+    """
+    if isinstance(labels, LabelSpace):
+        return labels
+    if isinstance(labels, (str, Path)):
+        return LabelSpace.from_file(labels)
+    if isinstance(labels, Mapping):
+        return LabelSpace.from_dict(dict(labels))
+    if isinstance(labels, Iterable):
+        entries = list(labels)
+        if all(isinstance(entry, Label) for entry in entries):
+            return LabelSpace(entries)
+        if all(isinstance(entry, str) for entry in entries):
+            return LabelSpace.from_names(entries)
+    raise ConfigError(
+        "labels must be a LabelSpace, a label file, a dictionary like one, or a list of names. "
+        f"Got {type(labels).__name__} instead."
+    )
+
+
+def as_encoder(encoder: Any) -> Encoder:
+    """Return an Encoder, opened by name, folder or a dictionary of its arguments where it is none yet."""
+    if isinstance(encoder, Encoder):
+        return encoder
+    name = encoder.get("name") if isinstance(encoder, Mapping) else encoder
+    if isinstance(name, str) and name.endswith(TRAINED):
+        raise ConfigError(
+            f"the model was fitted from an Encoder that had been trained before ({name!r}), and no name leads to that; "
+            "set encoder to the folder of one, for example of this model."
+        )
+    if isinstance(encoder, (str, Path)):
+        return Encoder(encoder)
+    if isinstance(encoder, Mapping):
+        check_keys("Encoder", encoder, list(inspect.signature(Encoder).parameters))
+        return Encoder(**encoder)
+    raise ConfigError(
+        "encoder must be a name, a folder, an Encoder or a dictionary of its arguments. "
+        f"Got {type(encoder).__name__} instead."
+    )
+
+
+def own_encoder(encoder: Any) -> Encoder:
+    """Return an Encoder that may be trained: one that the caller holds is copied."""
+    given = as_encoder(encoder)
+    return given.copy() if given is encoder else given
+
+
+def name_of_start(given: Any, encoder: Encoder) -> str:
+    """Return the name of the encoder that `fit` started from.
+
+    Args:
+        given: the parameter `encoder`.
+        encoder: the one that `fit` opened or copied.
+    """
+    if isinstance(given, Encoder) and given.backbone.trained and not given.name.endswith(TRAINED):
+        return given.name + TRAINED
+    return encoder.name
+
+
+def as_label(label: Label | Mapping[str, Any]) -> Label:
+    """Return a Label, made from a mapping with the keys of a label file where it is none yet."""
+    if isinstance(label, Label):
+        return label
+    # Through a file-like dictionary, so that typos and empty texts get the same errors as in a label file.
+    space = LabelSpace.from_dict({"labels": [dict(label), {"name": f"not {label.get('name')}"}]})
+    return space.labels[0]

@@ -1,0 +1,98 @@
+"""From scores to an answer: the softmax, the winner among equals, the threshold and the limit of doubt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import check_choice, check_number
+from labelspace.classify.answers import Answers
+from labelspace.training.uncertainty import Limit, entropy
+
+RANKINGS = ("auto", "uncertainty", "entropy")
+"""What doubt may be measured by."""
+
+THRESHOLDS = ("score", "probability")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """How a classifier turns scores into answers.
+
+    Example:
+        >>> scores = np.array([[0.9, 0.1], [0.2, 0.3]], dtype=np.float32)
+        >>> Decision(temperature=0.1, threshold=0.5).answers(("sports", "money"), scores).names
+        array(['sports', None], dtype=object)
+    """
+
+    temperature: float = 1.0
+    """Divides the scores before the softmax, above 0."""
+
+    threshold: float | None = None
+    """Below it no label is named, -1 to 1; None always names one."""
+
+    threshold_on: str = "score"
+    """What the threshold is held against: the winner's `"score"` or its `"probability"`."""
+
+    limit: Limit | None = None
+    """Above this doubt no label is named; None: at any."""
+
+    def __post_init__(self) -> None:
+        check_number("temperature", self.temperature, above=0)
+        check_choice("threshold_on", self.threshold_on, THRESHOLDS)
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, least=-1, most=1)
+
+    def answers(
+        self, labels: Sequence[str], scores: NDArray[np.float32], uncertainty: NDArray[np.float32] | None = None
+    ) -> Answers:
+        """Return the answers to documents with these scores.
+
+        Args:
+            labels: [label] their names.
+            scores: [text label].
+            uncertainty: [text], where the model measures it.
+        """
+        by_name = np.argsort(np.array(labels, dtype=object), kind="stable")
+        # Among equals the first by name wins, so that the order of the label file decides nothing.
+        likeliest = by_name[scores[:, by_name].argmax(axis=1)]
+        probabilities = self._probabilities(scores, by_name)
+        names = np.array(labels, dtype=object)[likeliest]
+        if self.threshold is not None:
+            held = scores if self.threshold_on == "score" else probabilities
+            # A cosine in float32, as after loading.
+            names[held.max(axis=1) < float(self.threshold)] = None
+        answers = Answers(names, scores, probabilities, uncertainty, tuple(labels), likeliest)
+        names[self.too_uncertain(answers)] = None
+        return answers
+
+    def doubt(self, answers: Answers, by: str) -> NDArray[np.float64]:
+        """Return how much in doubt each document is, [text].
+
+        Args:
+            answers: to these documents.
+            by: `"uncertainty"`, or `"entropy"` of the probabilities.
+        """
+        if by == "uncertainty":
+            return np.asarray(answers.uncertainty, dtype=np.float64)
+        by_name = np.argsort(np.array(answers.labels, dtype=object), kind="stable")
+        return entropy(answers.scores[:, by_name], self.temperature)
+
+    def too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
+        """Return which documents are above the limit of doubt, [text]."""
+        if self.limit is None:
+            return np.zeros(len(answers), dtype=bool)
+        return self.doubt(answers, self.limit.by) > self.limit.value
+
+    def _probabilities(self, scores: NDArray[np.float32], by_name: NDArray[np.intp]) -> NDArray[np.float64]:
+        # float64 keeps cosines that differ in the last bit apart, so that the likeliest by score is so by probability.
+        powers = scores.astype(np.float64)
+        powers /= self.temperature
+        powers -= powers.max(axis=1, keepdims=True)
+        np.exp(powers, out=powers)
+        # Summed in the order of the names: an order of columns must not show, not even in the last bit.
+        powers /= powers[:, by_name].sum(axis=1, keepdims=True)
+        return powers

@@ -1,0 +1,75 @@
+"""`load`: which class a saved model is of."""
+
+from pathlib import Path
+from typing import Any
+
+from labelspace.checks import did_you_mean
+from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.description import DescriptionClassifier
+from labelspace.classify.lacon import LaConClassifier
+from labelspace.classify.saving import damaged, read
+from labelspace.classify.uncertainty import UncertaintyClassifier
+from labelspace.classify.zero_shot import ZeroShotClassifier
+from labelspace.errors import ConfigError, ModelFolderError
+from labelspace.header import CLASSIFIER, HEADER, read_header
+
+CLASSES: dict[str, type[BiEncoderClassifier]] = {
+    "DescriptionClassifier": DescriptionClassifier,
+    "LaConClassifier": LaConClassifier,
+    "UncertaintyClassifier": UncertaintyClassifier,
+    "ZeroShotClassifier": ZeroShotClassifier,
+}
+
+
+def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bool = False) -> BiEncoderClassifier:
+    """Open a model that `save` wrote.
+
+    Args:
+        folder: the model's folder.
+        device: a torch device, or `"auto"` for the best one here; None: the one that it was saved with, or the best
+            one where this machine has no such device.
+        trust_remote_code: True lets code run that the model's encoder brings; never without.
+
+    Returns:
+        The fitted classifier. On the machine that saved it, its scores are the same to the bit. `fit` begins
+        again with the encoder it was first fitted from, and cannot where that was an Encoder trained before; to go
+        on from this one, pass the folder as `encoder`.
+
+    Raises:
+        ModelFolderError: the folder holds something else, is truncated, of a newer format, or holds a pickle.
+        RemoteCodeError: the encoder brings code and `trust_remote_code` is False.
+        ConfigError: the device asked for is not on this machine.
+
+    Example:
+        >>> import tempfile, labelspace
+        >>> clf = labelspace.ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     labelspace.load(clf.save(f"{folder}/model")).predict(["a text"]) == clf.predict(["a text"])
+        array([ True])
+    """
+    folder = Path(folder)
+    header = read_header(folder, CLASSIFIER)
+    cls = _class_of(folder, header)
+    state = read(
+        folder,
+        header,
+        tensors_file=cls.tensors_file,
+        trains_encoder=cls.trains_encoder,
+        device=device,
+        trust_remote_code=trust_remote_code,
+    )
+    try:
+        model = cls.from_state(state)
+        model.decision()
+    except ModelFolderError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+        raise damaged(folder, error) from error
+    return model
+
+
+def _class_of(folder: Path, header: dict[str, Any]) -> type[BiEncoderClassifier]:
+    name = header.get("class")
+    if not isinstance(name, str) or name not in CLASSES:
+        raise ModelFolderError(f"{folder / HEADER} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")
+    return CLASSES[name]

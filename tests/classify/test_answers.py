@@ -1,0 +1,58 @@
+"""One object says all that a model makes of documents, and every other method reads from it."""
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+
+from classify.conftest import METHODS, TEXTS, columns_of
+from classify.doubt import NEW
+from labelspace import UncertaintyClassifier
+from labelspace.classify.by_anchors import Anchored
+from labelspace.classify.head import ComparesLabels
+from labelspace.corpus import Documents, Kind
+from labelspace.errors import InputError
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answers_say_what_the_methods_of_scikit_learn_say_in_the_order_of_the_label_file(method: str, fitted: Any):
+    clf = fitted(method, threshold=0.5)
+    found, names = clf.answers(TEXTS), clf.label_space_.names
+    assert found.labels == names
+    assert found.uncertainty is None
+    assert list(found.names) == list(clf.predict(TEXTS))
+    assert (found.scores == columns_of(clf, clf.decision_function(TEXTS), names)).all()
+    assert (found.probabilities == columns_of(clf, clf.predict_proba(TEXTS), names)).all()
+    assert found.score.tolist() == found.scores.max(axis=1).tolist()
+    assert [column < 0 for column in found.columns] == [name is None for name in found.names]
+    with pytest.raises(FrozenInstanceError):
+        found.names = names
+
+
+def test_a_model_that_measures_uncertainty_answers_with_it(clf: UncertaintyClassifier):
+    clf.set_coverage(0.5, NEW)
+    found = clf.answers(NEW)
+    assert found.uncertainty is not None
+    assert (found.uncertainty == clf.predict_uncertainty(NEW)).all()
+    assert sum(name is None for name in found.names) == 60
+    assert (found.likeliest >= 0).all()
+    assert np.isfinite(found.confidence).all()
+
+
+def test_documents_that_were_looked_at_are_not_looked_at_again(fitted: Any):
+    clf = fitted("zero-shot")
+    empty = Documents(["", "a text"], Kind.TEXTS)  # as a caller's list, it would be warned of
+    assert clf.read(empty) is empty
+    assert list(clf.answers(empty).names) == list(clf.predict(empty))
+    with pytest.raises(InputError, match=r"fitted on texts\. Got pairs of texts"):
+        clf.answers(Documents([("a", "b")], Kind.PAIRS))
+
+
+def test_what_only_some_have_is_asked_for_and_not_faked(fitted: Any, clf: UncertaintyClassifier):
+    anchored = fitted("zero-shot")
+    assert isinstance(anchored, Anchored)
+    assert isinstance(anchored.head_, ComparesLabels)
+    assert not isinstance(clf, Anchored)
+    assert not isinstance(clf.head_, ComparesLabels)
+    assert not hasattr(clf, "temperature")
