@@ -173,7 +173,7 @@ def _told_of_uncertainty(result: "UncertaintyFit") -> list[tuple[str, str]]:
     curve, calibration = result.curve, result.calibration
     pairs = [
         ("learning rate", f"{curve.learning_rate:.2g}"),
-        ("steps", f"{curve.steps} in {len(curve.epoch_seconds)} epochs"),
+        ("steps", f"{curve.steps} in {len(curve.looks)} epochs"),
         ("loss", f"{curve.losses[0]:.4f} -> {curve.losses[-1]:.4f}, in {curve.seconds:.1f} s"),
     ]
     if calibration is not None:

@@ -191,7 +191,7 @@ def prefinetune_command(
             shutil.rmtree(work, ignore_errors=True)
         raise
     training = done.result.training
-    if not training.kept_step:
+    if not training.best_step:
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
         tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {_again()}")
         return 130
@@ -204,9 +204,9 @@ def prefinetune_command(
         _print(done.result, saved)
     if not training.finished:
         if saved is None:
-            tell(f"interrupted: {out} holds what it held before; update {training.kept_step} lies in {work}.")
+            tell(f"interrupted: {out} holds what it held before; update {training.best_step} lies in {work}.")
         else:
-            tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
+            tell(f"interrupted: {out} holds the encoder of update {training.best_step}, and can be used as it is.")
         tell(f"to go on from it: {_again()}")
         return 130
     note(f"next: labelspace fit labels.yaml --encoder {shlex.quote(str(out))} --out model")
@@ -282,7 +282,7 @@ def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
     first, last = training.looks[0], training.looks[-1]
     told = [
         ("pairs", f"{sum(result.pairs.values()):,} of {_sources(len(result.pairs))}"),
-        ("steps", f"{training.kept_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
+        ("steps", f"{training.best_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
         ("loss", f"{first.loss:.4f} -> {last.loss:.4f}"),
     ]
     if first.regularizer is not None and last.regularizer is not None:

@@ -16,7 +16,8 @@ from labelspace.errors import InputError, OutputError
 from labelspace.progress import progress_bar
 
 if TYPE_CHECKING:
-    from labelspace.training.nli import NLIConfig, NLIModel, NLIRun, Pairs
+    from labelspace.training import Training
+    from labelspace.training.nli import NLIConfig, NLIModel, Pairs
 
 _TRAINING = "Training"
 _STOPS = {
@@ -200,18 +201,18 @@ def _open(encoder: str, config: "NLIConfig", *, trust_remote_code: bool, offline
 
 def _train(
     model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", out: Path, *, resume: bool, quiet: bool
-) -> "NLIRun":
-    from labelspace.training.nli.loop import train_nli
+) -> "Training":
+    from labelspace.training.nli.objective import train_nli
 
     with progress_bar("training", show=not quiet) as report:
         return train_nli(model, train, dev, config, folder=out / "checkpoint", resume=resume, report=report)
 
 
 def _save(
-    model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", run: "NLIRun", out: Path
+    model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", run: "Training", out: Path
 ) -> tuple[Path, dict[str, Any]]:
     from labelspace.evaluate.provenance import provenance
-    from labelspace.training.nli.loop import dev_scores
+    from labelspace.training.nli.objective import dev_scores
 
     scores = dev_scores(model, dev)
     data = {
@@ -229,11 +230,11 @@ def _save(
     return model.save(out, facts=facts, keep_checkpoint=not run.finished), scores
 
 
-def _summary(run: "NLIRun", scores: dict[str, Any]) -> list[tuple[str, str]]:
+def _summary(run: "Training", scores: dict[str, Any]) -> list[tuple[str, str]]:
     steps = run.looks[-1].step
     pairs = [
         ("steps", f"{steps} of {run.total_steps}; {_STOPS[run.stop_reason]}; weights of step {run.best_step}"),
-        ("rates", f"{run.rates.backbone:.0e} backbone, {run.rates.head:.0e} head"),
+        ("rates", f"{run.learning_rate:.0e} backbone, {run.head_learning_rate:.0e} head"),
         ("time", f"{run.seconds:,.0f} s"),
     ]
     for name, each in {**scores["sources"], "dev": scores["all"]}.items():

@@ -21,6 +21,7 @@ import yaml
 
 from labelspace.checks import did_you_mean
 from labelspace.errors import LabelFileError, OutputError
+from labelspace.folders import write_atomically
 from labelspace.labels.document import FromFile
 from labelspace.labels.label import NotText, cut, quoted
 
@@ -88,7 +89,7 @@ def write_file(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
         text = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
     else:
         text = yaml.dump(dict(data), Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=WIDTH)
-    _replace(file, text)
+    write_atomically(file, text)
 
 
 def yaml_scalar(text: str) -> str:
@@ -116,22 +117,6 @@ class _BlockDumper(yaml.SafeDumper):
 
 
 _BlockDumper.add_representer(str, _BlockDumper.represent_text)
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write beside the file, force to disk, then rename over it."""
-    file = file.resolve()
-    temporary = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise OutputError(f"{file}: cannot be written ({error.strerror or error}); choose another place.") from error
 
 
 def _hint(file: Path) -> str:

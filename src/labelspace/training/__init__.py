@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 _HOMES = {
     "Callback": "callbacks",
-    "Curve": "loop",
     "FitResult": "description",
     "LaConFit": "lacon",
     "MLflowLogger": "callbacks",
-    "RateChoice": "learning_rate",
+    "RateChoice": "description",
     "TensorBoardLogger": "callbacks",
-    "Trial": "learning_rate",
+    "Training": "engine",
+    "Trial": "description",
     "WandbLogger": "callbacks",
     "train_on_descriptions": "description",
     "train_on_labels": "lacon",
@@ -22,12 +22,12 @@ _HOMES = {
 
 __all__ = [
     "Callback",
-    "Curve",
     "FitResult",
     "LaConFit",
     "MLflowLogger",
     "RateChoice",
     "TensorBoardLogger",
+    "Training",
     "Trial",
     "WandbLogger",
     "train_on_descriptions",
@@ -36,10 +36,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from labelspace.training.callbacks import Callback, MLflowLogger, TensorBoardLogger, WandbLogger
-    from labelspace.training.description import FitResult, train_on_descriptions
+    from labelspace.training.description import FitResult, RateChoice, Trial, train_on_descriptions
+    from labelspace.training.engine import Training
     from labelspace.training.lacon import LaConFit, train_on_labels
-    from labelspace.training.learning_rate import RateChoice, Trial
-    from labelspace.training.loop import Curve
 
 
 def __getattr__(name: str) -> Any:

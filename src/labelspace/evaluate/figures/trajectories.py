@@ -22,7 +22,7 @@ from labelspace.evaluate.naming import name_points
 from labelspace.geometry import alignment
 from labelspace.labels import LabelSpace
 from labelspace.training import train_on_descriptions
-from labelspace.training.learning_rate import PoolUniformity
+from labelspace.training.description.learning_rate import PoolUniformity
 
 MEASUREMENTS = 40
 """About so many, where the caller does not say how often."""

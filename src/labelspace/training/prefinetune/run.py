@@ -14,15 +14,17 @@ from labelspace.checks import as_seed, check_callbacks
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
+from labelspace.encoders.identity import encoder_hash
 from labelspace.errors import ConfigError, InputError, OutputError
 from labelspace.geometry import Eigenspace
 from labelspace.progress import progress_bar
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import check_run, read_checkpoint, read_state
-from labelspace.training.prefinetune.loop import TrainingRun
+from labelspace.training.checkpoint import Place, begun, read_state
+from labelspace.training.engine import train
 from labelspace.training.prefinetune.measures import Measures, Shift, Yardstick
 from labelspace.training.prefinetune.offline import Targets, find_eigenspace
-from labelspace.training.prefinetune.relations import ReferenceRelations, encoder_key
+from labelspace.training.prefinetune.objective import PrefinetuneObjective
+from labelspace.training.prefinetune.relations import ReferenceRelations
 from labelspace.training.prefinetune.result import PrefinetuneResult
 from labelspace.training.prefinetune.saving import save_prefinetuned
 from labelspace.training.prefinetune.sources import (
@@ -119,7 +121,7 @@ def prefinetune(
 
     Returns:
         The encoder, the result and the eigenspace. After Ctrl-C the encoder of the last look, or as it came where
-        there was none; `result.training.kept_step` says which.
+        there was none; `result.training.best_step` says which.
 
     Raises:
         InputError: pairs that cannot be read or are too few, vectors that are not finite or all one.
@@ -176,7 +178,7 @@ def prefinetune(
             *(drawn, trained, config, max_tokens, work),
             seed=seed,
             keep=folder is not None,
-            resume=resume and (work / CHECKPOINT / "state.json").is_file(),
+            resume=resume and begun(work / CHECKPOINT),
             hopeless=hopeless,
             callbacks=callbacks,
             verbose=verbose,
@@ -185,11 +187,11 @@ def prefinetune(
 
 def _check_nothing_unfinished(checkpoint: Path) -> None:
     """Refuse to write over a run that could go on."""
-    if not (checkpoint / "state.json").is_file():
+    if not begun(checkpoint):
         return
     state = read_state(checkpoint)
     last, total = state["looks"][-1], state["run"].get("total_steps")
-    done = last["step"]
+    done = state["step"]
     if done == total or (total is None and _has_the_last_rate(last, state["run"]["config"])):
         return
     of = "" if total is None else f" of {total}"
@@ -249,34 +251,31 @@ def _run(
     callbacks: Sequence[Callback],
     verbose: bool,
 ) -> Prefinetuned:
-    train, measured, told = _split(pairs, config.held_aside, seed)
+    trained_on, measured, told = _split(pairs, config.held_aside, seed)
     yardstick, described = Yardstick(measured, seed=seed), encoder.describe()
     run = {
         "config": config.to_dict(),
         "seed": seed,
-        "encoder": encoder_key(encoder),
+        "encoder": encoder_hash(encoder),
         "pairs": pairs.fingerprint(),
         "tokens of a text": max_tokens,
     }
-    if resume:  # the relations of other pairs would take hours before anybody said so
-        check_run(work / CHECKPOINT, run)
+    place = Place(work / CHECKPOINT, run, resume) if keep else None
+    if place is not None and resume:  # the relations of other pairs would take hours before anybody said so
+        place.check()
     eigenspace = targets = None
     if config.regularizer_weight:
-        relations = ReferenceRelations(encoder, train, work / REFERENCE)
+        relations = ReferenceRelations(encoder, trained_on, work / REFERENCE)
         with progress_bar("reference", show=verbose) as report:
-            eigenspace = find_eigenspace(relations, train, config, hopeless=hopeless, report=report)
-        targets = Targets(relations, train, eigenspace)
+            eigenspace = find_eigenspace(relations, trained_on, config, hopeless=hopeless, report=report)
+        targets = Targets(relations, trained_on, eigenspace)
     as_it_came = yardstick.vectors(encoder)
     before = yardstick.measure(as_it_came)
-    with trainable_weights(encoder.backbone) as weights:
-        checkpoints = work / CHECKPOINT if keep else None
-        under_way = TrainingRun(encoder, weights, train, targets, config, seed=seed, folder=checkpoints, run=run)
-        if resume:
-            under_way.go_on(read_checkpoint(work / CHECKPOINT, run))
-        with progress_bar("training", show=verbose) as report:
-            training = under_way.train(callbacks, report)
+    with trainable_weights(encoder.backbone) as weights, progress_bar("training", show=verbose) as report:
+        objective = PrefinetuneObjective(encoder, weights, trained_on, targets, config, seed=seed)
+        training = train(objective, checkpoint=place, callbacks=callbacks, report=report)
     after, shift, notes = _afterwards(encoder, yardstick, as_it_came, before)
-    if training.kept_step:
+    if training.best_step:
         # It is no longer what stands behind that name; a classifier that begins again from there should not be misled.
         encoder.name = f"{encoder.name}, pre-finetuned"
     result = PrefinetuneResult(
@@ -287,7 +286,7 @@ def _run(
         measured_on=told,
         measured_pairs=len(measured),
         **_directions(eigenspace),
-        pairs=train.counts(),
+        pairs=trained_on.counts(),
         pairs_seen=dict(zip(pairs.sources, pairs.seen, strict=True)),
         max_tokens=max_tokens,
         encoder=described,

@@ -1,0 +1,414 @@
+"""The training loop: it knows steps, looks and checkpoints, and no paper.
+
+    an update       gradients, one step of AdamW at the rates of the schedule, callbacks, progress
+    a look          something is measured; the weights are kept if it is better; the stopping rule is asked
+    a checkpoint    after some twenty looks of a run, so that a kill loses little and writing costs little
+    the end         however it comes, the kept weights are put back
+
+What learns, from what and how fast, is an `Objective`'s: there is one for each kind of training. An update depends on
+the weights, the run's seed and its number alone (and on a generator whose state is in the checkpoint), so a run that
+goes on from a checkpoint makes the same bits as one that was never interrupted.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, final
+
+import torch
+from torch import Tensor, nn
+
+from labelspace.errors import TrainingError
+from labelspace.progress import Progress, silent
+from labelspace.training.callbacks import Callback
+from labelspace.training.checkpoint import Place, State, looks_of, optimizer_tensors, restore_optimizer
+from labelspace.training.trainable import restore, snapshot
+
+CHECKPOINTS = 20
+"""Checkpoints that a run writes, about: each is several times the size of the weights."""
+
+FINISHED = ("epochs", "max_steps", "patience")
+
+
+@final
+@dataclass(frozen=True)
+class Group:
+    """Weights that learn at one rate."""
+
+    option: str
+    """The option that sets the rate: `"learning_rate"` or `"head_learning_rate"`."""
+
+    weights: Sequence[tuple[str, nn.Parameter]]
+    """Each with its name."""
+
+    rate: float
+    """The highest rate."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is settled before the first update."""
+
+    groups: Sequence[Group]
+    """What learns; callbacks are told the rate of the first."""
+
+    total: int
+    """Updates that the schedule covers."""
+
+    factor: Callable[[int], float]
+    """The schedule: share of the highest rates at an update, counted from 0."""
+
+    weight_decay: float
+    """AdamW's, on all weights."""
+
+    end: str = "epochs"
+    """Why the run ends when all updates are made: `"epochs"` or `"max_steps"`."""
+
+    epochs: int | None = None
+    """Times that each row is seen; None where there are no rows."""
+
+    patience: int | None = None
+    """Looks in a row without a better one after which it stops; None: all updates are made."""
+
+    look: type[Any] | None = None
+    """The class of its looks, a frozen dataclass with the field `step`; None where nothing is measured."""
+
+    judges_loss: bool = False
+    """True where a look judges weights by the loss of the update under way, and so comes before they move; False where
+    it comes after."""
+
+    noise: torch.Generator | None = None
+    """What draws go on with from update to update, where they are no child seeds of its number."""
+
+
+class Objective(Protocol):
+    """What one kind of training is."""
+
+    @property
+    def plan(self) -> Plan:
+        """What is settled before the first update."""
+        ...
+
+    def training(self) -> AbstractContextManager[Any]:
+        """Return the context of updates; looks that come after an update are outside of it."""
+        ...
+
+    def update(self, step: int) -> tuple[float, dict[str, float]]:
+        """Add the gradients of an update, counted from 0, and return its loss and named parts of it.
+
+        Where the loss is not finite no gradient need be added.
+        """
+        ...
+
+    def due(self, made: int) -> bool:
+        """Return whether there is a look after so many updates; after the last there always is."""
+        ...
+
+    def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Any:
+        """Measure, after so many updates.
+
+        Args:
+            made: updates made.
+            losses: of every update so far.
+            parts: those of the updates since the last look.
+
+        Returns:
+            One of the plan's class; None where nothing is measured and the last weights are kept.
+        """
+        ...
+
+    def better(self, look: Any, best: Any) -> bool:
+        """Return whether the weights of a look are to be kept rather than those of the best one so far."""
+        ...
+
+    def told(self, look: Any) -> dict[str, float]:
+        """Return what callbacks and progress are told of a look."""
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a training run went; what it trained then holds the kept weights."""
+
+    losses: tuple[float, ...] = field(repr=False)
+    """The loss of every update."""
+
+    looks: tuple[Any, ...] = field(repr=False)
+    """What was measured on the way, each look with its `step`; empty where nothing is measured."""
+
+    learning_rate: float
+    """The highest rate; where two parts of a model learn, the encoder's."""
+
+    head_learning_rate: float | None
+    """The highest rate of what stands on the encoder; None where nothing there learns beside it."""
+
+    best_step: int
+    """The update after which the kept weights were taken, the last look's where nothing is compared; 0: the weights as
+    they came."""
+
+    stop_reason: str
+    """`"epochs"` or `"max_steps"` (all updates made), `"patience"`, `"max_seconds"` or `"interrupted"`."""
+
+    total_steps: int
+    """Updates that the schedule covers."""
+
+    epochs: int | None
+    """Times that each row was to be seen; None where there are no rows."""
+
+    seconds: float
+    """Wall-clock time of the loop, over all resumptions."""
+
+    @property
+    def steps(self) -> int:
+        """Optimizer updates made."""
+        return len(self.losses)
+
+    @property
+    def finished(self) -> bool:
+        """True where there is nothing to resume."""
+        return self.stop_reason in FINISHED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+@final
+class EarlyStopping:
+    """Patience: stop after so many looks in a row that are no better than the best.
+
+    Example:
+        >>> stopping = EarlyStopping(2, lambda loss, best: best is None or loss <= best - 0.1)
+        >>> [stopping.improved(loss) for loss in (1.0, 0.5, 0.45, 0.44)], stopping.exhausted
+        ([True, True, False, False], True)
+    """
+
+    def __init__(self, patience: int | None, better: Callable[[Any, Any], bool]) -> None:
+        self._patience, self._better = patience, better
+        self.best: Any = None
+        self.looks_without = 0
+
+    def improved(self, look: Any) -> bool:
+        """Take note of a look; True where it is the best so far."""
+        if self._better(look, self.best):
+            self.best, self.looks_without = look, 0
+            return True
+        self.looks_without += 1
+        return False
+
+    @property
+    def exhausted(self) -> bool:
+        """True when patience is at its end."""
+        return self._patience is not None and self.looks_without >= self._patience
+
+
+def train(
+    objective: Objective,
+    *,
+    checkpoint: Place | None = None,
+    callbacks: Sequence[Callback] = (),
+    report: Progress = silent,
+    max_seconds: float | None = None,
+) -> Training:
+    """Make the updates of an objective, or fewer, and leave the kept weights in place.
+
+    Args:
+        objective: what learns, and from what.
+        checkpoint: where to write checkpoints, and whether to go on from the one there; None: nowhere.
+        callbacks: told the loss, the rate and the objective's own parts at every step, and every look.
+        report: told the updates made.
+        max_seconds: stop at the first look after so long; None: no limit.
+
+    Returns:
+        Losses and looks, and why it stopped. Ctrl-C is one reason, and no error.
+
+    Raises:
+        TrainingError: a loss or a weight is not finite; the weights are then those kept before.
+        ConfigError, ModelFolderError: the checkpoint is of another run, or damaged.
+        OutputError: a checkpoint cannot be written.
+    """
+    return _Run(objective, checkpoint, callbacks, report, max_seconds).train()
+
+
+def make_optimizer(plan: Plan) -> torch.optim.Optimizer:
+    """Make AdamW with a group of parameters for each group of a plan."""
+    groups = [{"params": [weight for _, weight in group.weights], "lr": group.rate} for group in plan.groups]
+    return torch.optim.AdamW(groups, weight_decay=plan.weight_decay, fused=True)
+
+
+@final
+class _Run:
+    """One run under way."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        checkpoint: Place | None,
+        callbacks: Sequence[Callback],
+        report: Progress,
+        max_seconds: float | None,
+    ) -> None:
+        self.objective, self.plan, self.place = objective, objective.plan, checkpoint
+        self.callbacks, self.report, self.max_seconds = callbacks, report, max_seconds
+        self.weights = [named for group in self.plan.groups for named in group.weights]
+        self.optimizer = make_optimizer(self.plan)
+        self.stopping = EarlyStopping(self.plan.patience, objective.better)
+        self.losses: list[float] = []
+        self.parts: list[dict[str, float]] = []
+        self.looks: list[Any] = []
+        self.made = self.written = 0
+        self.kept, self.kept_step, self.looked_at = snapshot(self.weights), 0, 0
+        self.before, self.started = 0.0, time.perf_counter()
+
+    def train(self) -> Training:
+        reason = "interrupted"
+        try:
+            if self.place is not None and self.place.resume:
+                self._go_on(self.place.read())
+            reason = self._updates()
+        except KeyboardInterrupt:
+            # It may have come in the middle of an update, so only the kept weights are sound.
+            if self.looked_at == self.plan.total:
+                reason = self.plan.end
+        finally:
+            restore(self.weights, self.kept)
+            self.optimizer.zero_grad(set_to_none=True)
+        rates = {group.option: group.rate for group in self.plan.groups}
+        return Training(
+            losses=tuple(self.losses),
+            looks=tuple(self.looks),
+            learning_rate=rates["learning_rate"],
+            head_learning_rate=rates.get("head_learning_rate"),
+            best_step=self.kept_step,
+            stop_reason=reason,
+            total_steps=self.plan.total,
+            epochs=self.plan.epochs,
+            seconds=self._seconds(),
+        )
+
+    def _updates(self) -> str:
+        """Make the updates that are left, and return why there are no more."""
+        if not self.made and self.objective.due(0):
+            self._look()
+        while self.made < self.plan.total:
+            if self.stopping.exhausted:
+                return self._ended("patience")
+            if self.max_seconds and self.made and time.perf_counter() - self.started > self.max_seconds:
+                return self._ended("max_seconds")
+            with self.objective.training():
+                self._stretch()
+            if not self.plan.judges_loss or self.made == self.plan.total:
+                self._look()
+            self._write(at_least=max(1, round(self.plan.total / CHECKPOINTS)))
+        return self._ended(self.plan.end)
+
+    def _stretch(self) -> None:
+        """Make updates up to the next look."""
+        while True:
+            factor = self.plan.factor(self.made)
+            for group, own in zip(self.optimizer.param_groups, self.plan.groups, strict=True):
+                group["lr"] = own.rate * factor
+            self.optimizer.zero_grad(set_to_none=True)
+            loss, parts = self.objective.update(self.made)
+            check_finite(loss, "the loss", self.made + 1, self.plan)
+            self.losses.append(loss)
+            self.parts.append(parts)
+            if self.plan.judges_loss and self.objective.due(self.made + 1):
+                self._look()
+                if self.stopping.exhausted:
+                    return
+            self.optimizer.step()
+            self.made += 1
+            self._tell({"loss": loss, "learning_rate": self.plan.groups[0].rate * factor, **parts})
+            self.report(self.made, self.plan.total, self._note())
+            if self.made == self.plan.total or self.objective.due(self.made):
+                return
+
+    def _look(self) -> None:
+        look = self.objective.look(self.made, self.losses, self.parts)
+        self.parts = []
+        if look is None or self.stopping.improved(look):
+            self.kept, self.kept_step = self._sound_weights(), self.made
+        self.looked_at = self.made
+        if look is not None:
+            self.looks.append(look)
+            self._tell(self.objective.told(look))
+
+    def _sound_weights(self) -> dict[str, Tensor]:
+        copied = snapshot(self.weights)
+        if self.made and not all(torch.isfinite(values).all() for values in copied.values()):
+            raise diverged("a weight is no longer finite", self.made, self.plan)
+        return copied
+
+    def _tell(self, values: dict[str, float]) -> None:
+        for callback in self.callbacks if values else ():
+            callback(self.made, values)
+
+    def _note(self) -> str:
+        told = self.objective.told(self.looks[-1]) if self.looks else {}
+        measured = [f"{name} {value:.4f}" for name, value in told.items()]
+        best = [f"best {self.kept_step}"] if told else []
+        return ", ".join([f"loss {self.losses[-1]:.4f}", *measured, *best])
+
+    def _ended(self, reason: str) -> str:
+        self._write(at_least=1)
+        return reason
+
+    def _write(self, *, at_least: int) -> None:
+        """Write a checkpoint if so many updates have been made since the last one."""
+        if self.place is None or self.made - self.written < at_least:
+            return
+        state = State(
+            step=self.made,
+            looks=[asdict(look) for look in self.looks],
+            losses=self.losses,
+            best_step=self.kept_step,
+            seconds=self._seconds(),
+            weights={name: weight.data for name, weight in self.weights},
+            best=self.kept,
+            optimizer=optimizer_tensors(self.optimizer, [name for name, _ in self.weights]),
+            noise=self.plan.noise.get_state() if self.plan.noise is not None else None,
+        )
+        self.place.write(state, total_steps=self.plan.total)
+        self.written = self.made
+
+    def _go_on(self, state: State) -> None:
+        """Continue where a checkpoint was written."""
+        restore(self.weights, state.weights)
+        restore_optimizer(self.optimizer, [name for name, _ in self.weights], state.optimizer)
+        self.kept = {name: state.best[name].to(weight.device) for name, weight in self.weights}
+        self.kept_step = state.best_step
+        self.looks = looks_of(self.plan.look, state)
+        for look in self.looks:
+            self.stopping.improved(look)
+        self.losses, self.before = list(state.losses), state.seconds
+        self.made = self.written = self.looked_at = state.step
+        if self.plan.noise is not None and state.noise is not None:
+            self.plan.noise.set_state(state.noise)
+
+    def _seconds(self) -> float:
+        return self.before + time.perf_counter() - self.started
+
+
+def check_finite(loss: float, what: str, step: int, plan: Plan) -> None:
+    """Stop a training that has gone astray.
+
+    Raises:
+        TrainingError: the loss is not finite; the message names the option that helps.
+    """
+    if not math.isfinite(loss):
+        raise diverged(f"{what} is {loss}", step, plan)
+
+
+def diverged(what: str, step: int, plan: Plan) -> TrainingError:
+    """Return the error of a training that has gone astray, with the rate to try."""
+    first, *others = plan.groups
+    also = "".join(f", a lower {group.option}" for group in others)
+    return TrainingError(
+        f"{what} at step {step} with {first.option}={first.rate:.1e}; use a lower one, for example "
+        f"{first.option}={first.rate / 10:.0e}{also}, or an encoder with dtype='float32'."
+    )
