@@ -1,6 +1,7 @@
 """`DescriptionClassifier`: the encoder adapted to the label space by its descriptions alone."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self, final
 
 from labelspace.checks import as_seed, check_callbacks
@@ -10,6 +11,7 @@ from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
 from labelspace.training import Callback, FitResult, train_on_descriptions
+from labelspace.training.engine import clear_finished
 
 
 @final
@@ -43,6 +45,8 @@ class DescriptionClassifier(BiEncoderClassifier):
         freeze_layers: so many lower layers stay as they are.
         lora_rank: low-rank adapters instead of the weights; needs the package peft.
         max_tokens_in_memory: a larger sweep is cut into chunks; the gradient is the same.
+        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
+            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told loss and learning rate at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
@@ -86,6 +90,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         freeze_layers: int = TrainingConfig.freeze_layers,
         lora_rank: int | None = TrainingConfig.lora_rank,
         max_tokens_in_memory: int = TrainingConfig.max_tokens_in_memory,
+        checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
@@ -109,6 +114,7 @@ class DescriptionClassifier(BiEncoderClassifier):
         self.freeze_layers = freeze_layers
         self.lora_rank = lora_rank
         self.max_tokens_in_memory = max_tokens_in_memory
+        self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
@@ -156,9 +162,11 @@ class DescriptionClassifier(BiEncoderClassifier):
             search,
             pool=pool,
             seed=seed,
+            checkpoint=self.checkpoint,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
         self._finish(encoder, space)
         self.fit_result_ = result
+        clear_finished(self.checkpoint, result.curve)
         return self

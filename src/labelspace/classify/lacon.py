@@ -1,6 +1,7 @@
 """`LaConClassifier`: learns from a few labelled texts or from many, with the descriptions as a start."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self, cast, final
 
 import numpy as np
@@ -20,6 +21,7 @@ from labelspace.encoders import DEFAULT_ENCODER, Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
+from labelspace.training.engine import clear_finished
 from labelspace.training.features import Features, answers, plain_vectors
 from labelspace.training.lacon import LaConFit, LaConHead, train_before_labels, train_on_labels
 from labelspace.training.rows import Document, tokenize
@@ -72,6 +74,8 @@ class LaConClassifier(BiEncoderClassifier):
         max_tokens_in_memory: a larger batch is cut into chunks; the gradient is the same.
         threshold: -1 to 1, below which `predict` answers None: of the cosine, with a cross-entropy objective of the
             probability; None always names a label.
+        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
+            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told losses and rates at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
@@ -131,6 +135,7 @@ class LaConClassifier(BiEncoderClassifier):
         dropout: bool = LaConConfig.dropout,
         max_tokens_in_memory: int = LaConConfig.max_tokens_in_memory,
         threshold: float | None = None,
+        checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
@@ -161,6 +166,7 @@ class LaConClassifier(BiEncoderClassifier):
         self.dropout = dropout
         self.max_tokens_in_memory = max_tokens_in_memory
         self.threshold = threshold
+        self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
@@ -219,6 +225,7 @@ class LaConClassifier(BiEncoderClassifier):
             seed=seed,
             unlabelled=given.unlabelled,
             pool=self._pool(given.everything),
+            checkpoint=self.checkpoint,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
@@ -226,6 +233,7 @@ class LaConClassifier(BiEncoderClassifier):
         self.pairs_ = is_pairs(given.documents)
         self.fit_result_ = result
         self._set_head(head, ordered.names)
+        clear_finished(self.checkpoint, result.curve)
         return self
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> Matrix:
@@ -344,6 +352,7 @@ class LaConClassifier(BiEncoderClassifier):
             config,
             pool=pool,
             seed=seed,
+            checkpoint=self.checkpoint,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
@@ -362,6 +371,7 @@ class LaConClassifier(BiEncoderClassifier):
             descriptions=result,
         )
         self._set_head(None, space.names)
+        clear_finished(self.checkpoint, result.curve)
         return self
 
     def _pool(self, documents: Any) -> Pool | None:

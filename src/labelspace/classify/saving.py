@@ -49,7 +49,7 @@ CLASSES: dict[str, type[BiEncoderClassifier]] = {
 }
 CARDS = {LaConClassifier: lacon_card, UncertaintyClassifier: uncertainty_card}
 LABELS = "label_space.yaml"
-NOT_SAVED = ("labels", "encoder", "callbacks", "search", "cache", "cache_bytes")
+NOT_SAVED = ("labels", "encoder", "callbacks", "search", "cache", "cache_bytes", "checkpoint")
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 

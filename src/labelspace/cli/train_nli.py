@@ -1,7 +1,5 @@
 """`labelspace train-nli`: from pairs of premise and hypothesis to a cross-encoder."""
 
-import shlex
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelspace.cli.options import AsJson, Device, Dtype, EncoderName, Offline, Quiet, TrustRemoteCode
-from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, tell
+from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, resuming, tell
 from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import InputError, OutputError
@@ -123,7 +121,7 @@ def train_nli_command(
         print_pairs([*_summary(run, scores), ("saved", str(saved))])
     if not run.finished:
         tell(f"{_STOPS[run.stop_reason]}: {out} holds the best state so far, and can be used as it is.")
-        tell(f"to go on from it: {_again()}")
+        tell(f"to go on from it: {resuming()}")
     return 130 if run.stop_reason == "interrupted" else 0
 
 
@@ -242,8 +240,3 @@ def _summary(run: "Training", scores: dict[str, Any]) -> list[tuple[str, str]]:
         said = f"loss {each['loss']:.4f}, accuracy {each['accuracy']:.3f}, AUROC {auroc} ({each['pairs']} pairs)"
         pairs.append((name, said))
     return pairs
-
-
-def _again() -> str:
-    words = [word for word in sys.argv[1:] if word != "--resume"]
-    return f"labelspace {shlex.join(words)} --resume"

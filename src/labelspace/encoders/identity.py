@@ -33,5 +33,5 @@ def weights_hash(weights: Iterable[tuple[str, Tensor]], told: str = "") -> str:
     digest = hashlib.sha256(told.encode())
     for name, values in sorted(weights, key=lambda named: named[0]):
         digest.update(name.encode())
-        digest.update(values.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+        digest.update(values.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import platform
-import secrets
 import shlex
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import labelspace
-from labelspace.errors import ConfigError, OutputError
+from labelspace.errors import ConfigError
 from labelspace.folders import write_atomically
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")

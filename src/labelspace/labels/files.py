@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import secrets
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import yaml
 
 from labelspace.checks import did_you_mean
-from labelspace.errors import LabelFileError, OutputError
+from labelspace.errors import LabelFileError
 from labelspace.folders import write_atomically
 from labelspace.labels.document import FromFile
 from labelspace.labels.label import NotText, cut, quoted

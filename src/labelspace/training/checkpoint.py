@@ -6,13 +6,14 @@
     <place>/progress.safetensors    the loss of every update, and the state of a generator where there is one
     <place>/state.json              looks so far, and what run this is
 
-It is written at looks, which is what a loop calls an evaluation or a mean loss. Dropout masks and the order of rows need
-no state: they are named child seeds of the run's seed.
+It is written at looks, which is what a loop calls an evaluation or a mean loss. Dropout masks and the order of rows
+need no state: they are named child seeds of the run's seed.
 """
 
 import hashlib
 import json
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,15 +96,13 @@ class Place:
         Raises:
             ConfigError: what is there is of another run, or `folder` is no name of a folder.
             ModelFolderError: what is there is damaged.
-            OutputError: `folder` is a file.
+            OutputError: `folder` is a file, or cannot be written to.
         """
         if folder is None:
             return None
         if not isinstance(folder, (str, Path)) or folder == "" or "\0" in str(folder):
             raise ConfigError(f"checkpoint must be a folder or None. Got {folder!r} instead.")
-        place = Path(folder).expanduser() / part
-        if place.parent.exists() and not place.parent.is_dir():
-            raise OutputError(f"{place.parent} is a file; checkpoints are kept in a folder, give another name.")
+        place = _writable(Path(folder).expanduser()) / part
         made = cls(place, {**run, "encoder": encoder_hash(encoder)}, begun(place))
         if made.resume:
             made.check()
@@ -196,12 +195,20 @@ class Place:
             _check_same(file.parent, run, self.run)
             return value
         value = work()
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{file.parent} cannot be written ({error.strerror}); give another place.") from error
         write_atomically(file, json.dumps({"run": self.run, "value": value}, indent=1) + "\n")
         return value
+
+
+def _writable(folder: Path) -> Path:
+    """Make a folder, and find out now that no checkpoint could be written to it."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file; checkpoints are kept in a folder, give another name.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryDirectory(prefix=".checkpoint.", dir=folder).cleanup()
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written to ({error.strerror}); give another place.") from error
+    return folder
 
 
 def begun(folder: Path) -> bool:
@@ -242,9 +249,7 @@ def read_state(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); start again in another folder.") from error
     if not isinstance(version, int) or version > FORMAT:
-        raise ModelFolderError(
-            f"{folder} is of format {version}, this labelspace reads up to {FORMAT}; upgrade it."
-        )
+        raise ModelFolderError(f"{folder} is of format {version}, this labelspace reads up to {FORMAT}; upgrade it.")
     check_files(folder, files)
     return state
 
@@ -299,7 +304,9 @@ def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any], *, known_
     for name in sorted(names - MAY_DIFFER):
         if before.get(name) != after.get(name):
             if _is_digest(after.get(name)):  # two of them would say nothing
-                raise ConfigError(f"the run in {place} had other {name}; resume with the same, or start in another folder.")
+                raise ConfigError(
+                    f"the run in {place} had other {name}; resume with the same, or start in another folder."
+                )
             raise ConfigError(
                 f"the run in {place} had {name} {before.get(name)!r}. Got {after.get(name)!r} instead; "
                 "resume with the same data and options, or start in another folder."

@@ -10,123 +10,25 @@ the weights, the run's seed and its number alone (and on a generator whose state
 goes on from a checkpoint makes the same bits as one that was never interrupted.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, final
+from pathlib import Path
+from typing import Any, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from labelspace.errors import TrainingError
 from labelspace.progress import Progress, silent
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import Place, State, looks_of, optimizer_tensors, restore_optimizer
+from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
+from labelspace.training.objective import Objective, Plan, check_finite, diverged
 from labelspace.training.trainable import restore, snapshot
 
 CHECKPOINTS = 20
 """Checkpoints that a run writes, about: each is several times the size of the weights."""
 
 FINISHED = ("epochs", "max_steps", "patience")
-
-
-@final
-@dataclass(frozen=True)
-class Group:
-    """Weights that learn at one rate."""
-
-    option: str
-    """The option that sets the rate: `"learning_rate"` or `"head_learning_rate"`."""
-
-    weights: Sequence[tuple[str, nn.Parameter]]
-    """Each with its name."""
-
-    rate: float
-    """The highest rate."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What is settled before the first update."""
-
-    groups: Sequence[Group]
-    """What learns; callbacks are told the rate of the first."""
-
-    total: int
-    """Updates that the schedule covers."""
-
-    factor: Callable[[int], float]
-    """The schedule: share of the highest rates at an update, counted from 0."""
-
-    weight_decay: float
-    """AdamW's, on all weights."""
-
-    end: str = "epochs"
-    """Why the run ends when all updates are made: `"epochs"` or `"max_steps"`."""
-
-    epochs: int | None = None
-    """Times that each row is seen; None where there are no rows."""
-
-    patience: int | None = None
-    """Looks in a row without a better one after which it stops; None: all updates are made."""
-
-    look: type[Any] | None = None
-    """The class of its looks, a frozen dataclass with the field `step`; None where nothing is measured."""
-
-    judges_loss: bool = False
-    """True where a look judges weights by the loss of the update under way, and so comes before they move; False where
-    it comes after."""
-
-    noise: torch.Generator | None = None
-    """What draws go on with from update to update, where they are no child seeds of its number."""
-
-
-class Objective(Protocol):
-    """What one kind of training is."""
-
-    @property
-    def plan(self) -> Plan:
-        """What is settled before the first update."""
-        ...
-
-    def training(self) -> AbstractContextManager[Any]:
-        """Return the context of updates; looks that come after an update are outside of it."""
-        ...
-
-    def update(self, step: int) -> tuple[float, dict[str, float]]:
-        """Add the gradients of an update, counted from 0, and return its loss and named parts of it.
-
-        Where the loss is not finite no gradient need be added.
-        """
-        ...
-
-    def due(self, made: int) -> bool:
-        """Return whether there is a look after so many updates; after the last there always is."""
-        ...
-
-    def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Any:
-        """Measure, after so many updates.
-
-        Args:
-            made: updates made.
-            losses: of every update so far.
-            parts: those of the updates since the last look.
-
-        Returns:
-            One of the plan's class; None where nothing is measured and the last weights are kept.
-        """
-        ...
-
-    def better(self, look: Any, best: Any) -> bool:
-        """Return whether the weights of a look are to be kept rather than those of the best one so far."""
-        ...
-
-    def told(self, look: Any) -> dict[str, float]:
-        """Return what callbacks and progress are told of a look."""
-        ...
 
 
 @final
@@ -232,6 +134,12 @@ def train(
         OutputError: a checkpoint cannot be written.
     """
     return _Run(objective, checkpoint, callbacks, report, max_seconds).train()
+
+
+def clear_finished(folder: str | Path | None, training: Training | None) -> None:
+    """Empty the checkpoint folder of a fit whose training has nothing left to resume, so that the next begins anew."""
+    if folder is not None and training is not None and training.finished:
+        clear(folder)
 
 
 def make_optimizer(plan: Plan) -> torch.optim.Optimizer:
@@ -392,23 +300,3 @@ class _Run:
 
     def _seconds(self) -> float:
         return self.before + time.perf_counter() - self.started
-
-
-def check_finite(loss: float, what: str, step: int, plan: Plan) -> None:
-    """Stop a training that has gone astray.
-
-    Raises:
-        TrainingError: the loss is not finite; the message names the option that helps.
-    """
-    if not math.isfinite(loss):
-        raise diverged(f"{what} is {loss}", step, plan)
-
-
-def diverged(what: str, step: int, plan: Plan) -> TrainingError:
-    """Return the error of a training that has gone astray, with the rate to try."""
-    first, *others = plan.groups
-    also = "".join(f", a lower {group.option}" for group in others)
-    return TrainingError(
-        f"{what} at step {step} with {first.option}={first.rate:.1e}; use a lower one, for example "
-        f"{first.option}={first.rate / 10:.0e}{also}, or an encoder with dtype='float32'."
-    )

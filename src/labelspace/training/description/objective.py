@@ -15,7 +15,8 @@ from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place
 from labelspace.training.description.sweep import Sweep, sweep_gradient, sweep_loss
-from labelspace.training.engine import Group, Plan, Training, train
+from labelspace.training.engine import Training, train
+from labelspace.training.objective import Group, Plan
 from labelspace.training.schedule import warmup_factor
 
 

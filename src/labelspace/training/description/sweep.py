@@ -92,10 +92,8 @@ def sweep_loss(objective: str, temperature: float) -> SweepLoss:
     return loss
 
 
-def sweep_gradient(
-    backbone: Backbone, sweep: Sweep, loss: SweepLoss, *, seed: int, max_tokens_in_memory: int
-) -> float:
-    """Add the gradient of a sweep's loss to the encoder's weights and return the loss; see `gradients.backpropagate`."""
+def sweep_gradient(backbone: Backbone, sweep: Sweep, loss: SweepLoss, *, seed: int, max_tokens_in_memory: int) -> float:
+    """Add the gradient of a sweep's loss to the encoder's weights and return the loss; see `backpropagate`."""
 
     def of_features(features: Features) -> Tensor:
         descriptions, verbalizers = features.values[: sweep.descriptions], features.values[sweep.descriptions :]

@@ -19,6 +19,7 @@ from labelspace.losses import (
 from labelspace.training.features import Features
 from labelspace.training.lacon.head import LaConHead
 
+
 @final
 @dataclass
 class BatchLoss:

@@ -19,11 +19,11 @@ from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
 from labelspace.seeds import child_seed
 from labelspace.training.batches import Epochs, epoch_batches, sorting_window
-from labelspace.training.engine import Group, Plan
 from labelspace.training.features import answers
 from labelspace.training.gradients import backpropagate
 from labelspace.training.lacon.head import LaConHead
 from labelspace.training.lacon.loss import BatchLoss, needs_two_views
+from labelspace.training.objective import Group, Plan
 from labelspace.training.rows import Labelled, Targets, cut, cycle, draw_weighted
 from labelspace.training.schedule import rate_factor
 
@@ -66,7 +66,7 @@ class Rates(NamedTuple):
 
 @final
 class LaConObjective:
-    """Encoder and head on labelled rows. Kept are the weights of the best look, and without held-out rows the last ones.
+    """Encoder and head on labelled rows. The best look's weights are kept, and without held-out rows the last ones.
 
     Args:
         encoder: its weights are changed.

@@ -22,12 +22,13 @@ from labelspace.training import engine
 from labelspace.training.batches import Epochs, epoch_batches
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place
-from labelspace.training.engine import Group, Plan, Training, check_finite
+from labelspace.training.engine import Training
 from labelspace.training.gradients import backward, seeded
 from labelspace.training.nli.config import NLIConfig
 from labelspace.training.nli.data import Pairs
 from labelspace.training.nli.model import NLIModel, PairTokens
 from labelspace.training.nli.schedule import highest_rates
+from labelspace.training.objective import Group, Plan, check_finite
 from labelspace.training.schedule import cosine_factor
 
 DEV_TOKEN_BUDGET = 4096

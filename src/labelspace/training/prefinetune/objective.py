@@ -15,9 +15,9 @@ from labelspace.encoders import Encoder
 from labelspace.losses import pair_infonce, reze_loss
 from labelspace.seeds import child_seed
 from labelspace.training.batches import Epochs
-from labelspace.training.engine import Group, Plan
 from labelspace.training.features import Features
 from labelspace.training.gradients import backpropagate
+from labelspace.training.objective import Group, Plan
 from labelspace.training.prefinetune.offline import Targets
 from labelspace.training.rows import cut, tokenize
 from labelspace.training.schedule import cosine_factor

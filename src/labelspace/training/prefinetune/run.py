@@ -18,12 +18,12 @@ from labelspace.encoders.identity import encoder_hash
 from labelspace.errors import ConfigError, InputError, OutputError
 from labelspace.geometry import Eigenspace
 from labelspace.progress import progress_bar
+from labelspace.training import engine
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, begun, read_state
-from labelspace.training.engine import train
 from labelspace.training.prefinetune.measures import Measures, Shift, Yardstick
-from labelspace.training.prefinetune.offline import Targets, find_eigenspace
 from labelspace.training.prefinetune.objective import PrefinetuneObjective
+from labelspace.training.prefinetune.offline import Targets, find_eigenspace
 from labelspace.training.prefinetune.relations import ReferenceRelations
 from labelspace.training.prefinetune.result import PrefinetuneResult
 from labelspace.training.prefinetune.saving import save_prefinetuned
@@ -251,7 +251,7 @@ def _run(
     callbacks: Sequence[Callback],
     verbose: bool,
 ) -> Prefinetuned:
-    trained_on, measured, told = _split(pairs, config.held_aside, seed)
+    train, measured, told = _split(pairs, config.held_aside, seed)
     yardstick, described = Yardstick(measured, seed=seed), encoder.describe()
     run = {
         "config": config.to_dict(),
@@ -265,15 +265,15 @@ def _run(
         place.check()
     eigenspace = targets = None
     if config.regularizer_weight:
-        relations = ReferenceRelations(encoder, trained_on, work / REFERENCE)
+        relations = ReferenceRelations(encoder, train, work / REFERENCE)
         with progress_bar("reference", show=verbose) as report:
-            eigenspace = find_eigenspace(relations, trained_on, config, hopeless=hopeless, report=report)
-        targets = Targets(relations, trained_on, eigenspace)
+            eigenspace = find_eigenspace(relations, train, config, hopeless=hopeless, report=report)
+        targets = Targets(relations, train, eigenspace)
     as_it_came = yardstick.vectors(encoder)
     before = yardstick.measure(as_it_came)
     with trainable_weights(encoder.backbone) as weights, progress_bar("training", show=verbose) as report:
-        objective = PrefinetuneObjective(encoder, weights, trained_on, targets, config, seed=seed)
-        training = train(objective, checkpoint=place, callbacks=callbacks, report=report)
+        objective = PrefinetuneObjective(encoder, weights, train, targets, config, seed=seed)
+        training = engine.train(objective, checkpoint=place, callbacks=callbacks, report=report)
     after, shift, notes = _afterwards(encoder, yardstick, as_it_came, before)
     if training.best_step:
         # It is no longer what stands behind that name; a classifier that begins again from there should not be misled.
@@ -286,7 +286,7 @@ def _run(
         measured_on=told,
         measured_pairs=len(measured),
         **_directions(eigenspace),
-        pairs=trained_on.counts(),
+        pairs=train.counts(),
         pairs_seen=dict(zip(pairs.sources, pairs.seen, strict=True)),
         max_tokens=max_tokens,
         encoder=described,

@@ -21,8 +21,9 @@ from labelspace.seeds import child_seed
 from labelspace.training.batches import Epochs, epoch_batches, sorting_window
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place
-from labelspace.training.engine import Group, Plan, Training, train
+from labelspace.training.engine import Training, train
 from labelspace.training.gradients import backward
+from labelspace.training.objective import Group, Plan
 from labelspace.training.rows import Targets
 from labelspace.training.schedule import rate_factor
 
