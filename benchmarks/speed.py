@@ -24,9 +24,8 @@ from labelspace import Encoder
 from labelspace.config import TrainingConfig
 from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.labels import LabelSpace
-from labelspace.training.loop import run as train
-from labelspace.training.loop import sweep_loss
-from labelspace.training.sweep import build_sweep, sweep_texts
+from labelspace.training.description.objective import run as train
+from labelspace.training.description.sweep import build_sweep, sweep_loss, sweep_texts
 from labelspace.training.trainable import trainable_weights
 
 MINILM = "all-MiniLM-L6-v2"

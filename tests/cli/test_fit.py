@@ -304,16 +304,16 @@ def test_options_that_make_no_sense_with_labelled_rows_are_refused(
 def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
     run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, monkeypatch, share, kept
 ):
-    from labelspace.training.lacon import loop
+    from labelspace.training.lacon import objective
 
-    real, out = loop.update, tmp_path / "model"
+    real, out = objective.batch_gradient, tmp_path / "model"
 
     def interrupted(*given, step, **more):
         if step == 8:  # in the third epoch; one has four updates, or three where rows are held out
             raise KeyboardInterrupt
         return real(*given, step=step, **more)
 
-    monkeypatch.setattr(loop, "update", interrupted)
+    monkeypatch.setattr(objective, "batch_gradient", interrupted)
     given = ("--labelled", sorted_rows, "--validation", share, "--batch-size", 24, "--epochs", 3, "--quiet")
     encoder = ("--encoder", tiny_encoder_folder, "--dtype", "float32", "--learning-rate", "1e-3")
     result = run("fit", sorted_labels, "--out", out, *given, *encoder)

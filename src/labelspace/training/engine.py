@@ -22,7 +22,7 @@ from torch import Tensor
 from labelspace.progress import Progress, silent
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
-from labelspace.training.objective import Objective, Plan, check_finite, diverged
+from labelspace.training.objective import Group, Objective, check_finite, diverged
 from labelspace.training.trainable import restore, snapshot
 
 CHECKPOINTS = 20
@@ -142,10 +142,10 @@ def clear_finished(folder: str | Path | None, training: Training | None) -> None
         clear(folder)
 
 
-def make_optimizer(plan: Plan) -> torch.optim.Optimizer:
-    """Make AdamW with a group of parameters for each group of a plan."""
-    groups = [{"params": [weight for _, weight in group.weights], "lr": group.rate} for group in plan.groups]
-    return torch.optim.AdamW(groups, weight_decay=plan.weight_decay, fused=True)
+def make_optimizer(groups: Sequence[Group], weight_decay: float) -> torch.optim.Optimizer:
+    """Make AdamW with a group of parameters for each group of weights."""
+    each = [{"params": [weight for _, weight in group.weights], "lr": group.rate} for group in groups]
+    return torch.optim.AdamW(each, weight_decay=weight_decay, fused=True)
 
 
 @final
@@ -163,7 +163,7 @@ class _Run:
         self.objective, self.plan, self.place = objective, objective.plan, checkpoint
         self.callbacks, self.report, self.max_seconds = callbacks, report, max_seconds
         self.weights = [named for group in self.plan.groups for named in group.weights]
-        self.optimizer = make_optimizer(self.plan)
+        self.optimizer = make_optimizer(self.plan.groups, self.plan.weight_decay)
         self.stopping = EarlyStopping(self.plan.patience, objective.better)
         self.losses: list[float] = []
         self.parts: list[dict[str, float]] = []
