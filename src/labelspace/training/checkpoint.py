@@ -300,17 +300,18 @@ def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any], *, known_
 
     # Through JSON, as what was written has been: a tuple is a list there.
     before, after = flat(was), flat(json.loads(json.dumps(now)))
-    names = {*before} if known_only else {*before, *after}
-    for name in sorted(names - MAY_DIFFER):
-        if before.get(name) != after.get(name):
-            if _is_digest(after.get(name)):  # two of them would say nothing
-                raise ConfigError(
-                    f"the run in {place} had other {name}; resume with the same, or start in another folder."
-                )
+    names = ({*before} if known_only else {*before, *after}) - MAY_DIFFER
+    differ = sorted(name for name in names if before.get(name) != after.get(name))
+    for name in differ:
+        if not _is_digest(after.get(name)):
             raise ConfigError(
                 f"the run in {place} had {name} {before.get(name)!r}. Got {after.get(name)!r} instead; "
                 "resume with the same data and options, or start in another folder."
             )
+    if differ:  # two digests would say nothing
+        raise ConfigError(
+            f"the run in {place} had other {differ[0]}; resume with the same, or start in another folder."
+        )
 
 
 def _is_digest(value: Any) -> bool:
