@@ -33,7 +33,7 @@ def fit(kind: str, checkpoint: Path | None, callbacks: tuple = (), **options: An
         return DescriptionClassifier(SPACE, TINY, **{**shared, **given, **options}).fit(TEXTS)
     if kind == "lacon":
         given = {"epochs": 3, "validation": 0.2, "description_steps": 12, "batch_size": 8, "learning_rate": 1e-3}
-        with mock.patch.object(lacon_fit, "SearchConfig", lambda: SHORT):
+        with mock.patch.object(lacon_fit, "SearchConfig", return_value=SHORT):
             return LaConClassifier(SPACE, TINY, **{**shared, **given, **options}).fit(TEXTS, NAMES)
     given = {"epochs": 5, "validation": 0.2, "batch_size": 16, "cache": None}
     return UncertaintyClassifier(SPACE, TINY, **{**shared, **given, **options}).fit(TEXTS, NAMES)

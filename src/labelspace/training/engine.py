@@ -211,7 +211,8 @@ class _Run:
                 self._stretch()
             if not self.plan.judges_loss or self.made == self.plan.total:
                 self._look()
-            self._write(at_least=max(1, round(self.plan.total / CHECKPOINTS)))
+            # The first look is written down, so that Ctrl-C after it leaves something to go on from.
+            self._write(at_least=max(1, round(self.plan.total / CHECKPOINTS)) if self.written else 1)
         return self._ended(self.plan.end)
 
     def _stretch(self) -> None:
