@@ -14,7 +14,7 @@ PLANTED = {
     "labels that know encoders": ("labels/space.py", "from labelspace.encoders import Encoder", "data runs down"),
     "losses that know encoders": ("losses/infonce.py", "import labelspace.encoders.encoder", "data runs down"),
     "losses that know geometry": ("losses/similarity.py", "import labelspace.geometry", "data runs down"),
-    "training that knows estimators": ("training/loop.py", "import labelspace.classify.base", "data runs down"),
+    "training that knows estimators": ("training/engine.py", "import labelspace.classify.base", "data runs down"),
     "a foundation that knows labels": ("checks.py", "import labelspace.labels.label", "data runs down"),
     "a second file with sentence-transformers": ("classify/base.py", "import sentence_transformers", "in one file"),
     "labels with numpy": ("labels/lint_words.py", "import numpy", "labels are plain Python"),
