@@ -1,7 +1,6 @@
 """The smallest objective there is: a line through points, with noise that goes on from update to update."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +37,13 @@ class Toy:
             total=total,
             factor=lambda step: 1 - step / total,
             weight_decay=0.01,
+            look_every=every,
             look=ToyLook,
+            better=lambda look, best: best is None or look.value < best.value,
+            told=lambda look: {"distance": look.value},
             noise=torch.Generator().manual_seed(1),
             **options,
         )
-
-    def training(self) -> Any:
-        return nullcontext()
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
         self.updates.append(step)
@@ -53,17 +52,8 @@ class Toy:
         loss.backward()
         return loss.item(), {"step": float(step)}
 
-    def due(self, made: int) -> bool:
-        return made > 0 and made % self.every == 0
-
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> ToyLook:
         assert len(parts) <= len(losses)
         if self.values is not None:
             return ToyLook(step=made, value=self.values[(made - 1) // self.every])
         return ToyLook(step=made, value=abs(self.weight.item() - 2))
-
-    def better(self, look: ToyLook, best: ToyLook | None) -> bool:
-        return best is None or look.value < best.value
-
-    def told(self, look: ToyLook) -> dict[str, float]:
-        return {"distance": look.value}

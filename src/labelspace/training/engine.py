@@ -89,14 +89,14 @@ class EarlyStopping:
         ([True, True, False, False], True)
     """
 
-    def __init__(self, patience: int | None, better: Callable[[Any, Any], bool]) -> None:
+    def __init__(self, patience: int | None, better: Callable[[Any, Any], bool] | None) -> None:
         self._patience, self._better = patience, better
         self.best: Any = None
         self.looks_without = 0
 
     def improved(self, look: Any) -> bool:
         """Take note of a look; True where it is the best so far."""
-        if self._better(look, self.best):
+        if self._better is None or self._better(look, self.best):
             self.best, self.looks_without = look, 0
             return True
         self.looks_without += 1
@@ -164,7 +164,7 @@ class _Run:
         self.callbacks, self.report, self.max_seconds = callbacks, report, max_seconds
         self.weights = [named for group in self.plan.groups for named in group.weights]
         self.optimizer = make_optimizer(self.plan.groups, self.plan.weight_decay)
-        self.stopping = EarlyStopping(self.plan.patience, objective.better)
+        self.stopping = EarlyStopping(self.plan.patience, self.plan.better)
         self.losses: list[float] = []
         self.parts: list[dict[str, float]] = []
         self.looks: list[Any] = []
@@ -200,14 +200,14 @@ class _Run:
 
     def _updates(self) -> str:
         """Make the updates that are left, and return why there are no more."""
-        if not self.made and self.objective.due(0):
+        if not self.made and self.plan.looks_first:
             self._look()
         while self.made < self.plan.total:
             if self.stopping.exhausted:
                 return self._ended("patience")
             if self.max_seconds and self.made and time.perf_counter() - self.started > self.max_seconds:
                 return self._ended("max_seconds")
-            with self.objective.training():
+            with self.plan.training():
                 self._stretch()
             if not self.plan.judges_loss or self.made == self.plan.total:
                 self._look()
@@ -226,7 +226,7 @@ class _Run:
             check_finite(loss, "the loss", self.made + 1, self.plan)
             self.losses.append(loss)
             self.parts.append(parts)
-            if self.plan.judges_loss and self.objective.due(self.made + 1):
+            if self.plan.judges_loss and (self.made + 1) % self.plan.look_every == 0:
                 self._look()
                 if self.stopping.exhausted:
                     return
@@ -234,7 +234,7 @@ class _Run:
             self.made += 1
             self._tell({"loss": loss, "learning_rate": self.plan.groups[0].rate * factor, **parts})
             self.report(self.made, self.plan.total, self._note())
-            if self.made == self.plan.total or self.objective.due(self.made):
+            if self.made == self.plan.total or self.made % self.plan.look_every == 0:
                 return
 
     def _look(self) -> None:
@@ -245,7 +245,7 @@ class _Run:
         self.looked_at = self.made
         if look is not None:
             self.looks.append(look)
-            self._tell(self.objective.told(look))
+            self._tell(self._measured())
 
     def _sound_weights(self) -> dict[str, Tensor]:
         copied = snapshot(self.weights)
@@ -257,11 +257,14 @@ class _Run:
         for callback in self.callbacks if values else ():
             callback(self.made, values)
 
+    def _measured(self) -> dict[str, float]:
+        """What is told of the last look."""
+        return self.plan.told(self.looks[-1]) if self.plan.told is not None and self.looks else {}
+
     def _note(self) -> str:
-        told = self.objective.told(self.looks[-1]) if self.looks else {}
-        measured = [f"{name} {value:.4f}" for name, value in told.items()]
+        told = [f"{name} {value:.4f}" for name, value in self._measured().items()]
         best = [f"best {self.kept_step}"] if told else []
-        return ", ".join([f"loss {self.losses[-1]:.4f}", *measured, *best])
+        return ", ".join([f"loss {self.losses[-1]:.4f}", *told, *best])
 
     def _ended(self, reason: str) -> str:
         self._write(at_least=1)

@@ -1,4 +1,4 @@
-"""What one kind of training is, for the engine: what learns and how fast, what an update is, when a look is due.
+"""What one kind of training is, for the engine: a plan, what an update is, what a look measures.
 
 There is one for each paper: `description/objective.py`, `lacon/objective.py`, `uncertainty/objective.py`,
 `prefinetune/objective.py` (REZE) and `nli/objective.py`.
@@ -6,7 +6,7 @@ There is one for each paper: `description/objective.py`, `lacon/objective.py`, `
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -54,18 +54,34 @@ class Plan:
     epochs: int | None = None
     """Times that each row is seen; None where there are no rows."""
 
-    patience: int | None = None
-    """Looks in a row without a better one after which it stops; None: all updates are made."""
+    training: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """The context of updates; looks that come after an update are outside of it."""
 
-    look: type[Any] | None = None
-    """The class of its looks, a frozen dataclass with the field `step`; None where nothing is measured."""
+    noise: torch.Generator | None = None
+    """What draws go on with from update to update, where they are no child seeds of its number."""
+
+    look_every: int
+    """Updates between two looks; after the last one there always is a look."""
+
+    looks_first: bool = False
+    """True for a look before the first update too."""
 
     judges_loss: bool = False
     """True where a look judges weights by the loss of the update under way, and so comes before they move; False where
     it comes after."""
 
-    noise: torch.Generator | None = None
-    """What draws go on with from update to update, where they are no child seeds of its number."""
+    look: type[Any] | None = None
+    """The class of its looks, a frozen dataclass with the field `step`; None where nothing is measured."""
+
+    better: Callable[[Any, Any], bool] | None = None
+    """Whether the weights of a look are to be kept rather than those of the best one so far, which is None at first;
+    None: the last ones are kept."""
+
+    patience: int | None = None
+    """Looks in a row without a better one after which training stops; None: all updates are made."""
+
+    told: Callable[[Any], dict[str, float]] | None = None
+    """What callbacks and progress are told of a look; None: nothing."""
 
 
 class Objective(Protocol):
@@ -76,19 +92,11 @@ class Objective(Protocol):
         """What is settled before the first update."""
         ...
 
-    def training(self) -> AbstractContextManager[Any]:
-        """Return the context of updates; looks that come after an update are outside of it."""
-        ...
-
     def update(self, step: int) -> tuple[float, dict[str, float]]:
         """Add the gradients of an update, counted from 0, and return its loss and named parts of it.
 
         Where the loss is not finite no gradient need be added.
         """
-        ...
-
-    def due(self, made: int) -> bool:
-        """Return whether there is a look after so many updates; after the last there always is."""
         ...
 
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Any:
@@ -102,14 +110,6 @@ class Objective(Protocol):
         Returns:
             One of the plan's class; None where nothing is measured and the last weights are kept.
         """
-        ...
-
-    def better(self, look: Any, best: Any) -> bool:
-        """Return whether the weights of a look are to be kept rather than those of the best one so far."""
-        ...
-
-    def told(self, look: Any) -> dict[str, float]:
-        """Return what callbacks and progress are told of a look."""
         ...
 
 

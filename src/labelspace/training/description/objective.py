@@ -1,10 +1,9 @@
 """Description-only training as an objective: a sweep an update, linear warm-up, an early end on the loss."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import final
 
 from torch import nn
 
@@ -66,14 +65,13 @@ class DescriptionObjective:
             factor=partial(warmup_factor, total=total, warmup=config.warmup),
             weight_decay=config.weight_decay,
             end="max_steps",
-            patience=config.patience,
-            look=Look,
+            training=partial(backbone.training_mode, dropout=config.dropout),
+            look_every=config.check_every,
             judges_loss=True,
+            look=Look,
+            better=self._better,
+            patience=config.patience,
         )
-
-    def training(self) -> AbstractContextManager[Any]:
-        """Return the encoder's training mode."""
-        return self._backbone.training_mode(dropout=self._config.dropout)
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
         """Add the gradients of a sweep."""
@@ -86,24 +84,16 @@ class DescriptionObjective:
         )
         return loss, {}
 
-    def due(self, made: int) -> bool:
-        """Look every `check_every` updates."""
-        return made > 0 and made % self._config.check_every == 0
-
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look:  # noqa: ARG002
         """Take the mean of the last losses."""
         latest = losses[-self._config.check_every :]
         return Look(step=made, loss=sum(latest) / len(latest))
 
-    def better(self, look: Look, best: Look | None) -> bool:
+    def _better(self, look: Look, best: Look | None) -> bool:
         """Ask for a fall by the tolerance. The last update has no later loss: it counts unless the loss is rising."""
         if best is None:
             return True
         return look.loss <= best.loss - (0 if look.step == self.plan.total else self._config.tolerance)
-
-    def told(self, look: Look) -> dict[str, float]:  # noqa: ARG002
-        """Tell nothing: callbacks have heard the losses."""
-        return {}
 
 
 def run(

@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool
@@ -143,13 +144,11 @@ def train_on_labels(
         labels=digest_of([space.to_dict(), meaningful]),
         rows=digest_of(zip(documents, targets.tolist(), strict=True)),
     )
-    share = _share(config, targets, space)
     words = config.head != "vanilla"
-    dim = encoder.backbone.hidden_size if words else encoder.dimension
-    classifies = config.objective != "lacon"
-    heads = None if classifies else choose_heads(config.heads, dim)
+    heads = None if config.objective != "lacon" else choose_heads(config.heads, _width(encoder, words=words))
     everything = Labelled(tokenize(encoder, documents), targets)
     train, held_out = everything, None
+    share = _share(config, targets, space)
     if share:
         ours, theirs = split(targets, share, seed=seed)
         train, held_out = everything.take(ours), everything.take(theirs)
@@ -164,45 +163,21 @@ def train_on_labels(
     contradicted = set(agreement.contradicted or ()) if agreement is not None else set()
 
     on_descriptions = None
-    given = described or space
-    believed = _described(given, contradicted if prior.reason != "given" else set())
+    believed = _described(described or space, contradicted if prior.reason != "given" else set())
     if prior.weight and config.description_steps and believed is not None:
-        on_descriptions = train_before_labels(
-            encoder,
-            believed,
-            config,
-            seed=seed,
-            pool=pool,
-            checkpoint=checkpoint,
-            callbacks=callbacks,
-            show_progress=show_progress,
-        )
+        shared = {"seed": seed, "pool": pool, "checkpoint": checkpoint, "callbacks": callbacks}
+        on_descriptions = train_before_labels(encoder, believed, config, **shared, show_progress=show_progress)
         if on_descriptions.curve.stop_reason == "interrupted":
             raise KeyboardInterrupt  # no labelled row was seen yet, so there is nothing that this fit is asked for
         anchors = label_vectors(encoder, space, words=words)
 
     placed = config.init == "descriptions" and anchors is not None
-    projection = not placed if isinstance(config.projection, str) else config.projection
-    shape = HeadShape(
-        head=config.head,
-        classifies=classifies,
-        projection=projection and config.head not in ("leam", "lsan"),
-        labels=len(space),
-        dim=dim,
-    )
-    head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
+    places = None
     if placed and anchors is not None:
         sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
         columns = [column for column, name in enumerate(space.names) if name in contradicted]
         places = place_labels(anchors, sums, counts, columns)
-        head.start_from(torch.from_numpy(places), config.temperature)
-    head.to(encoder.backbone.device)
-
-    descriptions = None
-    if prior.weight:
-        drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
-        texts, columns = zip(*drawn, strict=True)
-        descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
+    head = _new_head(encoder, config, len(space), places, seed=seed)
     # Squared: or four rows of each label undo in the encoder what the descriptions have taught it (docs/LOG.md).
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
     rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
@@ -214,7 +189,7 @@ def train_on_labels(
             head,
             train,
             held_out,
-            descriptions,
+            _descriptions_of(encoder, space, prior),
             config,
             rates=rates,
             heads=heads or 1,
@@ -247,6 +222,37 @@ def train_on_labels(
         seed=seed,
         descriptions=on_descriptions,
     )
+
+
+def _width(encoder: Encoder, *, words: bool) -> int:
+    return encoder.backbone.hidden_size if words else encoder.dimension
+
+
+def _new_head(
+    encoder: Encoder, config: LaConConfig, labels: int, places: NDArray[np.floating] | None, *, seed: int
+) -> LaConHead:
+    """Make a head whose labels start at these places, [label dim], or where they are None at random."""
+    projection = places is None if isinstance(config.projection, str) else config.projection
+    shape = HeadShape(
+        head=config.head,
+        classifies=config.objective != "lacon",
+        projection=projection and config.head not in ("leam", "lsan"),
+        labels=labels,
+        dim=_width(encoder, words=config.head != "vanilla"),
+    )
+    head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
+    if places is not None:
+        head.start_from(torch.from_numpy(places), config.temperature)
+    return head.to(encoder.backbone.device)
+
+
+def _descriptions_of(encoder: Encoder, space: LabelSpace, prior: Prior) -> Labelled | None:
+    """Tokenise the descriptions that the prior believes; None where it has no weight."""
+    if not prior.weight:
+        return None
+    drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
+    texts, columns = zip(*drawn, strict=True)
+    return Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
 
 
 def choose_rate(learning_rate: float | str, width: int) -> float:

@@ -3,10 +3,9 @@
 import math
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
@@ -56,6 +55,10 @@ class Look:
             return other is None or self.macro_f1_predicted > other.macro_f1_predicted
         return self.loss < other.loss - TOLERANCE
 
+    def told(self) -> dict[str, float]:
+        """Return what callbacks are told."""
+        return {"held_out_macro_f1_predicted": self.macro_f1_predicted, "held_out_loss": self.loss}
+
 
 class Rates(NamedTuple):
     """A highest learning rate for each part of the model."""
@@ -104,9 +107,9 @@ class LaConObjective:
         self._share = float(prior.mean())
         self._turns = Turns(prior[descriptions.targets], seed) if descriptions is not None else None
         self._class_weights = class_weights
-        self._per_epoch = math.ceil(len(train) / config.batch_size)
-        self._epochs = Epochs(self._batches_of, self._per_epoch)
-        whole = config.epochs * self._per_epoch
+        per_epoch = math.ceil(len(train) / config.batch_size)
+        self._epochs = Epochs(self._batches_of, per_epoch)
+        whole = config.epochs * per_epoch
         total = min(whole, config.max_steps or whole)
         self.plan = Plan(
             groups=groups_of(weights, head, rates),
@@ -115,13 +118,14 @@ class LaConObjective:
             weight_decay=config.weight_decay,
             end="epochs" if total < (config.max_steps or math.inf) else "max_steps",
             epochs=config.epochs,
-            patience=config.patience,
+            training=partial(encoder.backbone.training_mode, dropout=config.dropout),
+            look_every=per_epoch,
+            looks_first=held_out is not None,
             look=Look,
+            better=Look.better_than,
+            patience=config.patience,
+            told=Look.told,
         )
-
-    def training(self) -> AbstractContextManager[Any]:
-        """Return the encoder's training mode."""
-        return self._encoder.backbone.training_mode(dropout=self._config.dropout)
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
         """Add the gradients of a batch, and of as many descriptions, so that they cost no more than the texts do."""
@@ -136,10 +140,6 @@ class LaConObjective:
             seed=self._seed,
             step=step,
         )
-
-    def due(self, made: int) -> bool:
-        """Look at the end of each epoch, and at held-out rows also before the first."""
-        return made % self._per_epoch == 0 and (made > 0 or self._held_out is not None)
 
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look | None:  # noqa: ARG002
         """Score the held-out rows, if there are any."""
@@ -162,14 +162,6 @@ class LaConObjective:
             predicted.append(table.argmax(axis=1))
         score = float(f1_score(targets, np.concatenate(predicted), average="macro"))
         return Look(step=made, macro_f1_predicted=score, loss=float(np.concatenate(found).mean()))
-
-    def better(self, look: Look, best: Look | None) -> bool:
-        """Compare macro-F1, then the loss."""
-        return look.better_than(best)
-
-    def told(self, look: Look) -> dict[str, float]:
-        """Tell what was measured."""
-        return {"held_out_macro_f1_predicted": look.macro_f1_predicted, "held_out_loss": look.loss}
 
     def _batches_of(self, epoch: int) -> list[list[int]]:
         rows, config = list(range(len(self._train))), self._config

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -60,6 +59,15 @@ class Look:
     head_rate: float
     """The same of the head."""
 
+    def better_than(self, other: "Look | None") -> bool:
+        """True where the dev loss is no higher."""
+        return other is None or self.dev_loss <= other.dev_loss
+
+    def told(self) -> dict[str, float]:
+        """Return what callbacks are told."""
+        auroc = {} if self.dev_auroc is None else {"dev_auroc": self.dev_auroc}
+        return {"dev_loss": self.dev_loss, "dev_accuracy": self.dev_accuracy, **auroc}
+
 
 def pair_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     """Binary cross-entropy for one logit (1: entailment, 0: neutral or contradiction), cross-entropy for three.
@@ -107,7 +115,6 @@ class NLIObjective:
         self._epochs = Epochs(lambda epoch: plan(epoch=epoch), per_epoch)
         whole = per_epoch * config.epochs
         total = min(whole, config.limit_steps or whole)
-        self._every = max(1, round(total * config.evaluate_every))
         rates = highest_rates(
             int(model.backbone.config.hidden_size),
             learning_rate=config.learning_rate,
@@ -121,13 +128,12 @@ class NLIObjective:
             factor=partial(cosine_factor, total=total, warmup=config.warmup),
             weight_decay=config.weight_decay,
             epochs=config.epochs,
-            patience=config.patience,
+            look_every=max(1, round(total * config.evaluate_every)),
             look=Look,
+            better=Look.better_than,
+            patience=config.patience,
+            told=Look.told,
         )
-
-    def training(self) -> AbstractContextManager[Any]:
-        """Switch nothing: the whole run, looks too, takes the attention that trains fastest."""
-        return nullcontext()
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
         """Add the gradients of a batch."""
@@ -135,10 +141,6 @@ class NLIObjective:
         with seeded(self._model.device, child_seed(self._config.seed, "nli", step), "dropout"):
             logits = self._model(*self._model.pad(self._tokens, rows))
         return backward(pair_loss(logits, self._labels[rows].to(self._model.device))), {}
-
-    def due(self, made: int) -> bool:
-        """Look at equal shares of the updates."""
-        return made > 0 and made % self._every == 0
 
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look:
         """Score the dev pairs."""
@@ -156,15 +158,6 @@ class NLIObjective:
             backbone_rate=backbone,
             head_rate=head,
         )
-
-    def better(self, look: Look, best: Look | None) -> bool:
-        """Compare the dev loss."""
-        return best is None or look.dev_loss <= best.dev_loss
-
-    def told(self, look: Look) -> dict[str, float]:
-        """Tell what was measured."""
-        auroc = {} if look.dev_auroc is None else {"dev_auroc": look.dev_auroc}
-        return {"dev_loss": look.dev_loss, "dev_accuracy": look.dev_accuracy, **auroc}
 
 
 def train_nli(

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import final
 
 from torch import Tensor, nn
 
@@ -119,19 +118,16 @@ class PrefinetuneObjective:
         plan = partial(mixed_batches, pairs, config.batch_size, seed=seed)
         self._epochs = Epochs(lambda epoch: list(plan(epoch=epoch)), per_epoch)
         total = per_epoch * config.epochs
-        self._every = max(1, round(total / LOOKS))
         self.plan = Plan(
             groups=[Group("learning_rate", weights, config.learning_rate)],
             total=total,
             factor=partial(cosine_factor, total=total, warmup=config.warmup),
             weight_decay=config.weight_decay,
             epochs=config.epochs,
+            training=partial(encoder.backbone.training_mode, dropout=config.dropout),
+            look_every=max(1, round(total / LOOKS)),
             look=Look,
         )
-
-    def training(self) -> AbstractContextManager[Any]:
-        """Return the encoder's training mode."""
-        return self._encoder.backbone.training_mode(dropout=self._config.dropout)
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
         """Add the gradients of a batch."""
@@ -146,10 +142,6 @@ class PrefinetuneObjective:
         )
         return loss, {"main": main} if regularizer is None else {"main": main, "regularizer": regularizer}
 
-    def due(self, made: int) -> bool:
-        """Look some twenty times a run."""
-        return made > 0 and made % self._every == 0
-
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look:
         """Take the means since the last look."""
         regularizers = [each["regularizer"] for each in parts if "regularizer" in each]
@@ -160,11 +152,3 @@ class PrefinetuneObjective:
             regularizer=sum(regularizers) / len(parts) if regularizers else None,
             learning_rate=self._config.learning_rate * self.plan.factor(made - 1),
         )
-
-    def better(self, look: Look, best: Look | None) -> bool:  # noqa: ARG002
-        """Keep the last."""
-        return True
-
-    def told(self, look: Look) -> dict[str, float]:  # noqa: ARG002
-        """Tell nothing: callbacks have heard the losses."""
-        return {}

@@ -3,10 +3,9 @@
 import math
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -102,7 +101,7 @@ class UncertaintyObjective:
         self._head, self._states, self._rows, self._targets, self._config = head, states, rows, targets, config
         self._device, self._dtype = device, dtype
         self._noise = torch.Generator().manual_seed(child_seed(seed, "noise"))
-        self._per_epoch = math.ceil(len(rows) / config.batch_size)
+        per_epoch = math.ceil(len(rows) / config.batch_size)
         plan = partial(
             epoch_batches,
             [int(states.lengths[row]) for row in rows],
@@ -110,24 +109,20 @@ class UncertaintyObjective:
             window=sorting_window(len(rows), config.batch_size, most=WINDOW),
             seed=seed,
         )
-        self._epochs = Epochs(lambda epoch: plan(epoch=epoch), self._per_epoch)
+        self._epochs = Epochs(lambda epoch: plan(epoch=epoch), per_epoch)
         self._began = time.perf_counter()
         epochs = choose_epochs(config, len(rows))
-        total = epochs * self._per_epoch
+        total = epochs * per_epoch
         self.plan = Plan(
             groups=[Group("learning_rate", list(head.named_parameters()), choose_rate(config))],
             total=total,
             factor=partial(rate_factor, total=total, warmup=config.warmup),
             weight_decay=config.weight_decay,
             epochs=epochs,
-            look=Look,
             noise=self._noise,
+            look_every=per_epoch,
+            look=Look,
         )
-
-    def training(self) -> AbstractContextManager[Any]:
-        """Switch nothing: the head draws dropout where it is given noise."""
-        self._began = time.perf_counter()
-        return nullcontext()
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
         """Add the gradients of a batch."""
@@ -143,21 +138,10 @@ class UncertaintyObjective:
         )
         return backward(loss), parts
 
-    def due(self, made: int) -> bool:
-        """Look at the end of each epoch."""
-        return made > 0 and made % self._per_epoch == 0
-
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look:  # noqa: ARG002
         """Take the time."""
-        return Look(step=made, seconds=time.perf_counter() - self._began)
-
-    def better(self, look: Look, best: Look | None) -> bool:  # noqa: ARG002
-        """Keep the last."""
-        return True
-
-    def told(self, look: Look) -> dict[str, float]:  # noqa: ARG002
-        """Tell nothing: nothing was measured."""
-        return {}
+        began, self._began = self._began, time.perf_counter()
+        return Look(step=made, seconds=self._began - began)
 
 
 def run(
