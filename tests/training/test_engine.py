@@ -114,6 +114,8 @@ def test_time_that_is_up_stops_at_a_look_that_is_written_down(tmp_path: Path):
     training = train(Toy(400, 1), checkpoint=place, max_seconds=1e-9)
     assert (training.stop_reason, training.steps, training.finished) == ("max_seconds", 1, False)
     assert written(place.folder)["step"] == 1
+    again = train(Toy(400, 1), checkpoint=Place(place.folder, RUN, resume=True), max_seconds=1e-9)
+    assert (again.stop_reason, again.steps) == ("max_seconds", 2), "however short the time, it goes on"
 
 
 def test_ctrl_c_is_no_error_and_keeps_the_best_look():

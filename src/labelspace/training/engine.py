@@ -205,14 +205,15 @@ class _Run:
         while self.made < self.plan.total:
             if self.stopping.exhausted:
                 return self._ended("patience")
-            if self.max_seconds and self.made and time.perf_counter() - self.started > self.max_seconds:
-                return self._ended("max_seconds")
             with self.plan.training():
                 self._stretch()
             if not self.plan.judges_loss or self.made == self.plan.total:
                 self._look()
             # The first look is written down, so that Ctrl-C after it leaves something to go on from.
             self._write(at_least=max(1, round(self.plan.total / CHECKPOINTS)) if self.written else 1)
+            over = self.max_seconds is not None and time.perf_counter() - self.started > self.max_seconds
+            if over and self.made < self.plan.total and not self.stopping.exhausted:
+                return self._ended("max_seconds")
         return self._ended(self.plan.end)
 
     def _stretch(self) -> None:
