@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -172,8 +172,9 @@ def prefinetune(
     hopeless = check_pairs(drawn, config)
     # What is given is never changed; what is opened here is ours.
     trained = encoder.copy() if isinstance(encoder, Encoder) else Encoder(encoder)
-    with tempfile.TemporaryDirectory() as scratch, read_at_most(trained, config.max_tokens) as max_tokens:
-        work = Path(scratch if folder is None else folder)
+    place = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
+    with place as work_folder, read_at_most(trained, config.max_tokens) as max_tokens:
+        work = Path(work_folder)
         return _run(
             *(drawn, trained, config, max_tokens, work),
             seed=seed,
