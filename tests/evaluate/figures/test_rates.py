@@ -75,9 +75,9 @@ def test_a_rate_at_which_the_loss_is_lost_is_a_point_without_a_score(trained, mo
 
 
 def test_ctrl_c_ends_it_all(trained, monkeypatch):
-    from labelspace.training import loop
+    from labelspace.training.description import objective
 
-    monkeypatch.setattr(loop, "backpropagate", lambda *args, **more: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(objective, "sweep_gradient", lambda *args, **more: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         rate_points(trained, POOL, POOL[:1], ["sports"], rates=RATES, steps=2)
 

@@ -84,9 +84,9 @@ def test_about_forty_measurements_are_made_where_nobody_says_how_often(trained):
 
 
 def test_ctrl_c_ends_it(trained, monkeypatch):
-    from labelspace.training import loop
+    from labelspace.training.description import objective
 
-    monkeypatch.setattr(loop, "backpropagate", lambda *args, **more: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(objective, "sweep_gradient", lambda *args, **more: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         trajectory(trained, POOL)
 

@@ -69,7 +69,7 @@ class DescriptionObjective:
             look_every=config.check_every,
             judges_loss=True,
             look=Look,
-            better=self._better,
+            better=partial(_better, total, config.tolerance),
             patience=config.patience,
         )
 
@@ -89,11 +89,10 @@ class DescriptionObjective:
         latest = losses[-self._config.check_every :]
         return Look(step=made, loss=sum(latest) / len(latest))
 
-    def _better(self, look: Look, best: Look | None) -> bool:
-        """Ask for a fall by the tolerance. The last update has no later loss: it counts unless the loss is rising."""
-        if best is None:
-            return True
-        return look.loss <= best.loss - (0 if look.step == self.plan.total else self._config.tolerance)
+
+def _better(total: int, tolerance: float, look: Look, best: Look | None) -> bool:
+    """Ask for a fall by the tolerance. The last update has no later loss: it counts unless the loss is rising."""
+    return best is None or look.loss <= best.loss - (0 if look.step == total else tolerance)
 
 
 def run(
