@@ -23,9 +23,8 @@ from tasks import DATA, load_task
 from labelspace import Encoder
 from labelspace.config import TrainingConfig
 from labelspace.labels import LabelSpace
-from labelspace.training.loop import run as train
-from labelspace.training.loop import sweep_loss
-from labelspace.training.sweep import build_sweep, sweep_texts
+from labelspace.training.description.objective import run as train
+from labelspace.training.description.sweep import build_sweep, sweep_loss, sweep_texts
 from labelspace.training.trainable import trainable_weights
 
 MINILM = "all-MiniLM-L6-v2"

@@ -15,7 +15,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from labelspace.evaluate.provenance import REQUIRED, source_commit, write_atomically
+from labelspace.evaluate.provenance import REQUIRED, source_commit
+from labelspace.folders import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

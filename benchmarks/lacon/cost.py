@@ -18,11 +18,11 @@ from labelspace import Encoder, LabelSpace
 from labelspace.bench.memory import PeakMemory, resident_mib
 from labelspace.config import LaConConfig
 from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
+from labelspace.training.engine import make_optimizer
 from labelspace.training.lacon import HeadShape, LaConHead
 from labelspace.training.lacon.fit import choose_rate
-from labelspace.training.lacon.loop import Labelled, Rates, make_optimizer, update
-from labelspace.training.lacon.objective import choose_heads
-from labelspace.training.rows import tokenize
+from labelspace.training.lacon.objective import Rates, batch_gradient, choose_heads, groups_of
+from labelspace.training.rows import Labelled, tokenize
 from labelspace.training.trainable import trainable_weights
 from lacon.methods import METHODS, Options
 from lacon.protocol import Settings
@@ -101,7 +101,7 @@ class Stepper:
         started = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
         batch, some, config = self.batch, self.descriptions, self.config
-        update(self.encoder, self.head, batch, some, config, self.heads, self.prior, seed=0, step=self.number)
+        batch_gradient(self.encoder, self.head, batch, some, config, self.heads, self.prior, seed=0, step=self.number)
         optimizer.step()
         if self.encoder.backbone.device.type == "cuda":
             torch.cuda.synchronize()
@@ -114,8 +114,7 @@ class Stepper:
         with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.dropout):
             highest = choose_rate(self.config.learning_rate, backbone.hidden_size)
             rates = Rates(encoder=highest, head=self.config.head_learning_rate)
-            of_head = list(self.head.parameters())
-            optimizer = make_optimizer([values for _, values in weights], of_head, rates, self.config)
+            optimizer = make_optimizer(groups_of(weights, self.head, rates), self.config.weight_decay)
             self.step(optimizer)  # the optimizer makes its state in the first
             return [self.step(optimizer) for _ in range(steps)]
 

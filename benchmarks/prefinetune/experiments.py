@@ -25,7 +25,8 @@ from labelspace.corpus import Pairs
 from labelspace.errors import InputError, LabelSpaceError, MissingDependencyError
 from labelspace.geometry import Flow, fit_flow, fit_whitening
 from labelspace.seeds import child_seed
-from labelspace.training.prefinetune.loop import TrainingRun
+from labelspace.training import engine
+from labelspace.training.prefinetune.objective import PrefinetuneObjective
 from labelspace.training.trainable import trainable_weights
 from prefinetune.encoders import (
     METHODS,
@@ -128,8 +129,8 @@ def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str,
     )
     config = PrefinetuneConfig(regularizer_weight=0.0)
     with trainable_weights(encoder.backbone) as weights:
-        run = TrainingRun(encoder, weights, pairs, None, config, seed=child_seed(seed, "fine-tuning"))
-        training = run.train()
+        seed = child_seed(seed, "fine-tuning")
+        training = engine.train(PrefinetuneObjective(encoder, weights, pairs, None, config, seed=seed))
     if not training.finished:
         raise KeyboardInterrupt
     return {

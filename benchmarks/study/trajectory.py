@@ -19,7 +19,7 @@ from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.geometry import alignment
 from labelspace.training import train_on_descriptions
-from labelspace.training.learning_rate import PoolUniformity
+from labelspace.training.description.learning_rate import PoolUniformity
 from study.rates_figure import progress_colours, rate_words
 
 MEASUREMENTS = 40

@@ -25,7 +25,7 @@ from labelspace.config import UncertaintyConfig
 from labelspace.encoders.state_cache import FreshStates, StateCache, TokenStates
 from labelspace.heads import GaussianHead
 from labelspace.training.uncertainty import outputs_of_texts
-from labelspace.training.uncertainty.loop import run
+from labelspace.training.uncertainty.objective import run
 from uncertainty.settings import Settings
 from uncertainty.variants import plain
 
@@ -133,7 +133,7 @@ def _epoch(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
                 dtype=encoder.backbone.dtype,
                 seed=0,
             )
-            return curve.epoch_seconds[0]  # without making the head
+            return curve.looks[0].seconds  # without making the head
 
         def read() -> None:
             for start in range(0, len(texts), 64):

@@ -23,7 +23,7 @@ from labelspace.geometry import project
 from labelspace.heads import GaussianHead
 from labelspace.seeds import child_seed
 from labelspace.training.uncertainty import entropy, outputs_of_states
-from labelspace.training.uncertainty.loop import run
+from labelspace.training.uncertainty.objective import run
 from uncertainty.answers import Answers, keep
 from uncertainty.selection import chosen_variants
 from uncertainty.sets import SETS

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labelspace.config import UncertaintyConfig
-from labelspace.training.uncertainty.loop import RATES, choose_rate
+from labelspace.training.uncertainty.objective import RATES, choose_rate
 
 Options = dict[str, Any]
 PAPER_RATE = RATES["textcnn"]

@@ -5,6 +5,7 @@ import ctypes
 import glob
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -53,6 +54,35 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
         raise OutputError(f"{folder} could not be written ({error}); what was there before is unchanged.") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_atomically(path: str | Path, content: str | bytes) -> Path:
+    """Write a file in place of what is there, in one step: beside it, forced to the disk, then renamed.
+
+    Args:
+        path: its place; a link stays a link to the new content.
+        content: bytes, or text that is written in UTF-8 as it is.
+
+    Returns:
+        The path as given.
+
+    Raises:
+        OutputError: it cannot be written; what was there before is unchanged.
+    """
+    file = Path(path).resolve()
+    scratch = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        with scratch.open("xb") as handle:
+            handle.write(content.encode() if isinstance(content, str) else content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        scratch.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        reason = error.strerror or error
+        raise OutputError(f"{path} cannot be written ({reason}); what was there before is unchanged.") from error
+    return Path(path)
 
 
 def fingerprints(folder: Path, *, hashed: bool = True) -> dict[str, dict[str, Any]]:

@@ -128,6 +128,14 @@ def test_about_forty_measurements_are_made_where_nobody_says_how_often(trained, 
     assert len(trajectory(trained, POOL, steps=100).points) <= 42
 
 
+def test_ctrl_c_ends_it(trained, monkeypatch, trajectory):
+    from labelspace.training.description import objective
+
+    monkeypatch.setattr(objective, "sweep_gradient", lambda *args, **more: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        trajectory(trained, POOL)
+
+
 def test_what_cannot_be_measured_is_refused(trained, trajectory):
     with pytest.raises(InputError, match="a trajectory needs a pool of two different documents"):
         trajectory(trained, ["one"])

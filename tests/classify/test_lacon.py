@@ -29,7 +29,7 @@ from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning, ModelFolderError
 from labelspace.evaluate import evaluate
 from labelspace.training.lacon import fit as lacon_fit
-from labelspace.training.lacon import loop
+from labelspace.training.lacon import objective as loop
 
 Maker = Callable[..., Any]
 
@@ -362,13 +362,13 @@ def test_descriptions_that_do_not_count_are_not_trained_on_first(make: Maker):
 def test_class_weights_decide_which_rows_every_update_sees(asked: Any, make: Maker, monkeypatch: pytest.MonkeyPatch):
     texts, y = TEXTS + TEXTS[:4] * 2, Y + Y[:4] * 2
     seen: list[int] = []
-    update = loop.update
+    gradient = loop.batch_gradient
 
     def spy(encoder: Any, head: Any, batch: Any, *rest: Any, **more: Any) -> Any:
         seen.extend(batch.targets.tolist())
-        return update(encoder, head, batch, *rest, **more)
+        return gradient(encoder, head, batch, *rest, **more)
 
-    monkeypatch.setattr(loop, "update", spy)
+    monkeypatch.setattr(loop, "batch_gradient", spy)
     clf = make(class_weight=asked, batch_size=4, max_steps=None, epochs=2).fit(texts, y)
     assert clf.fit_result_.curve.steps == 2 * 5, "an epoch stays as long"
     found, names = np.bincount(seen) / 2, sorted(set(y))

@@ -34,8 +34,8 @@ from labelspace.errors import (
     TrainingError,
 )
 from labelspace.header import FORMAT
-from labelspace.training import learning_rate
-from labelspace.training.loop import run
+from labelspace.training.description import learning_rate
+from labelspace.training.description.objective import run
 
 Maker = Callable[..., Any]
 each_method = pytest.mark.parametrize("method", METHODS)

@@ -304,16 +304,16 @@ def test_options_that_make_no_sense_with_labelled_rows_are_refused(
 def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
     run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, monkeypatch, share, kept
 ):
-    from labelspace.training.lacon import loop
+    from labelspace.training.lacon import objective
 
-    real, out = loop.update, tmp_path / "model"
+    real, out = objective.batch_gradient, tmp_path / "model"
 
     def interrupted(*given, step, **more):
         if step == 8:  # in the third epoch; one has four updates, or three where rows are held out
             raise KeyboardInterrupt
         return real(*given, step=step, **more)
 
-    monkeypatch.setattr(loop, "update", interrupted)
+    monkeypatch.setattr(objective, "batch_gradient", interrupted)
     given = ("--labelled", sorted_rows, "--validation", share, "--batch-size", 24, "--epochs", 3, "--quiet")
     encoder = ("--encoder", tiny_encoder_folder, "--dtype", "float32", "--learning-rate", "1e-3")
     result = run("fit", sorted_labels, "--out", out, *given, *encoder)
@@ -345,3 +345,64 @@ def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
     result = fit_labelled(run, label_file, tiny_encoder_folder, bare, out)
     assert (result.exit_code, "no row has a label in column 'label'" in result.stderr) == (2, True)
     assert not out.exists()
+
+
+# ---- checkpoints
+
+
+def fit_long(label_file, encoder, out, *more):
+    """A fit of many looks, with all that is random switched on."""
+    quick = ("--learning-rate", "1e-4", "--dtype", "float32", "--dropout", "--patience", 10**6, "--max-steps", 400)
+    return ("fit", label_file, "--encoder", encoder, "--out", out, *quick, *more)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--resume",), "--resume needs --checkpoint, the folder of the training to go on with"),
+        (("--resume", "--checkpoint", "{empty}"), "empty holds no unfinished training to go on with; leave --resume"),
+        (("--checkpoint", "{begun}"), "begun holds an unfinished training; go on with --resume, or give another name"),
+        (("--checkpoint", "{out}"), "lies in --out, where the model will be; give it another name"),
+        (("--checkpoint", "{out}/inside"), "lies in --out, where the model will be; give it another name"),
+        (("--checkpoint", "{empty}", "--method", "zero-shot"), "--checkpoint does not go with --method zero-shot"),
+    ],
+)
+def test_a_checkpoint_that_makes_no_sense_is_refused_before_any_work(
+    more, said, run, refused, label_file, tiny_encoder_folder, tmp_path
+):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "begun" / "rows").mkdir(parents=True)
+    (tmp_path / "begun" / "rows" / "state.json").write_text("{}", encoding="utf-8")
+    places = {name: tmp_path / name for name in ("empty", "begun", "out")}
+    words = [word.format(**places) for word in more]
+    line = ("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "out", *words)
+    assert said in refused(run(*line))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
+def test_a_stopped_fit_goes_on_to_the_same_model(
+    stop, command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
+):
+    line = fit_long(label_file, tiny_encoder_folder, tmp_path / "model", "--checkpoint", tmp_path / "run")
+    begun = tmp_path / "run" / "descriptions" / "state.json"
+    with subprocess.Popen(command_line(*line), stdout=-1, stderr=-1, text=True, env=one_thread) as process:
+        deadline = time.monotonic() + 120
+        while not begun.is_file() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(getattr(signal, stop))
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
+    if stop == "SIGINT":
+        assert "Traceback" not in said
+        assert f"to go on from {tmp_path / 'run'}: labelspace fit" in said
+        assert said.rstrip().endswith("--resume")
+    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 120}
+    subprocess.run(command_line(*line, "--resume"), **own)
+    subprocess.run(command_line(*fit_long(label_file, tiny_encoder_folder, tmp_path / "straight")), **own)
+    one, two = load(tmp_path / "model"), load(tmp_path / "straight")
+    texts = ["the team won the match", "the bank lost money"]
+    assert (one.decision_function(texts) == two.decision_function(texts)).all()
+    losses = [each.fit_result_.to_dict()["curve"]["losses"] for each in (one, two)]
+    assert losses[0] == losses[1]
+    assert not (tmp_path / "run").exists()

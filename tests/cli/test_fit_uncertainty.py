@@ -131,9 +131,9 @@ def test_a_head_without_labelled_rows_and_rows_of_another_label_are_refused(
 
 
 def test_ctrl_c_keeps_the_last_whole_epoch_of_a_head_or_writes_nothing(fit_head, tmp_path, monkeypatch):
-    from labelspace.training.uncertainty import loop
+    from labelspace.training.uncertainty import objective
 
-    real, asked = loop.objective, []
+    real, asked = objective.batch_loss, []
 
     def interrupted(*given):
         asked.append(given)
@@ -141,7 +141,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch_of_a_head_or_writes_nothing(fit_head,
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(loop, "objective", interrupted)
+    monkeypatch.setattr(objective, "batch_loss", interrupted)
     last = 1
     result = fit_head("--quiet")
     assert (result.exit_code, result.stdout) == (130, "")

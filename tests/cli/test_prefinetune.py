@@ -169,7 +169,7 @@ def test_the_advice_after_an_early_ctrl_c_leads_on(weight, run, command, tmp_pat
 
     early = (*command, "--weight", weight)
     with monkeypatch.context() as patched:
-        patched.setattr("labelspace.training.prefinetune.loop.TrainingRun.__init__", stopped)
+        patched.setattr("labelspace.training.prefinetune.objective.PrefinetuneObjective.__init__", stopped)
         said = run(*early)
     assert said.exit_code == 130
     assert "--resume" in said.stderr
@@ -310,13 +310,17 @@ def test_a_place_that_is_taken_is_refused_and_overwritten_when_asked(run, refuse
 
 
 def stop_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in that update; the one before it has its checkpoint."""
+    """Ctrl-C in that update, counted from 0; the one before it has its checkpoint."""
+    from labelspace.training.prefinetune.objective import PrefinetuneObjective
 
-    def tell(_run, done, *_more):
+    real = PrefinetuneObjective.update
+
+    def interrupted(objective, done):
         if done == step:
             raise KeyboardInterrupt
+        return real(objective, done)
 
-    monkeypatch.setattr("labelspace.training.prefinetune.loop.TrainingRun._tell", tell)
+    monkeypatch.setattr(PrefinetuneObjective, "update", interrupted)
 
 
 def test_ctrl_c_leaves_the_encoder_that_was_to_be_overwritten(run, command, tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ PLANTED = {
     "labels that know encoders": ("labels/space.py", "from labelspace.encoders import Encoder", "data runs down"),
     "losses that know encoders": ("losses/infonce.py", "import labelspace.encoders.encoder", "data runs down"),
     "losses that know geometry": ("losses/similarity.py", "import labelspace.geometry", "data runs down"),
-    "training that knows estimators": ("training/loop.py", "import labelspace.classify.base", "data runs down"),
+    "training that knows estimators": ("training/engine.py", "import labelspace.classify.base", "data runs down"),
     "a foundation that knows labels": ("checks.py", "import labelspace.labels.label", "data runs down"),
     "metrics that know the benchmark": (
         "evaluate/metrics.py",

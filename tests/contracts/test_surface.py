@@ -85,21 +85,26 @@ MODULES = {
     ],
     "labelspace.training": [
         "Callback",
-        "Curve",
         "FitResult",
         "LaConFit",
         "MLflowLogger",
         "RateChoice",
         "TensorBoardLogger",
+        "Training",
         "Trial",
         "WandbLogger",
         "train_on_descriptions",
         "train_on_labels",
     ],
+    "labelspace.training.description": [
+        "FitResult",
+        "RateChoice",
+        "Trial",
+        "train_on_descriptions",
+    ],
     "labelspace.training.lacon": [
         "Agreement",
         "HeadShape",
-        "LaConCurve",
         "LaConFit",
         "LaConHead",
         "Look",
@@ -112,7 +117,6 @@ MODULES = {
         "Measures",
         "PrefinetuneResult",
         "Prefinetuned",
-        "Training",
         "check_pairs",
         "gather_pairs",
         "prefinetune",
@@ -122,7 +126,6 @@ MODULES = {
         "HeldOut",
         "Limit",
         "Outputs",
-        "UncertaintyCurve",
         "UncertaintyFit",
         "entropy",
         "outputs_of_states",
@@ -147,7 +150,6 @@ MODULES = {
         "Look",
         "NLIConfig",
         "NLIModel",
-        "NLIRun",
         "Pairs",
         "balanced_dev",
         "dev_scores",
@@ -292,8 +294,8 @@ COMMANDS = {
     "fit": """
         labels --out --pool --text-column --delimiter --encoding --method --labelled --label-column
         --pair-column --epochs --batch-size --description-steps --validation --extractor --no-cache
-        --overwrite --template --anchor --threshold --seed --encoder --pooling --dtype --device --max-tokens
-        --revision --trust-remote-code --offline --learning-rate --max-steps --objective --temperature
+        --overwrite --checkpoint --resume --template --anchor --threshold --seed --encoder --pooling --dtype --device
+        --max-tokens --revision --trust-remote-code --offline --learning-rate --max-steps --objective --temperature
         --warmup --check-every --patience --tolerance --dropout --weight-decay --descriptions-per-label
         --freeze-layers --lora-rank --max-tokens-in-memory --tensorboard --search-strategy --search-rates
         --search-steps --search-documents --search-pairs --json --quiet -q

@@ -10,7 +10,8 @@ import pytest
 import labelspace
 from labelspace.errors import ConfigError, OutputError
 from labelspace.evaluate import provenance, write_result
-from labelspace.evaluate.provenance import REQUIRED, source_commit, write_atomically
+from labelspace.evaluate.provenance import REQUIRED, source_commit
+from labelspace.folders import write_atomically
 
 FULL = dict.fromkeys(REQUIRED, "known")
 

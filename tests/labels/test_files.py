@@ -258,7 +258,7 @@ def test_a_failed_write_leaves_only_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("labelspace.labels.files.os.fsync", no_space_left)
-    with pytest.raises(OutputError, match=r"labels\.yaml: cannot be written \(No space left on device\)"):
+    with pytest.raises(OutputError, match=r"labels\.yaml cannot be written \(No space left on device\)"):
         LabelSpace.from_names(["c", "d"]).to_file(file)
     assert LabelSpace.from_file(file) == old
     assert [each.name for each in tmp_path.iterdir()] == ["labels.yaml"]

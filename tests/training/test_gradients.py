@@ -12,9 +12,8 @@ from torch import Tensor
 
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
-from labelspace.training.gradients import backpropagate, seeded
-from labelspace.training.loop import sweep_loss
-from labelspace.training.sweep import Sweep, build_sweep, sweep_texts
+from labelspace.training.description.sweep import Sweep, build_sweep, sweep_gradient, sweep_loss, sweep_texts
+from labelspace.training.gradients import seeded
 
 LOSS = sweep_loss("both", 0.07)
 EVERYTHING = 10**9
@@ -29,7 +28,7 @@ def gradients(
     """Loss and gradient of every parameter; 0 where none came."""
     encoder.backbone.model.zero_grad(set_to_none=True)
     with encoder.backbone.training_mode(dropout=dropout):
-        value = backpropagate(encoder.backbone, sweep, loss, seed=seed, max_tokens_in_memory=memory)
+        value = sweep_gradient(encoder.backbone, sweep, loss, seed=seed, max_tokens_in_memory=memory)
     parameters = encoder.backbone.model.named_parameters()
     return value, {name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in parameters}
 
@@ -112,7 +111,7 @@ def test_gradients_are_added_to_what_is_there(encoder: Encoder, space: LabelSpac
     sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
     _, once = gradients(encoder, sweep, 60, dropout=False)
     with encoder.backbone.training_mode(dropout=False):
-        backpropagate(encoder.backbone, sweep, LOSS, seed=5, max_tokens_in_memory=60)
+        sweep_gradient(encoder.backbone, sweep, LOSS, seed=5, max_tokens_in_memory=60)
     twice = {n: p.grad for n, p in encoder.backbone.model.named_parameters() if p.grad is not None}
     assert len(twice) > 10
     for name, gradient in twice.items():
@@ -281,7 +280,7 @@ def test_a_sweep_holds_every_text_once_and_its_targets(encoder: Encoder, space: 
     rows = [row for chunk in sweep.chunks for row in chunk.batch.positions]
     assert sorted(rows) == list(range(9 + 4))
     assert sweep.targets.tolist() == [0, 0, 0, 1, 2, 2, 3, 3, 3]
-    assert (sweep.descriptions, sweep.labels) == (9, 4)
+    assert sweep.descriptions == 9
     assert sweep.tokens == sum(chunk.batch.tokens for chunk in sweep.chunks)
     assert all(chunk.batch.tokens <= 60 or len(chunk.batch.positions) == 1 for chunk in sweep.chunks)
 

@@ -23,13 +23,14 @@ from labelspace.losses import (
     supervised_contrastive,
     symmetric_infonce,
 )
-from labelspace.training.features import Features, answers, backpropagate, plain_vectors
-from labelspace.training.lacon import HeadShape, LaConHead, objective, prior, train_on_labels
+from labelspace.training.description.sweep import sweep_texts
+from labelspace.training.features import Features, answers, plain_vectors
+from labelspace.training.gradients import backpropagate
+from labelspace.training.lacon import HeadShape, LaConHead, loss, objective, prior, train_on_labels
 from labelspace.training.lacon import fit as lacon_fit
-from labelspace.training.lacon import loop as lacon_loop
 from labelspace.training.lacon.fit import choose_rate
-from labelspace.training.lacon.loop import Look, _turns
-from labelspace.training.lacon.objective import Objective, choose_heads, prior_loss
+from labelspace.training.lacon.loss import BatchLoss, prior_loss
+from labelspace.training.lacon.objective import Look, Turns, choose_heads
 from labelspace.training.lacon.prior import (
     Agreement,
     choose_prior,
@@ -43,7 +44,6 @@ from labelspace.training.lacon.prior import (
 )
 from labelspace.training.rows import Rows, class_weights, cut, cycle, draw_weighted, split, tokenize
 from labelspace.training.schedule import rate_factor
-from labelspace.training.sweep import sweep_texts
 
 TEXTS = [
     "the team won the match",
@@ -265,11 +265,11 @@ def test_a_contradiction_takes_the_descriptions_out_and_a_given_weight_stands():
 
 
 def test_descriptions_are_drawn_in_proportion_to_their_weight():
-    turns = _turns(np.array([0.5, 1.0, 0.25]), seed=0)
-    drawn = np.bincount([next(turns) for _ in range(3500)])
+    drawn = np.bincount(Turns(np.array([0.5, 1.0, 0.25]), seed=0).take(0, 3500))
     assert drawn == pytest.approx([1000, 2000, 500], rel=0.1)
-    plain, equal = cycle(5, seed=1), _turns(np.full(5, 0.3), seed=0)
-    assert sorted(next(equal) for _ in range(5)) == sorted(next(plain) for _ in range(5)), "equal weights: all in turn"
+    equal = Turns(np.full(5, 0.3), seed=0)
+    assert sorted(equal.take(0, 5)) == list(range(5)), "equal weights: all in turn"
+    assert Turns(np.full(5, 0.3), seed=0).take(5, 5) == equal.take(5, 5), "whoever starts later gets the same"
 
 
 def test_label_vectors_are_means_of_the_descriptions_one_label_after_another(encoder: Encoder, space: LabelSpace):
@@ -443,8 +443,8 @@ def test_a_description_counts_as_a_text_does_times_its_share(objective: str, hea
     config = LaConConfig(objective=objective)
     features = Features(torch.randn(10, 32, generator=torch.Generator().manual_seed(1)), None)
     targets, of_descriptions = torch.tensor([0, 0, 1, 1, 3, 3]), torch.tensor([0, 1, 2, 3])
-    rows = Objective(head, config, heads, targets=targets, description_targets=of_descriptions[:0], prior=0)
-    both = Objective(head, config, heads, targets=targets, description_targets=of_descriptions, prior=0.2)
+    rows = BatchLoss(head, config, heads, targets=targets, description_targets=of_descriptions[:0], prior=0)
+    both = BatchLoss(head, config, heads, targets=targets, description_targets=of_descriptions, prior=0.2)
     prior = prior_loss(head.table(features[6:], config.temperature), of_descriptions)
     assert torch.allclose(both(features), 0.8 * rows(features[:6]) + 0.2 * terms * prior)
 
@@ -458,7 +458,7 @@ def test_the_objective_is_its_parts_times_their_weights(weights: tuple[float, fl
 
     def loss(head: LaConHead, values: Features, objective: str) -> Tensor:
         config = LaConConfig(objective=objective, temperature=0.2, **own)
-        return Objective(head, config, 4, targets=targets, description_targets=nothing, prior=0)(values)
+        return BatchLoss(head, config, 4, targets=targets, description_targets=nothing, prior=0)(values)
 
     head = head_of()
     vectors, labels = head.vectors(features), head.labels()
@@ -483,20 +483,20 @@ def test_leams_objective_has_its_own_regularizer():
     words = Features(torch.randn(6, 5, 32, generator=torch.Generator().manual_seed(1)), torch.ones(6, 5).bool())
     config = LaConConfig(objective="cross-entropy", head="leam", instance_weight=2.0, regularizer_weight=0.7)
     nothing = torch.zeros(0, dtype=torch.long)
-    found = Objective(head, config, 1, targets=targets, description_targets=nothing, prior=0)(words)
+    found = BatchLoss(head, config, 1, targets=targets, description_targets=nothing, prior=0)(words)
     own = F.cross_entropy(head.classifier.label_logits(), torch.arange(4))
     assert torch.allclose(found, 2 * F.cross_entropy(head.logits(words), targets) + 0.7 * own)
 
 
 def test_the_two_views_of_a_text_go_through_two_dropout_masks(encoder: Encoder, monkeypatch: pytest.MonkeyPatch):
     seen: list[Tensor] = []
-    contrastive = objective.self_supervised_contrastive
+    contrastive = loss.self_supervised_contrastive
 
     def spy(first: Tensor, second: Tensor, temperature: float) -> Tensor:
         seen.append((first - second).norm(dim=1))
         return contrastive(first, second, temperature)
 
-    monkeypatch.setattr(objective, "self_supervised_contrastive", spy)
+    monkeypatch.setattr(loss, "self_supervised_contrastive", spy)
     space = LabelSpace.from_names(["a", "b", "c", "d"])
     train(encoder, space, objective="cross-entropy+self-contrastive", dropout=True, max_steps=1)
     assert len(seen) == 1
@@ -505,7 +505,7 @@ def test_the_two_views_of_a_text_go_through_two_dropout_masks(encoder: Encoder, 
 
 def test_in_a_batch_of_one_label_a_description_counts_as_the_heads_alone():
     """Eq. 5 has no term there, so a description must not stand beside any."""
-    alone = Objective(head_of(), LaConConfig(), 4, torch.zeros(6, dtype=torch.long), torch.tensor([0]), prior=0.2)
+    alone = BatchLoss(head_of(), LaConConfig(), 4, torch.zeros(6, dtype=torch.long), torch.tensor([0]), prior=0.2)
     assert alone.terms_of_a_text == 4
 
 
@@ -643,8 +643,8 @@ def test_looks_at_held_out_rows_are_the_same_window_by_window(open_tiny, space: 
         sizes.append(len(rows.lengths))
         return answers(encoder, rows, *more, **options)
 
-    monkeypatch.setattr(lacon_loop, "answers", counted)
-    monkeypatch.setattr(lacon_loop, "LOOKED_AT_ONCE", 3)
+    monkeypatch.setattr(objective, "answers", counted)
+    monkeypatch.setattr(objective, "LOOKED_AT_ONCE", 3)
     parts = train(open_tiny(), space, validation=0.34)[1].curve.looks
     assert max(sizes) == 3
     assert len(sizes) > len(whole)
@@ -665,7 +665,9 @@ def test_a_loss_that_is_not_finite_stops_with_the_rate_to_try(
     encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(LaConHead, "vectors", lambda self, features: features.values * math.nan)
-    with pytest.raises(TrainingError, match=r"the loss is nan at step 1 .*learning_rate, for example 1e-04"):
+    with pytest.raises(
+        TrainingError, match=r"the loss is nan at step 1 .*learning_rate=1e-04, a lower head_learning_rate, or"
+    ):
         train(encoder, space, description_weight=0.0)
 
 

@@ -15,8 +15,8 @@ from labelspace.errors import LabelSpaceWarning, TrainingError
 from labelspace.geometry import sample_pairs, uniformity
 from labelspace.labels import LabelSpace
 from labelspace.training import FitResult, train_on_descriptions
-from labelspace.training.learning_rate import PoolUniformity, choose_learning_rate
-from labelspace.training.sweep import build_sweep
+from labelspace.training.description.learning_rate import PoolUniformity, choose_learning_rate
+from labelspace.training.description.sweep import build_sweep
 from labelspace.training.trainable import trainable_weights
 from training.conftest import POOL
 
@@ -72,7 +72,7 @@ def test_without_a_pool_the_base_rate_of_the_encoder_is_taken(asked: str, encode
 def test_auto_takes_a_published_rate_and_searches_where_there_is_none_or_the_space_is_another(
     encoder: Encoder, space: LabelSpace, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("labelspace.training.description.choose_learning_rate", lambda *_, **__: (1e-4, ()))
+    monkeypatch.setattr("labelspace.training.description.fit.choose_learning_rate", lambda *_, **__: (1e-4, ()))
 
     def reason(documents: Pool | None = pool, search: SearchConfig | None = None) -> str:
         return fit(encoder, space, documents, search or SearchConfig(), learning_rate="auto", max_steps=2).rate.reason
@@ -252,7 +252,7 @@ def test_an_interrupt_during_the_search_comes_through_and_changes_nothing(
 
 def test_descriptions_per_label_bounds_the_sweep(encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch):
     counts: list[int] = []
-    from labelspace.training import description
+    from labelspace.training.description import fit as description
 
     original = description.build_sweep
 

@@ -13,8 +13,8 @@ from labelspace.config import TrainingConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, MissingDependencyError
 from labelspace.labels import LabelSpace
-from labelspace.training.loop import run
-from labelspace.training.sweep import build_sweep
+from labelspace.training.description.objective import run
+from labelspace.training.description.sweep import build_sweep
 from labelspace.training.trainable import layers_of, restore, snapshot, trainable_weights
 
 KINDS = ("bert-mean", "modernbert-cls", "qwen3-last", "gemma3-mean", "mpnet-mean")

@@ -20,13 +20,13 @@ from labelspace.training.schedule import rate_factor
 from labelspace.training.uncertainty import (
     HeldOut,
     entropy,
-    loop,
+    objective,
     outputs_of_states,
     outputs_of_texts,
     train_gaussian_head,
 )
 from labelspace.training.uncertainty import fit as fit_module
-from labelspace.training.uncertainty.loop import choose_epochs, run
+from labelspace.training.uncertainty.objective import choose_epochs, run
 from tiny_rows import WORDS, tiny_rows
 
 TEXTS, NAMES = tiny_rows(24)
@@ -80,7 +80,7 @@ def test_order_noise_and_dropout_each_come_from_the_seed_of_the_loop(
 ):
     """With the same head at the start, and the other sources of randomness left out."""
     if what != "order":
-        monkeypatch.setattr(loop, "epoch_batches", lambda *_, **__: [list(range(24))])
+        monkeypatch.setattr(objective, "epoch_batches", lambda *_, **__: [list(range(24))])
     options = {
         "order": {"batch_size": 8, "dropout": 0.0, "uncertain": False},
         "noise": {"batch_size": 24, "dropout": 0.0, "uncertain": True},
@@ -155,8 +155,8 @@ def test_epochs_are_those_of_the_paper_and_more_for_fewer_texts(epochs: Any, tex
 def test_chosen_epochs_make_enough_updates_and_not_an_epoch_more(texts: int):
     config = UncertaintyConfig()
     epochs, updates = choose_epochs(config, texts), math.ceil(texts / config.batch_size)
-    assert epochs == loop.MOST_EPOCHS or epochs * updates >= loop.FEWEST_UPDATES
-    assert epochs == loop.PAPER_EPOCHS or (epochs - 1) * updates < loop.FEWEST_UPDATES
+    assert epochs == objective.MOST_EPOCHS or epochs * updates >= objective.FEWEST_UPDATES
+    assert epochs == objective.PAPER_EPOCHS or (epochs - 1) * updates < objective.FEWEST_UPDATES
 
 
 @pytest.mark.parametrize("extractor", EXTRACTORS)
@@ -237,7 +237,8 @@ def test_an_interrupt_later_keeps_the_weights_of_the_last_whole_epoch(where: str
     curve = run(head, Interrupted(), range(24), TARGETS, config, seed=0, callbacks=(look,), **of(encoder))
     assert same(values_of(head), at_the_end)
     assert (curve.stop_reason, curve.best_step, curve.steps, curve.epochs) == ("interrupted", 6, 8, 5)
-    assert len(curve.epoch_seconds) == 2
+    assert [look.step for look in curve.looks] == [3, 6]
+    assert all(look.seconds > 0 for look in curve.looks)
 
 
 def test_an_interrupted_run_can_be_used_and_says_what_it_is(encoder: Encoder):
@@ -254,7 +255,9 @@ def test_an_interrupted_run_can_be_used_and_says_what_it_is(encoder: Encoder):
 
 def test_a_loss_that_is_not_finite_stops_with_the_rate_to_try(encoder: Encoder, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(GaussianHead, "logits", lambda self, vectors: self.classifier(vectors) * math.nan)
-    with pytest.raises(TrainingError, match=r"the loss is nan at step 1 .*lower learning_rate, for example 5e-04, or"):
+    with pytest.raises(
+        TrainingError, match=r"the loss is nan at step 1 .*lower one, for example learning_rate=5e-04, or"
+    ):
         train(encoder)
 
 

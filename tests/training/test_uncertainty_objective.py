@@ -10,7 +10,7 @@ from torch import Tensor
 from labelspace.config import UncertaintyConfig
 from labelspace.heads import GaussianHead, sample
 from labelspace.losses import self_supervised_contrastive, supervised_contrastive
-from labelspace.training.uncertainty.loop import objective
+from labelspace.training.uncertainty.objective import batch_loss
 from losses.oracles import cosine_by_hand, rows_by_hand
 
 KINDS = ("label-wise", "supervised", "self-supervised", "none")
@@ -53,7 +53,7 @@ def test_the_loss_is_the_sum_of_its_parts_each_with_its_weight(kind: str, uncert
     states, mask, targets = a_batch()
     head = head_of(uncertain=uncertain)
     config = UncertaintyConfig(contrastive=kind, contrastive_weight=0.3, kl_weight=0.02, contrastive_temperature=0.7)
-    loss, told = objective(head, states, mask, targets, config, torch.Generator().manual_seed(5))
+    loss, told = batch_loss(head, states, mask, targets, config, torch.Generator().manual_seed(5))
 
     noise = torch.Generator().manual_seed(5)  # the same draws once more: dropout, then the sampled vectors
     mean, std = head(states, mask, noise=noise)
@@ -88,7 +88,9 @@ def test_each_part_reaches_what_it_is_made_of(options: dict[str, Any], classifie
     """A part without weight has no gradient, and one of the means alone none for the std."""
     states, mask, targets = a_batch()
     head = head_of()
-    objective(head, states, mask, targets, UncertaintyConfig(**options), torch.Generator().manual_seed(5))[0].backward()
+    batch_loss(head, states, mask, targets, UncertaintyConfig(**options), torch.Generator().manual_seed(5))[
+        0
+    ].backward()
     assert head.log_variance is not None
 
     def reached(layer: Any) -> bool:
@@ -104,7 +106,7 @@ def test_self_supervised_views_of_a_text_differ_by_dropout_and_noise():
 
     def contrastive(**options: Any) -> float:
         noise = torch.Generator().manual_seed(5)
-        return objective(head_of(**options), states, mask, targets, config, noise)[1]["contrastive"]
+        return batch_loss(head_of(**options), states, mask, targets, config, noise)[1]["contrastive"]
 
     one_view = contrastive(dropout=0.0, uncertain=False)
     assert contrastive(dropout=0.5, uncertain=False) > one_view

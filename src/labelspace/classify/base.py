@@ -71,7 +71,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
     card_of: ClassVar[Any]
     """A function that returns what the model card says of a `State`."""
 
-    not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "callbacks")
+    not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks")
     """Arguments of the constructor that do not stand among the parameters of a saved model."""
 
     @abstractmethod

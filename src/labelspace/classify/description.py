@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self, final
 
 from labelspace.checks import as_seed, check_callbacks
@@ -13,6 +14,7 @@ from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
 from labelspace.training import Callback, FitResult, train_on_descriptions
+from labelspace.training.engine import clear_finished
 
 
 @final
@@ -46,6 +48,8 @@ class DescriptionClassifier(AnchoredClassifier):
         freeze_layers: so many lower layers stay as they are.
         lora_rank: low-rank adapters instead of the weights; needs the package peft.
         max_tokens_in_memory: a larger sweep is cut into chunks; the gradient is the same.
+        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
+            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told loss and learning rate at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
@@ -92,6 +96,7 @@ class DescriptionClassifier(AnchoredClassifier):
         freeze_layers: int = TrainingConfig.freeze_layers,
         lora_rank: int | None = TrainingConfig.lora_rank,
         max_tokens_in_memory: int = TrainingConfig.max_tokens_in_memory,
+        checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
@@ -115,6 +120,7 @@ class DescriptionClassifier(AnchoredClassifier):
         self.freeze_layers = freeze_layers
         self.lora_rank = lora_rank
         self.max_tokens_in_memory = max_tokens_in_memory
+        self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
@@ -161,11 +167,13 @@ class DescriptionClassifier(AnchoredClassifier):
             search,
             pool=pool,
             seed=seed,
+            checkpoint=self.checkpoint,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
         self._finish(encoder, space)
         self.fit_result_ = result
+        clear_finished(self.checkpoint, result.curve)
         return self
 
     def state(self) -> State:

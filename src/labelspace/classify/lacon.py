@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self, final
 
 import numpy as np
@@ -24,6 +25,7 @@ from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, ModelFolderError
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
+from labelspace.training.engine import clear_finished
 from labelspace.training.lacon import HeadShape, LaConFit, LaConHead, train_before_labels, train_on_labels
 
 
@@ -72,6 +74,8 @@ class LaConClassifier(BiEncoderClassifier):
         max_tokens_in_memory: a larger batch is cut into chunks; the gradient is the same.
         threshold: -1 to 1, below which `predict` answers None: of the cosine, with a cross-entropy objective of the
             probability; None always names a label.
+        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
+            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told losses and rates at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
@@ -131,6 +135,7 @@ class LaConClassifier(BiEncoderClassifier):
         dropout: bool = LaConConfig.dropout,
         max_tokens_in_memory: int = LaConConfig.max_tokens_in_memory,
         threshold: float | None = None,
+        checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
@@ -161,6 +166,7 @@ class LaConClassifier(BiEncoderClassifier):
         self.dropout = dropout
         self.max_tokens_in_memory = max_tokens_in_memory
         self.threshold = threshold
+        self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
@@ -218,6 +224,7 @@ class LaConClassifier(BiEncoderClassifier):
             seed=seed,
             unlabelled=rows.unlabelled,
             pool=self._pool(given.documents),
+            checkpoint=self.checkpoint,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
@@ -227,6 +234,7 @@ class LaConClassifier(BiEncoderClassifier):
             self.head_ = ByLogits(encoder, module, {name: column for column, name in enumerate(ordered.names)})
         else:
             self.head_ = taught(encoder, module, ordered.names, reads_descriptions=result.init != "random")
+        clear_finished(self.checkpoint, result.curve)
         return self
 
     def decision(self) -> Decision:
@@ -319,6 +327,7 @@ class LaConClassifier(BiEncoderClassifier):
             config,
             pool=pool,
             seed=seed,
+            checkpoint=self.checkpoint,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
@@ -336,6 +345,7 @@ class LaConClassifier(BiEncoderClassifier):
             descriptions=result,
         )
         self.head_ = untaught(encoder, self.label_vectors_)
+        clear_finished(self.checkpoint, result.curve)
         return self
 
     def _pool(self, documents: Any) -> Pool | None:

@@ -30,6 +30,7 @@ from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelF
 from labelspace.heads import GaussianHead
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
+from labelspace.training.engine import clear_finished
 from labelspace.training.uncertainty import HeldOut, Limit, UncertaintyFit, train_gaussian_head
 
 NAMED = 5
@@ -69,6 +70,8 @@ class UncertaintyClassifier(AbstainingClassifier):
             written, and every epoch encodes the texts again. They tell much of the texts: None for what must not lie
             on a disk.
         cache_bytes: of all that lies in that folder; the least recently used goes first.
+        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
+            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told losses and the rate at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
@@ -119,6 +122,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         threshold: float | None = None,
         cache: str | Path | None = "auto",
         cache_bytes: int = DEFAULT_BYTES,
+        checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
@@ -141,6 +145,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         self.threshold = threshold
         self.cache = cache
         self.cache_bytes = cache_bytes
+        self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
@@ -204,6 +209,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             cache=cache,
             seed=seed,
             unlabelled=given.unlabelled,
+            checkpoint=self.checkpoint,
             callbacks=self.callbacks,
             show_progress=self.verbose,
         )
@@ -213,6 +219,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         self.held_out_ = held_out
         self.temperature_ = result.calibration.temperature if result.calibration else 1.0
         self.limit_ = None
+        clear_finished(self.checkpoint, result.curve)
         return self
 
     def decision(self) -> Decision:

@@ -219,7 +219,7 @@ def export_command(
     records = _of_model(_records(store), model, protocol, limit, dtype)
     from labelspace.bench.leaderboard import leaderboard_payload, validate
     from labelspace.bench.ways import means_of
-    from labelspace.evaluate.provenance import write_atomically
+    from labelspace.folders import write_atomically
 
     last = max(records, key=lambda record: record["provenance"]["date"] or "")
     origin = last["provenance"]

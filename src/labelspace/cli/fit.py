@@ -10,7 +10,7 @@ import typer
 
 from labelspace.checks import check_choice, check_number
 from labelspace.cli.labelled import METHODS as OF_ROWS
-from labelspace.cli.labelled import check_options, config_of_rows, labelled_rows, learn
+from labelspace.cli.labelled import check_options, config_of_rows, labelled_rows, learn, tell_of
 from labelspace.cli.options import (
     Anchor,
     AsJson,
@@ -47,7 +47,7 @@ from labelspace.config import (
 )
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, LabelSpaceWarning, OutputError
-from labelspace.header import CLASSIFIER, check_place
+from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
 from labelspace.labels import LabelSpace, lint
 
 if TYPE_CHECKING:
@@ -133,6 +133,10 @@ def fit_command(
         bool, typer.Option("--no-cache", help="Uncertainty: write no token states.", rich_help_panel=_LABELLED)
     ] = False,
     overwrite: Overwrite = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder to keep unfinished training in, about 20 times a run.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from what is in --checkpoint, same options.")] = False,
     template: Template = None,
     anchor: Anchor = DEFAULT_ANCHOR,
     threshold: Threshold = None,
@@ -185,7 +189,8 @@ def fit_command(
 ) -> int:
     """Turn a label file into a classifier and save it. No labelled document is needed; --labelled learns from some.
 
-    Ctrl-C keeps the best state so far, saves it and says how to go on.
+    Ctrl-C keeps the best state so far, saves it and says how to go on. After a kill, --resume goes on from the folder
+    that was given as --checkpoint, as if nothing had happened.
     """
     hush(quiet)
     # Everything that can be refused comes first and takes no time; then the encoder, then the work.
@@ -227,7 +232,8 @@ def fit_command(
     )
     compute = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens)
     space, warned = _linted(labels, template)
-    _check_out(out, overwrite)
+    _check_out(out, overwrite or resume)
+    _check_checkpoint(checkpoint, out, resume=resume)
     dialect = {"delimiter": delimiter, "encoding": encoding}
     documents = _sample(pool, text_column, size=search.documents, seed=seed, **dialect)
     rows = (
@@ -251,6 +257,7 @@ def fit_command(
     shown = {"anchor": anchor, "threshold": threshold}
     if from_rows is not None and rows is not None:
         given = {"threshold": threshold, "seed": seed, "verbose": not quiet, **vars(from_rows)}
+        given["checkpoint"] = checkpoint
         given |= {"cache": None} if no_cache else {}
         return learn(of_rows, space, opened, rows, given, out, as_json=as_json)
     if method == "zero-shot":
@@ -259,11 +266,13 @@ def fit_command(
         model: Any = ZeroShotClassifier(space, opened, temperature=temperature, **shown).fit()
     else:
         given = {"search": search, "seed": seed, "verbose": not quiet, **shown, **vars(config)}
+        given["checkpoint"] = checkpoint
         model = _trained(space, opened, documents, given, tensorboard)
     result: FitResult | None = getattr(model, "fit_result_", None)
     interrupted = result is not None and result.curve.stop_reason == "interrupted"
     if result is not None and interrupted and not result.curve.best_step:
         tell(NOTHING_KEPT)
+        tell_of(checkpoint)
         return 130
     saved = model.save(out)
     if as_json:
@@ -274,7 +283,8 @@ def fit_command(
             note(f"next: labelspace predict {out} documents.csv predicted.csv")
     if interrupted:
         tell(f"interrupted: {out} holds the best state so far, and can be used as it is.")
-        tell(f"to go on from it: labelspace fit {labels} --encoder {out} --out ANOTHER")
+        if not tell_of(checkpoint):
+            tell(f"to go on from it: labelspace fit {labels} --encoder {out} --out ANOTHER")
         return 130
     return 0
 
@@ -298,6 +308,7 @@ def _trained(
                 model.fit(documents)
         except KeyboardInterrupt:
             tell(NOTHING_KEPT)
+            tell_of(parameters["checkpoint"])
             raise typer.Exit(130) from None
     # Whether somebody was watching is no property of the model.
     return model.set_params(verbose=False, callbacks=())
@@ -338,6 +349,23 @@ def _check_out(out: Path, overwrite: bool) -> None:
         tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
     except OSError as error:
         raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
+
+
+def _check_checkpoint(folder: Path | None, out: Path, *, resume: bool) -> None:
+    """Refuse, before any work, a place that holds a training to be gone on with, or none where it should."""
+    if folder is None:
+        if resume:
+            raise ConfigError("--resume needs --checkpoint, the folder of the training to go on with.")
+        return
+    if out.resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise ConfigError(f"--checkpoint {folder} lies in --out, where the model will be; give it another name.")
+    unfinished = kind_of(folder) == UNFINISHED
+    if resume and not unfinished:
+        raise OutputError(
+            f"{folder} holds no unfinished training to go on with; leave --resume out, or name its folder."
+        )
+    if unfinished and not resume:
+        raise OutputError(f"{folder} holds an unfinished training; go on with --resume, or give another name.")
 
 
 def _sample(source: str | None, text: str, *, size: int, seed: int, **dialect: str) -> "Pool | None":

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from labelspace.cli.printing import print_json, print_pairs, tell
+from labelspace.cli.printing import print_json, print_pairs, resuming, tell
 from labelspace.config import LaConConfig, SearchConfig, TrainingConfig, UncertaintyConfig
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.header import UNFINISHED, kind_of
 from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ _OF_ROWS = (
 _NOT_OF = {
     "lacon": ("extractor", "no_cache"),
     "uncertainty": ("description_steps", "max_tokens_in_memory", "pair_column"),
-    "zero-shot": tuple(name for name in (*_OF_DESCRIPTIONS, *_WITH_LABELLED) if name not in ("anchor", "temperature")),
+    "zero-shot": (
+        *(name for name in (*_OF_DESCRIPTIONS, *_WITH_LABELLED) if name not in ("anchor", "temperature")),
+        *("checkpoint", "resume"),
+    ),
 }
 _INSTEAD_OF_STEPS = {
     "lacon": "--epochs for the rows, --description-steps for the descriptions",
@@ -130,6 +134,7 @@ def learn(
             model.fit(*rows)
     except KeyboardInterrupt:
         tell("interrupted before there was an epoch worth keeping; nothing was written.")
+        tell_of(parameters["checkpoint"])
         raise typer.Exit(130) from None
     result = model.fit_result_
     interrupted = result.curve is not None and result.curve.stop_reason == "interrupted"
@@ -143,8 +148,17 @@ def learn(
         # LaCon's rows held out choose an epoch, those of a head none.
         kept = "best" if method != "uncertainty" and result.held_out else "last"
         tell(f"interrupted: {out} holds the {kept} whole epoch, and can be used as it is.")
+        tell_of(parameters["checkpoint"])
         return 130
     return 0
+
+
+def tell_of(checkpoint: Path | None) -> bool:
+    """Say how to go on from a checkpoint, and return whether there is one."""
+    if checkpoint is None or kind_of(checkpoint) != UNFINISHED:
+        return False
+    tell(f"to go on from {checkpoint}: {resuming()}")
+    return True
 
 
 def _rows(result: "LaConFit | UncertaintyFit") -> str:
@@ -172,7 +186,7 @@ def _told_of_uncertainty(result: "UncertaintyFit") -> list[tuple[str, str]]:
     curve, calibration = result.curve, result.calibration
     pairs = [
         ("learning rate", f"{curve.learning_rate:.2g}"),
-        ("steps", f"{curve.steps} in {len(curve.epoch_seconds)} epochs"),
+        ("steps", f"{curve.steps} in {len(curve.looks)} epochs"),
         ("loss", f"{curve.losses[0]:.4f} -> {curve.losses[-1]:.4f}, in {curve.seconds:.1f} s"),
     ]
     if calibration is not None:

@@ -2,7 +2,6 @@
 
 import shlex
 import shutil
-import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -27,7 +26,7 @@ from labelspace.cli.options import (
     open_encoder,
 )
 from labelspace.cli.pair_files import open_files, parse_files
-from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, tell
+from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, resuming, tell
 from labelspace.config import CENTRES, EncodingConfig, PrefinetuneConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
@@ -191,9 +190,9 @@ def prefinetune_command(
             shutil.rmtree(work, ignore_errors=True)
         raise
     training = done.result.training
-    if not training.kept_step:
+    if not training.best_step:
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
-        tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {_again()}")
+        tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {resuming()}")
         return 130
     saved = done.save(out) if training.finished or not _keeps(out, overwrite=overwrite) else None
     if training.finished:
@@ -204,10 +203,10 @@ def prefinetune_command(
         _print(done.result, saved)
     if not training.finished:
         if saved is None:
-            tell(f"interrupted: {out} holds what it held before; update {training.kept_step} lies in {work}.")
+            tell(f"interrupted: {out} holds what it held before; update {training.best_step} lies in {work}.")
         else:
-            tell(f"interrupted: {out} holds the encoder of update {training.kept_step}, and can be used as it is.")
-        tell(f"to go on from it: {_again()}")
+            tell(f"interrupted: {out} holds the encoder of update {training.best_step}, and can be used as it is.")
+        tell(f"to go on from it: {resuming()}")
         return 130
     note(f"next: labelspace fit labels.yaml --encoder {shlex.quote(str(out))} --out model")
     return 0
@@ -271,7 +270,7 @@ def _train(
             return prefinetune(pairs, encoder, config, seed=seed, folder=work, resume=resume, verbose=not quiet)
     except KeyboardInterrupt:
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
-        tell(f"interrupted before training began; to go on from what is in {work}: {_again()}")
+        tell(f"interrupted before training began; to go on from what is in {work}: {resuming()}")
         raise typer.Exit(130) from None
 
 
@@ -282,7 +281,7 @@ def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
     first, last = training.looks[0], training.looks[-1]
     told = [
         ("pairs", f"{sum(result.pairs.values()):,} of {_sources(len(result.pairs))}"),
-        ("steps", f"{training.kept_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
+        ("steps", f"{training.best_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
         ("loss", f"{first.loss:.4f} -> {last.loss:.4f}"),
     ]
     if first.regularizer is not None and last.regularizer is not None:
@@ -303,8 +302,3 @@ def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
 
 def _sources(count: int) -> str:
     return f"{count} source" if count == 1 else f"{count} sources"
-
-
-def _again() -> str:
-    words = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
-    return f"labelspace {shlex.join(words)} --resume"

@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,12 @@ def tell(message: str) -> None:
 def note(message: str) -> None:
     """Say something on stderr that `--quiet` leaves out."""
     _logger.info(message)
+
+
+def resuming() -> str:
+    """Return the command line that goes on from where this one was interrupted."""
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
+    return f"labelspace {shlex.join(words)} --resume"
 
 
 def hush(quiet: bool) -> None:

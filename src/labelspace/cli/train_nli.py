@@ -1,7 +1,5 @@
 """`labelspace train-nli`: from pairs of premise and hypothesis to a cross-encoder."""
 
-import shlex
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelspace.cli.options import AsJson, Device, Dtype, EncoderName, Offline, Quiet, TrustRemoteCode
-from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, tell
+from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, resuming, tell
 from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import InputError, OutputError
 from labelspace.progress import progress_bar
 
 if TYPE_CHECKING:
-    from labelspace.training.nli import NLIConfig, NLIModel, NLIRun, Pairs
+    from labelspace.training import Training
+    from labelspace.training.nli import NLIConfig, NLIModel, Pairs
 
 _TRAINING = "Training"
 _STOPS = {
@@ -122,7 +121,7 @@ def train_nli_command(
         print_pairs([*_summary(run, scores), ("saved", str(saved))])
     if not run.finished:
         tell(f"{_STOPS[run.stop_reason]}: {out} holds the best state so far, and can be used as it is.")
-        tell(f"to go on from it: {_again()}")
+        tell(f"to go on from it: {resuming()}")
     return 130 if run.stop_reason == "interrupted" else 0
 
 
@@ -200,18 +199,18 @@ def _open(encoder: str, config: "NLIConfig", *, trust_remote_code: bool, offline
 
 def _train(
     model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", out: Path, *, resume: bool, quiet: bool
-) -> "NLIRun":
-    from labelspace.training.nli.loop import train_nli
+) -> "Training":
+    from labelspace.training.nli.objective import train_nli
 
     with progress_bar("training", show=not quiet) as report:
         return train_nli(model, train, dev, config, folder=out / "checkpoint", resume=resume, report=report)
 
 
 def _save(
-    model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", run: "NLIRun", out: Path
+    model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", run: "Training", out: Path
 ) -> tuple[Path, dict[str, Any]]:
     from labelspace.evaluate.provenance import provenance
-    from labelspace.training.nli.loop import dev_scores
+    from labelspace.training.nli.objective import dev_scores
 
     scores = dev_scores(model, dev)
     data = {
@@ -229,11 +228,11 @@ def _save(
     return model.save(out, facts=facts, keep_checkpoint=not run.finished), scores
 
 
-def _summary(run: "NLIRun", scores: dict[str, Any]) -> list[tuple[str, str]]:
+def _summary(run: "Training", scores: dict[str, Any]) -> list[tuple[str, str]]:
     steps = run.looks[-1].step
     pairs = [
         ("steps", f"{steps} of {run.total_steps}; {_STOPS[run.stop_reason]}; weights of step {run.best_step}"),
-        ("rates", f"{run.rates.backbone:.0e} backbone, {run.rates.head:.0e} head"),
+        ("rates", f"{run.learning_rate:.0e} backbone, {run.head_learning_rate:.0e} head"),
         ("time", f"{run.seconds:,.0f} s"),
     ]
     for name, each in {**scores["sources"], "dev": scores["all"]}.items():
@@ -241,8 +240,3 @@ def _summary(run: "NLIRun", scores: dict[str, Any]) -> list[tuple[str, str]]:
         said = f"loss {each['loss']:.4f}, accuracy {each['accuracy']:.3f}, AUROC {auroc} ({each['pairs']} pairs)"
         pairs.append((name, said))
     return pairs
-
-
-def _again() -> str:
-    words = [word for word in sys.argv[1:] if word != "--resume"]
-    return f"labelspace {shlex.join(words)} --resume"

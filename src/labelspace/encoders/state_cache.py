@@ -35,6 +35,7 @@ from torch import Tensor
 from labelspace.checks import check_number
 from labelspace.encoders.batching import plan_batches
 from labelspace.encoders.encoder import Encoder
+from labelspace.encoders.identity import encoder_hash
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import LabelSpaceWarning, OutputError
 from labelspace.folders import clear_away_killed, staged
@@ -46,8 +47,6 @@ BYTES = 2
 
 DEFAULT_BYTES = 10 * 1024**3
 STATES = "states.bf16"
-# Of a configuration: where it lies and who wrote it.
-IRRELEVANT = ("_name_or_path", "transformers_version")
 INDEX = "index.json"
 LOCK, ROOM = ".lock", ".room"
 # As a pattern of file names: what has no such name is somebody else's.
@@ -290,13 +289,7 @@ class StateCache:
 
 def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
     """Return a name for the token states of a set of texts: whatever changes one of them changes it."""
-    digest = hashlib.sha256(f"{FORMAT} {encoder.dtype}".encode())
-    config = encoder.backbone.transformer.model.config.to_diff_dict()
-    config = {name: value for name, value in config.items() if name not in IRRELEVANT}
-    digest.update(json.dumps(config, sort_keys=True, default=str).encode())
-    for name, values in sorted(encoder.backbone.transformer.model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(values.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    digest = hashlib.sha256(f"{FORMAT} {encoder_hash(encoder, states=True)}".encode())
     for own in sorted(set(_digests(token_ids))):
         digest.update(own)
     return digest.hexdigest()[:KEY_LENGTH]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelspace.checks import import_optional
 from labelspace.errors import OutputError
-from labelspace.evaluate.provenance import write_atomically
+from labelspace.folders import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

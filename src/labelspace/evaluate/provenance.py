@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import platform
-import secrets
 import shlex
 import subprocess
 import sys
@@ -14,7 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from labelspace.errors import ConfigError, OutputError
+from labelspace.errors import ConfigError
+from labelspace.folders import write_atomically
 from labelspace.version import __version__
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
@@ -134,28 +134,6 @@ def write_result(path: str | Path, result: Mapping[str, Any], *, provenance: Map
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{path}: the result is not plain finite values ({error}); convert them first.") from error
     return write_atomically(path, (text + "\n").encode())
-
-
-def write_atomically(path: str | Path, content: bytes) -> Path:
-    """Write a file beside its place and rename it.
-
-    Raises:
-        OutputError: the file cannot be written; what was there stays.
-    """
-    file = Path(path).resolve()
-    staged = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with staged.open("xb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        staged.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            staged.unlink(missing_ok=True)
-        reason = error.strerror or error
-        raise OutputError(f"{path} cannot be written ({reason}); what was there before is unchanged.") from error
-    return Path(path)
 
 
 def _git(folder: Path, *words: str) -> str | None:

@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import secrets
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,8 @@ from typing import Any
 import yaml
 
 from labelspace.checks import did_you_mean
-from labelspace.errors import LabelFileError, OutputError
+from labelspace.errors import LabelFileError
+from labelspace.folders import write_atomically
 from labelspace.labels.document import FromFile
 from labelspace.labels.label import NotText, cut, quoted
 
@@ -88,7 +88,7 @@ def write_file(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
         text = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
     else:
         text = yaml.dump(dict(data), Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=WIDTH)
-    _replace(file, text)
+    write_atomically(file, text)
 
 
 def yaml_scalar(text: str) -> str:
@@ -116,22 +116,6 @@ class _BlockDumper(yaml.SafeDumper):
 
 
 _BlockDumper.add_representer(str, _BlockDumper.represent_text)
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a temporary file in the same folder, flush it to disk, then rename it over `file`."""
-    file = file.resolve()
-    temporary = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise OutputError(f"{file}: cannot be written ({error.strerror or error}); choose another place.") from error
 
 
 def _hint(file: Path) -> str:

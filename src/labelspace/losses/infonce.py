@@ -100,7 +100,7 @@ def infonce_columns(scores: Scores, targets: Targets) -> Scalar:
 
     Returns:
         A scalar, zero or more, with the dtype and device of `scores`. A label without a
-        description has no positives and makes it infinite; `training.sweep` never builds such a
+        description has no positives and makes it infinite; `training.description.sweep` never builds such a
         batch.
 
     Raises:

@@ -9,12 +9,12 @@ from labelspace.late import late_names
 
 __all__ = [
     "Callback",
-    "Curve",
     "FitResult",
     "LaConFit",
     "MLflowLogger",
     "RateChoice",
     "TensorBoardLogger",
+    "Training",
     "Trial",
     "WandbLogger",
     "train_on_descriptions",
@@ -23,18 +23,16 @@ __all__ = [
 
 if TYPE_CHECKING:
     from labelspace.training.callbacks import Callback, MLflowLogger, TensorBoardLogger, WandbLogger
-    from labelspace.training.description import FitResult, train_on_descriptions
+    from labelspace.training.description import FitResult, RateChoice, Trial, train_on_descriptions
+    from labelspace.training.engine import Training
     from labelspace.training.lacon import LaConFit, train_on_labels
-    from labelspace.training.learning_rate import RateChoice, Trial
-    from labelspace.training.loop import Curve
 
 __getattr__ = late_names(
     __name__,
     {
         "callbacks": "Callback MLflowLogger TensorBoardLogger WandbLogger",
-        "description": "FitResult train_on_descriptions",
+        "description": "FitResult RateChoice Trial train_on_descriptions",
+        "engine": "Training",
         "lacon": "LaConFit train_on_labels",
-        "learning_rate": "RateChoice Trial",
-        "loop": "Curve",
     },
 )

@@ -1,7 +1,8 @@
 """The batches of an epoch: of like length, so that little is padded, and yet drawn at random."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import final
 
 from labelspace.seeds import child_seed
 
@@ -50,3 +51,29 @@ def epoch_batches(lengths: Sequence[int], batch_size: int, *, window: int, seed:
         batches += [near[at : at + batch_size] for at in range(0, len(near), batch_size)]
     draw.shuffle(batches)
     return batches
+
+
+@final
+class Epochs:
+    """The batch of any update, so that a run can go on from any.
+
+    Args:
+        plan: the batches of an epoch, by its number.
+        per_epoch: how many they are.
+
+    Example:
+        >>> epochs = Epochs(lambda epoch: [[epoch, 0], [epoch, 1]], 2)
+        >>> [epochs.batch(step) for step in (0, 3, 4)]
+        [[0, 0], [1, 1], [2, 0]]
+    """
+
+    def __init__(self, plan: Callable[[int], Sequence[list[int]]], per_epoch: int) -> None:
+        self._plan, self._per_epoch = plan, per_epoch
+        self._epoch, self._batches = -1, list[list[int]]()
+
+    def batch(self, step: int) -> list[int]:
+        """Return the rows of an update, counted from 0."""
+        epoch, place = divmod(step, self._per_epoch)
+        if epoch != self._epoch:
+            self._epoch, self._batches = epoch, list(self._plan(epoch))
+        return self._batches[place]

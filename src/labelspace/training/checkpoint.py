@@ -1,47 +1,57 @@
-"""An unfinished run on disk: weights and AdamW's state as safetensors, the rest as JSON, never a pickle.
+"""Unfinished training on disk: weights and AdamW's state as safetensors, the rest as JSON, never a pickle.
 
-    checkpoint/
-    ├── weights.safetensors     after the last look
-    ├── best.safetensors        after the best one; left out where that is the last
-    ├── optimizer.safetensors   AdamW's moments and step counts
-    └── state.json              looks so far, and what run this is
+    <place>/weights.safetensors     as they stand
+    <place>/best.safetensors        those that are kept; left out where they are the same
+    <place>/optimizer.safetensors   AdamW's moments and step counts
+    <place>/progress.safetensors    the loss of every update, and the state of a generator where there is one
+    <place>/state.json              looks so far, and what run this is
 
-A look is what a loop writes down every so many updates: an evaluation, or a mean loss. No generator's state is needed:
-dropout masks and the order of pairs are named child seeds of the run's seed.
+It is written at looks, which is what a loop calls an evaluation or a mean loss. Dropout masks and the order of rows
+need no state: they are named child seeds of the run's seed.
 """
 
+import hashlib
 import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, Self, final
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from labelspace.errors import ConfigError, ModelFolderError
-from labelspace.folders import check_files, fingerprints, staged
+from labelspace.encoders import Encoder
+from labelspace.encoders.identity import encoder_hash
+from labelspace.errors import ConfigError, ModelFolderError, OutputError
+from labelspace.folders import check_files, fingerprints, staged, write_atomically
 
-FORMAT_VERSION = 1
+FORMAT = 2
+
+FIT_PARTS = ("descriptions", "rows")
 # The number of updates follows from the rest, and older checkpoints lack it.
 MAY_DIFFER = {"max_seconds", "total_steps"}
-Look = TypeVar("Look")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Checkpoint:
+class State:
     """What a run needs to go on to the same bits."""
 
-    run: dict[str, Any]
-    """What run it is: its configuration under `config`, encoder, fingerprints of the pairs."""
+    step: int
+    """Updates made."""
 
     looks: list[dict[str, Any]]
-    """The looks so far; the last one's step is where it goes on."""
+    """The looks so far."""
+
+    losses: Sequence[float]
+    """The loss of every update."""
 
     best_step: int
-    """Step of the best look; the last one's where nothing is compared."""
+    """The update after which the kept weights were taken."""
 
     seconds: float
     """Wall-clock time spent so far."""
@@ -50,36 +60,177 @@ class Checkpoint:
     """Every weight by name."""
 
     best: dict[str, Tensor]
-    """The same after the best evaluation."""
+    """The weights that are kept."""
 
     optimizer: dict[str, Tensor]
     """AdamW's state, `"exp_avg:name"` and the like."""
 
+    noise: Tensor | None = None
+    """The state of a generator that goes on from update to update."""
 
-def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint in place of the last one, in one step.
 
-    Raises:
-        OutputError: it cannot be written; the last one is unchanged.
-    """
-    with staged(folder) as new:
-        save_file(_on_cpu(checkpoint.weights), new / "weights.safetensors")
-        save_file(_on_cpu(checkpoint.optimizer), new / "optimizer.safetensors")
-        if checkpoint.best_step != checkpoint.looks[-1]["step"]:
-            save_file(_on_cpu(checkpoint.best), new / "best.safetensors")
-        state = {
-            "format": FORMAT_VERSION,
-            "run": checkpoint.run,
-            "looks": checkpoint.looks,
-            "best_step": checkpoint.best_step,
-            "seconds": checkpoint.seconds,
-            "files": fingerprints(new, hashed=False),
+@final
+@dataclass(frozen=True)
+class Place:
+    """Where the checkpoint of a run lies, and what run it is."""
+
+    folder: Path
+    """The checkpoint: replaced as a whole each time it is written."""
+
+    run: dict[str, Any]
+    """What decides the run: its configuration under `config`, fingerprints of encoder and data."""
+
+    resume: bool = False
+    """True goes on from the checkpoint, which must be there."""
+
+    @classmethod
+    def of_fit(cls, folder: str | Path | None, part: str, encoder: Encoder, **run: Any) -> Self | None:
+        """Return the place of one part of a fit, to be gone on from where it has begun; None without a folder.
+
+        Args:
+            folder: of all parts; must be no file.
+            part: `"descriptions"` or `"rows"`.
+            encoder: as it came.
+            run: what else decides the run.
+
+        Raises:
+            ConfigError: what is there is of another run, or `folder` is no name of a folder.
+            ModelFolderError: what is there is damaged.
+            OutputError: `folder` is a file, or cannot be written to.
+        """
+        if folder is None:
+            return None
+        if not isinstance(folder, (str, Path)) or folder == "" or "\0" in str(folder):
+            raise ConfigError(f"checkpoint must be a folder or None. Got {folder!r} instead.")
+        place = _writable(Path(folder).expanduser()) / part
+        made = cls(place, {**run, "encoder": encoder_hash(encoder)}, begun(place))
+        if made.resume:
+            made.check()
+        return made
+
+    def check(self) -> None:
+        """Refuse the checkpoint of another run, without opening its weights.
+
+        Raises:
+            ConfigError, ModelFolderError: as `read`.
+        """
+        state = read_state(self.folder)
+        _check_same(self.folder.parent, state["run"], self.run, known_only=state["format"] == 1)
+
+    def read(self) -> State:
+        """Open the checkpoint.
+
+        Raises:
+            ConfigError: there is none, or it belongs to another run; the message says what differs.
+            ModelFolderError: it is damaged.
+        """
+        self.check()
+        state = read_state(self.folder)
+        try:
+            weights = load_file(self.folder / "weights.safetensors")
+            best_file = self.folder / "best.safetensors"
+            best = load_file(best_file) if best_file.is_file() else weights
+            optimizer = load_file(self.folder / "optimizer.safetensors")
+            # In format 1 the losses were not kept.
+            losses = torch.full((state["step"],), torch.nan)
+            progress = load_file(self.folder / "progress.safetensors") if state["format"] > 1 else {"losses": losses}
+        except (OSError, SafetensorError) as error:
+            raise ModelFolderError(f"{self.folder} cannot be read ({error}); start again in another folder.") from error
+        return State(
+            step=state["step"],
+            looks=state["looks"],
+            losses=progress["losses"].tolist(),
+            best_step=state["best_step"],
+            seconds=state["seconds"],
+            weights=weights,
+            best=best,
+            optimizer=optimizer,
+            noise=progress.get("noise"),
+        )
+
+    def write(self, state: State, *, total_steps: int) -> None:
+        """Write a checkpoint in place of the last one, in one step.
+
+        Raises:
+            OutputError: it cannot be written; the last one is unchanged.
+        """
+        progress = {"losses": torch.tensor(state.losses, dtype=torch.float64)}
+        if state.noise is not None:
+            progress["noise"] = state.noise
+        facts = {
+            "format": FORMAT,
+            "run": {**self.run, "total_steps": total_steps},
+            "step": state.step,
+            "looks": state.looks,
+            "best_step": state.best_step,
+            "seconds": state.seconds,
         }
-        (new / "state.json").write_text(json.dumps(state, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        with staged(self.folder) as new:
+            save_file(_on_cpu(state.weights), new / "weights.safetensors")
+            save_file(_on_cpu(state.optimizer), new / "optimizer.safetensors")
+            save_file(progress, new / "progress.safetensors")
+            if state.best_step != state.step:
+                save_file(_on_cpu(state.best), new / "best.safetensors")
+            facts["files"] = fingerprints(new, hashed=False)
+            (new / "state.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+    def remembered(self, what: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do a piece of work before the updates, or return what it gave before a kill.
+
+        Args:
+            what: its name, that of a file beside the checkpoint.
+            work: gives plain values.
+
+        Raises:
+            ConfigError: what is there is of another run.
+            OutputError: it cannot be written.
+        """
+        file = self.folder.with_name(f"{self.folder.name}-{what}.json")
+        if file.is_file():
+            try:
+                kept = json.loads(file.read_text(encoding="utf-8"))
+                run, value = dict(kept["run"]), dict(kept["value"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise ModelFolderError(f"{file} is damaged ({error}); remove it, and start again.") from error
+            _check_same(file.parent, run, self.run)
+            return value
+        value = work()
+        write_atomically(file, json.dumps({"run": self.run, "value": value}, indent=1) + "\n")
+        return value
+
+
+def _writable(folder: Path) -> Path:
+    """Make a folder, and find out now that no checkpoint could be written to it."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file; checkpoints are kept in a folder, give another name.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryDirectory(prefix=".checkpoint.", dir=folder).cleanup()
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written to ({error.strerror}); give another place.") from error
+    return folder
+
+
+def begun(folder: Path) -> bool:
+    """Return whether there is a checkpoint."""
+    return (folder / "state.json").is_file()
+
+
+def clear(folder: str | Path | None) -> None:
+    """Remove what a fit has kept in its folder, and the folder where nothing else is in it."""
+    if folder is None:
+        return
+    place = Path(folder).expanduser()
+    for part in FIT_PARTS:
+        shutil.rmtree(place / part, ignore_errors=True)
+        for file in place.glob(f"{part}-*.json"):
+            file.unlink(missing_ok=True)
+    if place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
 
 
 def read_state(folder: Path) -> dict[str, Any]:
-    """Read and check the JSON half of a checkpoint; needs no torch.
+    """Read and check the JSON half of a checkpoint, without its weights.
 
     Raises:
         ConfigError: there is no checkpoint.
@@ -91,68 +242,37 @@ def read_state(folder: Path) -> dict[str, Any]:
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
         version, files = state["format"], state["files"]
-        _ = (dict(state["run"]["config"]), state["looks"][-1]["step"], state["best_step"], float(state["seconds"]))
-        _ = [facts["bytes"] for facts in files.values()]
+        if version == 1:
+            state["step"] = state["looks"][-1]["step"]
+        _ = (dict(state["run"]["config"]), list(state["looks"]), int(state["step"]), int(state["best_step"]))
+        _ = (float(state["seconds"]), [facts["bytes"] for facts in files.values()])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); start again in another folder.") from error
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise ModelFolderError(
-            f"{folder} is of format {version}, this labelspace reads up to {FORMAT_VERSION}; upgrade it."
-        )
+    if not isinstance(version, int) or version > FORMAT:
+        raise ModelFolderError(f"{folder} is of format {version}, this labelspace reads up to {FORMAT}; upgrade it.")
     check_files(folder, files)
     return state
 
 
-def check_run(folder: Path, run: dict[str, Any]) -> None:
-    """Refuse another run than the one that was interrupted, without opening its weights.
-
-    Raises:
-        ConfigError, ModelFolderError: as `read_checkpoint`.
-    """
-    _check_same(folder, read_state(folder)["run"], run)
-
-
-def read_checkpoint(folder: Path, run: dict[str, Any]) -> Checkpoint:
-    """Open a checkpoint.
-
-    Args:
-        folder: where `write_checkpoint` wrote it.
-        run: what run is to go on; must be the one that was interrupted.
-
-    Raises:
-        ConfigError: there is none, or it belongs to another run; the message says what differs.
-        ModelFolderError: it is damaged.
-    """
-    state = read_state(folder)
-    _check_same(folder, state["run"], run)
-    try:
-        weights = load_file(folder / "weights.safetensors")
-        best_file = folder / "best.safetensors"
-        best = load_file(best_file) if best_file.is_file() else {name: value.clone() for name, value in weights.items()}
-        optimizer = load_file(folder / "optimizer.safetensors")
-    except (OSError, SafetensorError) as error:
-        raise ModelFolderError(f"{folder} cannot be read ({error}); start again in another folder.") from error
-    return Checkpoint(
-        run=state["run"],
-        looks=state["looks"],
-        best_step=state["best_step"],
-        seconds=state["seconds"],
-        weights=weights,
-        best=best,
-        optimizer=optimizer,
-    )
-
-
-def looks_of(kind: type[Look], checkpoint: Checkpoint) -> list[Look]:
+def looks_of(kind: type[Any] | None, state: State) -> list[Any]:
     """Return the looks of a checkpoint as what they were written from.
 
     Raises:
         ModelFolderError: one of them is not.
     """
     try:
-        return [kind(**values) for values in checkpoint.looks]
+        return [kind(**values) for values in state.looks] if kind is not None else []
     except TypeError as error:
         raise ModelFolderError(f"the checkpoint is damaged ({error}); start again in another folder.") from error
+
+
+def digest_of(texts: Iterable[Any]) -> str:
+    """Return a hash of texts, pairs, numbers or plain values, in their order."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(repr(text).encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.hexdigest()
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
@@ -174,21 +294,24 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
         optimizer.state[by_name[name]][key] = value.to(by_name[name].device)
 
 
-def _check_same(folder: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
+def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any], *, known_only: bool = False) -> None:
     def flat(run: dict[str, Any]) -> dict[str, Any]:
         return {**{key: value for key, value in run.items() if key != "config"}, **run["config"]}
 
-    before, after = flat(was), flat(now)
-    for name in sorted({*before, *after} - MAY_DIFFER):
-        if before.get(name) != after.get(name):
-            if _is_digest(after.get(name)):  # two of them would say nothing
-                raise ConfigError(
-                    f"the run in {folder.parent} had other {name}; resume with the same, or start in another folder."
-                )
+    # Through JSON, as what was written has been: a tuple is a list there.
+    before, after = flat(was), flat(json.loads(json.dumps(now)))
+    names = ({*before} if known_only else {*before, *after}) - MAY_DIFFER
+    differ = sorted(name for name in names if before.get(name) != after.get(name))
+    for name in differ:
+        if not _is_digest(after.get(name)):
             raise ConfigError(
-                f"the run in {folder.parent} had {name} {before.get(name)!r}. Got {after.get(name)!r} instead; "
+                f"the run in {place} had {name} {before.get(name)!r}. Got {after.get(name)!r} instead; "
                 "resume with the same data and options, or start in another folder."
             )
+    if differ:  # two digests would say nothing
+        raise ConfigError(
+            f"the run in {place} had other {differ[0]}; resume with the same, or start in another folder."
+        )
 
 
 def _is_digest(value: Any) -> bool:

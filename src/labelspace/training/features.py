@@ -1,6 +1,6 @@
-"""Rows through the encoder: for an update with its exact gradient in bounded memory, and for answers."""
+"""Rows through the encoder: chunk by chunk for training, and all of them for answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -15,7 +15,6 @@ from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
 from labelspace.encoders.batching import plan_batches
 from labelspace.encoders.side_by_side import side_by_side
-from labelspace.training.gradients import seeded
 from labelspace.training.rows import Chunk, Rows, make_chunk
 
 
@@ -51,53 +50,7 @@ def run_chunk(backbone: Backbone, chunk: Chunk, *, words: bool, training: bool) 
     return Features(vectors, None)
 
 
-def backpropagate(
-    backbone: Backbone,
-    chunks: list[Chunk],
-    loss: Callable[[Features], Tensor],
-    *,
-    words: bool,
-    seed: int,
-    max_tokens_in_memory: int,
-) -> float:
-    """Add the gradient of a loss that looks at all rows at once, and return the loss.
-
-    Where the chunks hold more tokens than may be in memory, they go through without a graph first, and again one by
-    one with the gradient of what came out; dropout draws the same masks. See `training.gradients`.
-
-    Args:
-        backbone: the encoder, inside its `training_mode`; gradients are added to what is there.
-        chunks: all rows of the update.
-        loss: a function of the features of all rows, in their order; gradients of its own weights are added too.
-        words: True for the states of words, False for the vectors of texts.
-        seed: decides the dropout masks.
-        max_tokens_in_memory: tokens whose activations may be held at once.
-
-    Returns:
-        The loss, as a float. Where it is not finite no gradient is computed.
-    """
-    bounded = sum(chunk.batch.tokens for chunk in chunks) > max_tokens_in_memory
-    parts = []
-    # One autocast around all chunks casts each weight once instead of once a chunk.
-    with torch.set_grad_enabled(not bounded), backbone.autocast():
-        for number, chunk in enumerate(chunks):
-            with seeded(backbone.device, seed, "dropout", number):
-                parts.append(run_chunk(backbone, chunk, words=words, training=True))
-    if bounded:
-        for part in parts:
-            part.values.requires_grad_()
-    value = loss(gather(parts, chunks))
-    if not torch.isfinite(value):
-        return value.item()
-    value.backward()
-    for number, (chunk, part) in enumerate(zip(chunks, parts, strict=True) if bounded else ()):
-        with seeded(backbone.device, seed, "dropout", number):
-            again = run_chunk(backbone, chunk, words=words, training=True)
-        again.values.backward(part.values.grad)
-    return value.item()
-
-
-def gather(parts: list[Features], chunks: list[Chunk]) -> Features:
+def gather(parts: Sequence[Features], chunks: Sequence[Chunk]) -> Features:
     """Undo the chunks' order, and pad words to one width."""
     order = torch.tensor([row for chunk in chunks for row in chunk.batch.positions])
     back = order.argsort().to(parts[0].values.device)

@@ -17,6 +17,9 @@ from labelspace.seeds import child_seed
 
 Targets = NDArray[np.intp]
 
+# Beyond this a chunk's products are wide enough; smaller ones stay in the processor's cache.
+CHUNK_TOKENS = 2048
+
 
 @final
 @dataclass(frozen=True)
@@ -59,6 +62,25 @@ class Rows:
 
 @final
 @dataclass(frozen=True)
+class Labelled:
+    """Rows with their labels."""
+
+    rows: Rows
+    """The texts."""
+
+    targets: Targets
+    """[text], the label of each."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: Sequence[int]) -> "Labelled":
+        """Return some of the rows, in the order asked for."""
+        return Labelled(self.rows.take(rows), self.targets[list(rows)])
+
+
+@final
+@dataclass(frozen=True)
 class Chunk:
     """Rows that go through the encoder together."""
 
@@ -72,25 +94,31 @@ class Chunk:
     """Leading tokens that pooling leaves out."""
 
 
-def tokenize(encoder: Encoder, documents: Sequence[Document]) -> Rows:
+def tokenize(encoder: Encoder, documents: Sequence[Document], *, role: str = "text") -> Rows:
     """Turn texts, or pairs of texts, into token ids.
+
+    Args:
+        encoder: whose tokenizer and prompts.
+        documents: texts, or pairs of texts.
+        role: of texts, `"text"` or `"label"`: which of the encoder's prompts they get.
 
     Example:
         >>> encoder = Encoder("tests/data/tiny-bert")
         >>> tokenize(encoder, [("news", "sports")]).token_types
         [[0, 0, 0, 1, 1]]
     """
-    prompt_tokens = encoder.backbone.prompt_tokens(encoder.prompts["text"])
+    prompt_tokens = encoder.backbone.prompt_tokens(encoder.prompts[role])
     texts = [document for document in documents if isinstance(document, str)]
     if len(texts) == len(documents):
-        return Rows(encoder.tokenize(texts), None, prompt_tokens)
+        return Rows(encoder.tokenize(texts, role=role), None, prompt_tokens)
     pairs = [document for document in documents if not isinstance(document, str)]
     return Rows(*encoder.tokenize_pairs(pairs), prompt_tokens)
 
 
-def cut(backbone: Backbone, rows: Rows, token_budget: int) -> list[Chunk]:
-    """Cut rows into chunks of similar length, at most `token_budget` padded tokens each."""
-    return [make_chunk(backbone, rows, positions) for positions in plan_batches(rows.lengths, token_budget)]
+def cut(backbone: Backbone, rows: Rows, max_tokens_in_memory: int) -> list[Chunk]:
+    """Cut rows into chunks of similar length, none of them larger than a chunk has to be."""
+    plan = plan_batches(rows.lengths, min(CHUNK_TOKENS, max_tokens_in_memory))
+    return [make_chunk(backbone, rows, positions) for positions in plan]
 
 
 def make_chunk(backbone: Backbone, rows: Rows, positions: list[int]) -> Chunk:

@@ -1,6 +1,20 @@
-"""The learning rate from step to step: up, and down again."""
+"""The learning rate from step to step: three ways up and on, each as the share of the highest rate."""
 
 import math
+
+
+def warmup_factor(step: int, total: int, warmup: float) -> float:
+    """Share of the highest rate at a step, counted from 0: linear up, then 1.
+
+    Example:
+        >>> [warmup_factor(step, 8, 0.5) for step in range(6)]
+        [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+
+    Reference:
+        Description-only supervision, section 4.
+    """
+    rise = math.ceil(warmup * total)
+    return min(1.0, (step + 1) / rise) if rise > 0 else 1.0
 
 
 def rate_factor(step: int, total: int, warmup: float) -> float:

@@ -170,7 +170,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_best_weights():
     model = tiny()
     with torch.no_grad():
         model.head.outer.weight.fill_(math.nan)
-    with pytest.raises(TrainingError, match="the loss is nan at step 1; use lower rates"):
+    with pytest.raises(TrainingError, match=r"the loss is nan at step 1 with learning_rate=1\.0e-03; use a lower one"):
         train_nli(model, TRAIN, DEV, SHORT)
 
 
@@ -256,6 +256,45 @@ def test_another_run_is_not_resumed(unfinished):
     assert train_nli(tiny(), TRAIN, DEV, more_time, folder=unfinished, resume=True).finished
 
 
+def test_a_checkpoint_of_the_version_before_goes_on_to_the_same_bits(unfinished, straight):
+    """Format 1 had neither the losses nor a hash of the weights, and went on from its last look."""
+    state = json.loads((unfinished / "state.json").read_text())
+    state |= {"format": 1}
+    del state["step"], state["files"]["progress.safetensors"], state["run"]["weights"]
+    (unfinished / "progress.safetensors").unlink()
+    (unfinished / "state.json").write_text(json.dumps(state))
+    model, run = straight
+    resumed = tiny()
+    went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=unfinished, resume=True)
+    assert went_on.looks == run.looks
+    assert same_bits(weights_of(resumed), weights_of(model))
+    assert all(map(math.isnan, went_on.losses[:6])), "nobody knows them any more"
+    assert went_on.losses[6:] == run.losses[6:]
+
+
+def test_callbacks_hear_every_update_and_every_evaluation(straight):
+    _, run = straight
+    told: list[tuple[int, dict[str, float]]] = []
+    train_nli(tiny(), TRAIN, DEV, SHORT, callbacks=[lambda step, values: told.append((step, values))])
+    updates = [values for _, values in told if "loss" in values]
+    looks = {step: values for step, values in told if "dev_loss" in values}
+    assert [values["loss"] for values in updates] == list(run.losses)
+    assert [values["learning_rate"] for values in updates] == pytest.approx(
+        [1e-3 * cosine_factor(step, 12) for step in range(12)]
+    )
+    assert {step: values["dev_loss"] for step, values in looks.items()} == {
+        look.step: look.dev_loss for look in run.looks
+    }
+
+
+def test_another_encoder_is_not_resumed(unfinished):
+    other = tiny()
+    with torch.no_grad():
+        other.head.outer.weight.add_(1)
+    with pytest.raises(ConfigError, match="had other weights; resume with the same"):
+        train_nli(other, TRAIN, DEV, SHORT, folder=unfinished, resume=True)
+
+
 def test_no_checkpoint_and_no_folder_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="holds no checkpoint"):
         train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
@@ -266,8 +305,8 @@ def test_no_checkpoint_and_no_folder_are_refused(tmp_path):
 def test_a_damaged_checkpoint_is_refused(unfinished):
     state = unfinished / "state.json"
     text = state.read_text()
-    state.write_text(text.replace('"format": 1', '"format": 2'))
-    with pytest.raises(ModelFolderError, match="format 2"):
+    state.write_text(text.replace('"format": 2', '"format": 3'))
+    with pytest.raises(ModelFolderError, match="format 3"):
         train_nli(tiny(), TRAIN, DEV, SHORT, folder=unfinished, resume=True)
     state.write_text(text)
     weights = unfinished / "weights.safetensors"

@@ -17,10 +17,11 @@ from labelspace.errors import ConfigError, ModelFolderError, TrainingError
 from labelspace.geometry import drift
 from labelspace.losses import pair_infonce, reze_loss
 from labelspace.seeds import child_seed
-from labelspace.training.checkpoint import read_checkpoint
+from labelspace.training import rows as row_module
+from labelspace.training.checkpoint import Place
+from labelspace.training.engine import train
 from labelspace.training.gradients import seeded
-from labelspace.training.prefinetune import Training, loop
-from labelspace.training.prefinetune.loop import TrainingRun, batch_gradient
+from labelspace.training.prefinetune.objective import PrefinetuneObjective, batch_gradient
 from labelspace.training.prefinetune.offline import Targets, find_eigenspace
 from labelspace.training.prefinetune.relations import ReferenceRelations
 from labelspace.training.schedule import cosine_factor
@@ -55,10 +56,9 @@ def trained(base, targets, config=SHORT, *, seed=3, folder=None, resume=False, c
     with trainable_weights(encoder.backbone) as weights:
         used = targets if config.regularizer_weight else None
         run = {"config": config.to_dict(), "seed": seed}
-        work = TrainingRun(encoder, weights, pairs, used, config, seed=seed, folder=folder, run=run)
-        if resume:
-            work.go_on(read_checkpoint(folder, run))
-        went: Training = work.train(callbacks)
+        objective = PrefinetuneObjective(encoder, weights, pairs, used, config, seed=seed)
+        place = Place(folder, run, resume) if folder is not None else None
+        went = train(objective, checkpoint=place, callbacks=callbacks)
     return encoder, went
 
 
@@ -106,7 +106,7 @@ def assert_same(found, expected, tolerance=1e-4):
 @pytest.mark.parametrize("memory", [16, 60])
 def test_the_gradient_of_a_batch_in_chunks_is_that_of_the_whole(base, targets, memory, dropout, monkeypatch):
     # Chunks of one size either way, so that dropout draws the same masks; only what is held at once differs.
-    monkeypatch.setattr(loop, "CHUNK_TOKENS", memory)
+    monkeypatch.setattr(row_module, "CHUNK_TOKENS", memory)
     whole, expected = gradients(base, targets, 10**6, dropout=dropout)
     parts, found = gradients(base, targets, memory, dropout=dropout)
     assert parts == pytest.approx(whole, rel=1e-5)
@@ -193,7 +193,7 @@ def test_the_toy_is_learnt_and_the_curve_says_so(base, targets):
     _, went = trained(base, targets, replace(SHORT, epochs=4))
     assert went.looks[-1].main < went.looks[0].main
     assert [look.step for look in went.looks] == list(range(1, 21))
-    assert went.total_steps == went.kept_step == 20
+    assert went.total_steps == went.best_step == 20
     assert went.finished
     for look in went.looks:
         assert look.learning_rate == pytest.approx(1e-3 * cosine_factor(look.step - 1, 20, 0.0))
@@ -242,15 +242,15 @@ def test_interrupted_and_resumed_equals_straight_to_the_bit(base, targets, strai
 def test_ctrl_c_keeps_the_weights_of_the_last_look(base, targets, tmp_path):
     config, folder = replace(SHORT, epochs=8), tmp_path / "checkpoint"
     encoder, went = trained(base, targets, config, folder=folder, callbacks=[Interrupt(9)])
-    assert (went.stop_reason, went.kept_step, went.finished) == ("interrupted", 8, False)
-    written = read_checkpoint(folder, {"config": config.to_dict(), "seed": 3}).weights
+    assert (went.stop_reason, went.best_step, went.finished) == ("interrupted", 8, False)
+    written = Place(folder, {"config": config.to_dict(), "seed": 3}).read().weights
     assert all(torch.equal(written[name], values) for name, values in weights_of(encoder).items())
     assert not same_bits(encoder, base)
 
 
 def test_ctrl_c_before_the_first_look_gives_the_weights_back(base, targets):
     encoder, went = trained(base, targets, callbacks=[Interrupt(1)])
-    assert (went.stop_reason, went.kept_step, went.looks) == ("interrupted", 0, ())
+    assert (went.stop_reason, went.best_step, went.looks) == ("interrupted", 0, ())
     assert same_bits(encoder, base)
 
 
@@ -264,7 +264,9 @@ def test_a_loss_that_is_not_finite_stops_it(base, targets):
     broken = base.copy()
     with torch.no_grad():
         broken.backbone.model[0].model.encoder.layer[0].output.dense.bias.fill_(math.nan)
-    with pytest.raises(TrainingError, match=r"the loss is nan at step 1; use a lower rate.*learning_rate=1e-04"):
+    with pytest.raises(
+        TrainingError, match=r"the loss is nan at step 1 with .*; use a lower one, for example learning_rate=1e-04"
+    ):
         trained(broken, targets)
 
 

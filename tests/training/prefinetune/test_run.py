@@ -78,13 +78,13 @@ def test_the_result_is_plain_values(done):
 
 def test_pairs_held_aside_are_neither_trained_on_nor_in_the_eigenspace(base, done, monkeypatch):
     seen = []
-    real = run.TrainingRun.__init__
+    real = run.PrefinetuneObjective.__init__
 
     def watch(self, encoder, weights, pairs, *rest, **more):
         seen.extend(pairs.anchors)
         real(self, encoder, weights, pairs, *rest, **more)
 
-    monkeypatch.setattr(run.TrainingRun, "__init__", watch)
+    monkeypatch.setattr(run.PrefinetuneObjective, "__init__", watch)
     pairs = toy_pairs(40)
     prefinetune(pairs, base, replace(SHORT, batch_size=200), seed=1)
     aside = {pairs.anchors[row] for row in hold_aside(pairs, seed=1)[1]}
@@ -225,7 +225,7 @@ def test_an_interrupted_run_gives_the_last_sound_encoder_and_its_report(base, pa
             raise KeyboardInterrupt
 
     stopped = prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop])
-    assert (stopped.result.training.stop_reason, stopped.result.training.kept_step) == ("interrupted", 2)
+    assert (stopped.result.training.stop_reason, stopped.result.training.best_step) == ("interrupted", 2)
     assert stopped.result.after is not None
     straight = prefinetune(pairs, base, SHORT)
     went_on = prefinetune(pairs, base, SHORT, folder=tmp_path, resume=True)
@@ -247,7 +247,7 @@ def test_one_script_is_right_on_the_first_run_after_a_kill_and_when_it_is_done(b
         prefinetune(pairs, base, SHORT, folder=folder, resume=True),
         prefinetune(pairs, base, SHORT, folder=folder, resume=True, callbacks=[stop_at_the_third]),
     ]
-    assert [one.result.training.kept_step for one in runs] == [2, 5, 5]
+    assert [one.result.training.best_step for one in runs] == [2, 5, 5]
     assert runs[1].result.training.looks == runs[2].result.training.looks
 
 
@@ -282,13 +282,13 @@ def test_a_finished_run_of_a_version_that_noted_no_number_of_updates_is_no_unfin
     warmup, base, pairs, tmp_path
 ):
     config = replace(SHORT, warmup=warmup)
-    assert prefinetune(pairs, base, config, folder=tmp_path).result.training.kept_step == 5
+    assert prefinetune(pairs, base, config, folder=tmp_path).result.training.best_step == 5
     state = tmp_path / "checkpoint" / "state.json"
     told = json.loads(state.read_text())
     assert told["run"].pop("total_steps") == 5
     state.write_text(json.dumps(told))
     again = prefinetune(pairs, base, replace(config, epochs=2), folder=tmp_path)
-    assert again.result.training.kept_step == 10
+    assert again.result.training.best_step == 10
 
 
 @pytest.mark.parametrize(

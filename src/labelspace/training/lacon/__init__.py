@@ -2,13 +2,12 @@
 
 from labelspace.training.lacon.fit import LaConFit, train_before_labels, train_on_labels
 from labelspace.training.lacon.head import HeadShape, LaConHead
-from labelspace.training.lacon.loop import LaConCurve, Look
+from labelspace.training.lacon.objective import Look
 from labelspace.training.lacon.prior import Agreement, Prior
 
 __all__ = [
     "Agreement",
     "HeadShape",
-    "LaConCurve",
     "LaConFit",
     "LaConHead",
     "Look",

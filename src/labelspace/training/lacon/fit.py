@@ -3,10 +3,12 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool
@@ -15,11 +17,14 @@ from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
+from labelspace.training import engine
 from labelspace.training.callbacks import Callback
+from labelspace.training.checkpoint import Place, digest_of
 from labelspace.training.description import FitResult, train_on_descriptions
+from labelspace.training.description.sweep import sweep_texts
+from labelspace.training.engine import Training
 from labelspace.training.lacon.head import HeadShape, LaConHead
-from labelspace.training.lacon.loop import Labelled, LaConCurve, Rates, run
-from labelspace.training.lacon.objective import choose_heads
+from labelspace.training.lacon.objective import LaConObjective, Rates, choose_heads
 from labelspace.training.lacon.prior import (
     Prior,
     choose_prior,
@@ -28,8 +33,8 @@ from labelspace.training.lacon.prior import (
     place_labels,
     sums_of_rows,
 )
-from labelspace.training.rows import Document, Targets, class_weights, split, tokenize
-from labelspace.training.sweep import sweep_texts
+from labelspace.training.rows import Document, Labelled, Targets, class_weights, split, tokenize
+from labelspace.training.trainable import trainable_weights
 
 # `validation="auto"`: the paper's share, where there are as many rows of each label as in its few-shot experiments,
 # and a hundred rows are held out. Of fewer, macro-F1 is known to five points at best, which is more than epochs differ
@@ -48,7 +53,7 @@ AUTO_WIDTH = 384
 class LaConFit:
     """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
 
-    curve: LaConCurve | None
+    curve: Training | None
     """The training run; None where no row was labelled."""
 
     prior: Prior | None
@@ -96,6 +101,7 @@ def train_on_labels(
     described: LabelSpace | None = None,
     unlabelled: int = 0,
     pool: Pool | None = None,
+    checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     show_progress: bool = False,
 ) -> tuple[LaConHead, LaConFit]:
@@ -112,6 +118,7 @@ def train_on_labels(
         described: the same labels in the order in which descriptions alone are trained on; None: that of `space`.
         unlabelled: how many more rows there were, for the record.
         pool: all documents there are, with a label or without, for training on the descriptions; None: none.
+        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
         callbacks: told losses and rates at every step; steps go on counting from those on the descriptions.
         show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
@@ -123,17 +130,25 @@ def train_on_labels(
 
     Raises:
         InputError: a validation share is asked for, and a label has a single row.
-        ConfigError: `heads` does not divide the width.
+        ConfigError: `heads` does not divide the width, or the checkpoint is of another run.
+        OutputError: a checkpoint cannot be written.
         TrainingError: the loss is not finite.
         KeyboardInterrupt: it came before the end of the first epoch; later, what was learnt of the rows is kept.
     """
-    share = _share(config, targets, space)
+    place = Place.of_fit(
+        checkpoint,
+        "rows",
+        encoder,
+        config=config.to_dict(),
+        seed=seed,
+        labels=digest_of([space.to_dict(), meaningful]),
+        rows=digest_of(zip(documents, targets.tolist(), strict=True)),
+    )
     words = config.head != "vanilla"
-    dim = encoder.backbone.hidden_size if words else encoder.dimension
-    classifies = config.objective != "lacon"
-    heads = None if classifies else choose_heads(config.heads, dim)
+    heads = None if config.objective != "lacon" else choose_heads(config.heads, _width(encoder, words=words))
     everything = Labelled(tokenize(encoder, documents), targets)
     train, held_out = everything, None
+    share = _share(config, targets, space)
     if share:
         ours, theirs = split(targets, share, seed=seed)
         train, held_out = everything.take(ours), everything.take(theirs)
@@ -148,58 +163,42 @@ def train_on_labels(
     contradicted = set(agreement.contradicted or ()) if agreement is not None else set()
 
     on_descriptions = None
-    given = described or space
-    believed = _described(given, contradicted if prior.reason != "given" else set())
+    believed = _described(described or space, contradicted if prior.reason != "given" else set())
     if prior.weight and config.description_steps and believed is not None:
-        on_descriptions = train_before_labels(
-            encoder, believed, config, seed=seed, pool=pool, callbacks=callbacks, show_progress=show_progress
-        )
+        shared = {"seed": seed, "pool": pool, "checkpoint": checkpoint, "callbacks": callbacks}
+        on_descriptions = train_before_labels(encoder, believed, config, **shared, show_progress=show_progress)
         if on_descriptions.curve.stop_reason == "interrupted":
             raise KeyboardInterrupt  # no labelled row was seen yet, so there is nothing that this fit is asked for
         anchors = label_vectors(encoder, space, words=words)
 
     placed = config.init == "descriptions" and anchors is not None
-    projection = not placed if isinstance(config.projection, str) else config.projection
-    shape = HeadShape(
-        head=config.head,
-        classifies=classifies,
-        projection=projection and config.head not in ("leam", "lsan"),
-        labels=len(space),
-        dim=dim,
-    )
-    head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
+    places = None
     if placed and anchors is not None:
         sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
         columns = [column for column, name in enumerate(space.names) if name in contradicted]
         places = place_labels(anchors, sums, counts, columns)
-        head.start_from(torch.from_numpy(places), config.temperature)
-    head.to(encoder.backbone.device)
-
-    descriptions = None
-    if prior.weight:
-        drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
-        texts, columns = zip(*drawn, strict=True)
-        descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
+    head = _new_head(encoder, config, len(space), places, seed=seed)
     # Squared: or four rows of each label undo in the encoder what the descriptions have taught it (docs/LOG.md).
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
     rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
     before = on_descriptions.curve.steps if on_descriptions is not None else 0
-    with progress_bar("training", show=show_progress) as report:
-        curve = run(
+    with trainable_weights(encoder.backbone) as of_encoder, progress_bar("training", show=show_progress) as report:
+        objective = LaConObjective(
             encoder,
+            of_encoder,
             head,
             train,
             held_out,
-            descriptions,
+            _descriptions_of(encoder, space, prior),
             config,
             rates=rates,
             heads=heads or 1,
             prior=np.array(prior.by_label),
             class_weights=weights,
             seed=child_seed(seed, "training"),
-            callbacks=[_counting_from(before, callback) for callback in callbacks],
-            report=report,
         )
+        told = [_counting_from(before, callback) for callback in callbacks]
+        curve = engine.train(objective, checkpoint=place, callbacks=told, report=report)
     if curve.stop_reason == "interrupted":
         # Best may be what training began with, also after epochs; the first look is before them all.
         if not curve.best_step and len(curve.looks) < 2:
@@ -225,6 +224,37 @@ def train_on_labels(
     )
 
 
+def _width(encoder: Encoder, *, words: bool) -> int:
+    return encoder.backbone.hidden_size if words else encoder.dimension
+
+
+def _new_head(
+    encoder: Encoder, config: LaConConfig, labels: int, places: NDArray[np.floating] | None, *, seed: int
+) -> LaConHead:
+    """Make a head whose labels start at these places, [label dim], or where they are None at random."""
+    projection = places is None if isinstance(config.projection, str) else config.projection
+    shape = HeadShape(
+        head=config.head,
+        classifies=config.objective != "lacon",
+        projection=projection and config.head not in ("leam", "lsan"),
+        labels=labels,
+        dim=_width(encoder, words=config.head != "vanilla"),
+    )
+    head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
+    if places is not None:
+        head.start_from(torch.from_numpy(places), config.temperature)
+    return head.to(encoder.backbone.device)
+
+
+def _descriptions_of(encoder: Encoder, space: LabelSpace, prior: Prior) -> Labelled | None:
+    """Tokenise the descriptions that the prior believes; None where it has no weight."""
+    if not prior.weight:
+        return None
+    drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
+    texts, columns = zip(*drawn, strict=True)
+    return Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
+
+
 def choose_rate(learning_rate: float | str, width: int) -> float:
     """Return the highest rate of an encoder so many coordinates wide; see `LaConConfig.learning_rate`.
 
@@ -244,6 +274,7 @@ def train_before_labels(
     *,
     seed: int,
     pool: Pool | None = None,
+    checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     show_progress: bool = False,
 ) -> FitResult:
@@ -255,6 +286,7 @@ def train_before_labels(
         config: `description_steps` and what both kinds of training share.
         seed: of everything random.
         pool: unlabelled documents, to choose the rate by where none is published; None: the published one, or 2e-5.
+        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
         callbacks: told loss and rate at every step.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
 
@@ -273,6 +305,7 @@ def train_before_labels(
         SearchConfig(),
         pool=pool,
         seed=seed,
+        checkpoint=checkpoint,
         callbacks=callbacks,
         show_progress=show_progress,
     )

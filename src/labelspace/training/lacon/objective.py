@@ -1,130 +1,238 @@
-"""The loss of one update: LaCon or a baseline on the texts, and the prior on the descriptions beside them."""
+"""LaCon as an objective: batches of like length, descriptions beside them, an early end on held-out rows."""
 
-from dataclasses import dataclass, field
-from typing import final
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, final
 
+import numpy as np
 import torch
-from jaxtyping import Int
-from torch import Tensor
+from numpy.typing import NDArray
+from sklearn.metrics import f1_score
+from torch import Tensor, nn
 
 from labelspace.config import LaConConfig
+from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
-from labelspace.heads import LEAMHead
-from labelspace.losses import (
-    infonce_columns,
-    infonce_rows,
-    lacon_loss,
-    self_supervised_contrastive,
-    supervised_contrastive,
-)
-from labelspace.training.features import Features
+from labelspace.seeds import child_seed
+from labelspace.training.batches import Epochs, epoch_batches, sorting_window
+from labelspace.training.features import answers
+from labelspace.training.gradients import backpropagate
 from labelspace.training.lacon.head import LaConHead
+from labelspace.training.lacon.loss import BatchLoss, needs_two_views
+from labelspace.training.objective import Group, Plan
+from labelspace.training.rows import Labelled, Targets, cut, cycle, draw_weighted
+from labelspace.training.schedule import rate_factor
 
+# Most batches within which texts are sorted by length.
+WINDOW = 50
+# Held-out rows that are scored at a time: all at once would be rows times labels.
+LOOKED_AT_ONCE = 4096
+# A loss on held-out rows that falls by less counts as the same.
+TOLERANCE = 1e-4
 MOST_HEADS = 6
 
 
 @final
-@dataclass
-class Objective:
-    """Turns the features of an update into its loss: texts first, then their second views, then descriptions.
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """One look at the held-out rows."""
+
+    step: int
+    """Updates made before it; 0: nothing was trained yet."""
+
+    macro_f1_predicted: float
+    """Of the held-out rows, over predicted labels too; see `evaluate.metrics`."""
+
+    loss: float
+    """Their mean cross-entropy, from the probabilities that `predict_proba` gives."""
+
+    def better_than(self, other: "Look | None") -> bool:
+        """True where that is higher, or the same at a lower loss: few held-out rows make many equal scores."""
+        if other is None or self.macro_f1_predicted != other.macro_f1_predicted:
+            return other is None or self.macro_f1_predicted > other.macro_f1_predicted
+        return self.loss < other.loss - TOLERANCE
+
+    def told(self) -> dict[str, float]:
+        """Return what callbacks are told."""
+        return {"held_out_macro_f1_predicted": self.macro_f1_predicted, "held_out_loss": self.loss}
+
+
+class Rates(NamedTuple):
+    """A highest learning rate for each part of the model."""
+
+    encoder: float
+    head: float
+
+
+@final
+class LaConObjective:
+    """Encoder and head on labelled rows. The best look's weights are kept, and without held-out rows the last ones.
 
     Args:
-        head: what learns on top of the encoder.
-        config: objective, weights, temperature.
-        heads: of eq. 4, from `choose_heads`.
-        targets: [text], the label of each text.
-        description_targets: [desc], the label of each description; empty without a prior.
+        encoder: its weights are changed.
+        weights: of the encoder, from `trainable_weights`.
+        head: its own are changed too.
+        train: what is learnt from.
+        held_out: what says when to stop, or None.
+        descriptions: the texts of the prior, or None.
+        config: objective, schedule, stopping rule.
+        rates: the highest.
+        heads: of eq. 4.
+        prior: [label], weight of each label's descriptions; their mean is the share of the descriptions in the loss.
+        class_weights: [label], how often rows of each label are drawn; None: all rows once an epoch.
+        seed: of order, draws and dropout masks.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        weights: Sequence[tuple[str, nn.Parameter]],
+        head: LaConHead,
+        train: Labelled,
+        held_out: Labelled | None,
+        descriptions: Labelled | None,
+        config: LaConConfig,
+        *,
+        rates: Rates,
+        heads: int,
+        prior: NDArray[np.float64],
+        class_weights: NDArray[np.float64] | None,
+        seed: int,
+    ) -> None:
+        self._encoder, self._head, self._train, self._held_out = encoder, head, train, held_out
+        self._descriptions, self._config, self._heads, self._seed = descriptions, config, heads, seed
+        self._share = float(prior.mean())
+        self._turns = Turns(prior[descriptions.targets], seed) if descriptions is not None else None
+        per_epoch = math.ceil(len(train) / config.batch_size)
+        self._epochs = Epochs(partial(_batches_of, train, config, class_weights, seed), per_epoch)
+        whole = config.epochs * per_epoch
+        total = min(whole, config.max_steps or whole)
+        self.plan = Plan(
+            groups=groups_of(weights, head, rates),
+            total=total,
+            factor=partial(rate_factor, total=total, warmup=config.warmup),
+            weight_decay=config.weight_decay,
+            end="epochs" if total < (config.max_steps or math.inf) else "max_steps",
+            epochs=config.epochs,
+            training=partial(encoder.backbone.training_mode, dropout=config.dropout),
+            look_every=per_epoch,
+            looks_first=held_out is not None,
+            look=Look,
+            better=Look.better_than,
+            patience=config.patience,
+            told=Look.told,
+        )
+
+    def update(self, step: int) -> tuple[float, dict[str, float]]:
+        """Add the gradients of a batch, and of as many descriptions, so that they cost no more than the texts do."""
+        some = None
+        if self._descriptions is not None and self._turns is not None:
+            count = min(self._config.batch_size, len(self._descriptions))
+            # One may be the last of a turn and the first of the next: once is enough.
+            some = self._descriptions.take(list(dict.fromkeys(self._turns.take(step * count, count))))
+        texts = self._train.take(self._epochs.batch(step))
+        return batch_gradient(
+            *(self._encoder, self._head, texts, some, self._config, self._heads, self._share),
+            seed=self._seed,
+            step=step,
+        )
+
+    def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look | None:  # noqa: ARG002
+        """Score the held-out rows, if there are any."""
+        if self._held_out is None:
+            return None
+        predicted, found = [], []
+        targets = self._held_out.targets
+        for start in range(0, len(targets), LOOKED_AT_ONCE):
+            window = range(start, min(start + LOOKED_AT_ONCE, len(targets)))
+            table = answers(
+                self._encoder,
+                self._held_out.rows.take(window),
+                lambda features: self._head.table(features, self._config.temperature),
+                words=self._head.shape.words,
+                width=self._head.shape.labels,
+            ).astype(np.float64)
+            own = table[np.arange(len(table)), targets[window.start : window.stop]]
+            peak = table.max(axis=1)
+            found.append(peak + np.log(np.exp(table - peak[:, None]).sum(axis=1)) - own)
+            predicted.append(table.argmax(axis=1))
+        score = float(f1_score(targets, np.concatenate(predicted), average="macro"))
+        return Look(step=made, macro_f1_predicted=score, loss=float(np.concatenate(found).mean()))
+
+
+def _batches_of(
+    train: Labelled, config: LaConConfig, class_weights: NDArray[np.float64] | None, seed: int, epoch: int
+) -> list[list[int]]:
+    """Plan the batches of an epoch."""
+    rows = list(range(len(train)))
+    if class_weights is not None:
+        rows = draw_weighted(train.targets, class_weights, seed=seed, epoch=epoch)
+    every = train.rows.lengths
+    drawn = [every[row] for row in rows]
+    window = sorting_window(len(drawn), config.batch_size, most=WINDOW)
+    order = child_seed(seed, "order")
+    batches = epoch_batches(drawn, config.batch_size, window=window, seed=order, epoch=epoch)
+    return [[rows[place] for place in batch] for batch in batches]
+
+
+def batch_gradient(
+    encoder: Encoder,
+    head: LaConHead,
+    texts: Labelled,
+    descriptions: Labelled | None,
+    config: LaConConfig,
+    heads: int,
+    prior: float,
+    *,
+    seed: int,
+    step: int,
+) -> tuple[float, dict[str, float]]:
+    """Add the gradients of one update.
+
+    Args:
+        encoder: inside its `training_mode`.
+        head: what stands on it.
+        texts: the batch.
+        descriptions: those of the prior that go with it, or None.
+        config: objective and weights.
+        heads: of eq. 4.
         prior: share of the descriptions in the loss.
+        seed: of the dropout masks, with `step`.
+        step: the update's number, from 0.
+
+    Returns:
+        The loss, and its parts by name. Where it is not finite no gradient is computed.
     """
-
-    head: LaConHead
-    config: LaConConfig
-    heads: int
-    targets: Int[Tensor, " text"]
-    description_targets: Int[Tensor, " desc"]
-    prior: float
-    parts: dict[str, float] = field(default_factory=dict)
-
-    def __call__(self, features: Features) -> Tensor:
-        texts = len(self.targets)
-        loss = self._of_texts(features[:texts], features[texts : texts + self.second_views])
-        if len(self.description_targets):
-            table = self.head.table(features[texts + self.second_views :], self.config.temperature)
-            prior = prior_loss(table, self.description_targets)
-            self.parts["descriptions"] = prior.item()
-            loss = (1 - self.prior) * loss + self.prior * self.terms_of_a_text * prior
-        return loss
-
-    @property
-    def terms_of_a_text(self) -> float:
-        """How many logarithms a text brings into the loss, so that a description can count as much as a text does.
-
-        With LaCon: one for each head, and in eq. 5, a sum over the texts of each label that is divided by the number
-        of labels, as many as a label has texts in the batch; none where all texts are of one label.
-        """
-        if self.head.shape.classifies:
-            return self.config.instance_weight
-        labels = len(self.targets.unique())
-        texts_of_a_label = len(self.targets) / labels if labels > 1 else 0
-        return self.config.instance_weight * self.heads + self.config.label_weight * texts_of_a_label
-
-    @property
-    def second_views(self) -> int:
-        """How many texts come twice."""
-        return len(self.targets) if needs_two_views(self.config) else 0
-
-    def _of_texts(self, first: Features, second: Features) -> Tensor:
-        config, head, targets = self.config, self.head, self.targets
-        if not head.shape.classifies:
-            assert head.labels is not None
-            found = lacon_loss(
-                head.vectors(first),
-                head.labels(),
-                targets,
-                config.temperature,
-                self.heads,
-                regularizer_weight=config.regularizer_weight,
-                instance_weight=config.instance_weight,
-                label_weight=config.label_weight,
-            )
-            self.parts = {name: value.item() for name, value in found._asdict().items() if name != "total"}
-            return found.total
-        cross_entropy = infonce_rows(head.logits(first), targets)  # of logits it is cross-entropy
-        self.parts = {"cross-entropy": cross_entropy.item()}
-        loss = config.instance_weight * cross_entropy
-        extra: Tensor | None = None
-        if config.objective == "cross-entropy+self-contrastive":
-            extra = self_supervised_contrastive(head.vectors(first), head.vectors(second), config.temperature)
-        elif config.objective == "cross-entropy+supervised-contrastive":
-            extra = supervised_contrastive(head.vectors(first), targets, config.temperature)
-        if extra is not None:
-            self.parts["contrastive"] = extra.item()
-            loss = loss + config.label_weight * extra
-        if isinstance(head.classifier, LEAMHead):
-            own = torch.arange(head.shape.labels, device=targets.device)
-            regularizer = infonce_rows(head.classifier.label_logits(), own)
-            self.parts["regularizer"] = regularizer.item()
-            loss = loss + config.regularizer_weight * regularizer
-        return loss
+    device = encoder.backbone.device
+    rows = texts.rows + texts.rows if needs_two_views(config) else texts.rows
+    if descriptions is not None:
+        rows = rows + descriptions.rows
+    loss = BatchLoss(
+        head,
+        config,
+        heads,
+        targets=_tensor(texts.targets, device),
+        description_targets=_tensor(descriptions.targets if descriptions else np.zeros(0, np.intp), device),
+        prior=prior,
+    )
+    value = backpropagate(
+        encoder.backbone,
+        cut(encoder.backbone, rows, config.max_tokens_in_memory),
+        loss,
+        words=head.shape.words,
+        seed=child_seed(seed, "step", step),
+        max_tokens_in_memory=config.max_tokens_in_memory,
+    )
+    return value, loss.parts
 
 
-def needs_two_views(config: LaConConfig) -> bool:
-    """Whether each text goes through the encoder twice, under two dropout masks."""
-    return config.objective == "cross-entropy+self-contrastive"
-
-
-def prior_loss(table: Tensor, targets: Tensor) -> Tensor:
-    """Return the symmetric contrastive loss of some descriptions and all labels (description-only supervision, eq. 3).
-
-    Rows see every label. Columns are only those of labels with a description among these few: another has no
-    positive. With a description of each label it is `symmetric_infonce`.
-
-    Args:
-        table: [desc label], scores over temperature.
-        targets: [desc], the label of each description.
-    """
-    present, columns = targets.unique(return_inverse=True)
-    return (infonce_rows(table, targets) + infonce_columns(table[:, present], columns)) / 2
+def groups_of(weights: Sequence[tuple[str, nn.Parameter]], head: LaConHead, rates: Rates) -> list[Group]:
+    """Return what learns: the encoder at its rate, and the head at its own."""
+    of_head = [(f"head.{name}", values) for name, values in head.named_parameters()]
+    return [Group("learning_rate", weights, rates.encoder), Group("head_learning_rate", of_head, rates.head)]
 
 
 def choose_heads(heads: int | None, dim: int) -> int:
@@ -142,3 +250,40 @@ def choose_heads(heads: int | None, dim: int) -> int:
     if dim % heads:
         raise ConfigError(f"heads must divide the width of the encoder, {dim}. Got {heads} instead; None chooses one.")
     return heads
+
+
+@final
+class Turns:
+    """Descriptions without end, each as often as it weighs: those of the greatest weight in every turn.
+
+    Args:
+        weights: [desc], above 0.
+        seed: of the order and the draws.
+
+    Example:
+        >>> sorted(Turns(np.array([1.0, 1.0]), 0).take(0, 4))
+        [0, 0, 1, 1]
+    """
+
+    def __init__(self, weights: NDArray[np.float64], seed: int) -> None:
+        self._drawn, self._places = 0, _places(weights, seed)
+
+    def take(self, start: int, count: int) -> list[int]:
+        """Return so many places from one on, which must not lie before what has been taken."""
+        while self._drawn < start:
+            next(self._places)
+            self._drawn += 1
+        self._drawn += count
+        return [next(self._places) for _ in range(count)]
+
+
+def _places(weights: NDArray[np.float64], seed: int) -> Iterator[int]:
+    draw = random.Random(child_seed(seed, "turns"))
+    chances = weights / weights.max()
+    for place in cycle(len(weights), seed=child_seed(seed, "descriptions")):
+        if draw.random() < chances[place]:
+            yield place
+
+
+def _tensor(targets: Targets, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.asarray(targets, dtype=np.int64)).to(device)

@@ -18,9 +18,9 @@ from labelspace.config import LaConConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
+from labelspace.training.description.sweep import sweep_texts
 from labelspace.training.features import answers, plain_vectors
 from labelspace.training.rows import Rows, Targets, tokenize
-from labelspace.training.sweep import sweep_texts
 
 # Labelled rows of a label that weigh as much as its descriptions.
 HALF = 8

@@ -7,7 +7,7 @@
     opening     a transformers folder as a backbone
     saving      what the header of its folder must hold
     card        the model card
-    loop        the training itself
+    objective   what the loop trains, and how it is scored
 
 Configuration and data need no torch; the rest is loaded when first asked for.
 """
@@ -19,14 +19,13 @@ from labelspace.training.nli.config import NLIConfig
 from labelspace.training.nli.data import Pairs, balanced_dev, read_pairs
 
 if TYPE_CHECKING:
-    from labelspace.training.nli.loop import Look, NLIRun, dev_scores, pair_loss, train_nli
     from labelspace.training.nli.model import NLIModel
+    from labelspace.training.nli.objective import Look, dev_scores, pair_loss, train_nli
 
 __all__ = [
     "Look",
     "NLIConfig",
     "NLIModel",
-    "NLIRun",
     "Pairs",
     "balanced_dev",
     "dev_scores",
@@ -38,7 +37,7 @@ __all__ = [
 __getattr__ = late_names(
     __name__,
     {
-        "loop": "Look NLIRun dev_scores pair_loss train_nli",
         "model": "NLIModel",
+        "objective": "Look dev_scores pair_loss train_nli",
     },
 )

@@ -3,7 +3,7 @@
     sources    the pairs: drawn, refused before any long work, some of them held aside
     relations  what the encoder makes of them before training, computed once and kept on disk
     offline    REZE's phase 1: the eigenspace of these relations, and the debiased targets of a batch
-    loop       REZE's phase 2: the training itself
+    objective  REZE's phase 2: what the loop trains
     measures   what it did to the space: uniformity, alignment, IsoScore, drift, neighbours kept
     result     all that is to be said of a run, as one value
     saving     an encoder with its eigenspace and its result as a folder
@@ -18,8 +18,8 @@ from labelspace.late import late_names
 from labelspace.training.prefinetune.sources import check_pairs, gather_pairs
 
 if TYPE_CHECKING:
-    from labelspace.training.prefinetune.loop import Look, Training
     from labelspace.training.prefinetune.measures import Measures
+    from labelspace.training.prefinetune.objective import Look
     from labelspace.training.prefinetune.result import PrefinetuneResult
     from labelspace.training.prefinetune.run import Prefinetuned, prefinetune
     from labelspace.training.prefinetune.saving import read_eigenspace
@@ -29,7 +29,6 @@ __all__ = [
     "Measures",
     "PrefinetuneResult",
     "Prefinetuned",
-    "Training",
     "check_pairs",
     "gather_pairs",
     "prefinetune",
@@ -39,8 +38,8 @@ __all__ = [
 __getattr__ = late_names(
     __name__,
     {
-        "loop": "Look Training",
         "measures": "Measures",
+        "objective": "Look",
         "result": "PrefinetuneResult",
         "run": "Prefinetuned prefinetune",
         "saving": "read_eigenspace",

@@ -25,8 +25,9 @@ from torch import Tensor
 
 from labelspace.corpus import Pairs
 from labelspace.encoders import Encoder
-from labelspace.encoders.state_cache import IRRELEVANT
+from labelspace.encoders.identity import encoder_hash
 from labelspace.errors import OutputError
+from labelspace.folders import write_atomically
 from labelspace.progress import Progress, silent
 
 FORMAT = 1
@@ -114,7 +115,8 @@ class ReferenceRelations:
             if len(kept) == len(starts):
                 return
             vectors.truncate()
-            _write_log(entry, kept)
+            # In one step: a kill must not cost the windows that are done.
+            write_atomically(entry / WINDOWS, "".join(json.dumps({"sha256": one}) + "\n" for one in kept))
             with (entry / WINDOWS).open("a", encoding="utf-8") as log:
                 for start in starts[len(kept) :]:
                     data = self._encode(start).tobytes()
@@ -139,26 +141,13 @@ class ReferenceRelations:
         return np.concatenate([vectors[:half], vectors[half:]], axis=1)
 
     def _key(self) -> str:
-        digest = hashlib.sha256(f"{FORMAT} {WINDOW} {encoder_key(self._encoder)}".encode())
+        digest = hashlib.sha256(f"{FORMAT} {WINDOW} {encoder_hash(self._encoder)}".encode())
         for start in range(0, len(self._pairs), WINDOW):
             token_ids, places = self._tokens(start)
             for ids in (*token_ids, places):
                 digest.update(len(ids).to_bytes(4, "little"))
                 digest.update(np.asarray(ids, dtype=np.int32).tobytes())
         return digest.hexdigest()[:40]
-
-
-def encoder_key(encoder: Encoder) -> str:
-    """Return a hash of all that decides which vector an encoder makes of given token ids, but for its device."""
-    model = encoder.backbone.model
-    config = encoder.backbone.transformer.model.config.to_diff_dict()
-    config = {name: value for name, value in config.items() if name not in IRRELEVANT}
-    told = [config, encoder.dtype, encoder.prompts["text"], [str(module) for module in list(model)[1:]]]
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode())
-    for name, values in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(values.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()
 
 
 def _known_windows(entry: Path) -> list[str]:
@@ -170,15 +159,6 @@ def _known_windows(entry: Path) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return known
-
-
-def _write_log(entry: Path, windows: list[str]) -> None:
-    """Put the log of these windows in place of the last one, in one step: a kill must not cost those that are done."""
-    new = entry / f"{WINDOWS}.new"
-    with new.open("w", encoding="utf-8") as log:
-        log.writelines(json.dumps({"sha256": one}) + "\n" for one in windows)
-        _settle(log)
-    new.replace(entry / WINDOWS)
 
 
 def _settle(file: IO[Any]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 from labelspace.config import PrefinetuneConfig
-from labelspace.training.prefinetune.loop import Training
+from labelspace.training.engine import Training
 from labelspace.training.prefinetune.measures import Measures
 
 
@@ -72,7 +72,9 @@ class PrefinetuneResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {**asdict(self), "notes": list(self.notes)}
+        # The looks have the means of the losses, which are one for each of perhaps a hundred thousand updates.
+        training = {name: value for name, value in self.training.to_dict().items() if name != "losses"}
+        return {**asdict(self), "training": training, "notes": list(self.notes)}
 
     def table(self) -> list[tuple[str, str, str]]:
         """Return what is known before and after as rows of text: name, before, after."""

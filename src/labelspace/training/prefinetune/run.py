@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +14,17 @@ from labelspace.checks import as_seed, check_callbacks
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
+from labelspace.encoders.identity import encoder_hash
 from labelspace.errors import ConfigError, InputError, OutputError
 from labelspace.geometry import Eigenspace
 from labelspace.progress import progress_bar
+from labelspace.training import engine
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import check_run, read_checkpoint, read_state
-from labelspace.training.prefinetune.loop import TrainingRun
+from labelspace.training.checkpoint import Place, begun, read_state
 from labelspace.training.prefinetune.measures import Measures, Shift, Yardstick
+from labelspace.training.prefinetune.objective import PrefinetuneObjective
 from labelspace.training.prefinetune.offline import Targets, find_eigenspace
-from labelspace.training.prefinetune.relations import ReferenceRelations, encoder_key
+from labelspace.training.prefinetune.relations import ReferenceRelations
 from labelspace.training.prefinetune.result import PrefinetuneResult
 from labelspace.training.prefinetune.saving import save_prefinetuned
 from labelspace.training.prefinetune.sources import (
@@ -119,7 +121,7 @@ def prefinetune(
 
     Returns:
         The encoder, the result and the eigenspace. After Ctrl-C the encoder of the last look, or as it came where
-        there was none; `result.training.kept_step` says which.
+        there was none; `result.training.best_step` says which.
 
     Raises:
         InputError: pairs that cannot be read or are too few, vectors that are not finite or all one.
@@ -170,13 +172,14 @@ def prefinetune(
     hopeless = check_pairs(drawn, config)
     # What is given is never changed; what is opened here is ours.
     trained = encoder.copy() if isinstance(encoder, Encoder) else Encoder(encoder)
-    with tempfile.TemporaryDirectory() as scratch, read_at_most(trained, config.max_tokens) as max_tokens:
-        work = Path(scratch if folder is None else folder)
+    place = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
+    with place as work_folder, read_at_most(trained, config.max_tokens) as max_tokens:
+        work = Path(work_folder)
         return _run(
             *(drawn, trained, config, max_tokens, work),
             seed=seed,
             keep=folder is not None,
-            resume=resume and (work / CHECKPOINT / "state.json").is_file(),
+            resume=resume and begun(work / CHECKPOINT),
             hopeless=hopeless,
             callbacks=callbacks,
             verbose=verbose,
@@ -185,11 +188,11 @@ def prefinetune(
 
 def _check_nothing_unfinished(checkpoint: Path) -> None:
     """Refuse to write over a run that could go on."""
-    if not (checkpoint / "state.json").is_file():
+    if not begun(checkpoint):
         return
     state = read_state(checkpoint)
     last, total = state["looks"][-1], state["run"].get("total_steps")
-    done = last["step"]
+    done = state["step"]
     if done == total or (total is None and _has_the_last_rate(last, state["run"]["config"])):
         return
     of = "" if total is None else f" of {total}"
@@ -254,12 +257,13 @@ def _run(
     run = {
         "config": config.to_dict(),
         "seed": seed,
-        "encoder": encoder_key(encoder),
+        "encoder": encoder_hash(encoder),
         "pairs": pairs.fingerprint(),
         "tokens of a text": max_tokens,
     }
-    if resume:  # the relations of other pairs would take hours before anybody said so
-        check_run(work / CHECKPOINT, run)
+    place = Place(work / CHECKPOINT, run, resume) if keep else None
+    if place is not None and resume:  # the relations of other pairs would take hours before anybody said so
+        place.check()
     eigenspace = targets = None
     if config.regularizer_weight:
         relations = ReferenceRelations(encoder, train, work / REFERENCE)
@@ -268,15 +272,11 @@ def _run(
         targets = Targets(relations, train, eigenspace)
     as_it_came = yardstick.vectors(encoder)
     before = yardstick.measure(as_it_came)
-    with trainable_weights(encoder.backbone) as weights:
-        checkpoints = work / CHECKPOINT if keep else None
-        under_way = TrainingRun(encoder, weights, train, targets, config, seed=seed, folder=checkpoints, run=run)
-        if resume:
-            under_way.go_on(read_checkpoint(work / CHECKPOINT, run))
-        with progress_bar("training", show=verbose) as report:
-            training = under_way.train(callbacks, report)
+    with trainable_weights(encoder.backbone) as weights, progress_bar("training", show=verbose) as report:
+        objective = PrefinetuneObjective(encoder, weights, train, targets, config, seed=seed)
+        training = engine.train(objective, checkpoint=place, callbacks=callbacks, report=report)
     after, shift, notes = _afterwards(encoder, yardstick, as_it_came, before)
-    if training.kept_step:
+    if training.best_step:
         # It is no longer what stands behind that name; a classifier that begins again from there should not be misled.
         encoder.name = f"{encoder.name}, pre-finetuned"
     result = PrefinetuneResult(

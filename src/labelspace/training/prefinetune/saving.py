@@ -99,7 +99,7 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
         f"# {result.encoder['name']}, pre-finetuned",
         "",
         f"Made by labelspace {header['labelspace']} from `{result.encoder['name']}`: moved into a domain by "
-        f"anchor-positive pairs, {kept} (regularizer weight {weight:g}, {training.kept_step} of "
+        f"anchor-positive pairs, {kept} (regularizer weight {weight:g}, {training.best_step} of "
         f"{training.total_steps} updates, seed {result.seed}).",
         "",
         "`Encoder(folder)` and `SentenceTransformer(folder)` open it. All options and losses are in "

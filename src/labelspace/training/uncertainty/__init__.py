@@ -1,14 +1,12 @@
 """A Gaussian head on a frozen encoder: trained from token states that were computed once."""
 
 from labelspace.training.uncertainty.fit import HeldOut, Limit, UncertaintyFit, entropy, train_gaussian_head
-from labelspace.training.uncertainty.loop import UncertaintyCurve
 from labelspace.training.uncertainty.outputs import Outputs, outputs_of_states, outputs_of_texts
 
 __all__ = [
     "HeldOut",
     "Limit",
     "Outputs",
-    "UncertaintyCurve",
     "UncertaintyFit",
     "entropy",
     "outputs_of_states",

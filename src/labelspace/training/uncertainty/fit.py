@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -19,8 +20,10 @@ from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training.calibration import Calibration, calibrate
 from labelspace.training.callbacks import Callback
+from labelspace.training.checkpoint import Place, digest_of
+from labelspace.training.engine import Training
 from labelspace.training.rows import Targets, split
-from labelspace.training.uncertainty.loop import UncertaintyCurve, run
+from labelspace.training.uncertainty.objective import run
 from labelspace.training.uncertainty.outputs import outputs_of_states
 
 # `validation="auto"`. A tenth of so many rows is 20: from fewer a temperature may be far off, see docs/LOG.md.
@@ -34,7 +37,7 @@ AUTO_ROWS = 200
 class UncertaintyFit:
     """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
 
-    curve: UncertaintyCurve
+    curve: Training
     """The training run."""
 
     calibration: Calibration | None
@@ -111,6 +114,7 @@ def train_gaussian_head(
     cache: StateCache | None,
     seed: int,
     unlabelled: int = 0,
+    checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     show_progress: bool = False,
 ) -> tuple[GaussianHead, HeldOut, UncertaintyFit]:
@@ -125,6 +129,7 @@ def train_gaussian_head(
         cache: keeps the token states; None: each epoch computes them anew, and nothing is written.
         seed: of everything random.
         unlabelled: how many more rows there were, for the record.
+        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
         callbacks: told losses and the rate at every step.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
 
@@ -136,9 +141,20 @@ def train_gaussian_head(
 
     Raises:
         InputError: a share is to be held out, and there is no row that can be.
+        ConfigError: the checkpoint is of another run.
+        OutputError: a checkpoint cannot be written.
         TrainingError: the loss is not finite.
         KeyboardInterrupt: it came before the first epoch was over, so nothing was learnt.
     """
+    place = Place.of_fit(
+        checkpoint,
+        "rows",
+        encoder,
+        config=config.to_dict(),
+        seed=seed,
+        labels=labels,
+        rows=digest_of(zip(token_ids, targets.tolist(), strict=True)),
+    )
     share = _share(config, targets, labels)
     rows, held_out = _split(token_ids, targets, share, seed=seed) if share else (list(range(len(targets))), [])
     if share and not held_out and config.validation != "auto":
@@ -170,6 +186,7 @@ def train_gaussian_head(
             device=backbone.device,
             dtype=backbone.dtype,
             seed=child_seed(seed, "training"),
+            checkpoint=place,
             callbacks=callbacks,
             report=report,
         )

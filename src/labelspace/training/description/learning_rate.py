@@ -18,8 +18,8 @@ from labelspace.errors import TrainingError
 from labelspace.geometry import sample_pairs, uniformity
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
-from labelspace.training.loop import run
-from labelspace.training.sweep import Sweep
+from labelspace.training.description.objective import run
+from labelspace.training.description.sweep import Sweep
 from labelspace.training.trainable import restore, snapshot
 
 # Candidates that the second rung of successive halving runs to the end.
@@ -62,6 +62,11 @@ class RateChoice:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "RateChoice":
+        """Build the choice from `to_dict`'s result."""
+        return cls(**{**values, "trials": tuple(Trial(**trial) for trial in values["trials"])})
 
 
 @final
@@ -148,9 +153,9 @@ def _try(
     seed: int,
 ) -> Trial:
     try:
-        curve = run(encoder.backbone, weights, sweep, config, learning_rate=rate, seed=seed, max_steps=steps)
+        training = run(encoder.backbone, weights, sweep, config, learning_rate=rate, seed=seed, max_steps=steps)
     except TrainingError:
         return Trial(learning_rate=rate, steps=steps, uniformity=math.inf, loss=math.nan)
-    if curve.stop_reason == "interrupted":
+    if training.stop_reason == "interrupted":
         raise KeyboardInterrupt
-    return Trial(learning_rate=rate, steps=steps, uniformity=measure(), loss=curve.losses[-1])
+    return Trial(learning_rate=rate, steps=steps, uniformity=measure(), loss=training.losses[-1])

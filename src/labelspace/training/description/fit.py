@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, final
 
 from torch import nn
@@ -15,9 +16,11 @@ from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
-from labelspace.training.learning_rate import PoolUniformity, RateChoice, choose_learning_rate
-from labelspace.training.loop import Curve, run
-from labelspace.training.sweep import Sweep, build_sweep
+from labelspace.training.checkpoint import Place, digest_of
+from labelspace.training.description.learning_rate import PoolUniformity, RateChoice, choose_learning_rate
+from labelspace.training.description.objective import run
+from labelspace.training.description.sweep import Sweep, build_sweep
+from labelspace.training.engine import Training
 from labelspace.training.trainable import trainable_weights
 
 # The space counts as collapsing when uniformity rises by this much over the untrained encoder's.
@@ -29,7 +32,7 @@ COLLAPSE = 0.25
 class FitResult:
     """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
 
-    curve: Curve
+    curve: Training
     """The training run."""
 
     rate: RateChoice
@@ -63,6 +66,7 @@ def train_on_descriptions(
     *,
     pool: Pool | None,
     seed: int,
+    checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     show_progress: bool = False,
 ) -> FitResult:
@@ -75,6 +79,7 @@ def train_on_descriptions(
         search: how a learning rate is chosen, where it is.
         pool: unlabelled documents for that choice and for the check of collapse, or None.
         seed: of everything random.
+        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
         callbacks: told loss and rate at every step, and uniformity before and after.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
 
@@ -86,7 +91,19 @@ def train_on_descriptions(
 
     Raises:
         TrainingError: the loss is not finite.
+        ConfigError: the checkpoint is of another run.
+        OutputError: a checkpoint cannot be written.
     """
+    place = Place.of_fit(
+        checkpoint,
+        "descriptions",
+        encoder,
+        config=config.to_dict(),
+        search=search.to_dict(),
+        seed=seed,
+        labels=digest_of([space.to_dict()]),
+        documents=digest_of(pool.texts if pool is not None else ()),
+    )
     space = (
         space.with_descriptions(config.descriptions_per_label, seed=seed) if config.descriptions_per_label else space
     )
@@ -96,7 +113,11 @@ def train_on_descriptions(
     with trainable_weights(
         encoder.backbone, freeze_layers=config.freeze_layers, lora_rank=config.lora_rank, seed=seed
     ) as weights:
-        rate = _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, show_progress=show_progress)
+
+        def choose() -> RateChoice:
+            return _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, show=show_progress)
+
+        rate = choose() if place is None else RateChoice.from_dict(place.remembered("rate", lambda: choose().to_dict()))
         with progress_bar("training", show=show_progress) as report:
             curve = run(
                 encoder.backbone,
@@ -105,6 +126,7 @@ def train_on_descriptions(
                 config,
                 learning_rate=rate.learning_rate,
                 seed=child_seed(seed, "training"),
+                checkpoint=place,
                 callbacks=callbacks,
                 report=report,
             )
@@ -137,7 +159,7 @@ def _choose_rate(
     measure: PoolUniformity | None,
     *,
     seed: int,
-    show_progress: bool,
+    show: bool,
 ) -> RateChoice:
     if not isinstance(config.learning_rate, str):
         return RateChoice(learning_rate=config.learning_rate, reason="given")
@@ -150,7 +172,7 @@ def _choose_rate(
         known = "base" if published else "fallback"
         return RateChoice(learning_rate=published or FALLBACK_LEARNING_RATE, reason=known if is_base else "no pool")
     search_seed = child_seed(seed, "search")
-    with progress_bar("choosing the learning rate", show=show_progress) as report:
+    with progress_bar("choosing the learning rate", show=show) as report:
         rate, trials = choose_learning_rate(
             encoder, weights, sweep, config, search, measure, seed=search_seed, report=report
         )

@@ -1,0 +1,307 @@
+"""The training loop: it knows steps, looks and checkpoints, and no paper.
+
+    an update       gradients, one step of AdamW at the rates of the schedule, callbacks, progress
+    a look          something is measured; the weights are kept if it is better; the stopping rule is asked
+    a checkpoint    after some twenty looks of a run, so that a kill loses little and writing costs little
+    the end         however it comes, the kept weights are put back
+
+What learns, from what and how fast, is an `Objective`'s: there is one for each kind of training. An update depends on
+the weights, the run's seed and its number alone (and on a generator whose state is in the checkpoint), so a run that
+goes on from a checkpoint makes the same bits as one that was never interrupted.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from labelspace.progress import Progress, silent
+from labelspace.training.callbacks import Callback
+from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
+from labelspace.training.objective import Group, Objective, check_finite, diverged
+from labelspace.training.trainable import restore, snapshot
+
+CHECKPOINTS = 20
+"""Checkpoints that a run writes, about: each is several times the size of the weights."""
+
+FINISHED = ("epochs", "max_steps", "patience")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a training run went; what it trained then holds the kept weights."""
+
+    losses: tuple[float, ...] = field(repr=False)
+    """The loss of every update."""
+
+    looks: tuple[Any, ...] = field(repr=False)
+    """What was measured on the way, each look with its `step`; empty where nothing is measured."""
+
+    learning_rate: float
+    """The highest rate; where two parts of a model learn, the encoder's."""
+
+    head_learning_rate: float | None
+    """The highest rate of what stands on the encoder; None where nothing there learns beside it."""
+
+    best_step: int
+    """The update after which the kept weights were taken, the last look's where nothing is compared; 0: the weights as
+    they came."""
+
+    stop_reason: str
+    """`"epochs"` or `"max_steps"` (all updates made), `"patience"`, `"max_seconds"` or `"interrupted"`."""
+
+    total_steps: int
+    """Updates that the schedule covers."""
+
+    epochs: int | None
+    """Times that each row was to be seen; None where there are no rows."""
+
+    seconds: float
+    """Wall-clock time of the loop, over all resumptions."""
+
+    @property
+    def steps(self) -> int:
+        """Optimizer updates made."""
+        return len(self.losses)
+
+    @property
+    def finished(self) -> bool:
+        """True where there is nothing to resume."""
+        return self.stop_reason in FINISHED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+@final
+class EarlyStopping:
+    """Patience: stop after so many looks in a row that are no better than the best.
+
+    Example:
+        >>> stopping = EarlyStopping(2, lambda loss, best: best is None or loss <= best - 0.1)
+        >>> [stopping.improved(loss) for loss in (1.0, 0.5, 0.45, 0.44)], stopping.exhausted
+        ([True, True, False, False], True)
+    """
+
+    def __init__(self, patience: int | None, better: Callable[[Any, Any], bool] | None) -> None:
+        self._patience, self._better = patience, better
+        self.best: Any = None
+        self.looks_without = 0
+
+    def improved(self, look: Any) -> bool:
+        """Take note of a look; True where it is the best so far."""
+        if self._better is None or self._better(look, self.best):
+            self.best, self.looks_without = look, 0
+            return True
+        self.looks_without += 1
+        return False
+
+    @property
+    def exhausted(self) -> bool:
+        """True when patience is at its end."""
+        return self._patience is not None and self.looks_without >= self._patience
+
+
+def train(
+    objective: Objective,
+    *,
+    checkpoint: Place | None = None,
+    callbacks: Sequence[Callback] = (),
+    report: Progress = silent,
+    max_seconds: float | None = None,
+) -> Training:
+    """Make the updates of an objective, or fewer, and leave the kept weights in place.
+
+    Args:
+        objective: what learns, and from what.
+        checkpoint: where to write checkpoints, and whether to go on from the one there; None: nowhere.
+        callbacks: told the loss, the rate and the objective's own parts at every step, and every look.
+        report: told the updates made.
+        max_seconds: stop at the first look after so long; None: no limit.
+
+    Returns:
+        Losses and looks, and why it stopped. Ctrl-C is one reason, and no error.
+
+    Raises:
+        TrainingError: a loss or a weight is not finite; the weights are then those kept before.
+        ConfigError, ModelFolderError: the checkpoint is of another run, or damaged.
+        OutputError: a checkpoint cannot be written.
+    """
+    return _Run(objective, checkpoint, callbacks, report, max_seconds).train()
+
+
+def clear_finished(folder: str | Path | None, training: Training | None) -> None:
+    """Empty the checkpoint folder of a fit whose training has nothing left to resume, so that the next begins anew."""
+    if folder is not None and training is not None and training.finished:
+        clear(folder)
+
+
+def make_optimizer(groups: Sequence[Group], weight_decay: float) -> torch.optim.Optimizer:
+    """Make AdamW with a group of parameters for each group of weights."""
+    each = [{"params": [weight for _, weight in group.weights], "lr": group.rate} for group in groups]
+    return torch.optim.AdamW(each, weight_decay=weight_decay, fused=True)
+
+
+@final
+class _Run:
+    """One run under way."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        checkpoint: Place | None,
+        callbacks: Sequence[Callback],
+        report: Progress,
+        max_seconds: float | None,
+    ) -> None:
+        self.objective, self.plan, self.place = objective, objective.plan, checkpoint
+        self.callbacks, self.report, self.max_seconds = callbacks, report, max_seconds
+        self.weights = [named for group in self.plan.groups for named in group.weights]
+        self.optimizer = make_optimizer(self.plan.groups, self.plan.weight_decay)
+        self.stopping = EarlyStopping(self.plan.patience, self.plan.better)
+        self.losses: list[float] = []
+        self.parts: list[dict[str, float]] = []
+        self.looks: list[Any] = []
+        self.made = self.written = 0
+        self.kept, self.kept_step, self.looked_at = snapshot(self.weights), 0, 0
+        self.before, self.started = 0.0, time.perf_counter()
+
+    def train(self) -> Training:
+        reason = "interrupted"
+        try:
+            if self.place is not None and self.place.resume:
+                self._go_on(self.place.read())
+            reason = self._updates()
+        except KeyboardInterrupt:
+            # It may have come in the middle of an update, so only the kept weights are sound.
+            if self.looked_at == self.plan.total:
+                reason = self.plan.end
+        finally:
+            restore(self.weights, self.kept)
+            self.optimizer.zero_grad(set_to_none=True)
+        rates = {group.option: group.rate for group in self.plan.groups}
+        return Training(
+            losses=tuple(self.losses),
+            looks=tuple(self.looks),
+            learning_rate=rates["learning_rate"],
+            head_learning_rate=rates.get("head_learning_rate"),
+            best_step=self.kept_step,
+            stop_reason=reason,
+            total_steps=self.plan.total,
+            epochs=self.plan.epochs,
+            seconds=self._seconds(),
+        )
+
+    def _updates(self) -> str:
+        """Make the updates that are left, and return why there are no more."""
+        if not self.made and self.plan.looks_first:
+            self._look()
+        while self.made < self.plan.total:
+            if self.stopping.exhausted:
+                return self._ended("patience")
+            with self.plan.training():
+                self._stretch()
+            if not self.plan.judges_loss or self.made == self.plan.total:
+                self._look()
+            # The first look is written down, so that Ctrl-C after it leaves something to go on from.
+            self._write(at_least=max(1, round(self.plan.total / CHECKPOINTS)) if self.written else 1)
+            over = self.max_seconds is not None and time.perf_counter() - self.started > self.max_seconds
+            if over and self.made < self.plan.total and not self.stopping.exhausted:
+                return self._ended("max_seconds")
+        return self._ended(self.plan.end)
+
+    def _stretch(self) -> None:
+        """Make updates up to the next look."""
+        while True:
+            factor = self.plan.factor(self.made)
+            for group, own in zip(self.optimizer.param_groups, self.plan.groups, strict=True):
+                group["lr"] = own.rate * factor
+            self.optimizer.zero_grad(set_to_none=True)
+            loss, parts = self.objective.update(self.made)
+            check_finite(loss, "the loss", self.made + 1, self.plan)
+            self.losses.append(loss)
+            self.parts.append(parts)
+            if self.plan.judges_loss and (self.made + 1) % self.plan.look_every == 0:
+                self._look()
+                if self.stopping.exhausted:
+                    return
+            self.optimizer.step()
+            self.made += 1
+            self._tell({"loss": loss, "learning_rate": self.plan.groups[0].rate * factor, **parts})
+            self.report(self.made, self.plan.total, self._note())
+            if self.made == self.plan.total or self.made % self.plan.look_every == 0:
+                return
+
+    def _look(self) -> None:
+        look = self.objective.look(self.made, self.losses, self.parts)
+        self.parts = []
+        if look is None or self.stopping.improved(look):
+            self.kept, self.kept_step = self._sound_weights(), self.made
+        self.looked_at = self.made
+        if look is not None:
+            self.looks.append(look)
+            self._tell(self._measured())
+
+    def _sound_weights(self) -> dict[str, Tensor]:
+        copied = snapshot(self.weights)
+        if self.made and not all(torch.isfinite(values).all() for values in copied.values()):
+            raise diverged("a weight is no longer finite", self.made, self.plan)
+        return copied
+
+    def _tell(self, values: dict[str, float]) -> None:
+        for callback in self.callbacks if values else ():
+            callback(self.made, values)
+
+    def _measured(self) -> dict[str, float]:
+        """What is told of the last look."""
+        return self.plan.told(self.looks[-1]) if self.plan.told is not None and self.looks else {}
+
+    def _note(self) -> str:
+        told = [f"{name} {value:.4f}" for name, value in self._measured().items()]
+        best = [f"best {self.kept_step}"] if told else []
+        return ", ".join([f"loss {self.losses[-1]:.4f}", *told, *best])
+
+    def _ended(self, reason: str) -> str:
+        self._write(at_least=1)
+        return reason
+
+    def _write(self, *, at_least: int) -> None:
+        """Write a checkpoint if so many updates have been made since the last one."""
+        if self.place is None or self.made - self.written < at_least:
+            return
+        state = State(
+            step=self.made,
+            looks=[asdict(look) for look in self.looks],
+            losses=self.losses,
+            best_step=self.kept_step,
+            seconds=self._seconds(),
+            weights={name: weight.data for name, weight in self.weights},
+            best=self.kept,
+            optimizer=optimizer_tensors(self.optimizer, [name for name, _ in self.weights]),
+            noise=self.plan.noise.get_state() if self.plan.noise is not None else None,
+        )
+        self.place.write(state, total_steps=self.plan.total)
+        self.written = self.made
+
+    def _go_on(self, state: State) -> None:
+        """Continue where a checkpoint was written."""
+        restore(self.weights, state.weights)
+        restore_optimizer(self.optimizer, [name for name, _ in self.weights], state.optimizer)
+        self.kept = {name: state.best[name].to(weight.device) for name, weight in self.weights}
+        self.kept_step = state.best_step
+        self.looks = looks_of(self.plan.look, state)
+        for look in self.looks:
+            self.stopping.improved(look)
+        self.losses, self.before = list(state.losses), state.seconds
+        self.made = self.written = self.looked_at = state.step
+        if self.plan.noise is not None and state.noise is not None:
+            self.plan.noise.set_state(state.noise)
+
+    def _seconds(self) -> float:
+        return self.before + time.perf_counter() - self.started
