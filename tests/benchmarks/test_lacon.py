@@ -230,6 +230,7 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
         "lacon-loss",
         "lacon-tests",
         "lacon-setfit",
+        "lacon-setfit-default",
     }  # not in a small run
     assert {name for name, table in tables.items() if table == lacon.report.NOT_YET} == missing
     assert "LaCon-fusion" in tables["lacon-main"]
