@@ -106,9 +106,9 @@ def test_the_columns_asked_for_decide_between_two_delimiters(write):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a;b, text\nx;1,5\n", r"cannot be told, it could be ',' or ';'; name it \(--delimiter\)"),
-        ("a;text\nx;y\nx\n", r"cannot be told, ';' splits the header, but not every row likewise; name it \(--del"),
-        ("text;b\none\ntwo\n", r"cannot be told, ';' splits the header"),
+        ("a;b, text\nx;1,5\n", r"is ambiguous, it could be ',' or ';'; name it \(--delimiter\)"),
+        ("a;text\nx;y\nx\n", r"is ambiguous, ';' splits the header, but not every row the same way; name it \(--del"),
+        ("text;b\none\ntwo\n", r"is ambiguous, ';' splits the header"),
         ("id,text\n1,привет всем\n".encode("cp1251"), r"not UTF-8 .*name its encoding \(--encoding\)"),
         ("id,text\n1,źródło wody\n".encode("cp1250"), r"not UTF-8 .*name its encoding \(--encoding\)"),
         ("id,text\n1,schöne Grüße\n".encode("cp850"), r"not UTF-8 .*name its encoding \(--encoding\)"),
@@ -132,7 +132,7 @@ def test_a_letter_far_behind_the_sample_is_no_guess_but_an_error(write):
 
 def test_a_row_far_behind_the_sample_that_does_not_fit_names_the_delimiter(write):
     path = write("id;text\n" + "1;a, plain row\n" * 1000 + "2;b;c\n")
-    with pytest.warns(LabelSpaceWarning), pytest.raises(InputError, match=r"Expected 2 .*another one \(--delimiter\)"):
+    with pytest.warns(LabelSpaceWarning), pytest.raises(InputError, match=r"Expected 2 .*another delimiter \(--delimiter\)"):
         read(path)
 
 
@@ -164,7 +164,7 @@ def test_a_wrong_delimiter_names_itself_and_the_columns_it_found(write):
 
 
 def test_an_encoding_against_the_mark_of_the_file_is_refused(write):
-    with pytest.raises(InputError, match="begins with the mark of utf-16, so it is not in cp1252"):
+    with pytest.raises(InputError, match="begins with the mark of utf-16, so it is not cp1252"):
         read(write("id,text\n1,a\n", encoding="utf-16"), encoding="cp1252")
 
 

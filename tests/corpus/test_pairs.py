@@ -107,7 +107,7 @@ def test_an_empty_list_of_positives_is_no_pair_and_such_rows_are_counted_once(tm
         pairs = draw_pairs([open_pairs(path, batch_rows=8)])
     assert (pairs.seen, len(set(pairs.anchors))) == ((90,), 45)
     assert [str(one.message) for one in caught] == [
-        f"{path}: 5 of 50 rows have an empty list of positives; no pair is made of them."
+        f"{path}: 5 of 50 rows have an empty list of positives; they give no pairs."
     ]
     with pytest.warns(LabelSpaceWarning, match="the table: 1 of 2 rows has an empty list"):
         assert texts(open_pairs(table([rows[9], rows[0]]), name="qa")) == [("question 0", "a"), ("question 0", "b")]
@@ -372,12 +372,12 @@ def test_a_table_or_several_files_need_a_name(tmp_path: Path):
 
 
 def test_two_sources_of_one_name_are_refused():
-    with pytest.raises(InputError, match="2 sources are called 'qa'; give each a name of its own"):
+    with pytest.raises(InputError, match="2 sources are called 'qa'; give each its own name"):
         draw_pairs([open_pairs(table(rows_of(3)), name="qa"), open_pairs(table(rows_of(3)), name="qa")])
 
 
 def test_no_source_is_refused():
-    with pytest.raises(InputError, match="one source at least"):
+    with pytest.raises(InputError, match="at least one source"):
         draw_pairs([])
 
 
@@ -506,7 +506,7 @@ def test_a_limit_that_is_no_positive_whole_number_is_refused(most: Any):
         ({"positives": ("A",)}, "2 anchors, 1 positives and 2 source ids"),
         ({"source_ids": (0,)}, "2 anchors, 2 positives and 1 source ids"),
         ({"seen": ()}, "1 sources, 1 task types and 0 numbers seen"),
-        ({"source_ids": (0, 1)}, "places among the 1 sources, from 0 on. Got 1 instead"),
+        ({"source_ids": (0, 1)}, "an index into the 1 sources, from 0. Got 1 instead"),
         ({"source_ids": (-1, 0)}, "Got -1 instead"),
     ],
 )

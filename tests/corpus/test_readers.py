@@ -155,11 +155,11 @@ def test_jsonl_replaces_lone_surrogates_everywhere(tmp_path):
 @pytest.mark.parametrize(
     ("late", "said"),
     [
-        ({"text": "x", "n": 1.5}, "has 1.5 as 'n', where the rows at the beginning have int64"),
+        ({"text": "x", "n": 1.5}, "has 1.5 as 'n', where the first rows have int64"),
         ({"text": "x", "n": "1"}, "has '1' as 'n'"),
         ({"text": "x", "n": True}, "has True as 'n'"),
-        ({"text": 5}, "has 5 as 'text', where the rows at the beginning have string"),
-        ({"text": "x", "new": 1}, "has the key 'new', which no row at the beginning has"),
+        ({"text": 5}, "has 5 as 'text', where the first rows have string"),
+        ({"text": "x", "new": 1}, "has the key 'new', which none of the first rows has"),
         ({"text": "x", "deep": {"a": 1, "b": 2}}, "has {'a': 1, 'b': 2} as 'deep'"),
     ],
 )

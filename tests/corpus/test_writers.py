@@ -261,7 +261,7 @@ def test_a_damaged_state_asks_for_a_new_beginning(tmp_path):
     path = write_chunks(tmp_path / "out.csv", range(2), finish=False)
     (tmp_path / "out.csv.parts" / "state.json").write_text("{")
     with (
-        pytest.raises(InputError, match=r"state\.json: is damaged; begin anew with --overwrite"),
+        pytest.raises(InputError, match=r"state\.json: is damaged; start again with --overwrite"),
         writer_to(path, resume=True),
     ):
         pass

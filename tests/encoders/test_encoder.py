@@ -362,7 +362,7 @@ def test_positions_that_are_kept_for_padding_are_no_tokens(
         ({"dtype": "float16"}, ConfigError, "dtype must be one of 'auto', 'float32', 'bfloat16'"),
         ({"pooling": "max"}, ConfigError, "pooling must be one of 'mean', 'cls', 'last'"),
         ({"token_budget": 0}, ConfigError, "token_budget must be a whole number at least 1"),
-        ({"device": "gpu"}, ConfigError, "device 'gpu' is not to be had on this machine"),
+        ({"device": "gpu"}, ConfigError, "device 'gpu' is not available on this machine"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_one_clear_error(

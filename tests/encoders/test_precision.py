@@ -74,5 +74,5 @@ def test_auto_device_is_a_gpu_where_there_is_one_else_the_cpu():
 
 @pytest.mark.parametrize("device", ["cdua", "cuda:99", ""])
 def test_a_device_that_is_not_there_is_one_clear_error(device: str):
-    with pytest.raises(ConfigError, match=f"device '{device}' is not to be had on this machine; use 'auto' or 'cpu'"):
+    with pytest.raises(ConfigError, match=f"device '{device}' is not available on this machine; use 'auto' or 'cpu'"):
         choose_device(device)

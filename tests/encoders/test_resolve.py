@@ -236,7 +236,7 @@ def test_a_missing_package_is_offered_with_its_command(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", ["./no/such", "~/no/such", "/no/such", "a/b/c", "two words"])
 def test_a_path_that_is_not_there_is_not_asked_of_the_hub(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolving, "reachable", lambda endpoint: pytest.fail("the network was asked"))
-    with pytest.raises(EncoderNotFoundError, match="not asked, this is no hub name"):
+    with pytest.raises(EncoderNotFoundError, match="not asked, this is not a hub name"):
         resolve(name)
 
 

@@ -215,7 +215,7 @@ def test_room_that_somebody_has_taken_is_left_to_them_and_nothing_is_removed_in_
     note.touch()
     with (
         FileLock(tmp_path / f"{other}.lock"),
-        pytest.warns(LabelSpaceWarning, match="no room can be made beside what is"),
+        pytest.warns(LabelSpaceWarning, match="do not fit beside the entries in use"),
     ):
         assert isinstance(cache.open(plain, lots[1]), FreshStates)
     assert kept(cache, plain, lots) == [True, False, False]

@@ -366,7 +366,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
     ("given", "error", "message"),
     [
         ({"pairs": toy_pairs(4)}, InputError, "5 pairs at least"),
-        ({"pairs": []}, InputError, "one source at least"),
+        ({"pairs": []}, InputError, "at least one source"),
         (
             {"pairs": pa.table({"anchor": ["a"], "positive": ["b"]})},
             InputError,
