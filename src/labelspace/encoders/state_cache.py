@@ -363,7 +363,7 @@ def _discard(entry: Path) -> None:
 
 
 def _unlink(path: Path) -> None:
-    # Windows does not remove what is open.
+    # Windows does not remove open files.
     with contextlib.suppress(OSError):
         path.unlink()
 

@@ -47,7 +47,6 @@ class Sweep:
     @property
     def tokens(self) -> int:
         """Tokens of all chunks, including padding."""
-        """Tokens of all chunks, padding counted in."""
         return sum(chunk.batch.tokens for chunk in self.chunks)
 
 

@@ -53,7 +53,6 @@ class HeadShape:
     @property
     def words(self) -> bool:
         """Whether the head reads token states instead of the text vector."""
-        """Whether the head looks at words, and not at the vector of the text."""
         return self.head != "vanilla"
 
     def to_dict(self) -> dict[str, Any]:
