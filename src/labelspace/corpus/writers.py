@@ -227,8 +227,8 @@ class ResumableWriter:
         differences = list(_differences(before, self._state))
         if differences:
             raise InputError(
-                f"{self.path}: cannot resume, because the earlier run had other settings: "
-                f"{'; '.join(differences[:8])}. Use the same settings, or start again with --overwrite."
+                f"{self.path}: cannot resume, because the earlier run was different: "
+                f"{'; '.join(differences[:8])}. Use the same input and options, or start again with --overwrite."
             )
 
     def _listed_parts(self) -> list[Path]:

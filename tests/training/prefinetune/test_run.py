@@ -270,7 +270,7 @@ def test_an_unfinished_run_is_not_overwritten_silently(older, base, pairs, tmp_p
     with pytest.raises(ConfigError) as refused:
         prefinetune(pairs, base, replace(SHORT, epochs=2), folder=tmp_path)
     assert str(refused.value) == (
-        f"{tmp_path} holds an unfinished run (update 2{'' if older else ' of 5'}); pass resume=True to go on from it, "
+        f"{tmp_path} holds an unfinished run (update 2{'' if older else ' of 5'}); pass resume=True to resume it, "
         f"or another folder, or remove {tmp_path / 'checkpoint'}."
     )
     assert state.read_text() == was

@@ -194,7 +194,7 @@ def _check_nothing_unfinished(checkpoint: Path) -> None:
         return
     of = "" if total is None else f" of {total}"
     raise ConfigError(
-        f"{checkpoint.parent} holds an unfinished run (update {done}{of}); pass resume=True to go on from it, or "
+        f"{checkpoint.parent} holds an unfinished run (update {done}{of}); pass resume=True to resume it, or "
         f"another folder, or remove {checkpoint}."
     )
 
