@@ -1,9 +1,9 @@
-"""Curves and answers of every estimator on the tiny encoder: what a change of structure must not move.
+"""Curves and answers of every estimator on the tiny encoder, which a refactoring must not change.
 
-    python tests/golden.py            # prints a digest of the bits of each case: equal before and after, on one machine
-    python tests/golden.py --write    # writes tests/data/golden.json, after a change that is meant to move it
+    python tests/golden.py            # prints a digest of each case's bits; on one machine, equal before and after
+    python tests/golden.py --write    # writes tests/data/golden.json, after an intended change
 
-`tests/test_golden.py` holds them within a tolerance, so that no processor is held to another one's bits.
+`tests/test_golden.py` compares with a tolerance, because bits differ between processors.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ Case = dict[str, list[float]]
 
 
 class Curve:
-    """A callback that keeps what it is told by name."""
+    """A callback that collects its values by name."""
 
     def __init__(self) -> None:
         self.told: Case = {}
@@ -45,7 +45,7 @@ class Curve:
 
 
 def answers_of(clf: Any) -> Case:
-    """Scores and probabilities of a fitted classifier, columns as `classes_`."""
+    """Return scores and probabilities of a fitted classifier, with columns as in `classes_`."""
     return {
         "scores": np.asarray(clf.predict(ASKED, return_scores=True)[1], dtype=np.float64).ravel().tolist(),
         "probabilities": clf.predict_proba(ASKED).ravel().tolist(),
@@ -164,7 +164,7 @@ WRITTEN_WITH = "2.13."
 
 
 def measure(name: str) -> Case:
-    """Run a case; what it warns of is no part of it."""
+    """Run a case, ignoring its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return CASES[name]()
@@ -177,7 +177,7 @@ def digest(case: Case) -> str:
 
 
 def main() -> None:
-    """Print digests, or write what the tests compare with; on one thread, for the bits hang on their number."""
+    """Print digests, or write the expected values; on one thread, because bits depend on the number of threads."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,8 +1,8 @@
-"""The fast tests on the oldest versions that `pyproject.toml` promises, in an environment of their own.
+"""Run the fast tests on the oldest versions that `pyproject.toml` allows, in a separate environment.
 
     python tests/oldest.py FOLDER
 
-The floors of the package and of its extras are installed. Plain torch of that age is a CUDA build: several GB.
+The lowest versions for the package and its extras are installed. Torch of that age is a CUDA build of several GB.
 """
 
 import re
@@ -13,15 +13,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = ("plot", "lora", "excel", "geometry", "demo", "bench")
-# What the tests import. The checks of style, layers and packaging stand on tools of today, and are left to them.
+# Imported by the tests. Checks of style, layers and packaging need current tools and are left out.
 RUNNERS = ("beartype", "hypothesis", "optuna", "pandas", "polars", "psutil", "pytest", "pytest-xdist", "tensorboard")
 TOOLS = ("test_layers.py", "test_guards.py")
-# Old releases use what other packages have deprecated since.
+# Old releases use features that other packages have since deprecated.
 QUIET = ("-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning")
 
 
 def floors() -> dict[str, str]:
-    """Return the oldest version of each package that the library stands on, by name."""
+    """Return the oldest allowed version of each required package, by name."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     given = [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]
@@ -30,13 +30,13 @@ def floors() -> dict[str, str]:
 
 
 def runners() -> list[str]:
-    """Return what the tests need beside it, in any version that goes with the floors."""
+    """Return what else the tests need, in any version that is compatible with those."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return [one for one in project["optional-dependencies"]["dev"] if re.split(r"[<>=\[]", one)[0] in RUNNERS]
 
 
 def main(folder: Path) -> int:
-    """Make the environment where it is not there, and run the tests in it."""
+    """Create the environment if it is missing, and run the tests in it."""
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)

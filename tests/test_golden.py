@@ -1,4 +1,4 @@
-"""Every estimator trains along the curve, and answers as it did, when `tests/golden.py --write` was last run."""
+"""Every estimator has the training curve and the answers of the last `tests/golden.py --write`."""
 
 import json
 from importlib.metadata import version
@@ -11,12 +11,12 @@ GOLDEN = json.loads(KEPT.read_text(encoding="utf-8"))
 OTHER_DRAWS = not version("torch").startswith(WRITTEN_WITH)
 
 
-def test_each_case_is_kept():
+def test_each_case_has_expected_values():
     assert sorted(GOLDEN) == sorted(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_curves_and_answers_stay_as_they_were(name: str):
+def test_curves_and_answers_are_unchanged(name: str):
     if OTHER_DRAWS and name not in DRAWS_NOTHING:
         pytest.skip(f"dropout draws differ between releases of torch, and these are of {WRITTEN_WITH}")
     found = measure(name)

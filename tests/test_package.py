@@ -1,4 +1,4 @@
-"""What a user installs works where no checkout is: wheel and sdist are built, checked, and the wheel is tried."""
+"""The installed package works without a checkout: wheel and sdist are built and checked, and the wheel is tried."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(*words: str | Path, cwd: Path, **variables: str) -> str:
-    """Run a command outside the checkout, with nothing of ours on the path; return what it prints."""
+    """Run a command outside the checkout, without our code on the path; return its output."""
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL"))
     }
@@ -30,7 +30,7 @@ def run(*words: str | Path, cwd: Path, **variables: str) -> str:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with wheel and sdist; the wheel is built from the sdist, as an index would."""
+    """Return the folder with wheel and sdist; the wheel is built from the sdist, as installers do."""
     folder = tmp_path_factory.mktemp("dist")
     pinned = {"PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder, **pinned)
@@ -39,7 +39,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that holds the wheel, the demo's encoder and what they need."""
+    """Return the interpreter of an environment with the wheel, the demo's encoder and their dependencies."""
     folder = tmp_path_factory.mktemp("empty") / "venv"
     run(sys.executable, "-m", "venv", folder, cwd=dist)
     python = folder / "bin" / "python"
@@ -50,7 +50,7 @@ def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def test_both_files_are_fit_for_an_index(dist: Path):
+def test_wheel_and_sdist_pass_the_checks_of_an_index(dist: Path):
     assert sorted(path.suffix for path in dist.iterdir()) == [".gz", ".whl"]
     assert "PASSED" in run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir(), cwd=dist)
 
@@ -80,7 +80,7 @@ def test_the_readme_and_the_quickstart_work_outside_the_checkout(python: Path, t
     readme = next(block for block in blocks_of(ROOT / "README.md") if block.language in RUN)
     asked = "print(*clf.predict(['my parcel still has not come', 'it does not accept my password']))"
     assert run(python, "-c", f"{readme.code}\n{asked}", cwd=tmp_path).split() == ["delivery", "login"]
-    # One script, as somebody who follows the page would type it; what it installs is installed.
+    # One script, as a reader of the page would type it; its packages are already installed.
     script = ["import subprocess"]
     for block in blocks_of(ROOT / "docs" / "quickstart.md"):
         if block.language in RUN:

@@ -262,7 +262,7 @@ def test_a_model_of_a_device_that_is_not_here_opens_on_one_that_is(saved: Path):
         assert (again.decision_function(TEXTS) == expected).all()
         assert again.encoder_.config.device == again.encoder["device"] == "auto"
     assert (again.fit().decision_function(TEXTS) == expected).all()
-    with pytest.raises(ConfigError, match="device 'cuda:99' is not to be had on this machine; use 'auto' or 'cpu'"):
+    with pytest.raises(ConfigError, match="device 'cuda:99' is not available on this machine; use 'auto' or 'cpu'"):
         load(saved, device="cuda:99")
 
 

@@ -1,4 +1,4 @@
-"""CSV as the world's spreadsheets write it: what is found out is told, and what is not certain is refused."""
+"""CSV as spreadsheets write it: the detected dialect is reported, and an ambiguous one is refused."""
 
 import codecs
 import csv
@@ -50,7 +50,7 @@ def write(tmp_path):
         (codecs.BOM_UTF32_LE, "utf-32-le", "utf-32"),
     ],
 )
-def test_a_german_spreadsheet_is_read_and_what_was_found_is_told(write, suffix, mark, encoding, said):
+def test_a_german_spreadsheet_is_read_and_its_dialect_reported(write, suffix, mark, encoding, said):
     path = write(mark + GERMAN.encode(encoding), f"in{suffix}")
     with pytest.warns(LabelSpaceWarning) as told:
         assert read(path) == GERMAN_ROWS
@@ -81,7 +81,7 @@ def test_unicode_text_of_a_spreadsheet_has_tabs_and_a_mark(write):
         ("in.tsv", "text\na, b; c\n", ["a, b; c"]),
     ],
 )
-def test_plain_files_are_read_without_a_word(write, name, content, texts, recwarn):
+def test_plain_files_are_read_without_a_warning(write, name, content, texts, recwarn):
     if texts is None:
         with pytest.raises(ColumnError, match="no column 'text'"):
             read(write(content, name))
@@ -91,7 +91,7 @@ def test_plain_files_are_read_without_a_word(write, name, content, texts, recwar
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_commas_in_the_text_do_not_turn_the_head(write, delimiter):
+def test_commas_in_the_text_do_not_mislead_the_detection(write, delimiter):
     path = write(f"id{delimiter}text\n1{delimiter}one, two\n2{delimiter}three\n")
     with pytest.warns(LabelSpaceWarning, match="delimiter"):
         assert [row["text"] for row in read(path)] == ["one, two", "three"]
@@ -106,9 +106,9 @@ def test_the_columns_asked_for_decide_between_two_delimiters(write):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a;b, text\nx;1,5\n", r"cannot be told, it could be ',' or ';'; name it \(--delimiter\)"),
-        ("a;text\nx;y\nx\n", r"cannot be told, ';' splits the header, but not every row likewise; name it \(--del"),
-        ("text;b\none\ntwo\n", r"cannot be told, ';' splits the header"),
+        ("a;b, text\nx;1,5\n", r"is ambiguous, it could be ',' or ';'; name it \(--delimiter\)"),
+        ("a;text\nx;y\nx\n", r"is ambiguous, ';' splits the header, but not every row the same way; name it \(--del"),
+        ("text;b\none\ntwo\n", r"is ambiguous, ';' splits the header"),
         ("id,text\n1,привет всем\n".encode("cp1251"), r"not UTF-8 .*name its encoding \(--encoding\)"),
         ("id,text\n1,źródło wody\n".encode("cp1250"), r"not UTF-8 .*name its encoding \(--encoding\)"),
         ("id,text\n1,schöne Grüße\n".encode("cp850"), r"not UTF-8 .*name its encoding \(--encoding\)"),
@@ -117,13 +117,13 @@ def test_the_columns_asked_for_decide_between_two_delimiters(write):
         ("id,text\n1,für\n".encode("utf-16")[:-1], r"not utf-16 .*truncated"),
     ],
 )
-def test_what_is_not_certain_is_refused_with_the_option_that_settles_it(write, content, said):
+def test_an_ambiguous_dialect_is_refused_and_the_option_named(write, content, said):
     with pytest.raises(InputError, match=said) as caught:
         read(write(content))
     assert "\n" not in str(caught.value)
 
 
-def test_a_letter_far_behind_the_sample_is_no_guess_but_an_error(write):
+def test_an_odd_letter_far_behind_the_sample_is_an_error(write):
     path = write(b"id,text\n" + b"1,a plain row\n" * 100_000 + "2,für\n".encode("cp1252"))
     with pytest.raises(InputError, match=r"not UTF-8 .*name its encoding \(--encoding\), for example cp1252"):
         read(path)
@@ -132,7 +132,10 @@ def test_a_letter_far_behind_the_sample_is_no_guess_but_an_error(write):
 
 def test_a_row_far_behind_the_sample_that_does_not_fit_names_the_delimiter(write):
     path = write("id;text\n" + "1;a, plain row\n" * 1000 + "2;b;c\n")
-    with pytest.warns(LabelSpaceWarning), pytest.raises(InputError, match=r"Expected 2 .*another one \(--delimiter\)"):
+    with (
+        pytest.warns(LabelSpaceWarning),
+        pytest.raises(InputError, match=r"Expected 2 .*another delimiter \(--delimiter\)"),
+    ):
         read(path)
 
 
@@ -147,12 +150,12 @@ def test_a_row_far_behind_the_sample_that_does_not_fit_names_the_delimiter(write
         ("id^text\nx^one, two\n", {"delimiter": "^"}),
     ],
 )
-def test_what_is_named_is_used_and_nothing_is_said(write, content, options, recwarn):
+def test_a_named_dialect_is_used_without_a_warning(write, content, options, recwarn):
     assert read(write(content), **options) == [{"id": "x", "text": "one, two"}]
     assert not recwarn.list
 
 
-def test_an_encoding_that_is_named_is_taken_where_none_is_certain(write):
+def test_a_named_encoding_settles_an_uncertain_one(write):
     path = write("id,text\n1,привет всем\n", encoding="cp1251")
     assert as_documents([row["text"] for row in read(path, encoding="cp1251")]) == ["привет всем"]
 
@@ -163,27 +166,27 @@ def test_a_wrong_delimiter_names_itself_and_the_columns_it_found(write):
         read(path, delimiter=";")
 
 
-def test_an_encoding_against_the_mark_of_the_file_is_refused(write):
-    with pytest.raises(InputError, match="begins with the mark of utf-16, so it is not in cp1252"):
+def test_an_encoding_that_contradicts_the_byte_order_mark_is_refused(write):
+    with pytest.raises(InputError, match="begins with the mark of utf-16, so it is not cp1252"):
         read(write("id,text\n1,a\n", encoding="utf-16"), encoding="cp1252")
 
 
 @pytest.mark.parametrize(
     "option", [{"delimiter": ";;"}, {"delimiter": '"'}, {"encoding": "klingon"}, {"encoding": "hex"}]
 )
-def test_options_that_make_no_sense_are_refused(write, option):
+def test_invalid_options_are_refused(write, option):
     with pytest.raises(ConfigError, match=f"^{next(iter(option))} must be auto"):
         read(write("id,text\n1,a\n"), **option)
 
 
-def test_each_file_of_a_glob_is_found_out_for_itself(write, tmp_path):
+def test_the_dialect_of_each_file_in_a_glob_is_detected_separately(write, tmp_path):
     write("id,text\n1,a\n", "a.csv")
     write("id;text\n2;b, c\n", "b.csv")
     with pytest.warns(LabelSpaceWarning, match=r"b\.csv"):
         assert [row["text"] for row in read(tmp_path / "*.csv")] == ["a", "b, c"]
 
 
-def test_the_fingerprint_holds_how_a_file_is_read(write):
+def test_the_fingerprint_includes_the_dialect(write):
     path = write("text;b\na;c\n")
     with pytest.warns(LabelSpaceWarning):
         found = open_table(path).fingerprint()

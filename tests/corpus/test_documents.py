@@ -69,13 +69,13 @@ def test_text_chooses_the_column_of_a_table(make):
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, hf_dataset])
-def test_a_missing_column_is_answered_with_the_columns_there_are(make):
+def test_a_missing_column_error_lists_the_columns(make):
     with pytest.raises(ColumnError, match=r"docs has no column 'txet'\. Did you mean 'text'\? .*id, text, other"):
         as_documents(make(COLUMNS), text="txet", what="docs")
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_two_columns_of_strings_are_not_guessed_at(make):
+def test_two_columns_of_strings_are_ambiguous(make):
     with pytest.raises(ColumnError, match=r"pass the column of texts, for example X\['a'\]\. Its columns: a, b"):
         as_documents(make({"a": ["x"], "b": ["y"]}))
 
@@ -109,7 +109,7 @@ def test_a_path_is_read_as_a_file(tmp_path, name):
         (b"\xff\xfe", r"X\[3\] is bytes that are not valid UTF-8 \(byte 0\)"),
     ],
 )
-def test_what_is_no_document_is_refused_by_position(value, said):
+def test_a_value_that_is_not_a_document_is_refused_by_position(value, said):
     with pytest.raises(InputError, match=said) as caught:
         as_documents(["a", "b", "c", value, None])
     assert "\n" not in str(caught.value)
@@ -137,18 +137,18 @@ def test_a_missing_value_in_a_column_is_refused(make):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_collection_is_refused(X, said):
+def test_an_input_that_is_not_a_collection_is_refused(X, said):
     with pytest.raises(InputError, match=said):
         as_documents(X)
 
 
-def test_a_dataset_of_splits_asks_for_a_split():
+def test_a_dataset_dict_asks_for_a_split():
     datasets = pytest.importorskip("datasets")
     with pytest.raises(InputError, match="choose a split"):
         as_documents(datasets.DatasetDict({"train": hf_dataset(COLUMNS)}))
 
 
-def test_nothing_gives_nothing():
+def test_an_empty_input_gives_no_documents():
     assert as_documents([]) == []
     assert as_documents(pd.DataFrame({"text": []})) == []
     assert as_documents(np.array([], dtype=object)) == []
@@ -176,7 +176,7 @@ def test_a_document_of_ten_megabytes_is_cut_with_one_warning():
     assert documents == ["short", long[:MAX_CHARACTERS], long[:MAX_CHARACTERS]]
 
 
-def test_a_document_of_just_the_longest_length_is_not_cut():
+def test_a_document_of_exactly_the_maximum_length_is_not_cut():
     assert as_documents(["x" * MAX_CHARACTERS]) == ["x" * MAX_CHARACTERS]
 
 
@@ -190,7 +190,7 @@ def test_a_hundred_thousand_documents_take_no_time():
     assert time.perf_counter() - start < 2
 
 
-def test_the_callers_list_stays_as_it_was():
+def test_the_callers_list_is_not_changed():
     given = [b"a", "b"]
     assert as_documents(given) is not given
     assert given == [b"a", "b"]
@@ -219,7 +219,7 @@ NAMES = ["world", "sports", "business"]
     [
         ["sports", None, "world", -1],
         ("sports", math.nan, "world", -1.0),
-        np.array(["sports", -1, "world", -1]),  # numpy makes strings of these
+        np.array(["sports", -1, "world", -1]),  # numpy turns these into strings
         np.array(["sports", None, "world", -1], dtype=object),
         pd.Series(["sports", None, "world", None]),
         pd.Series(["sports", None, "world", None], dtype="category"),
@@ -228,13 +228,13 @@ NAMES = ["world", "sports", "business"]
         pa.array(["sports", None, "world", "-1"]),
     ],
 )
-def test_labels_become_column_numbers_and_nothing_becomes_minus_one(y):
+def test_labels_become_column_numbers_and_missing_ones_minus_one(y):
     targets = as_targets(y, NAMES, n_documents=4)
     assert targets == [1, -1, 0, -1]
     assert {type(target) for target in targets} == {int}
 
 
-def test_white_space_around_a_label_does_not_count():
+def test_white_space_around_a_label_is_ignored():
     assert as_targets([" sports", "world\n", "  ", " -1 "], NAMES, n_documents=4) == [1, 0, -1, -1]
 
 
@@ -253,7 +253,7 @@ def test_a_label_called_minus_one_is_a_label():
         ("world", "y is a single str"),
     ],
 )
-def test_labels_that_cannot_be_used_are_refused(y, said):
+def test_invalid_labels_are_refused(y, said):
     with pytest.raises(InputError, match=said):
         as_targets(y, NAMES, n_documents=2)
 

@@ -1,4 +1,4 @@
-"""A disk that fills up: one clear line, everything finished stays, and the run goes on once there is space."""
+"""A full disk: one clear line, finished work stays, and the run resumes once there is space."""
 
 import subprocess
 import sys

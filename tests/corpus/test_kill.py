@@ -1,8 +1,7 @@
-"""`kill -9` at any moment: no row lost, none twice, the same bytes as a run that nobody disturbed.
+"""`kill -9` at any moment: no row lost or repeated, and the same bytes as an undisturbed run.
 
 One subprocess imports everything once and forks a child for every attempt, so that hundreds of kills take seconds.
-Kills come in two ways: from outside after a random time, and from inside just before the n-th thing that the child
-does to the disk, for every n there is.
+Kills come from outside after a random time, and from inside just before the n-th disk operation, for every n.
 """
 
 import json
@@ -134,7 +133,7 @@ def documents(path, suffix):
 
 
 def killed_runs(tmp_path, suffix, way):
-    """Run the script; return how often it killed, after looking at the undisturbed output once."""
+    """Run the script and check the undisturbed output; return the number of kills."""
     source, folder = documents(tmp_path / f"in.{suffix}", suffix), tmp_path / "work"
     folder.mkdir()
     command = [sys.executable, "-c", SCRIPT, str(source), str(folder), suffix, way, "0"]
@@ -154,7 +153,7 @@ def test_a_kill_at_a_random_moment_costs_nothing(tmp_path, suffix):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
-def test_a_kill_before_every_single_touch_of_the_disk_costs_nothing(tmp_path, suffix):
+def test_a_kill_before_each_disk_operation_costs_nothing(tmp_path, suffix):
     assert killed_runs(tmp_path, suffix, "everywhere") > 40
 
 

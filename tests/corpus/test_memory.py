@@ -1,4 +1,4 @@
-"""Files far larger than what is held of them."""
+"""Files much larger than the memory used to read them."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Anchor-positive pairs: positives only, so many of each source whatever the order, every pair once an epoch, mixed."""
+"""Anchor-positive pairs: positives only, a limit per source in any order, every pair once per epoch, mixed."""
 
 import gzip
 import json
@@ -38,7 +38,7 @@ def table(rows: list[Row]) -> pa.Table:
 
 
 def write_file(path: Path, rows: list[Row]) -> Path:
-    """Write rows by hand, with nothing of labelspace."""
+    """Write rows without using labelspace."""
     name = path.name.removesuffix(".gz")
     if name.endswith(".parquet"):
         pq.write_table(table(rows), path, row_group_size=7)
@@ -67,7 +67,7 @@ def test_every_format_gives_every_pair_once_in_order_and_the_file_names_the_sour
     assert {(pair.source, pair.task_type) for pair in source} == {("qa.v2", "")}, "and it can be read again"
 
 
-def test_columns_of_other_names_are_taken_and_all_others_left():
+def test_columns_with_other_names_can_be_chosen():
     found = open_pairs(table([{"q": "who?", "a": "she", "n": 3}]), anchor="q", positive="a", name="qa", task_type="t")
     assert list(found) == [("who?", "she", "qa", "t")]
 
@@ -95,19 +95,19 @@ def test_another_column_may_name_the_sources_or_none(tmp_path: Path):
     assert open_pairs(path, source_column=None, name="mine").name == "mine"
 
 
-def test_a_list_of_positives_is_a_pair_with_each():
+def test_a_list_of_positives_gives_a_pair_for_each():
     rows = [{"anchor": "who?", "positive": ["she", "her"]}, {"anchor": "when?", "positive": ["now"]}]
     assert texts(open_pairs(table(rows), name="qa")) == [("who?", "she"), ("who?", "her"), ("when?", "now")]
 
 
-def test_an_empty_list_of_positives_is_no_pair_and_such_rows_are_counted_once(tmp_path: Path):
+def test_an_empty_list_of_positives_gives_no_pair_and_is_counted_once(tmp_path: Path):
     rows = [{"anchor": f"question {n}", "positive": [] if n % 10 == 9 else ["a", "b"]} for n in range(50)]
     path = write_file(tmp_path / "qa.jsonl", rows)
     with pytest.warns(LabelSpaceWarning) as caught:
         pairs = draw_pairs([open_pairs(path, batch_rows=8)])
     assert (pairs.seen, len(set(pairs.anchors))) == ((90,), 45)
     assert [str(one.message) for one in caught] == [
-        f"{path}: 5 of 50 rows have an empty list of positives; no pair is made of them."
+        f"{path}: 5 of 50 rows have an empty list of positives; they give no pairs."
     ]
     with pytest.warns(LabelSpaceWarning, match="the table: 1 of 2 rows has an empty list"):
         assert texts(open_pairs(table([rows[9], rows[0]]), name="qa")) == [("question 0", "a"), ("question 0", "b")]
@@ -126,12 +126,12 @@ def test_a_column_that_may_mark_negatives_is_warned_of(column: str):
     assert len(list(source)) == 2
 
 
-def test_a_label_that_names_the_source_is_not_taken_for_one_that_marks_negatives():
+def test_a_label_column_that_names_the_source_causes_no_warning():
     source = open_pairs(table(rows_of(2, label="news")), source_column="label")
     assert [pair.source for pair in source] == ["news", "news"]
 
 
-def test_a_stream_is_read_as_often_as_asked_and_skips_nothing():
+def test_a_stream_can_be_read_repeatedly_and_skips_nothing():
     rows = rows_of(250)
     datasets = pytest.importorskip("datasets")
     stream = datasets.Dataset.from_list(rows).to_iterable_dataset(num_shards=3)
@@ -179,7 +179,7 @@ def test_the_positive_of_a_labelled_text_is_the_name_of_its_label():
     assert {pair.task_type for pair in source} == {"classification"}
 
 
-def test_with_descriptions_it_is_one_of_them_drawn_by_seed_and_text_alone():
+def test_with_descriptions_the_positive_is_drawn_by_seed_and_text_alone():
     descriptions = {"sports": [f"sports {n}" for n in range(4)], "politics": ["elections"]}
     rows = [{"text": f"text {n}", "label": "sports"} for n in range(400)]
 
@@ -208,19 +208,19 @@ def test_rows_without_a_label_are_left_out(nothing: str | None):
     assert texts(open_labelled_pairs(table(rows), name="news"))[0] == ("a cup", "sports")
 
 
-def test_the_place_of_an_overlong_text_ends_where_its_brackets_do():
+def test_the_warning_about_an_overlong_text_ends_its_place_at_the_bracket():
     rows = [{"anchor": "a" * 100_001, "positive": "b"}]
     with pytest.warns(LabelSpaceWarning, match=r"\(first: the table: row 1, column 'anchor'\); only"):
         list(open_pairs(table(rows), name="long"))
 
 
-def test_pandas_has_nan_where_a_label_is_missing_and_that_is_no_label():
+def test_nan_of_pandas_is_a_missing_label():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": ["a", "b"], "label": [float("nan"), "sports"]})
     assert texts(open_labelled_pairs(frame, name="news")) == [("b", "sports")]
 
 
-def test_a_label_may_be_called_minus_one_where_it_has_descriptions():
+def test_a_label_may_be_called_minus_one_if_it_has_descriptions():
     rows = [{"text": "a", "label": "-1"}]
     assert texts(open_labelled_pairs(table(rows), name="x", descriptions={"-1": ["less"]})) == [("a", "less")]
 
@@ -231,7 +231,7 @@ def test_a_label_that_has_no_description_list_is_refused_with_the_closest_one():
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_the_numbers_of_a_data_set_that_names_them_are_these_names(stream: bool):
+def test_class_label_numbers_become_their_names(stream: bool):
     datasets = pytest.importorskip("datasets")
     kinds = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["money", "sports"]))
     made = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [1, -1, 0]}, features=kinds)
@@ -241,7 +241,7 @@ def test_the_numbers_of_a_data_set_that_names_them_are_these_names(stream: bool)
     assert texts(described) == [("a", "s"), ("c", "money")]
 
 
-def test_a_number_is_no_label_name():
+def test_a_number_is_not_a_label_name():
     with pytest.raises(InputError, match=r"row 1, column 'label', is not a text but 2 of type int"):
         list(open_labelled_pairs(table([{"text": "a", "label": 2}]), name="x"))
 
@@ -277,12 +277,12 @@ def test_positives_are_the_pairs_at_or_above_the_threshold(scores: list[Any], th
     assert {pair.task_type for pair in source} == {"pair_classification"}
 
 
-def test_an_empty_half_of_a_pair_that_is_no_positive_harms_nobody():
+def test_an_empty_half_of_a_negative_pair_is_ignored():
     rows = [{"anchor": "a", "positive": "A", "label": 1}, {"anchor": "", "positive": "B", "label": 0}]
     assert texts(open_scored_pairs(table(rows), threshold=1, name="x")) == [("a", "A")]
 
 
-def test_a_score_that_is_no_number_is_refused():
+def test_a_score_that_is_not_a_number_is_refused():
     rows = [{**row, "label": "entailment"} for row in rows_of(2)]
     with pytest.raises(InputError, match=r"row 1, column 'label', is not a number but 'entailment'"):
         list(open_scored_pairs(table(rows), threshold=1, name="x"))
@@ -352,12 +352,12 @@ def test_a_source_without_a_positive_is_refused(what: str):
     ],
     ids=["anchor", "positive", "source", "label", "score"],
 )
-def test_a_column_that_is_not_there_is_refused_before_anything_is_read(call: Callable[[pa.Table], PairSource]):
+def test_a_missing_column_is_refused_before_anything_is_read(call: Callable[[pa.Table], PairSource]):
     with pytest.raises(ColumnError, match=r"the table has no column '.*Its columns: anchor, positive"):
         call(table(rows_of(3)))
 
 
-def test_a_file_that_is_not_there_is_refused():
+def test_a_missing_file_is_refused():
     with pytest.raises(InputError, match="no such file"):
         open_pairs("nowhere.parquet")
 
@@ -372,12 +372,12 @@ def test_a_table_or_several_files_need_a_name(tmp_path: Path):
 
 
 def test_two_sources_of_one_name_are_refused():
-    with pytest.raises(InputError, match="2 sources are called 'qa'; give each a name of its own"):
+    with pytest.raises(InputError, match="2 sources are called 'qa'; give each its own name"):
         draw_pairs([open_pairs(table(rows_of(3)), name="qa"), open_pairs(table(rows_of(3)), name="qa")])
 
 
 def test_no_source_is_refused():
-    with pytest.raises(InputError, match="one source at least"):
+    with pytest.raises(InputError, match="at least one source"):
         draw_pairs([])
 
 
@@ -403,7 +403,7 @@ def sources_of(*counts: int, batch_rows: int = 1024) -> list[PairSource]:
     ]
 
 
-def test_each_source_gives_as_many_pairs_as_it_may_and_small_ones_all_of_theirs():
+def test_each_source_gives_up_to_its_limit_and_small_ones_all_their_pairs():
     pairs = draw_pairs(sources_of(300, 20, 50), per_source=40, seed=0)
     assert pairs.counts() == {"a": 40, "b": 20, "c": 40}
     assert pairs.seen == (300, 20, 50)
@@ -413,13 +413,13 @@ def test_each_source_gives_as_many_pairs_as_it_may_and_small_ones_all_of_theirs(
         assert anchor.split()[2].rstrip(",") == positive.split()[1], "halves stay together"
 
 
-def test_without_a_limit_all_pairs_are_taken_in_the_order_of_the_rows():
+def test_without_a_limit_all_pairs_are_taken_in_row_order():
     pairs = draw_pairs(sources_of(30, 5))
     assert pairs.positives == (*(f"answer {n}" for n in range(30)), *(f"answer {n}" for n in range(5)))
     assert pairs.source_ids == (0,) * 30 + (1,) * 5
 
 
-def test_the_draw_depends_on_the_seed_and_on_nothing_else():
+def test_the_draw_depends_only_on_the_seed():
     def drawn(rows: list[Row], *, batch_rows: int = 1024, seed: int = 0, name: str = "qa") -> set[str]:
         source = open_pairs(table(rows), name=name, batch_rows=batch_rows)
         return set(draw_pairs([source], per_source=20, seed=seed).anchors)
@@ -434,7 +434,7 @@ def test_the_draw_depends_on_the_seed_and_on_nothing_else():
     assert set(both.anchors[20:]) == first, "and one more source changes nothing for another"
 
 
-def test_every_pair_is_drawn_as_often_as_any_other_even_a_repeated_one():
+def test_all_pairs_are_drawn_equally_often_even_repeated_ones():
     rows = [*rows_of(19), *([{"anchor": "again", "positive": "and again"}] * 200)]
     random.Random(0).shuffle(rows)
     source = open_pairs(table(rows), name="qa")
@@ -449,7 +449,7 @@ def test_a_pair_is_its_two_halves_and_not_their_letters():
     assert len(draw_pairs([open_pairs(table(rows), name="x")])) == 2
 
 
-def test_rows_that_name_one_source_are_drawn_from_together_wherever_they_stand():
+def test_rows_that_name_the_same_source_share_one_draw():
     shards = [open_pairs(table(rows_of(100, source="qa", task_type=kind)[part])) for kind, part in SHARDS]
     pairs = draw_pairs(shards, per_source=30)
     assert pairs.counts() == {"qa": 30}
@@ -479,7 +479,7 @@ def test_all_kinds_of_sources_are_drawn_together():
 
 
 @pytest.mark.slow
-def test_a_long_file_is_drawn_from_in_little_memory(tmp_path: Path):
+def test_drawing_from_a_long_file_needs_little_memory(tmp_path: Path):
     path = tmp_path / "long.jsonl"
     with path.open("w") as file:
         for number in range(20_000):
@@ -495,7 +495,7 @@ def test_a_long_file_is_drawn_from_in_little_memory(tmp_path: Path):
 
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, True])
-def test_a_limit_that_is_no_positive_whole_number_is_refused(most: Any):
+def test_a_limit_that_is_not_a_positive_whole_number_is_refused(most: Any):
     with pytest.raises(ConfigError, match="per_source must be a whole number at least 1"):
         draw_pairs(sources_of(5), per_source=most)
 
@@ -506,11 +506,11 @@ def test_a_limit_that_is_no_positive_whole_number_is_refused(most: Any):
         ({"positives": ("A",)}, "2 anchors, 1 positives and 2 source ids"),
         ({"source_ids": (0,)}, "2 anchors, 2 positives and 1 source ids"),
         ({"seen": ()}, "1 sources, 1 task types and 0 numbers seen"),
-        ({"source_ids": (0, 1)}, "places among the 1 sources, from 0 on. Got 1 instead"),
+        ({"source_ids": (0, 1)}, "an index into the 1 sources, from 0. Got 1 instead"),
         ({"source_ids": (-1, 0)}, "Got -1 instead"),
     ],
 )
-def test_pairs_made_by_hand_must_fit_together(wrong: dict[str, Any], said: str):
+def test_columns_of_pairs_must_fit_together(wrong: dict[str, Any], said: str):
     right = {"anchors": ("a", "b"), "positives": ("A", "B"), "source_ids": (0, 0)}
     named = {"sources": ("letters",), "task_types": ("",), "seen": (2,)}
     assert len(Pairs(**right, **named)) == 2
@@ -518,7 +518,7 @@ def test_pairs_made_by_hand_must_fit_together(wrong: dict[str, Any], said: str):
         Pairs(**{**right, **named, **wrong})
 
 
-def test_taken_rows_keep_their_sources_and_the_fingerprint_tells_pairs_apart():
+def test_taken_rows_keep_their_sources_and_fingerprints_differ():
     pairs = draw_pairs(sources_of(5, 3))
     some = pairs.take([6, 0])
     assert some.anchors == (pairs.anchors[6], pairs.anchors[0])
@@ -544,7 +544,7 @@ def test_an_epoch_has_every_pair_once_in_batches_of_one_size(batch_size: int):
     assert all(type(row) is int for row in batches[0])
 
 
-def test_seed_and_epoch_decide_the_order_and_every_epoch_has_its_own():
+def test_seed_and_epoch_decide_the_order():
     def order(**options: int) -> list[list[int]]:
         return list(mixed_batches(drawn(), 8, **options))
 
@@ -553,8 +553,8 @@ def test_seed_and_epoch_decide_the_order_and_every_epoch_has_its_own():
     assert order(seed=0, epoch=0) != order(seed=1, epoch=0)
 
 
-def test_sources_come_in_batches_as_chance_has_it():
-    """Batches of 8 of 40 + 10 + 50: a batch has 3.2 pairs of the first source on average, variance that of drawing
+def test_sources_are_mixed_in_batches_at_random():
+    """Batches of 8 from 40 + 10 + 50 pairs: 3.2 pairs of the first source on average, with the variance of drawing
     without replacement, 8 * 0.4 * 0.6 * 92 / 99 = 1.784."""
     pairs = drawn()
     found = [
@@ -568,6 +568,6 @@ def test_sources_come_in_batches_as_chance_has_it():
 
 
 @pytest.mark.parametrize("size", [0, 2.5, True])
-def test_a_batch_size_that_makes_no_sense_is_refused(size: Any):
+def test_an_invalid_batch_size_is_refused(size: Any):
     with pytest.raises(ConfigError, match="batch_size must be a whole number"):
         list(mixed_batches(drawn(), size, seed=0, epoch=0))

@@ -1,4 +1,4 @@
-"""A pool is a fair, repeatable sample of distinct documents, whatever it is drawn from."""
+"""A pool is a fair, repeatable sample of distinct documents from any source."""
 
 import dataclasses
 import random
@@ -14,19 +14,19 @@ from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWa
 TEXTS = [f"document {number}" for number in range(500)]
 
 
-def test_a_pool_has_the_size_asked_for_and_no_document_twice():
+def test_a_pool_has_the_requested_size_and_no_document_twice():
     pool = sample_pool(TEXTS * 3, size=40, seed=0)
     assert len(pool.texts) == len(set(pool.texts)) == 40
     assert set(pool.texts) <= set(TEXTS)
     assert pool.seen == 1500
 
 
-def test_a_small_source_is_taken_whole_in_its_own_order():
+def test_a_small_source_is_taken_completely_in_its_own_order():
     assert sample_pool(["b", "a", "", "b", " \n", "c"], size=10, seed=0).texts == ("b", "a", "c")
     assert sample_pool([], size=10, seed=0) == Pool(texts=(), seen=0, source="list in memory (0 documents)")
 
 
-def test_documents_come_in_the_order_in_which_they_were_met():
+def test_documents_come_in_order_of_first_appearance():
     numbers = [int(text.split()[1]) for text in sample_pool(TEXTS, size=50, seed=3).texts]
     assert numbers == sorted(numbers)
 
@@ -36,12 +36,12 @@ def test_the_same_seed_gives_the_same_pool_and_another_seed_another():
     assert sample_pool(TEXTS, size=20, seed=1) != sample_pool(TEXTS, size=20, seed=2)
 
 
-def test_the_order_of_the_documents_does_not_change_which_are_drawn():
+def test_the_draw_does_not_depend_on_the_order_of_documents():
     shuffled = random.Random(0).sample(TEXTS, len(TEXTS))
     assert set(sample_pool(TEXTS, size=20, seed=1).texts) == set(sample_pool(shuffled, size=20, seed=1).texts)
 
 
-def test_every_document_is_drawn_as_often_as_any_other_even_a_repeated_one():
+def test_all_documents_are_drawn_equally_often_even_repeated_ones():
     source = [f"rare {number}" for number in range(19)] + ["frequent"] * 200
     random.Random(0).shuffle(source)
     counts = Counter(text for seed in range(2000) for text in sample_pool(source, size=5, seed=seed).texts)
@@ -76,7 +76,7 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_files_are_named_as_the_source(files):
+def test_the_source_names_the_files(files):
     one = sample_pool(files / "news-0.csv", size=100, seed=0)
     assert one.source == "news-0.csv (9 rows)"
     assert one.texts == tuple(f"a0{n}" for n in range(9))
@@ -88,7 +88,7 @@ def test_files_are_named_as_the_source(files):
 
 
 @pytest.mark.parametrize("kind", ["pandas.DataFrame", "polars.DataFrame", "pandas.Series", "datasets.Dataset", "arrow"])
-def test_tables_and_columns_in_memory_are_taken_too(kind):
+def test_tables_and_columns_in_memory_are_accepted(kind):
     library, _, name = kind.partition(".")
     if library == "arrow":
         source = pa.table({"text": TEXTS})
@@ -124,7 +124,7 @@ def test_the_size_must_be_a_positive_whole_number(size):
         (pa.table({"text": ["a", None]}), InputError, "row 2 is missing"),
     ],
 )
-def test_what_cannot_be_drawn_from_is_refused(source, error, said):
+def test_an_invalid_source_is_refused(source, error, said):
     with pytest.raises(error, match=said):
         sample_pool(source, size=5, seed=0)
 

@@ -1,4 +1,4 @@
-"""Tables as streams: every format, exact batches, no row lost, and one line for every broken file."""
+"""Tables as streams: every format, exact batches, no row lost, and one line per broken file."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ def rows_of(count):
 
 
 def write_file(path, rows):
-    """Write rows by hand, with nothing of labelspace, so that a reader is tested against something else."""
+    """Write rows without using labelspace, so that readers are tested independently."""
     name = path.name.removesuffix(".gz")
     if name.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
@@ -65,7 +65,7 @@ def test_every_format_gives_every_row_once_and_in_order(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_batches_have_exactly_the_rows_asked_for(tmp_path, suffix):
+def test_batches_have_exactly_the_requested_rows(tmp_path, suffix):
     path = write_file(tmp_path / f"in.{suffix}", rows_of(50))
     for batch_rows in (1, 7, 8, 50, 1000):
         sizes = [batch.num_rows for batch in open_table(path, batch_rows=batch_rows).batches()]
@@ -73,7 +73,7 @@ def test_batches_have_exactly_the_rows_asked_for(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_skipped_rows_are_just_left_out(tmp_path, suffix):
+def test_skipped_rows_are_left_out(tmp_path, suffix):
     rows = rows_of(50)
     table = open_table(write_file(tmp_path / f"in.{suffix}", rows), batch_rows=8)
     for skip in (0, 1, 7, 8, 14, 24, 49, 50, 60):
@@ -155,11 +155,11 @@ def test_jsonl_replaces_lone_surrogates_everywhere(tmp_path):
 @pytest.mark.parametrize(
     ("late", "said"),
     [
-        ({"text": "x", "n": 1.5}, "has 1.5 as 'n', where the rows at the beginning have int64"),
+        ({"text": "x", "n": 1.5}, "has 1.5 as 'n', where the first rows have int64"),
         ({"text": "x", "n": "1"}, "has '1' as 'n'"),
         ({"text": "x", "n": True}, "has True as 'n'"),
-        ({"text": 5}, "has 5 as 'text', where the rows at the beginning have string"),
-        ({"text": "x", "new": 1}, "has the key 'new', which no row at the beginning has"),
+        ({"text": 5}, "has 5 as 'text', where the first rows have string"),
+        ({"text": "x", "new": 1}, "has the key 'new', which none of the first rows has"),
         ({"text": "x", "deep": {"a": 1, "b": 2}}, "has {'a': 1, 'b': 2} as 'deep'"),
     ],
 )
@@ -279,7 +279,7 @@ def test_files_of_a_glob_must_share_their_columns(tmp_path):
         (7, "not a table but a int"),
     ],
 )
-def test_what_names_no_table_is_refused(tmp_path, monkeypatch, source, said):
+def test_an_input_that_names_no_table_is_refused(tmp_path, monkeypatch, source, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "saved").mkdir()
@@ -304,7 +304,7 @@ def test_a_row_without_text_is_named_by_file_and_row(tmp_path):
     pq.write_table(pa.table({"text": ["a"] * 10}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"text": ["a"] * 6 + [None]}), tmp_path / "b.parquet")
     table = open_table(tmp_path / "*.parquet", batch_rows=4)
-    batches = list(table.batches())  # all read before any is looked at
+    batches = list(table.batches())  # read all before checking any
     for batch in batches[:-1]:
         assert table.texts(batch) == ["a"] * 4
     with pytest.raises(InputError, match=r"b\.parquet: row 7 is missing \(None\)"):
@@ -315,7 +315,7 @@ def test_a_row_without_text_is_named_by_file_and_row(tmp_path):
     "late",
     [pa.array(["a"] * 9 + [None]), pa.array([b"a"] * 9 + [b"\xff"]), pa.array(["a"] * 9 + [None]).dictionary_encode()],
 )
-def test_a_look_at_all_texts_names_the_first_that_is_none(tmp_path, late):
+def test_checking_all_texts_names_the_first_missing_one(tmp_path, late):
     for name, texts in (("a", late.slice(0, 9)), ("b", late)):
         pq.write_table(
             pa.table({"text": texts, "n": range(len(texts))}), tmp_path / f"{name}.parquet", row_group_size=3
@@ -327,7 +327,7 @@ def test_a_look_at_all_texts_names_the_first_that_is_none(tmp_path, late):
     assert sum(batch.num_rows for batch in table.batches()) == 19, "and then all is read from the beginning"
 
 
-def test_a_look_at_all_texts_keeps_empty_ones_and_says_nothing(tmp_path, recwarn):
+def test_checking_all_texts_accepts_empty_ones_without_a_warning(tmp_path, recwarn):
     path = tmp_path / "in.csv"
     path.write_text("id,text\n1,a\n2,\n3,b,c\n")
     with pytest.raises(InputError, match=r"in\.csv: cannot be read"):
@@ -337,7 +337,7 @@ def test_a_look_at_all_texts_keeps_empty_ones_and_says_nothing(tmp_path, recwarn
     assert not recwarn.list
 
 
-def test_of_parquet_a_look_at_all_texts_reads_no_other_column(tmp_path, monkeypatch):
+def test_checking_a_parquet_file_reads_only_the_text_column(tmp_path, monkeypatch):
     path, asked = tmp_path / "in.parquet", []
     pq.write_table(pa.table({"big": ["x" * 100] * 5, "text": list("abcde"), "pair": list("fghij")}), path)
     batches = pq.ParquetFile.iter_batches
@@ -361,7 +361,7 @@ def test_rows_keep_their_numbers_after_a_skip(tmp_path):
         table.texts(next(table.batches(4)))
 
 
-def test_odd_documents_are_warned_of_once_for_a_table(tmp_path):
+def test_odd_documents_cause_one_warning_per_table(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("id,text\n1,a\n2,\n3,\n4,b\n5,\n")
     table = open_table(path, batch_rows=2)
@@ -381,7 +381,7 @@ def test_a_document_of_ten_megabytes_passes_through(tmp_path, suffix):
         assert [len(text) for text in table.texts(batch)] == [100_000, 1]
 
 
-def test_a_quote_left_open_in_a_large_file_is_suspected(tmp_path, monkeypatch):
+def test_the_error_for_an_endless_row_suggests_an_open_quote(tmp_path, monkeypatch):
     monkeypatch.setattr(files_to_rows, "_CSV_ROW_BYTES", 4 * 1024 * 1024)
     path = tmp_path / "in.csv"
     path.write_bytes(b'text\n"open\n' + b"x\n" * 8_000_000)
@@ -390,11 +390,11 @@ def test_a_quote_left_open_in_a_large_file_is_suspected(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_progress_runs_from_nothing_to_everything(tmp_path, suffix):
+def test_progress_runs_from_zero_to_the_total(tmp_path, suffix):
     table = open_table(write_file(tmp_path / f"in.{suffix}", rows_of(400)), batch_rows=16)
     seen = [table.bytes_read() for _ in table.batches()]
     assert seen == sorted(seen)
-    if suffix != "jsonl.gz":  # so small a file is unpacked in one go
+    if suffix != "jsonl.gz":  # such a small file is unpacked in one step
         assert seen[0] < table.bytes_total / 2
     assert table.bytes_read() == table.bytes_total
 
@@ -414,7 +414,7 @@ def test_the_fingerprint_tells_inputs_apart(tmp_path):
     assert changed["files"][0]["bytes"] == first["files"][0]["bytes"]
 
 
-def test_a_reader_left_in_the_middle_leaves_no_open_file(tmp_path):
+def test_an_abandoned_reader_leaves_no_open_file(tmp_path):
     for suffix in FORMATS:
         batches = open_table(write_file(tmp_path / f"in.{suffix}", rows_of(50)), batch_rows=4).batches()
         next(batches)
@@ -423,7 +423,7 @@ def test_a_reader_left_in_the_middle_leaves_no_open_file(tmp_path):
             batches.close()
 
 
-def test_a_csv_row_longer_than_a_block_costs_no_row_and_repeats_none(tmp_path):
+def test_a_csv_row_longer_than_a_block_loses_and_repeats_no_row(tmp_path):
     rows = [{"id": str(n), "text": "y" * (3_000_000 if n in (5_000, 5_001, 9_000) else 300)} for n in range(10_000)]
     path = write_file(tmp_path / "in.csv", rows)
     table = open_table(path, batch_rows=100)

@@ -1,4 +1,4 @@
-"""Workbooks: the first sheet as strings; what cannot be read without loss is refused."""
+"""Workbooks: the first sheet as strings; anything that would lose data is refused."""
 
 import datetime
 import sys
@@ -25,7 +25,7 @@ def read(path, **options):
     return [row for batch in open_table(path, **options).batches() for row in batch.to_pylist()]
 
 
-def test_cells_become_the_strings_that_one_sees(tmp_path):
+def test_cells_become_the_displayed_strings(tmp_path):
     day, noon = datetime.datetime(2026, 1, 31), datetime.datetime(2026, 1, 31, 12, 30)
     rows = [["text", "a", "b", 7], ["Grüße;\nan, alle", "007", 7.0, 1.25], ["b", True, day, noon], ["c", None, "", -3]]
     assert read(write(tmp_path / "in.xlsx", rows)) == [
@@ -35,7 +35,7 @@ def test_cells_become_the_strings_that_one_sees(tmp_path):
     ]
 
 
-def test_empty_rows_and_unnamed_empty_columns_are_none(tmp_path):
+def test_empty_rows_and_unnamed_empty_columns_are_skipped(tmp_path):
     rows = [[None], [None, "text", None, "id"], [], [None, "a", None, "1"], [None], [None, "b"]]
     assert read(write(tmp_path / "in.xlsx", rows)) == [{"text": "a", "id": "1"}, {"text": "b", "id": None}]
 
@@ -50,7 +50,7 @@ def test_rows_come_in_order_and_can_be_skipped(tmp_path, batch_rows):
     assert as_documents(path) == [f"text {n}" for n in range(50)]
 
 
-def test_other_sheets_are_told(tmp_path):
+def test_other_sheets_cause_a_warning(tmp_path):
     path = write(tmp_path / "in.xlsx", [["text"], ["a"]], sheets=["more", "most"])
     with pytest.warns(LabelSpaceWarning, match="only the first sheet, 'Sheet', is read, not 'more', 'most'"):
         assert as_documents(path) == ["a"]
@@ -73,14 +73,14 @@ def test_a_row_without_a_text_is_named(tmp_path):
         ([["body"], ["a"]], "no column 'text'"),
     ],
 )
-def test_nothing_is_lost_without_a_word(tmp_path, rows, said):
+def test_nothing_is_lost_silently(tmp_path, rows, said):
     with pytest.raises((InputError, ColumnError), match=said) as caught:
         read(write(tmp_path / "in.xlsx", rows))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"text\na\n", b"\xd0\xcf\x11\xe0 an old one", b"PK\x05\x06" + b"\0" * 18])
-def test_what_is_no_workbook_is_one_line(tmp_path, content):
+def test_a_file_that_is_not_a_workbook_is_one_line(tmp_path, content):
     path = tmp_path / "in.xlsx"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"cannot be read as \.xlsx") as caught:
@@ -95,7 +95,7 @@ def test_a_workbook_cut_short_is_one_line(tmp_path):
         read(path)
 
 
-def test_a_workbook_left_in_the_middle_leaves_no_open_file(tmp_path):
+def test_an_abandoned_workbook_leaves_no_open_file(tmp_path):
     path = write(tmp_path / "in.xlsx", [["text"], *([f"text {n}"] for n in range(500))])
     batches = open_table(path, batch_rows=10).batches()
     next(batches)
@@ -103,7 +103,7 @@ def test_a_workbook_left_in_the_middle_leaves_no_open_file(tmp_path):
     path.unlink()
 
 
-def test_without_openpyxl_the_install_command_is_told(tmp_path, monkeypatch):
+def test_without_openpyxl_the_error_names_the_install_command(tmp_path, monkeypatch):
     path = write(tmp_path / "in.xlsx", [["text"], ["a"]])
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingDependencyError, match=r"labelspace\[excel\]"):

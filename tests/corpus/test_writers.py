@@ -1,4 +1,4 @@
-"""Output that can be taken up again: the formats, what is refused at the start, damage, full disks."""
+"""Resumable output: formats, refusals at the start, damage, full disks."""
 
 import csv
 import datetime
@@ -45,7 +45,7 @@ def names_in(folder):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_what_is_written_is_what_is_read(tmp_path, suffix):
+def test_written_rows_are_read_back(tmp_path, suffix):
     path = write_chunks(tmp_path / f"out.{suffix}", range(3))
     rows = [row for batch in open_table(path).batches() for row in batch.to_pylist()]
     wanted = [row for number in range(3) for row in chunk(number).to_pylist()]
@@ -68,7 +68,7 @@ def test_an_interrupted_run_ends_in_the_same_bytes(tmp_path, suffix):
     assert parts.read_bytes() == whole.read_bytes()
 
 
-def test_the_writer_tells_where_to_go_on(tmp_path):
+def test_the_writer_reports_where_to_resume(tmp_path):
     path = write_chunks(tmp_path / "out.csv", range(3), finish=False)
     with writer_to(path, resume=True) as writer:
         assert (writer.rows_done, writer.chunks_done, writer.already_done) == (30, 3, False)
@@ -87,7 +87,7 @@ def test_no_rows_make_a_valid_file(tmp_path, suffix):
         assert open_table(path).columns == ["id", "text", "score"]
 
 
-def test_chunks_without_rows_are_nothing(tmp_path):
+def test_chunks_without_rows_are_ignored(tmp_path):
     with writer_to(tmp_path / "out.csv") as writer:
         writer.write(chunk(0, rows=0))
         assert (writer.rows_done, writer.chunks_done) == (0, 0)
@@ -133,7 +133,7 @@ RARE = {
 
 
 @pytest.mark.parametrize(("column", "in_csv", "in_json"), RARE.values(), ids=RARE.keys())
-def test_every_type_finds_a_place_in_every_format(tmp_path, column, in_csv, in_json):
+def test_every_type_can_be_written_in_every_format(tmp_path, column, in_csv, in_json):
     rows = pa.record_batch([pa.array(["a", "b"]), column], names=["text", "v"])
     for suffix in ("csv", "jsonl", "parquet"):
         with ResumableWriter(tmp_path / f"out.{suffix}", schema=rows.schema, fingerprint={}) as writer:
@@ -148,11 +148,11 @@ def test_every_type_finds_a_place_in_every_format(tmp_path, column, in_csv, in_j
     assert pq.read_table(tmp_path / "out.parquet").column("v").combine_chunks().equals(column) or "nan" in str(column)
 
 
-def test_jsonl_keeps_letters_as_they_are(tmp_path):
+def test_jsonl_keeps_non_ascii_letters(tmp_path):
     assert "ünï 😀" in write_chunks(tmp_path / "out.jsonl", range(1)).read_text(encoding="utf-8")
 
 
-def test_an_existing_file_is_not_touched_unless_asked(tmp_path):
+def test_an_existing_file_is_kept_unless_overwrite_is_set(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("precious")
     with pytest.raises(InputError, match=r"exists already; .*--overwrite"), writer_to(path):
@@ -164,7 +164,7 @@ def test_an_existing_file_is_not_touched_unless_asked(tmp_path):
     assert names_in(tmp_path) == ["out.csv"]
 
 
-def test_an_unfinished_run_is_not_touched_unless_asked(tmp_path):
+def test_an_unfinished_run_is_kept_unless_an_option_is_set(tmp_path):
     path = write_chunks(tmp_path / "out.csv", range(2), finish=False)
     with pytest.raises(InputError, match=r"not finished .*--resume.*--overwrite"), writer_to(path):
         pass
@@ -193,7 +193,7 @@ def test_resume_and_overwrite_exclude_each_other(tmp_path):
         writer_to(tmp_path / "out.csv", resume=True, overwrite=True)
 
 
-def test_resuming_something_else_says_what_differs(tmp_path):
+def test_resuming_another_run_names_the_differences(tmp_path):
     path = write_chunks(tmp_path / "out.csv", range(2), finish=False)
     other = {"model": {"sha256": "def", "heads": [1, 3]}, "batch_rows": 10, "new": None, "temperature": 2}
     with pytest.raises(InputError) as caught, writer_to(path, resume=True, fingerprint=other):
@@ -204,7 +204,7 @@ def test_resuming_something_else_says_what_differs(tmp_path):
     assert "\n" not in said
     with pytest.raises(InputError, match=r"columns was .*score"), writer_to(path, resume=True, schema=SCHEMA.remove(2)):
         pass
-    with writer_to(path, resume=True) as writer:  # and nothing was lost by asking
+    with writer_to(path, resume=True) as writer:  # the refusal lost nothing
         assert writer.rows_done == 20
 
 
@@ -216,7 +216,7 @@ def test_an_unfinished_run_without_rows_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl.gz"])
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "gone"])
-def test_a_damaged_part_is_written_again_with_all_that_follow(tmp_path, suffix, damage):
+def test_a_damaged_part_and_all_later_ones_are_written_again(tmp_path, suffix, damage):
     whole = write_chunks(tmp_path / f"whole.{suffix}", range(5))
     path = write_chunks(tmp_path / f"out.{suffix}", range(4), finish=False)
     parts = path.with_name(path.name + ".parts")
@@ -236,7 +236,7 @@ def test_a_damaged_part_is_written_again_with_all_that_follow(tmp_path, suffix, 
     assert names_in(tmp_path) == sorted([path.name, whole.name])
 
 
-def test_a_part_damaged_under_our_hands_stops_the_finish(tmp_path):
+def test_a_part_damaged_during_the_run_stops_finish(tmp_path):
     path = tmp_path / "out.csv"
     with writer_to(path) as writer:
         writer.write(chunk(0))
@@ -246,7 +246,7 @@ def test_a_part_damaged_under_our_hands_stops_the_finish(tmp_path):
     assert not path.exists()
 
 
-def test_a_part_lost_under_our_hands_stops_the_finish(tmp_path):
+def test_a_part_lost_during_the_run_stops_finish(tmp_path):
     path = tmp_path / "out.csv"
     with writer_to(path) as writer:
         writer.write(chunk(0))
@@ -257,11 +257,11 @@ def test_a_part_lost_under_our_hands_stops_the_finish(tmp_path):
     assert not path.exists()
 
 
-def test_a_damaged_state_asks_for_a_new_beginning(tmp_path):
+def test_a_damaged_state_asks_for_overwrite(tmp_path):
     path = write_chunks(tmp_path / "out.csv", range(2), finish=False)
     (tmp_path / "out.csv.parts" / "state.json").write_text("{")
     with (
-        pytest.raises(InputError, match=r"state\.json: is damaged; begin anew with --overwrite"),
+        pytest.raises(InputError, match=r"state\.json: is damaged; start again with --overwrite"),
         writer_to(path, resume=True),
     ):
         pass
@@ -269,7 +269,7 @@ def test_a_damaged_state_asks_for_a_new_beginning(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc to look up the names of open files")
-def test_nothing_gets_its_name_before_it_is_whole_and_synced(tmp_path, monkeypatch):
+def test_files_are_complete_and_synced_before_they_are_renamed(tmp_path, monkeypatch):
     synced, sync = [], os.fsync
     monkeypatch.setattr(
         os, "fsync", lambda handle: (synced.append(Path(f"/proc/self/fd/{handle}").readlink()), sync(handle))
@@ -281,14 +281,14 @@ def test_nothing_gets_its_name_before_it_is_whole_and_synced(tmp_path, monkeypat
     assert synced[-1] == tmp_path  # the final rename is on the disk before a part is removed
 
 
-def test_part_names_tell_rows_and_checksum(tmp_path):
+def test_part_names_contain_rows_and_checksum(tmp_path):
     path = write_chunks(tmp_path / "out.jsonl", range(1), finish=False)
     (part,) = (tmp_path / "out.jsonl.parts").glob("000000.*")
     assert part.name == f"000000.10.{zlib.crc32(part.read_bytes()):08x}.jsonl"
     assert not path.exists()
 
 
-def test_files_of_others_in_the_parts_folder_are_left_alone(tmp_path):
+def test_unknown_files_in_the_parts_folder_are_left_alone(tmp_path):
     path = write_chunks(tmp_path / "out.csv", range(2), finish=False)
     (tmp_path / "out.csv.parts" / "notes.txt").write_text("mine")
     write_chunks(path, range(2), overwrite=True)
@@ -315,7 +315,7 @@ def test_two_processes_cannot_write_the_same_file(tmp_path):
         ("taken.csv", "in the way"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path, name, said):
+def test_an_unusable_path_is_refused_at_once(tmp_path, name, said):
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "taken.csv.parts").write_text("")
     with pytest.raises(OutputError, match=said), writer_to(tmp_path / name):
@@ -323,13 +323,13 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path, name, said)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc, the one folder that root cannot write")
-def test_a_folder_that_cannot_be_written_is_refused_at_once():
+def test_an_unwritable_folder_is_refused_at_once():
     with pytest.raises(OutputError, match=r"/proc/out\.csv: cannot be written .*Nothing is lost") as caught:
         writer_to("/proc/out.csv").__enter__()
     assert "\n" not in str(caught.value)
 
 
-def test_what_the_format_cannot_hold_is_refused_at_once(tmp_path):
+def test_columns_that_the_format_cannot_hold_are_refused_at_once(tmp_path):
     with pytest.raises(InputError, match="are read, not written"):
         writer_to(tmp_path / "out.xlsx")
     with pytest.raises(InputError, match="parquet cannot hold these columns"):

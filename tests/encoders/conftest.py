@@ -1,4 +1,4 @@
-"""What the tests of encoders share: a processor of two threads."""
+"""Shared by the tests of encoders: two threads."""
 
 from collections.abc import Iterator
 

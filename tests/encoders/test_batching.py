@@ -1,4 +1,4 @@
-"""Batches: every text once, within the budget, in a plan that depends on nothing but the lengths."""
+"""Batches: every text once, within the budget, in a plan that depends only on the lengths."""
 
 import itertools
 
@@ -20,15 +20,15 @@ def test_every_index_comes_exactly_once(lengths: list[int], budget: int):
 
 
 @given(lengths_of_texts, budgets)
-def test_no_batch_passes_the_budget_but_a_text_that_is_alone(lengths: list[int], budget: int):
+def test_only_a_single_text_exceeds_the_budget(lengths: list[int], budget: int):
     for batch in plan_batches(lengths, budget):
         width = max(1, max(lengths[index] for index in batch))
         assert len(batch) == 1 or width * len(batch) <= budget
 
 
 @given(lengths_of_texts, budgets)
-def test_no_batch_could_have_taken_the_first_text_of_the_next(lengths: list[int], budget: int):
-    """Else there would be more batches than need be."""
+def test_no_batch_has_room_for_the_first_text_of_the_next(lengths: list[int], budget: int):
+    """Otherwise there would be more batches than necessary."""
     for batch, following in itertools.pairwise(plan_batches(lengths, budget)):
         assert max(1, lengths[batch[0]]) * (len(batch) + 1) > budget
         assert lengths[batch[-1]] >= lengths[following[0]]
@@ -40,7 +40,7 @@ def test_longest_come_first_and_equal_lengths_keep_their_order(lengths: list[int
     assert flat == sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
 
 
-def test_no_texts_make_no_batch():
+def test_an_empty_input_gives_no_batches():
     assert plan_batches([], 10) == []
 
 
@@ -65,7 +65,7 @@ def test_windows_cut_without_losing_or_moving_a_text(texts: list[str], size: int
     assert all(0 < len(window) <= size for window in cut)
 
 
-def test_windows_read_no_further_than_they_must():
+def test_windows_read_only_as_far_as_needed():
     read = 0
 
     def texts():

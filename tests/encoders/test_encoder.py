@@ -1,4 +1,4 @@
-"""`Encoder` gives sentence-transformers' vectors, in the order of input, in bounded memory, on every architecture."""
+"""`Encoder` gives sentence-transformers' vectors, in input order, in bounded memory, on every architecture."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def open_tiny(tiny_folder: Callable[[str], Path]) -> Opener:
 
 @pytest.fixture(scope="module")
 def shared(tiny_folder: Callable[[str], Path]) -> Encoder:
-    """One tiny BERT for tests that change nothing; a small budget, so that a few texts make several batches."""
+    """A tiny BERT for tests that do not change it; its small budget makes several batches of a few texts."""
     return Encoder(tiny_folder("bert-mean"), dtype="float32", device="cpu", token_budget=64)
 
 
@@ -62,7 +62,7 @@ def test_vectors_are_those_of_sentence_transformers(kind: str, open_tiny: Opener
 
 
 @every_kind
-def test_prompts_are_applied_as_sentence_transformers_applies_them(
+def test_prompts_are_applied_as_in_sentence_transformers(
     kind: str, open_tiny: Opener, tiny_folder: Callable[[str], Path]
 ):
     reference = SentenceTransformer(str(tiny_folder(kind)), device="cpu")
@@ -75,8 +75,8 @@ def test_prompts_are_applied_as_sentence_transformers_applies_them(
         assert np.abs(found - plain).max() > 0.01
 
 
-def test_a_prompt_that_pooling_leaves_out_is_left_out(open_tiny: Opener, tmp_path: Path):
-    """INSTRUCTOR's way: the prompt is read, but its tokens are not averaged."""
+def test_a_prompt_is_not_pooled_if_the_pooling_excludes_it(open_tiny: Opener, tmp_path: Path):
+    """As in INSTRUCTOR: the prompt is read, but its tokens are not averaged."""
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     encoder = open_tiny(text_prompt="news text: ")
@@ -96,7 +96,7 @@ def test_bfloat16_stays_within_two_hundredths_of_a_cosine(kind: str, open_tiny: 
     assert low.dtype == np.float32
     assert ((wide * low).sum(axis=1) > 1 - 2e-2).all()
     assert np.abs((wide @ wide.T) - (low @ low.T)).max() < 2e-2
-    assert (wide != low).any()  # else bfloat16 was not used
+    assert (wide != low).any()  # otherwise bfloat16 was not used
 
 
 @every_kind
@@ -106,7 +106,7 @@ def test_every_vector_has_length_one(kind: str, dtype: str, open_tiny: Opener):
     assert np.abs(lengths - 1).max() < 1e-5
 
 
-# ---- whose prompts
+# ---- prompts
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def with_prompts(tiny_encoder_folder: Path, tmp_path: Path) -> Callable[..., Pat
 PROMPTS = {"query": "query: ", "document": "passage: "}
 
 
-def test_an_encoder_that_nobody_registered_has_its_own_default_prompt(with_prompts: Callable[..., Path]):
+def test_an_unregistered_encoder_uses_its_own_default_prompt(with_prompts: Callable[..., Path]):
     folder = with_prompts(PROMPTS, "document")
     encoder = Encoder(folder, dtype="float32", device="cpu")
     assert encoder.prompts == {"text": "passage: ", "label": "passage: "}
@@ -142,13 +142,13 @@ def test_an_encoder_that_nobody_registered_has_its_own_default_prompt(with_promp
         ({"label_prompt": "topic: "}, {"text": "query: ", "label": "topic: "}),
     ],
 )
-def test_a_default_prompt_is_overruled_for_each_role_alone(
+def test_a_default_prompt_is_overridden_separately_for_each_role(
     options: dict[str, str], expected: dict[str, str], with_prompts: Callable[..., Path]
 ):
     assert Encoder(with_prompts(PROMPTS, "query"), **options).prompts == expected  # type: ignore[arg-type]
 
 
-def test_the_registry_is_asked_before_an_encoders_own_default(with_prompts: Callable[..., Path]):
+def test_the_registrys_prompt_precedes_an_encoders_own_default(with_prompts: Callable[..., Path]):
     e5 = with_prompts(PROMPTS, "document", name="multilingual-e5-base")
     assert Encoder(e5).prompts == {"text": "query: ", "label": "query: "}
     assert Encoder(with_prompts(PROMPTS, "document", name="all-MiniLM-L6-v2")).prompts == {"text": "", "label": ""}
@@ -175,7 +175,7 @@ def test_prompts_without_a_default_are_named_in_one_warning(with_prompts: Callab
         (PROMPTS, None, {"text_prompt": ""}),
     ],
 )
-def test_nothing_is_said_where_no_prompt_is_missed(
+def test_there_is_no_warning_if_no_prompt_is_missing(
     prompts: dict[str, str], default: str | None, options: dict[str, str], with_prompts: Callable[..., Path]
 ):
     with warnings.catch_warnings():
@@ -187,7 +187,7 @@ def test_nothing_is_said_where_no_prompt_is_missed(
 @pytest.mark.parametrize(
     ("default", "options"), [("query", {}), ("query", {"text_prompt": ""}), (None, {"text_prompt": ""})]
 )
-def test_saved_prompts_come_before_the_default_and_nothing_is_said(
+def test_saved_prompts_precede_the_default_without_a_warning(
     default: str | None, options: dict[str, str], with_prompts: Callable[..., Path], tmp_path: Path
 ):
     encoder = Encoder(with_prompts(PROMPTS, default), dtype="float32", device="cpu", **options)  # type: ignore[arg-type]
@@ -205,7 +205,7 @@ def test_saved_prompts_come_before_the_default_and_nothing_is_said(
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_order_of_input_is_kept_whatever_the_lengths(shared: Encoder, lengths: list[int], random):
+def test_vectors_come_in_input_order_for_any_lengths(shared: Encoder, lengths: list[int], random):
     texts = [" ".join(random.choices(["team", "bank", "war", "film"], k=length)) for length in lengths]
     together = shared.encode(texts)
     one_by_one = np.concatenate([shared.encode([text]) for text in texts])
@@ -258,25 +258,25 @@ def test_encode_iter_is_lazy_and_holds_one_window(shared: Encoder):
     assert np.abs(np.concatenate(blocks) - whole).max() < 1e-5
 
 
-def test_any_iterable_of_texts_will_do(shared: Encoder):
+def test_any_iterable_of_texts_is_accepted(shared: Encoder):
     expected = shared.encode(TEXTS)
     for same in (tuple(TEXTS), iter(TEXTS), (text for text in TEXTS), np.array(TEXTS, dtype=object)):
         assert (shared.encode(same) == expected).all()
 
 
-def test_no_texts_give_no_vectors_of_the_right_width(shared: Encoder):
+def test_an_empty_input_gives_an_empty_array_of_the_right_width(shared: Encoder):
     for nothing in ([], iter(())):
         assert shared.encode(nothing).shape == (0, WIDTH)
         assert shared.encode(nothing).dtype == np.float32
     assert list(shared.encode_iter([])) == []
 
 
-def test_a_single_text_is_refused_because_its_letters_would_be_encoded(shared: Encoder):
+def test_a_bare_string_is_refused_because_its_letters_would_be_encoded(shared: Encoder):
     with pytest.raises(InputError, match=r"a single str.*\[text\]"):
         shared.encode("a text")
 
 
-def test_progress_is_told_the_texts_done(shared: Encoder):
+def test_progress_reports_the_texts_done(shared: Encoder):
     told = []
     list(shared.encode_iter(TEXTS, window=4, total=len(TEXTS), report=lambda done, total, note="": told.append(done)))
     assert told == sorted(told)
@@ -289,16 +289,14 @@ def test_progress_is_told_the_texts_done(shared: Encoder):
 @pytest.mark.parametrize(
     ("dtype", "expected"), [("float32", {"float32"}), ("bfloat16", {"bfloat16"}), ("auto", {"float32", "bfloat16"})]
 )
-def test_the_format_is_the_one_asked_for_and_the_weights_are_float32_always(
-    dtype: str, expected: set[str], open_tiny: Opener
-):
+def test_the_requested_dtype_is_used_and_weights_stay_float32(dtype: str, expected: set[str], open_tiny: Opener):
     encoder = open_tiny(dtype=dtype)
     encoder.encode(["a text"])
     assert encoder.dtype in expected
     assert all(parameter.dtype is torch.float32 for parameter in encoder.backbone.model.parameters())
 
 
-def test_pooling_can_be_replaced_and_goes_with_the_folder(
+def test_pooling_can_be_replaced_and_is_saved_with_the_folder(
     open_tiny: Opener, tiny_folder: Callable[[str], Path], tmp_path: Path
 ):
     as_cls = open_tiny("bert-mean", pooling="cls")
@@ -309,12 +307,12 @@ def test_pooling_can_be_replaced_and_goes_with_the_folder(
     assert np.abs(as_cls.encode(TEXTS) - expected).max() < 1e-5
 
 
-def test_last_pooling_takes_the_last_token_that_is_no_padding(open_tiny: Opener):
+def test_last_pooling_takes_the_last_token_that_is_not_padding(open_tiny: Opener):
     encoder = open_tiny("qwen3-last", pooling="last", token_budget=10_000)
     assert np.abs(encoder.encode(TEXTS) - open_tiny("qwen3-last").encode(TEXTS)).max() < 1e-5
 
 
-def test_max_tokens_cuts_a_text_off(open_tiny: Opener):
+def test_max_tokens_truncates_a_text(open_tiny: Opener):
     encoder = open_tiny(max_tokens=8)
     assert encoder.max_tokens == 8
     long, same_start = "one two three four five six and more", "one two three four five six but less of it"
@@ -323,20 +321,20 @@ def test_max_tokens_cuts_a_text_off(open_tiny: Opener):
     assert not (open_tiny().encode([long]) == open_tiny().encode([same_start])).all()
 
 
-def test_limits_that_are_scalars_of_numpy_are_saved(open_tiny: Opener, tmp_path: Path):
+def test_limits_given_as_numpy_scalars_are_saved(open_tiny: Opener, tmp_path: Path):
     encoder = open_tiny(max_tokens=np.int64(8), token_budget=np.int32(64))
     encoder.save(tmp_path / "saved")
     assert Encoder(tmp_path / "saved").max_tokens == 8
     assert encoder.config.to_dict() == open_tiny(max_tokens=8, token_budget=64).config.to_dict()
 
 
-def test_tokens_are_counted_before_anything_is_cut_off(open_tiny: Opener):
+def test_tokens_are_counted_before_truncation(open_tiny: Opener):
     encoder = open_tiny(max_tokens=8, text_prompt="news: ")
     assert encoder.count_tokens(["team " * 500]) == [500 + 2 + 2]
     assert open_tiny().max_tokens == MAX_TOKENS
 
 
-def test_positions_that_are_kept_for_padding_are_no_tokens(
+def test_positions_reserved_for_padding_are_not_counted(
     open_tiny: Opener, tiny_folder: Callable[[str], Path], tmp_path: Path
 ):
     with pytest.raises(EncoderError, match=rf"more than the encoder can read \({MAX_TOKENS}\)"):
@@ -362,10 +360,10 @@ def test_positions_that_are_kept_for_padding_are_no_tokens(
         ({"dtype": "float16"}, ConfigError, "dtype must be one of 'auto', 'float32', 'bfloat16'"),
         ({"pooling": "max"}, ConfigError, "pooling must be one of 'mean', 'cls', 'last'"),
         ({"token_budget": 0}, ConfigError, "token_budget must be a whole number at least 1"),
-        ({"device": "gpu"}, ConfigError, "device 'gpu' is not to be had on this machine"),
+        ({"device": "gpu"}, ConfigError, "device 'gpu' is not available on this machine"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_one_clear_error(
+def test_an_invalid_option_is_one_clear_error(
     options: dict[str, object], error: type[Exception], message: str, open_tiny: Opener
 ):
     with pytest.raises(error, match=message) as caught:
@@ -378,14 +376,14 @@ def test_an_unknown_role_is_refused(shared: Encoder):
         shared.encode(["a"], role="document")
 
 
-def test_a_folder_that_is_no_encoder_is_one_clear_error(tmp_path: Path):
+def test_a_folder_without_an_encoder_is_one_clear_error(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(EncoderError, match="cannot be opened as a sentence-transformers model") as caught:
         Encoder(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_weights_that_were_cut_off_are_one_clear_error(tiny_encoder_folder: Path, tmp_path: Path):
+def test_truncated_weights_are_one_clear_error(tiny_encoder_folder: Path, tmp_path: Path):
     folder = shutil.copytree(tiny_encoder_folder, tmp_path / "cut")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
@@ -405,7 +403,7 @@ def test_a_saved_encoder_is_the_same_to_the_bit(kind: str, dtype: str, open_tiny
     assert (Encoder(tmp_path / "saved", dtype=dtype, device="cpu").encode(TEXTS) == expected).all()
 
 
-def test_prompts_are_saved_with_the_folder_and_can_be_overruled(open_tiny: Opener, tmp_path: Path):
+def test_prompts_are_saved_with_the_folder_and_can_be_overridden(open_tiny: Opener, tmp_path: Path):
     open_tiny(text_prompt="query: ", label_prompt="topic: ").save(tmp_path / "saved")
     again = Encoder(tmp_path / "saved", dtype="float32")
     assert again.prompts == {"text": "query: ", "label": "topic: "}
@@ -433,7 +431,7 @@ def test_a_copy_shares_no_weight(dtype: str, open_tiny: Opener):
 
 
 def test_bfloat16_vectors_follow_the_weights(open_tiny: Opener):
-    """The copy in bfloat16 is made once; it must not outlive the weights it was made from."""
+    """The bfloat16 copy is made once; it must not outlive the weights it was made from."""
     encoder = open_tiny(dtype="bfloat16")
     before = encoder.encode(TEXTS)
     with encoder.backbone.training_mode(dropout=False):
@@ -458,7 +456,7 @@ def test_similarities_are_cosines(shared: Encoder):
     assert np.abs(found - found.T).max() < 1e-6
 
 
-def test_repr_and_describe_say_what_it_is(open_tiny: Opener, tiny_folder: Callable[[str], Path]):
+def test_repr_and_describe_identify_the_encoder(open_tiny: Opener, tiny_folder: Callable[[str], Path]):
     encoder = open_tiny(text_prompt="q: ", label_prompt="")
     assert repr(encoder) == f"Encoder({str(tiny_folder('bert-mean'))!r}, dimension=32, dtype='float32')"
     assert encoder.describe() | {"name": "", "source": ""} == {

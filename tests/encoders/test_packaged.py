@@ -1,4 +1,4 @@
-"""The encoder that comes as a package is found and checked against a known hash."""
+"""The packaged encoder is found and checked against a known hash."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ needs_minilm = pytest.mark.skipif(not packaged.is_installed(KNOWN_ENCODERS[0]), 
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of this machine's cache is seen or written."""
+    """Keep the tests away from the user's cache."""
     monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "labelspace"))
 
 

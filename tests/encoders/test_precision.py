@@ -1,4 +1,4 @@
-"""Number format and device: what was asked for, or what this machine is good at."""
+"""Number format and device: as requested, or the best that the machine supports."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def cpuinfo(monkeypatch: pytest.MonkeyPatch):
-    """Pretend that the kernel describes another processor."""
+    """Fake the kernel's description of the processor."""
 
     def say(text: str | None, system: str = "Linux", capability: str = "AVX512") -> bool:
         def read(self: Path, **options: object) -> str:
@@ -33,7 +33,7 @@ def cpuinfo(monkeypatch: pytest.MonkeyPatch):
     precision._cpu_has_bfloat16.cache_clear()
 
 
-def test_a_format_asked_for_is_taken():
+def test_a_requested_dtype_is_used():
     assert choose_dtype("float32", CPU) is torch.float32
     assert choose_dtype("bfloat16", CPU) is torch.bfloat16
 
@@ -51,28 +51,28 @@ def test_native_bfloat16_is_read_from_the_kernel(line: str, cpuinfo):
 
 
 @pytest.mark.parametrize("line", ["flags\t\t: fpu avx2 avx512f", "Features\t: fp asimd", "model name\t: bf16 amx_bf16"])
-def test_a_processor_without_it_has_it_not(line: str, cpuinfo):
+def test_a_processor_without_bfloat16_is_recognised(line: str, cpuinfo):
     assert not cpuinfo(f"processor\t: 0\n{line}\n")
 
 
 @pytest.mark.parametrize("capability", ["DEFAULT", "AVX2"])
-def test_torch_that_is_held_to_less_than_the_processor_has_it_not(capability: str, cpuinfo):
+def test_torch_limited_below_avx512_has_no_native_bfloat16(capability: str, cpuinfo):
     assert not cpuinfo("flags\t\t: fpu avx512f avx512_bf16 amx_bf16", capability=capability)
     assert cpuinfo("Features\t: fp asimd bf16", capability="DEFAULT"), "what torch says of an Arm"
 
 
-def test_where_nobody_can_say_the_answer_is_no(cpuinfo):
+def test_without_cpuinfo_there_is_no_native_bfloat16(cpuinfo):
     assert not cpuinfo(None)
     assert not cpuinfo("flags : avx512_bf16", system="Darwin")
 
 
-def test_auto_device_is_a_gpu_where_there_is_one_else_the_cpu():
+def test_auto_device_is_a_gpu_if_there_is_one_else_the_cpu():
     has_gpu = torch.cuda.is_available() or torch.backends.mps.is_available()
     assert (choose_device("auto").type == "cpu") is not has_gpu
     assert choose_device("cpu") == CPU
 
 
 @pytest.mark.parametrize("device", ["cdua", "cuda:99", ""])
-def test_a_device_that_is_not_there_is_one_clear_error(device: str):
-    with pytest.raises(ConfigError, match=f"device '{device}' is not to be had on this machine; use 'auto' or 'cpu'"):
+def test_a_missing_device_is_one_clear_error(device: str):
+    with pytest.raises(ConfigError, match=f"device '{device}' is not available on this machine; use 'auto' or 'cpu'"):
         choose_device(device)

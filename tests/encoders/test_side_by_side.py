@@ -1,4 +1,4 @@
-"""Batches that run side by side give what they give one after the other, and leave the caller's threads alone."""
+"""Concurrent batches give the same results as sequential ones, and leave the caller's threads alone."""
 
 import gc
 import os
@@ -32,7 +32,7 @@ def test_vectors_do_not_depend_on_how_many_batches_run_at_a_time(
     texts = [f"text {'word ' * (number % 17)}{number}" for number in range(60)]
     together = encoder.encode(texts)
     torch.set_num_threads(1)
-    # Not to the bit: with another number of threads some processors sum in another order.
+    # Not bit-identical: some processors sum in another order with another number of threads.
     assert np.abs(together - encoder.encode(texts)).max() < (0.03 if dtype == "bfloat16" else 1e-5)
 
 
@@ -46,7 +46,7 @@ def test_results_come_in_order_from_more_than_one_thread():
         assert torch.is_inference_mode_enabled()
         if item:
             assert torch.get_num_threads() == 1
-            meet.wait()  # passes only where two are at work at a time
+            meet.wait()  # passes only if two workers run at a time
         return item * item
 
     assert list(side_by_side(work, range(21), CPU)) == [(item, item * item) for item in range(21)]
@@ -72,7 +72,7 @@ def test_an_error_in_one_batch_ends_the_others_and_is_raised():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_caller_that_is_slow_finds_few_batches_done_ahead_of_it():
+def test_few_batches_are_computed_ahead_of_a_slow_caller():
     done: list[int] = []
     too_many = threading.Event()
 
@@ -89,7 +89,7 @@ def test_a_caller_that_is_slow_finds_few_batches_done_ahead_of_it():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_result_that_the_caller_has_dropped_is_gone():
+def test_a_result_is_freed_once_the_caller_drops_it():
     class Block:
         pass
 
@@ -102,19 +102,19 @@ def test_a_result_that_the_caller_has_dropped_is_gone():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_caller_that_stops_ends_what_waits():
+def test_closing_the_iterator_cancels_waiting_batches():
     done: list[int] = []
     results = side_by_side(done.append, range(1000), CPU)
     for _ in range(5):
         next(results)
-    results.close()  # pyright: ignore[reportAttributeAccessIssue]  # a generator, which its users need not know
+    results.close()  # pyright: ignore[reportAttributeAccessIssue]  # a generator, although its type does not say so
     assert len(done) <= 5 + AHEAD
     assert _threads_of_a_new_thread() == 2
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no signal to a thread")
 @pytest.mark.usefixtures("two_threads")
-def test_ctrl_c_comes_out_at_once():
+def test_ctrl_c_is_raised_at_once():
     done: list[int] = []
 
     def work(item: int) -> None:
@@ -130,7 +130,7 @@ def test_ctrl_c_comes_out_at_once():
 
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("items", [0, 1, 8])
-def test_few_batches_run_in_the_thread_that_asks(items: int):
+def test_few_batches_run_in_the_callers_thread(items: int):
     here = threading.current_thread().name
     ran_in = [name for _, name in side_by_side(lambda _: threading.current_thread().name, range(items), CPU)]
     assert ran_in == [here] * items

@@ -1,4 +1,4 @@
-"""Token states on disk: the same as from the encoder, made once, bounded, and never trusted blindly."""
+"""Token states on disk: the encoder's own, computed once, limited in size, and checked before use."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def plain(tiny_encoder_folder: Path) -> Encoder:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many texts each encoding was asked for."""
+    """Record the number of texts of each encoding."""
     asked: list[int] = []
     real = module.encoded_states
 
@@ -60,12 +60,12 @@ def test_stored_states_are_those_of_the_encoder_in_bfloat16(encoder: Encoder, tm
     assert mask.sum(dim=1).tolist() == [len(row) for row in ids]
     for row, own in enumerate(ids):
         alone, _ = encoder.backbone.states(encoder.backbone.batch([own], [0]))
-        # A batch may move the last digit of bfloat16.
+        # The batch may change the last digit of bfloat16.
         assert torch.allclose(states[row, : len(own)].float(), alone[0].float(), atol=0.05, rtol=0.02)
         assert not states[row, len(own) :].any()
 
 
-def test_states_come_back_in_the_order_asked_for(plain: Encoder, tmp_path: Path):
+def test_states_come_back_in_the_requested_order(plain: Encoder, tmp_path: Path):
     stored = StateCache(tmp_path).open(plain, plain.tokenize(TEXTS))
     everything, _ = stored.take([0, 1, 2, 3])
     some, mask = stored.take([3, 1])
@@ -76,7 +76,7 @@ def test_states_come_back_in_the_order_asked_for(plain: Encoder, tmp_path: Path)
         assert mask[place].sum() == length
 
 
-def test_fresh_states_are_the_stored_ones(plain: Encoder, tmp_path: Path):
+def test_fresh_states_equal_stored_ones(plain: Encoder, tmp_path: Path):
     ids = plain.tokenize(TEXTS)
     stored, fresh = StateCache(tmp_path).open(plain, ids).take([2, 0]), FreshStates(plain, ids).take([2, 0])
     assert torch.allclose(stored[0].float(), fresh[0].float(), atol=0.02)
@@ -90,7 +90,7 @@ def test_texts_are_encoded_once(plain: Encoder, tmp_path: Path, counted: list[in
     assert counted == [4]
 
 
-def test_the_key_knows_weights_precision_tokens_and_cuts(plain: Encoder, tiny_encoder_folder: Path):
+def test_the_key_depends_on_weights_precision_tokens_and_truncation(plain: Encoder, tiny_encoder_folder: Path):
     ids = plain.tokenize(TEXTS)
     changed = plain.copy()
     with torch.no_grad():
@@ -107,7 +107,7 @@ def test_the_key_knows_weights_precision_tokens_and_cuts(plain: Encoder, tiny_en
     assert state_key(plain.copy(), ids) == state_key(plain, ids)
 
 
-def test_a_shuffle_and_a_text_that_comes_again_are_the_same_entry(plain: Encoder, tmp_path: Path, counted: list[int]):
+def test_order_and_repetition_do_not_change_the_entry(plain: Encoder, tmp_path: Path, counted: list[int]):
     ids, cache = plain.tokenize(TEXTS), StateCache(tmp_path)
     before, _ = cache.open(plain, ids).take(range(4))
     order = [2, 0, 2, 3, 1, 0, 2]
@@ -121,7 +121,7 @@ def test_a_shuffle_and_a_text_that_comes_again_are_the_same_entry(plain: Encoder
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2], [1, 1, 3, 0, 2, 0]])
-def test_whoever_comes_first_writes_the_same_bytes(encoder: Encoder, tmp_path: Path, order: list[int]):
+def test_the_bytes_do_not_depend_on_the_order_of_texts(encoder: Encoder, tmp_path: Path, order: list[int]):
     ids = encoder.tokenize(TEXTS)
     caches = [StateCache(tmp_path / name) for name in ("plain", "other")]
     for cache, rows in zip(caches, (range(4), order), strict=True):
@@ -132,7 +132,7 @@ def test_whoever_comes_first_writes_the_same_bytes(encoder: Encoder, tmp_path: P
         assert (entries[0] / name).read_bytes() == (entries[1] / name).read_bytes()
 
 
-def test_a_text_that_comes_often_takes_room_once(plain: Encoder, tmp_path: Path):
+def test_a_repeated_text_is_stored_once(plain: Encoder, tmp_path: Path):
     ids, cache = plain.tokenize(TEXTS), StateCache(tmp_path)
     cache.open(plain, ids * 50)
     assert cache.bytes() == sum(map(len, ids)) * 32 * 2
@@ -161,7 +161,7 @@ def test_a_damaged_entry_is_made_again(plain: Encoder, tmp_path: Path, counted: 
     assert torch.equal(before, after)
 
 
-def test_the_least_recently_used_entry_makes_room(plain: Encoder, tmp_path: Path, counted: list[int]):
+def test_the_least_recently_used_entry_is_removed_for_room(plain: Encoder, tmp_path: Path, counted: list[int]):
     lots = [plain.tokenize([f"{word} {text}" for text in TEXTS]) for word in ("news", "team", "bank")]
     size = max(sum(map(len, ids)) for ids in lots) * 32 * 2
     cache = StateCache(tmp_path, most_bytes=2 * size)
@@ -169,7 +169,7 @@ def test_the_least_recently_used_entry_makes_room(plain: Encoder, tmp_path: Path
         cache.open(plain, ids)
         stamp = 1_000_000 + number
         os.utime(tmp_path / state_key(plain, ids) / INDEX, (stamp, stamp))
-    cache.open(plain, lots[0])  # now the second is the one not used for longest
+    cache.open(plain, lots[0])  # now the second is the least recently used
     cache.open(plain, lots[2])
     kept = {path.name for path in tmp_path.iterdir() if path.is_dir()}
     assert kept == {state_key(plain, lots[0]), state_key(plain, lots[2])}
@@ -177,7 +177,7 @@ def test_the_least_recently_used_entry_makes_room(plain: Encoder, tmp_path: Path
 
 
 def three_lots(encoder: Encoder) -> tuple[list[list[list[int]]], int]:
-    """Tokens of three lots of texts that take about the same, and the bytes of the largest."""
+    """Return the tokens of three sets of texts of similar size, and the bytes of the largest."""
     lots = [encoder.tokenize([f"{word} {text}" for text in TEXTS]) for word in ("news", "team", "bank")]
     return lots, max(sum(map(len, ids)) for ids in lots) * 32 * 2
 
@@ -186,7 +186,7 @@ def kept(cache: StateCache, encoder: Encoder, lots: list[list[list[int]]]) -> li
     return [(cache.folder / state_key(encoder, ids) / INDEX).exists() for ids in lots]
 
 
-def test_a_damaged_entry_that_is_made_again_takes_no_neighbour_with_it(plain: Encoder, tmp_path: Path):
+def test_remaking_a_damaged_entry_removes_no_other_entry(plain: Encoder, tmp_path: Path):
     lots, size = three_lots(plain)
     cache = StateCache(tmp_path, most_bytes=2 * size)
     for ids in lots[:2]:
@@ -196,7 +196,7 @@ def test_a_damaged_entry_that_is_made_again_takes_no_neighbour_with_it(plain: En
     assert kept(cache, plain, lots) == [True, True, False]
 
 
-def test_a_lower_bound_holds_from_the_next_opening_on(plain: Encoder, tmp_path: Path, counted: list[int]):
+def test_a_lower_limit_applies_from_the_next_opening(plain: Encoder, tmp_path: Path, counted: list[int]):
     lots, size = three_lots(plain)
     for ids in lots:
         StateCache(tmp_path).open(plain, ids)
@@ -206,7 +206,7 @@ def test_a_lower_bound_holds_from_the_next_opening_on(plain: Encoder, tmp_path: 
     assert len(counted) == 3, "it was there"
 
 
-def test_room_that_somebody_has_taken_is_left_to_them_and_nothing_is_removed_in_vain(plain: Encoder, tmp_path: Path):
+def test_reserved_room_is_respected_and_nothing_is_removed_in_vain(plain: Encoder, tmp_path: Path):
     lots, size = three_lots(plain)
     cache = StateCache(tmp_path, most_bytes=3 * size)
     cache.open(plain, lots[0])
@@ -215,17 +215,17 @@ def test_room_that_somebody_has_taken_is_left_to_them_and_nothing_is_removed_in_
     note.touch()
     with (
         FileLock(tmp_path / f"{other}.lock"),
-        pytest.warns(LabelSpaceWarning, match="no room can be made beside what is"),
+        pytest.warns(LabelSpaceWarning, match="do not fit beside the entries in use"),
     ):
         assert isinstance(cache.open(plain, lots[1]), FreshStates)
     assert kept(cache, plain, lots) == [True, False, False]
     assert note.exists()
-    cache.open(plain, lots[1])  # now nobody holds the lock: who took the room was killed
+    cache.open(plain, lots[1])  # no lock is held: the process that reserved the room was killed
     assert kept(cache, plain, lots) == [True, True, False]
     assert not note.exists()
 
 
-def test_an_entry_that_somebody_opens_is_not_removed(plain: Encoder, tmp_path: Path):
+def test_an_entry_being_opened_is_not_removed(plain: Encoder, tmp_path: Path):
     lots, size = three_lots(plain)
     cache = StateCache(tmp_path, most_bytes=2 * size)
     for ids in lots[:2]:
@@ -247,7 +247,7 @@ def test_clear_leaves_neither_entries_nor_their_locks(plain: Encoder, tmp_path: 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other rights")
-def test_what_else_lies_in_the_folder_is_never_touched(plain: Encoder, tmp_path: Path):
+def test_other_files_in_the_folder_are_left_alone(plain: Encoder, tmp_path: Path):
     lots, size = three_lots(plain)
     own = ("thesis/chapter.txt", "poetry.lock", ".note.1-2.tmp/draft.txt", ".x.y.room", "abc.lock", "0" * 39 + "/a.txt")
     for name in own:
@@ -261,7 +261,7 @@ def test_what_else_lies_in_the_folder_is_never_touched(plain: Encoder, tmp_path:
     assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()} == {*own, ".lock"}
 
 
-def test_nobody_but_the_owner_can_read_an_entry(plain: Encoder, tmp_path: Path):
+def test_only_the_owner_can_read_an_entry(plain: Encoder, tmp_path: Path):
     before = os.umask(0)
     try:
         cache = StateCache(tmp_path)
@@ -273,7 +273,7 @@ def test_nobody_but_the_owner_can_read_an_entry(plain: Encoder, tmp_path: Path):
     assert {path.stat().st_mode & 0o777 for path in entry.iterdir()} == {0o600}
 
 
-def test_an_open_entry_outlives_its_removal(plain: Encoder, tmp_path: Path):
+def test_an_open_entry_stays_readable_after_its_removal(plain: Encoder, tmp_path: Path):
     cache, ids = StateCache(tmp_path), plain.tokenize(TEXTS)
     stored = cache.open(plain, ids)
     before, _ = stored.take([0, 1])
@@ -282,7 +282,7 @@ def test_an_open_entry_outlives_its_removal(plain: Encoder, tmp_path: Path):
     assert torch.equal(stored.take([0, 1])[0], before)
 
 
-def test_what_does_not_fit_is_computed_anew_and_says_so(plain: Encoder, tmp_path: Path):
+def test_states_above_the_limit_are_recomputed_with_a_warning(plain: Encoder, tmp_path: Path):
     ids = plain.tokenize(TEXTS)
     size = f"{2 * 32 * sum(map(len, ids)):,}"
     with pytest.warns(LabelSpaceWarning, match=f"not kept.* take {size} bytes, and the cache holds 100 bytes.*bytes"):
@@ -291,14 +291,14 @@ def test_what_does_not_fit_is_computed_anew_and_says_so(plain: Encoder, tmp_path
     assert not any(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_is_no_reason_to_stop(plain: Encoder, tmp_path: Path):
+def test_an_unwritable_folder_is_not_fatal(plain: Encoder, tmp_path: Path):
     (tmp_path / "taken").write_text("a file")
     with pytest.warns(LabelSpaceWarning, match="cannot be written"):
         states = StateCache(tmp_path / "taken").open(plain, plain.tokenize(TEXTS))
     assert states.take([0])[0].shape[2] == 32
 
 
-def test_a_full_disk_leaves_no_half_entry(plain: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_full_disk_leaves_no_partial_entry(plain: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -309,13 +309,13 @@ def test_a_full_disk_leaves_no_half_entry(plain: Encoder, tmp_path: Path, monkey
     assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
-def test_no_text_is_no_entry(plain: Encoder, tmp_path: Path):
+def test_an_empty_input_makes_no_entry(plain: Encoder, tmp_path: Path):
     states, mask = StateCache(tmp_path).open(plain, []).take([])
     assert states.shape == (0, 1, 32)
     assert mask.shape == (0, 1)
 
 
-def test_reading_takes_the_memory_of_the_batch(tmp_path: Path):
+def test_reading_needs_the_memory_of_one_batch(tmp_path: Path):
     lengths = np.full(4096, 64, dtype=np.int64)
     path = tmp_path / STATES
     with path.open("wb") as file:
@@ -331,7 +331,7 @@ def test_reading_takes_the_memory_of_the_batch(tmp_path: Path):
 
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("kept", [True, False])
-def test_making_takes_the_memory_of_a_few_batches_however_slow_the_disk(
+def test_writing_needs_the_memory_of_a_few_batches_even_on_a_slow_disk(
     tiny_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
 ):
     made: list[weakref.ref[torch.Tensor]] = []
@@ -351,7 +351,7 @@ def test_making_takes_the_memory_of_a_few_batches_however_slow_the_disk(
 
     def slow(done: float, total: float | None = None, note: str = "") -> None:
         if done == 5:
-            many.wait(0.3)  # the disk is busy, and who encodes may run ahead
+            many.wait(0.3)  # the disk is busy, and the encoder may run ahead
         held.append(sum(states() is not None for states in made))
 
     monkeypatch.setattr(module, "side_by_side", watched)
@@ -389,14 +389,14 @@ print(type(states).__name__, int(states.take([0, 1])[1].sum()), flush=True)
 """
 
 
-# Waits for a file, however long the others take.
+# Waits for a file, so that the processes start together.
 PATIENT = WORKER.replace(
     "time.sleep(float(sys.argv[3]))", "\n    while not Path(sys.argv[3]).exists():\n        time.sleep(0.05)"
 )
 
 
 def worker(encoder: Path, folder: Path, wait: Any, *more: Any) -> subprocess.Popen[str]:
-    """Start a process that opens two texts, and one more if given, in a cache of so many bytes if given."""
+    """Start a process that opens two texts in a cache; `more` adds a text, then a size limit in bytes."""
     code = PATIENT if isinstance(wait, Path) else WORKER
     command = [sys.executable, "-c", code, *map(str, (encoder, folder, wait, *more))]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -411,8 +411,8 @@ def test_two_processes_make_an_entry_once(tiny_encoder_folder: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_two_processes_with_different_texts_keep_the_bound_together(tiny_encoder_folder: Path, tmp_path: Path):
-    """Each takes more than half of it, and both look for room at the same time."""
+def test_two_processes_with_different_texts_stay_within_the_limit_together(tiny_encoder_folder: Path, tmp_path: Path):
+    """Each needs more than half of the limit, and both look for room at the same time."""
     plain = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
     size = sum(map(len, plain.tokenize(["the team won", "a bank", "rain"]))) * 32 * 2
     folder, go, bound = tmp_path / "states", tmp_path / "go", 2 * size - 1
@@ -428,7 +428,7 @@ def test_two_processes_with_different_texts_keep_the_bound_together(tiny_encoder
 
 
 @pytest.mark.slow
-def test_a_killed_process_leaves_nothing_that_is_trusted(tiny_encoder_folder: Path, tmp_path: Path):
+def test_nothing_left_by_a_killed_process_is_trusted(tiny_encoder_folder: Path, tmp_path: Path):
     first = worker(tiny_encoder_folder, tmp_path, 60.0)
     assert first.stdout is not None
     assert first.stdout.readline() == "encoding\n"

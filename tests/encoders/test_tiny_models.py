@@ -1,4 +1,4 @@
-"""The tiny encoders stand for the real ones: same classes, same pooling, same last modules, same bytes everywhere."""
+"""The tiny encoders match the real ones in class, pooling and last modules, and have the same bytes everywhere."""
 
 import json
 from collections.abc import Callable
@@ -95,7 +95,7 @@ def test_there_is_no_pickle_and_no_python_except_in_the_one_that_refuses(tiny_fo
         }
 
 
-def test_the_bert_in_the_repository_is_what_the_script_makes(tiny_encoder_folder: Path, tmp_path: Path):
+def test_the_committed_bert_is_what_the_script_makes(tiny_encoder_folder: Path, tmp_path: Path):
     fresh = build_tiny("bert-mean", tmp_path / "fresh")
     ours, theirs = load_file(tiny_encoder_folder / "model.safetensors"), load_file(fresh / "model.safetensors")
     assert ours.keys() == theirs.keys()
@@ -104,7 +104,7 @@ def test_the_bert_in_the_repository_is_what_the_script_makes(tiny_encoder_folder
     assert ours["model"] == theirs["model"]
 
 
-def test_the_bert_in_the_repository_is_under_200_kb(tiny_encoder_folder: Path):
+def test_the_committed_bert_is_under_200_kb(tiny_encoder_folder: Path):
     assert size(tiny_encoder_folder) < 200_000
 
 
@@ -115,7 +115,7 @@ def test_every_kind_stays_small(kind: str, tiny_folder: Callable[[str], Path]):
 
 def test_gemma_sees_both_ways_and_qwen_only_back(tiny_folder: Callable[[str], Path]):
     def moved(kind: str) -> bool:
-        """Whether the first token's state depends on the last token."""
+        """Return whether the first token's state depends on the last token."""
         encoder = opened(tiny_folder(kind))
         states = []
         for text in ("news about sports", "news about business"):
@@ -141,7 +141,7 @@ def test_prompts_are_saved_as_the_authors_save_them(tiny_folder: Callable[[str],
     assert prompts("gemma3-mean")["Classification"] == "task: classification | query: "
 
 
-def test_the_code_of_the_remote_one_would_fail_if_it_ran(tiny_folder: Callable[[str], Path]):
+def test_the_code_of_the_remote_kind_would_fail_if_it_ran(tiny_folder: Callable[[str], Path]):
     folder = tiny_folder("gte-remote")
     assert "auto_map" in json.loads((folder / "config.json").read_text())
     with pytest.raises(RuntimeError, match="remote code ran"):

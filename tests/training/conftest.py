@@ -1,4 +1,4 @@
-"""What the tests of training share: tiny encoders in float32, and a label space with uneven counts."""
+"""Shared by the tests of training: tiny encoders in float32, and a label space with uneven counts."""
 
 import functools
 from collections.abc import Callable
@@ -44,7 +44,7 @@ POOL = [
 
 @pytest.fixture(scope="session")
 def open_tiny(tiny_folder: Callable[[str], Path]) -> Callable[..., Encoder]:
-    """Hand out a tiny encoder of a kind, in float32 on the CPU: a copy, because opening takes five times as long."""
+    """Return tiny encoders in float32 on the CPU, as copies, because opening takes five times as long."""
 
     @functools.cache
     def opened_once(kind: str, **options: object) -> Encoder:

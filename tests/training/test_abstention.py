@@ -1,4 +1,4 @@
-"""Limits of uncertainty: the shares and the risks that they promise are kept."""
+"""Uncertainty limits keep the promised shares and risks."""
 
 import math
 
@@ -13,7 +13,7 @@ from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.training.abstention import RISK_STARTS, RISK_STEPS, coverage_limit, least_answers, risk_limit
 
 RUNS = 300
-# Of so many runs at 5 % each, more than these go wrong once in a thousand times.
+# Among this many runs that each fail with 5 %, more failures than this happen once in a thousand times.
 SLACK = int(binom.ppf(0.999, RUNS, 0.05))
 
 unsure = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.7, 1.5]), min_size=1, max_size=30)
@@ -23,7 +23,7 @@ unsure = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.7, 1.5]), min_size=1, m
 
 
 def coverage_by_hand(uncertainty, coverage):
-    """The first limit, from the lowest up, with which enough are answered."""
+    """Return the lowest limit at which enough are answered."""
     for limit in sorted(uncertainty):
         if sum(value <= limit for value in uncertainty) / len(uncertainty) >= coverage - 1e-12:
             return limit
@@ -37,20 +37,20 @@ def test_the_limit_is_the_lowest_that_answers_enough(uncertainty, coverage):
 
 
 @pytest.mark.parametrize(("coverage", "answered"), [(0.1, 3), (0.3, 9), (0.9, 27), (1, 30), (0.91, 28), (1e-9, 1)])
-def test_a_share_that_is_a_whole_number_answers_no_more_than_that(coverage, answered):
+def test_a_share_that_is_a_whole_number_of_documents_is_exact(coverage, answered):
     uncertainty = np.random.default_rng(0).permutation(30) / 7
     assert least_answers(coverage, 30) == answered
     assert [least_answers(part / 100, 100) for part in range(1, 101)] == list(range(1, 101))
     assert (uncertainty <= coverage_limit(uncertainty, coverage)).sum() == answered
 
 
-def test_all_of_equal_uncertainty_are_answered():
+def test_ties_are_answered_together():
     assert coverage_limit([0.5] * 10, 0.1) == 0.5
     assert (np.array([0.1, 0.4, 0.4, 0.4, 0.9]) <= coverage_limit([0.1, 0.4, 0.4, 0.4, 0.9], 0.4)).sum() == 4
 
 
-def test_of_others_drawn_alike_at_least_that_share_is_answered_on_average():
-    """Uncertainties are uniform, so a limit is the share that it answers; up to four standard errors of the mean."""
+def test_the_expected_share_of_future_documents_is_at_least_the_coverage():
+    """Uncertainties are uniform, so a limit equals the share it answers; within four standard errors of the mean."""
     generator = np.random.default_rng(0)
     for documents, coverage in ((4, 0.5), (10, 0.9), (20, 0.9), (60, 0.55)):
         draws = generator.random((1000, documents))
@@ -62,7 +62,7 @@ def test_of_others_drawn_alike_at_least_that_share_is_answered_on_average():
         assert place / (documents + 1) >= coverage > naive.mean()
 
 
-def test_a_share_of_others_that_no_limit_promises_is_as_near_as_can_be():
+def test_an_unreachable_share_of_future_documents_gives_the_largest_limit():
     assert coverage_limit([0.1, 0.2, 0.3], 0.9, to_come=True) == 0.3
     assert coverage_limit([0.1, 0.2, 0.3], 0.75, to_come=True) == 0.3
     assert coverage_limit([0.1, 0.2, 0.3], 0.5, to_come=True) == 0.2
@@ -72,7 +72,7 @@ def test_a_share_of_others_that_no_limit_promises_is_as_near_as_can_be():
 
 
 def risk_by_hand(uncertainty, wrong, risk, confidence):
-    """The same tests in Python floats, one after the other, each sum written out."""
+    """Run the same tests in Python floats, one by one, with each sum written out."""
     rows = sorted(zip(uncertainty, wrong, strict=True))
     passed = [
         limit
@@ -83,7 +83,7 @@ def risk_by_hand(uncertainty, wrong, risk, confidence):
 
 
 def sequence_by_hand(rows, asked, risk, confidence):
-    """The limits that pass from one start up to the first failure."""
+    """Return the limits that pass from one start up to the first failure."""
     passed = []
     while True:
         asked = min(asked, len(rows))
@@ -113,17 +113,17 @@ def test_the_limit_is_that_of_the_tests_written_out(seed, risk, confidence, digi
 
 
 def power(scale):
-    """A chance of error that rises with the square of the uncertainty, and its mean up to a limit."""
+    """Return an error rate that rises with the square of the uncertainty, and its mean up to a limit."""
     return lambda u: scale * u**2, lambda limit: scale * limit**2 / 3
 
 
 def level(share):
-    """Uncertainty that says nothing."""
+    """Return an error rate that does not depend on the uncertainty."""
     return lambda u: share + 0 * u, lambda limit: share
 
 
 def broken(risk):
-    """The promise is just broken from the first document on: every limit is a mistake."""
+    """Return an error rate just above the risk everywhere: every limit is a mistake."""
     return level(risk * 1.001)
 
 
@@ -151,7 +151,7 @@ def test_the_true_risk_is_above_the_target_in_no_more_runs_than_promised(case):
         limit = risk_limit(uncertainty, wrong, risk)
         answered += limit is not None
         broke += limit is not None and truth(limit) > risk
-        # What is not to be done: the largest limit that keeps the promise on these very documents.
+        # The naive rule: the largest limit that keeps the risk on these same documents.
         kept = np.flatnonzero(wrong.cumsum() <= risk * np.arange(1, documents + 1))
         naive += len(kept) > 0 and truth(uncertainty[kept[-1]]) > risk
     assert broke <= SLACK
@@ -161,8 +161,8 @@ def test_the_true_risk_is_above_the_target_in_no_more_runs_than_promised(case):
         assert naive > 2 * SLACK, "the runs would show it"
 
 
-def test_the_better_of_two_measures_breaks_no_more_promises_than_one_if_both_share_the_chance():
-    """Neither says anything, and every limit is a mistake; who looks for the better one finds the lucky one."""
+def test_choosing_between_two_measures_is_safe_if_both_share_the_chance():
+    """Both measures are uninformative and every limit is a mistake; choosing the better one picks the lucky one."""
     one = better = sharing = 0
     for seed in range(200):
         generator = np.random.default_rng(seed)
@@ -176,7 +176,7 @@ def test_the_better_of_two_measures_breaks_no_more_promises_than_one_if_both_sha
     assert sharing <= binom.ppf(0.999, 200, 0.5)
 
 
-def test_with_many_documents_it_comes_near_the_best_limit():
+def test_with_many_documents_the_limit_is_close_to_the_best():
     chance, _ = power(0.3)
     generator = np.random.default_rng(0)
     uncertainty = generator.random(50_000)
@@ -185,7 +185,7 @@ def test_with_many_documents_it_comes_near_the_best_limit():
 
 
 @pytest.mark.parametrize(("risk", "confidence", "documents"), [(0.05, 0.95, 90), (0.1, 0.95, 44), (0.01, 0.9, 390)])
-def test_fewer_documents_than_a_faultless_record_needs_promise_nothing(risk, confidence, documents):
+def test_too_few_documents_give_no_limit_even_without_errors(risk, confidence, documents):
     chance = (1 - confidence) / RISK_STARTS
     assert (1 - risk) ** documents <= chance < (1 - risk) ** (documents - 1)
     uncertainty = np.arange(documents) / documents
@@ -197,7 +197,7 @@ def test_fewer_documents_than_a_faultless_record_needs_promise_nothing(risk, con
     assert risk_limit(uncertainty, one, risk, confidence=confidence) is None
 
 
-def test_an_error_among_the_surest_does_not_end_it():
+def test_an_early_error_does_not_end_the_search():
     uncertainty = np.arange(500) / 500
     wrong = (uncertainty > 0.9) & (np.arange(500) % 2 == 0)
     wrong[[0, 3]] = True
@@ -206,7 +206,7 @@ def test_an_error_among_the_surest_does_not_end_it():
     assert limit > 0.9
 
 
-def test_all_are_answered_where_hardly_any_is_wrong():
+def test_all_are_answered_if_hardly_any_is_wrong():
     generator = np.random.default_rng(0)
     uncertainty = generator.random(730)
     assert risk_limit(uncertainty, np.zeros(730, dtype=bool), 0.02) == uncertainty.max()
@@ -223,13 +223,13 @@ def test_a_higher_confidence_or_a_lower_risk_answers_no_more():
     assert len({*limits, *risks}) > 4
 
 
-def test_of_equal_uncertainties_all_are_answered_and_count():
+def test_ties_are_answered_and_counted_together():
     half_wrong = np.arange(200) % 2 == 0
     assert risk_limit(np.full(200, 0.5), half_wrong, 0.1) is None
     assert risk_limit(np.full(200, 0.5), half_wrong & (np.arange(200) < 10), 0.1) == 0.5
 
 
-def test_the_order_of_the_documents_decides_nothing():
+def test_the_order_of_the_documents_does_not_matter():
     generator = np.random.default_rng(4)
     uncertainty = generator.random(500).round(2)
     wrong = generator.random(500) < 0.3 * uncertainty**2
@@ -241,7 +241,7 @@ def test_the_order_of_the_documents_decides_nothing():
 
 
 @pytest.mark.parametrize("coverage", [0, -0.1, 1.1, math.nan, "half", True])
-def test_a_coverage_that_is_no_share_is_refused(coverage):
+def test_a_coverage_out_of_range_is_refused(coverage):
     with pytest.raises(ConfigError, match="coverage must be a number above 0 and at most 1"):
         coverage_limit([0.1, 0.2], coverage)
 
@@ -254,7 +254,7 @@ def test_a_risk_or_a_confidence_out_of_range_is_refused(value):
         risk_limit([0.1, 0.2], [True, False], 0.1, confidence=value)
 
 
-def test_documents_that_do_not_fit_are_refused():
+def test_inputs_of_other_shapes_are_refused():
     with pytest.raises(InputError, match="uncertainty holds no document"):
         coverage_limit([], 0.5)
     with pytest.raises(InputError, match=r"uncertainty\[1\] must be a finite number. Got nan"):

@@ -14,7 +14,7 @@ def test_an_epoch_has_every_text_once(count):
     assert max(map(len, batches)) <= 8
 
 
-def test_sorting_within_windows_leaves_little_to_pad():
+def test_sorting_within_windows_keeps_padding_small():
     lengths = [(7919 * row) % 100 + 1 for row in range(1600)]
 
     def padded(batches):
@@ -33,11 +33,11 @@ def test_every_epoch_and_seed_has_its_own_order():
 
 
 @pytest.mark.parametrize("count", [40, 256, 1000])
-def test_few_texts_share_their_batches_with_others_in_the_next_epoch(count):
+def test_few_texts_have_other_batches_in_the_next_epoch(count):
     lengths = [(7919 * row) % 100 + 1 for row in range(count)]
 
     def kept(most):
-        """Share of the pairs within a batch that are together again an epoch later."""
+        """Return the share of pairs in a batch that share a batch again in the next epoch."""
         window = sorting_window(count, 16, most=most) if most else 50
         pairs = [
             {

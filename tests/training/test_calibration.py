@@ -25,7 +25,7 @@ answers = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_si
 
 
 def error_by_hand(confidence, right, bins):
-    """Equation 3 of Guo et al., bin by bin, in Python floats."""
+    """Compute equation 3 of Guo et al., bin by bin, in Python floats."""
     error = 0.0
     for number in range(bins):
         inside = [
@@ -41,7 +41,7 @@ def error_by_hand(confidence, right, bins):
 
 
 def nll_by_hand(logits, targets, temperature):
-    """Mean cross-entropy of softmax(logits / temperature), term by term."""
+    """Compute the mean cross-entropy of softmax(logits / temperature), term by term."""
     total = 0.0
     for row, own in zip(logits, targets, strict=True):
         highest = max(row)
@@ -51,7 +51,7 @@ def nll_by_hand(logits, targets, temperature):
 
 
 def temperature_by_hand(logits, targets):
-    """Bisection of the slope over beta = 1 / T, in which the sum is convex; half an error is spread over the others."""
+    """Bisect the slope over beta = 1 / T, in which the sum is convex; half an error is spread over the other labels."""
     error = 0.5 / (len(targets) + 1)
 
     def slope(beta):
@@ -71,7 +71,7 @@ def temperature_by_hand(logits, targets):
 
 
 def drawn(seed, documents=60, labels=4, sure=3.0):
-    """Logits of a model whose probabilities are too sure by this factor."""
+    """Draw logits of a model that is overconfident by this factor."""
     generator = np.random.default_rng(seed)
     plain = generator.normal(size=(documents, labels)) * 2
     shares = np.exp(plain) / np.exp(plain).sum(axis=1, keepdims=True)
@@ -89,7 +89,7 @@ def test_the_error_is_its_definition_written_out(rows, bins):
     assert expected_calibration_error(confidence, right, bins) == pytest.approx(expected, abs=1e-12)
 
 
-def test_an_edge_belongs_to_the_bin_that_it_ends_and_nothing_to_the_first():
+def test_an_edge_belongs_to_the_lower_bin_and_zero_to_the_first():
     edges = np.arange(ECE_BINS + 1) / ECE_BINS
     places = [int(calibration_bins([edge], [True])[0].argmax()) for edge in edges]
     assert places == [0, *range(ECE_BINS)]
@@ -97,13 +97,13 @@ def test_an_edge_belongs_to_the_bin_that_it_ends_and_nothing_to_the_first():
 
 @given(answers, st.integers(0, 40))
 @settings(max_examples=40, deadline=None)
-def test_bins_of_batches_add_up_to_those_of_the_whole(rows, cut):
+def test_bins_of_batches_add_up(rows, cut):
     parts = [calibration_bins([a for a, _ in part], [b for _, b in part]) for part in (rows[:cut], rows[cut:])]
     whole = calibration_bins([a for a, _ in rows], [b for _, b in rows])
     assert parts[0] + parts[1] == pytest.approx(whole)
 
 
-def test_the_tally_of_an_evaluation_has_the_same_bins_and_no_own_ones():
+def test_the_tally_of_an_evaluation_uses_the_same_bins():
     assert metrics.calibration_bins is calibration_bins
     assert metrics.ECE_BINS is ECE_BINS
     generator = np.random.default_rng(0)
@@ -113,7 +113,7 @@ def test_the_tally_of_an_evaluation_has_the_same_bins_and_no_own_ones():
     assert tally.metrics().expected_calibration_error == expected_calibration_error(sure, own == answer)
 
 
-def test_probabilities_in_single_precision_may_lie_a_little_outside():
+def test_float32_probabilities_may_lie_slightly_out_of_range():
     assert expected_calibration_error([1 + 1e-7, -1e-7], [True, False]) == pytest.approx(0, abs=1e-6)
 
 
@@ -129,7 +129,7 @@ def test_the_temperature_is_where_the_slope_written_out_is_zero(seed, sure):
     assert fit_temperature(logits, targets) == pytest.approx(expected, rel=1e-5)
 
 
-def test_it_finds_by_how_much_a_model_is_too_sure():
+def test_the_temperature_recovers_the_overconfidence():
     logits, targets = drawn(0, documents=20_000, sure=3.0)
     assert fit_temperature(logits, targets) == pytest.approx(3.0, rel=0.05)
 
@@ -143,7 +143,7 @@ def test_scaled_logits_have_a_scaled_temperature_and_shifted_rows_the_same(facto
     assert fit_temperature(logits + np.array(shifts)[:, None], targets) == pytest.approx(first, rel=1e-4)
 
 
-def test_another_order_of_labels_or_rows_changes_nothing():
+def test_the_order_of_labels_and_rows_does_not_matter():
     logits, targets = drawn(2)
     order = np.array([2, 0, 3, 1])
     moved = np.empty_like(logits)
@@ -156,7 +156,7 @@ def test_another_order_of_labels_or_rows_changes_nothing():
 HUGE = 1e308
 DEGENERATE = {
     "all right by a huge margin": ([[HUGE, -HUGE], [-HUGE, HUGE]], [0, 1], MOST_TEMPERATURE),
-    # Half an error beside two right answers is a probability of 5/6: log(5) is how far the logits may lie apart.
+    # Half an error beside two right answers is a probability of 5/6, so the logits differ by at most log(5).
     "all right by a margin": ([[3.0, 0.0], [0.0, 3.0]], [0, 1], 3 / math.log(5)),
     "all wrong by a huge margin": ([[HUGE, -HUGE], [-HUGE, HUGE]], [1, 0], MOST_TEMPERATURE),
     "all wrong by a margin": ([[3.0, 0.0], [0.0, 3.0]], [1, 0], MOST_TEMPERATURE),
@@ -179,7 +179,7 @@ def test_degenerate_rows_stay_finite_and_inside_the_range(kind):
 
 
 @pytest.mark.parametrize("documents", [1, 10, 100, 1000])
-def test_a_model_that_was_right_each_time_is_believed_as_far_as_the_rows_go(documents):
+def test_the_confidence_of_a_faultless_model_is_limited_by_the_number_of_rows(documents):
     targets = np.arange(documents) % 2
     logits = np.where(np.arange(2) == targets[:, None], 9.0, 0.0)
     gap = 9.0 / fit_temperature(logits, targets)
@@ -190,7 +190,7 @@ def test_a_model_that_was_right_each_time_is_believed_as_far_as_the_rows_go(docu
 
 
 @pytest.mark.parametrize("sure", [0.3, 4.0])
-def test_calibrating_tells_likelihood_and_error_before_and_after(sure):
+def test_calibrating_reports_likelihood_and_error_before_and_after(sure):
     logits, targets = drawn(3, sure=sure)
     found = calibrate(logits, targets)
     assert found.temperature == fit_temperature(logits, targets)
@@ -226,7 +226,7 @@ def test_calibrating_tells_likelihood_and_error_before_and_after(sure):
         ([[1.0, -math.inf]], [0], InputError, "logits must be finite. Got -inf"),
     ],
 )
-def test_logits_and_targets_that_do_not_fit_are_refused(logits, targets, error, words):
+def test_invalid_logits_and_targets_are_refused(logits, targets, error, words):
     for function in (fit_temperature, calibrate):
         with pytest.raises(error, match=words):
             function(logits, targets)
@@ -244,7 +244,7 @@ def test_logits_and_targets_that_do_not_fit_are_refused(logits, targets, error, 
         ([0.5], [True], 0, ConfigError, "bins must be a whole number at least 1"),
     ],
 )
-def test_confidences_that_do_not_fit_are_refused(confidence, right, bins, error, words):
+def test_invalid_confidences_are_refused(confidence, right, bins, error, words):
     with pytest.raises(error, match=words):
         expected_calibration_error(confidence, right, bins)
 

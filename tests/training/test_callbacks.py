@@ -1,4 +1,4 @@
-"""TensorBoard gets event files; a missing tracker says how to install it."""
+"""TensorBoard gets event files; the error for a missing tracker names the install command."""
 
 import struct
 import sys
@@ -36,7 +36,7 @@ def test_tensorboard_files_hold_loss_and_rate_of_every_step(encoder: Encoder, sp
     ("module", "start"),
     [("wandb", WandbLogger), ("mlflow", MLflowLogger), ("tensorboard", lambda: TensorBoardLogger("never-written"))],
 )
-def test_a_missing_tracker_says_how_to_install_it(module: str, start: object, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_tracker_names_the_install_command(module: str, start: object, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, module, None)  # importing it now raises ModuleNotFoundError
     with pytest.raises(MissingDependencyError, match=rf"'{module}'.*pip install 'labelspace\[tracking\]'"):
         start()  # type: ignore[operator]
@@ -44,7 +44,7 @@ def test_a_missing_tracker_says_how_to_install_it(module: str, start: object, mo
 
 
 class Tracker:
-    """As much of W&B and MLflow as the loggers use; neither is a package small enough for a test."""
+    """The part of W&B and MLflow that the loggers use; both packages are too large for a test."""
 
     def __init__(self) -> None:
         self.got: list[tuple[dict[str, float], int]] = []

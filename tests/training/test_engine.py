@@ -1,4 +1,4 @@
-"""The loop itself, on a toy: looks, the end, checkpoints that cost little, and the same bits after any stop."""
+"""The training loop on a toy: looks, stopping, cheap checkpoints, and bit-identical resumption."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ RUN = {"config": {"total": 12}, "seed": 0}
 
 
 class Stop(BaseException):
-    """As sudden as a kill: nothing in the library waits for it."""
+    """An abrupt stop, like a kill: nothing in the library catches it."""
 
 
 def stop_at(number: int, error: type[BaseException] = Stop) -> Any:
@@ -37,7 +37,7 @@ def written(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("judges_loss", [False, True])
 @pytest.mark.parametrize("number", range(1, 13))
-def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(number: int, judges_loss: bool, tmp_path: Path):
+def test_a_run_stopped_anywhere_resumes_bit_identically(number: int, judges_loss: bool, tmp_path: Path):
     whole, straight = Toy(judges_loss=judges_loss), None
     straight = train(whole)
     with pytest.raises(Stop):
@@ -50,7 +50,7 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(number: int, judges_los
     assert again.updates[0] == (number - 1) // 2 * 2, "what was written is not done again"
 
 
-def test_a_run_stopped_twice_goes_on_too(tmp_path: Path):
+def test_a_run_can_be_resumed_twice(tmp_path: Path):
     whole, place = Toy(), Place(tmp_path / "here", RUN)
     straight = train(whole)
     with pytest.raises(Stop):
@@ -63,7 +63,7 @@ def test_a_run_stopped_twice_goes_on_too(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("total", "every", "most"), [(400, 1, 21), (400, 7, 20), (30, 10, 3), (5, 1, 5)])
-def test_a_run_writes_some_twenty_checkpoints_however_often_it_looks(
+def test_a_run_writes_about_twenty_checkpoints_for_any_number_of_looks(
     total: int, every: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     steps: list[int] = []
@@ -74,7 +74,7 @@ def test_a_run_writes_some_twenty_checkpoints_however_often_it_looks(
     assert (steps[0], steps[-1]) == (every, total), "the first look, and the last"
 
 
-def test_the_best_look_is_kept_and_patience_stops():
+def test_the_best_look_is_kept_and_patience_stops_the_run():
     toy = Toy(values=[5, 1, 2, 1, 3, 0], patience=3)
     seen: list[float] = []
     training = train(toy, callbacks=[lambda step, values: seen.append(toy.weight.item()) if "loss" in values else None])
@@ -83,7 +83,7 @@ def test_the_best_look_is_kept_and_patience_stops():
     assert training.finished
 
 
-def test_a_look_that_judges_the_loss_keeps_the_weights_that_had_it():
+def test_a_look_that_judges_the_loss_keeps_the_weights_of_that_loss():
     toy = Toy(every=3, judges_loss=True, values=[3, 2, 9, 9, 9])
     seen = [0.0]
     training = train(toy, callbacks=[lambda step, values: seen.append(toy.weight.item()) if "loss" in values else None])
@@ -92,7 +92,7 @@ def test_a_look_that_judges_the_loss_keeps_the_weights_that_had_it():
     assert toy.weight.item() == seen[5]
 
 
-def test_what_had_run_out_of_patience_does_not_go_on(tmp_path: Path):
+def test_a_run_out_of_patience_does_not_resume(tmp_path: Path):
     options = {"values": [1, 2, 3, 0, 0, 0], "patience": 2}
     place = Place(tmp_path / "here", RUN)
     ended = train(Toy(**options), checkpoint=place)
@@ -101,7 +101,7 @@ def test_what_had_run_out_of_patience_does_not_go_on(tmp_path: Path):
     assert again.updates == []
 
 
-def test_a_finished_run_is_given_back_as_it_was(tmp_path: Path):
+def test_a_finished_run_is_returned_unchanged(tmp_path: Path):
     whole, again = Toy(), Toy()
     straight = train(whole, checkpoint=Place(tmp_path / "here", RUN))
     assert told_of(train(again, checkpoint=Place(tmp_path / "here", RUN, resume=True))) == told_of(straight)
@@ -109,7 +109,7 @@ def test_a_finished_run_is_given_back_as_it_was(tmp_path: Path):
     assert again.updates == []
 
 
-def test_time_that_is_up_stops_at_a_look_that_is_written_down(tmp_path: Path):
+def test_the_time_limit_stops_at_a_look_with_a_checkpoint(tmp_path: Path):
     place = Place(tmp_path / "here", RUN)
     training = train(Toy(400, 1), checkpoint=place, max_seconds=1e-9)
     assert (training.stop_reason, training.steps, training.finished) == ("max_seconds", 1, False)
@@ -118,7 +118,7 @@ def test_time_that_is_up_stops_at_a_look_that_is_written_down(tmp_path: Path):
     assert (again.stop_reason, again.steps) == ("max_seconds", 2), "however short the time, it goes on"
 
 
-def test_ctrl_c_is_no_error_and_keeps_the_best_look():
+def test_ctrl_c_is_not_an_error_and_keeps_the_best_look():
     toy = Toy()
     training = train(toy, callbacks=[stop_at(7, KeyboardInterrupt)])
     assert (training.stop_reason, training.steps, training.best_step) == ("interrupted", 7, 6)
@@ -126,7 +126,7 @@ def test_ctrl_c_is_no_error_and_keeps_the_best_look():
     assert toy.weight.grad is None
 
 
-def test_ctrl_c_while_the_last_look_is_told_loses_nothing():
+def test_ctrl_c_during_callbacks_of_the_last_look_loses_nothing():
     def callback(step: int, values: dict[str, float]) -> None:
         if step == 12 and "distance" in values:
             raise KeyboardInterrupt
@@ -134,7 +134,7 @@ def test_ctrl_c_while_the_last_look_is_told_loses_nothing():
     assert train(Toy(), callbacks=[callback]).stop_reason == "epochs"
 
 
-def test_callbacks_hear_each_update_and_each_look_and_progress_says_both():
+def test_callbacks_and_progress_receive_each_update_and_look():
     heard: list[tuple[int, dict[str, float]]] = []
     notes: list[str] = []
     training = train(
@@ -161,7 +161,7 @@ def test_weights_that_are_not_finite_are_never_kept(monkeypatch: pytest.MonkeyPa
     assert toy.weight.item() == 0
 
 
-def test_another_run_is_refused_by_what_differs(tmp_path: Path):
+def test_the_refusal_of_another_run_names_the_difference(tmp_path: Path):
     folder = tmp_path / "here"
     train(Toy(), checkpoint=Place(folder, RUN))
     for run, said in (
@@ -173,13 +173,13 @@ def test_another_run_is_refused_by_what_differs(tmp_path: Path):
             train(Toy(), checkpoint=Place(folder, run, resume=True))
 
 
-def test_a_tuple_that_json_made_a_list_is_the_same(tmp_path: Path):
+def test_a_tuple_stored_as_a_json_list_is_the_same(tmp_path: Path):
     run = {"config": {"rates": (1, 2)}}
     train(Toy(), checkpoint=Place(tmp_path / "here", run))
     Place(tmp_path / "here", run).check()
 
 
-def test_a_look_of_another_shape_is_refused(tmp_path: Path):
+def test_a_look_with_other_fields_is_refused(tmp_path: Path):
     place = Place(tmp_path / "here", RUN)
     train(Toy(), checkpoint=place)
     state = written(place.folder)

@@ -1,4 +1,4 @@
-"""The gradient in bounded memory is the gradient: same numbers, same dropout masks, no trace in global state."""
+"""The gradient in bounded memory is exact: same numbers, same dropout masks, global state untouched."""
 
 import random
 import threading
@@ -18,14 +18,14 @@ from labelspace.training.gradients import seeded
 LOSS = sweep_loss("both", 0.07)
 EVERYTHING = 10**9
 KINDS = ("bert-mean", "modernbert-cls", "qwen3-last")
-# Room for the longest text alone, for two or three, for half of them.
+# Room for only the longest text, for two or three texts, for half of them.
 CHUNKS = (16, 60, 150)
 
 
 def gradients(
     encoder: Encoder, sweep: Sweep, memory: int, *, dropout: bool, seed: int = 5, loss: Callable[..., Tensor] = LOSS
 ) -> tuple[float, dict[str, Tensor]]:
-    """Loss and gradient of every parameter; 0 where none came."""
+    """Return the loss and the gradient of every parameter, 0 if it has none."""
     encoder.backbone.model.zero_grad(set_to_none=True)
     with encoder.backbone.training_mode(dropout=dropout):
         value = sweep_gradient(encoder.backbone, sweep, loss, seed=seed, max_tokens_in_memory=memory)
@@ -34,7 +34,7 @@ def gradients(
 
 
 def with_dropout(encoder: Encoder) -> Encoder:
-    """Switch dropout on where this architecture is made without any."""
+    """Enable dropout in architectures that have none by default."""
     for module in encoder.backbone.model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.1
@@ -44,7 +44,7 @@ def with_dropout(encoder: Encoder) -> Encoder:
 
 
 def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float = 1e-5) -> None:
-    """Equal within `tolerance` of the tensor's largest gradient; zeros but for rounding, of 1% of the model's."""
+    """Compare with `tolerance` relative to each tensor's largest gradient, or 1% of the model's if larger."""
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     assert largest > 1e-4
     for name, gradient in expected.items():
@@ -67,8 +67,10 @@ def test_three_passes_give_the_gradient_of_one_pass_with_dropout_active(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dropout_is_active_and_its_masks_are_the_seeds(kind: str, open_tiny: Callable[..., Encoder], space: LabelSpace):
-    """Else the test above would hold for a reason of no interest."""
+def test_dropout_is_active_and_its_masks_depend_on_the_seed(
+    kind: str, open_tiny: Callable[..., Encoder], space: LabelSpace
+):
+    """Otherwise the test above would pass trivially."""
     encoder = with_dropout(open_tiny(kind))
     sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
     first, again, other = (gradients(encoder, sweep, EVERYTHING, dropout=True, seed=seed)[0] for seed in (5, 5, 6))
@@ -77,7 +79,7 @@ def test_dropout_is_active_and_its_masks_are_the_seeds(kind: str, open_tiny: Cal
     assert gradients(encoder, sweep, EVERYTHING, dropout=False)[0] not in (first, other)
 
 
-def test_the_test_of_equal_gradients_fails_where_the_masks_of_the_passes_differ(encoder: Encoder, space: LabelSpace):
+def test_gradients_differ_if_the_masks_of_the_passes_differ(encoder: Encoder, space: LabelSpace):
     sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
     _, expected = gradients(encoder, sweep, EVERYTHING, dropout=True, seed=5)
     _, found = gradients(encoder, sweep, 60, dropout=True, seed=6)
@@ -87,10 +89,10 @@ def test_the_test_of_equal_gradients_fails_where_the_masks_of_the_passes_differ(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("objective", ["rows", "columns", "both"])
-def test_every_way_gives_the_gradient_of_a_single_padded_batch_without_dropout(
+def test_without_dropout_the_gradient_is_that_of_a_single_padded_batch(
     kind: str, objective: str, open_tiny: Callable[..., Encoder], space: LabelSpace
 ):
-    """The reference knows no chunks and no sorting: sentence-transformers' forward, one batch, backward."""
+    """The reference has no chunks and no sorting: sentence-transformers' forward, one batch, backward."""
     encoder, loss = open_tiny(kind), sweep_loss(objective, 0.07)
     descriptions, targets = sweep_texts(space)
     model = encoder.backbone.model
@@ -104,10 +106,10 @@ def test_every_way_gives_the_gradient_of_a_single_padded_batch_without_dropout(
         sweep = build_sweep(encoder, space, max_tokens_in_memory=chunk)
         one, found = gradients(encoder, sweep, chunk, dropout=False, loss=loss)
         assert one == pytest.approx(value.item(), rel=1e-5)
-        assert_same(found, expected, tolerance=1e-4)  # another attention and another padding: other roundings
+        assert_same(found, expected, tolerance=1e-4)  # another attention and padding round differently
 
 
-def test_gradients_are_added_to_what_is_there(encoder: Encoder, space: LabelSpace):
+def test_gradients_are_added_to_existing_ones(encoder: Encoder, space: LabelSpace):
     sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
     _, once = gradients(encoder, sweep, 60, dropout=False)
     with encoder.backbone.training_mode(dropout=False):
@@ -136,7 +138,7 @@ def test_no_global_random_state_is_touched(memory: int, encoder: Encoder, space:
     assert random.getstate() == before[2]
 
 
-def test_the_callers_random_state_does_not_decide_the_masks(encoder: Encoder, space: LabelSpace):
+def test_the_masks_do_not_depend_on_the_callers_random_state(encoder: Encoder, space: LabelSpace):
     sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
     values = []
     for state in (1, 2):
@@ -146,8 +148,8 @@ def test_the_callers_random_state_does_not_decide_the_masks(encoder: Encoder, sp
     assert values[0] == values[1]
 
 
-def test_apples_gpu_is_seeded_as_well_and_its_state_put_back(monkeypatch: pytest.MonkeyPatch):
-    theirs = torch.Generator()  # stands for the one of that device, which is not on this machine
+def test_apples_gpu_is_seeded_and_its_state_restored(monkeypatch: pytest.MonkeyPatch):
+    theirs = torch.Generator()  # stands in for the generator of a device that test machines lack
     monkeypatch.setattr(torch.mps, "get_rng_state", lambda device="mps": theirs.get_state())
     monkeypatch.setattr(torch.mps, "set_rng_state", lambda state, device="mps": theirs.set_state(state))
     monkeypatch.setattr(torch.mps, "manual_seed", theirs.manual_seed)
@@ -162,7 +164,7 @@ def test_apples_gpu_is_seeded_as_well_and_its_state_put_back(monkeypatch: pytest
 
 
 def test_a_second_thread_waits_for_the_generators():
-    """Else two fits in threads, as of a joblib backend, would come out otherwise each time."""
+    """Otherwise two fits in threads, for example in a joblib backend, would not be reproducible."""
     cpu, entered, leave = torch.device("cpu"), threading.Event(), threading.Event()
     with seeded(cpu, 1):
         alone = torch.rand(2)
@@ -184,7 +186,7 @@ def test_a_second_thread_waits_for_the_generators():
     assert torch.equal(torch.cat([first, second]), alone)
 
 
-def test_seeded_puts_the_state_back_even_after_an_error():
+def test_seeded_restores_the_state_even_after_an_error():
     before = torch.get_rng_state()
 
     def draw_and_fail() -> None:
@@ -201,7 +203,7 @@ def test_seeded_puts_the_state_back_even_after_an_error():
 
 
 class Held:
-    """Counts the bytes that autograd holds for backward, now and at most."""
+    """Counts the bytes that autograd holds for backward: currently and at the peak."""
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -225,11 +227,11 @@ class Held:
 
 class _Kept:
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor.detach()  # an output held with its history would hold itself
+        self.tensor = tensor.detach()  # an output stored with its history would keep itself alive
 
 
 def most_held(encoder: Encoder, descriptions: int, memory: int) -> int:
-    """Bytes held at most for so many descriptions of one length, with the sweep cut to `memory`."""
+    """Return the peak bytes for a number of equally long descriptions, with the sweep cut to `memory`."""
     texts = [f"the team of {number} won the match in the last minute" for number in range(10, 10 + descriptions // 2)]
     space = LabelSpace.from_dict({"labels": {"sports": texts, "money": [f"bank {text}" for text in texts]}})
     sweep = build_sweep(encoder, space, max_tokens_in_memory=memory)
@@ -240,14 +242,14 @@ def most_held(encoder: Encoder, descriptions: int, memory: int) -> int:
     return held.most
 
 
-def test_activations_held_are_bounded_by_the_chunk_and_not_by_the_number_of_descriptions(encoder: Encoder):
+def test_activation_memory_depends_on_the_chunk_and_not_on_the_number_of_descriptions(encoder: Encoder):
     few, many = most_held(encoder, 20, 100), most_held(encoder, 160, 100)
     assert many <= 1.01 * few
     assert most_held(encoder, 20, 200) > 1.5 * few
 
 
-def test_one_pass_holds_more_the_more_descriptions_there_are(encoder: Encoder):
-    """So the count above counts what it should."""
+def test_memory_of_a_single_pass_grows_with_the_descriptions(encoder: Encoder):
+    """This shows that the count above works."""
     assert most_held(encoder, 160, EVERYTHING) > 6 * most_held(encoder, 20, EVERYTHING)
 
 
@@ -267,7 +269,7 @@ def test_at_most_one_chunk_has_a_graph(encoder: Encoder, space: LabelSpace, monk
 
     monkeypatch.setattr(type(encoder.backbone), "embed", spy)
     gradients(encoder, sweep, 60, dropout=True)
-    assert most <= 2  # the name of the last chunk's result is bound until the next one's is
+    assert most <= 2  # a name keeps one chunk's result until the next is assigned
     gradients(encoder, sweep, EVERYTHING, dropout=True)
     assert most == len(sweep.chunks) > 4
 
@@ -285,6 +287,6 @@ def test_a_sweep_holds_every_text_once_and_its_targets(encoder: Encoder, space: 
     assert all(chunk.batch.tokens <= 60 or len(chunk.batch.positions) == 1 for chunk in sweep.chunks)
 
 
-def test_a_label_without_descriptions_stands_in_with_its_verbalizer():
+def test_a_label_without_descriptions_is_represented_by_its_verbalizer():
     space = LabelSpace.from_dict({"template": "On {label}.", "labels": {"a": ["one"], "b": []}})
     assert sweep_texts(space) == (["one", "On b."], [0, 1])

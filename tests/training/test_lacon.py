@@ -1,4 +1,4 @@
-"""Training on labelled texts: batches, the exact gradient, the head's start, the prior, the schedule, the end."""
+"""Training on labelled texts: batches, exact gradients, initial heads, the prior, the schedule, stopping."""
 
 import math
 import tracemalloc
@@ -97,7 +97,7 @@ def weights_of(encoder: Encoder) -> dict[str, Tensor]:
 # ---- rows
 
 
-def test_as_many_rows_of_each_label_are_held_out_as_its_share():
+def test_rows_are_held_out_in_proportion_to_each_label():
     targets = np.array([0] * 40 + [1] * 20 + [2] * 20)
     ours, theirs = split(targets, 0.1, seed=0)
     assert sorted(ours + theirs) == list(range(80))
@@ -113,7 +113,7 @@ def test_a_label_with_one_row_keeps_it_for_training():
     assert len(theirs) == 6 or len(theirs) == 5
 
 
-def test_balanced_rows_are_as_many_of_each_label_and_no_row_twice_before_all_came():
+def test_balanced_draws_repeat_a_row_only_after_all_of_its_label():
     targets = np.array([0] * 9 + [1] * 3)
     equally = class_weights("balanced", "ab", targets)
     drawn = draw_weighted(targets, equally, seed=0, epoch=0)
@@ -123,7 +123,7 @@ def test_balanced_rows_are_as_many_of_each_label_and_no_row_twice_before_all_cam
     assert draw_weighted(targets, equally, seed=0, epoch=1) != drawn
 
 
-def test_a_label_of_little_weight_is_drawn_in_some_epochs():
+def test_a_label_of_low_weight_is_drawn_in_some_epochs():
     targets = np.array([0] * 40 + [1] * 2)
     weights = class_weights({"b": 0.1}, "ab", targets)
     drawn = [draw_weighted(targets, weights, seed=0, epoch=epoch) for epoch in range(200)]
@@ -134,13 +134,13 @@ def test_a_label_of_little_weight_is_drawn_in_some_epochs():
     assert len(heavy[0]) == 100
 
 
-def test_a_cycle_goes_round_without_end():
+def test_a_cycle_is_endless():
     turns = cycle(3, seed=0)
     first, second = [next(turns) for _ in range(3)], [next(turns) for _ in range(3)]
     assert sorted(first) == sorted(second) == [0, 1, 2]
 
 
-def test_pairs_are_joined_as_the_tokenizer_joins_them(encoder: Encoder):
+def test_pairs_are_joined_by_the_tokenizer(encoder: Encoder):
     rows = tokenize(encoder, [("the team won", "a match"), ("war", "peace and war")])
     expected = encoder.backbone.tokenizer(["the team won", "war"], ["a match", "peace and war"])
     assert rows.token_ids == expected["input_ids"]
@@ -150,7 +150,7 @@ def test_pairs_are_joined_as_the_tokenizer_joins_them(encoder: Encoder):
     assert both.token_types[2] == [0] * len(both.token_ids[2])
 
 
-def test_the_second_text_of_a_pair_is_of_another_type_and_that_shows(encoder: Encoder):
+def test_token_types_of_a_pair_change_its_vector(encoder: Encoder):
     rows = tokenize(encoder, [("the team won", "a match")])
     with_types = answers(encoder, rows, plain_vectors, words=False, width=32)
     without = answers(encoder, type(rows)(rows.token_ids, None, 0), plain_vectors, words=False, width=32)
@@ -161,13 +161,13 @@ def test_the_second_text_of_a_pair_is_of_another_type_and_that_shows(encoder: En
 
 
 def test_token_states_pooled_by_hand_are_the_embedding(encoder: Encoder):
-    """The tiny BERT has mean pooling."""
+    """The reference uses mean pooling, as the tiny BERT does."""
     rows = tokenize(encoder, TEXTS)
     assert np.abs(answers(encoder, rows, plain_vectors, words=True, width=32) - encoder.encode(TEXTS)).max() < 1e-5
 
 
 @pytest.mark.parametrize("words", [False, True])
-def test_the_gradient_is_the_same_whatever_fits_in_memory(words: bool, open_tiny: Callable[..., Encoder]):
+def test_the_gradient_does_not_depend_on_the_memory_limit(words: bool, open_tiny: Callable[..., Encoder]):
     found = []
     for most in (10_000, 20):
         encoder, head = open_tiny(), head_of("fusion" if words else "vanilla")
@@ -195,7 +195,7 @@ def test_the_gradient_is_the_same_whatever_fits_in_memory(words: bool, open_tiny
 
 
 @pytest.mark.parametrize("classifies", [False, True])
-def test_a_head_that_starts_from_descriptions_scores_as_the_untrained_encoder(
+def test_a_head_started_from_descriptions_scores_like_the_untrained_encoder(
     classifies: bool, encoder: Encoder, space: LabelSpace
 ):
     anchors = torch.from_numpy(label_vectors(encoder, space, words=False))
@@ -208,7 +208,7 @@ def test_a_head_that_starts_from_descriptions_scores_as_the_untrained_encoder(
     assert (before - expected).abs().max() > 1
 
 
-def test_the_first_values_of_a_head_come_from_its_generator_alone():
+def test_initial_weights_of_a_head_come_only_from_its_generator():
     torch.manual_seed(1)
     first = head_of("fusion")
     torch.manual_seed(2)
@@ -217,7 +217,7 @@ def test_the_first_values_of_a_head_come_from_its_generator_alone():
 
 
 @pytest.mark.parametrize(("given", "dim", "found"), [(None, 384, 6), (None, 32, 4), (None, 7, 1), (8, 32, 8)])
-def test_heads_are_those_given_or_the_largest_divisor_up_to_six(given: int | None, dim: int, found: int):
+def test_heads_are_as_given_or_the_largest_divisor_up_to_six(given: int | None, dim: int, found: int):
     assert choose_heads(given, dim) == found
 
 
@@ -229,7 +229,7 @@ def test_heads_that_do_not_divide_the_width_are_refused(encoder: Encoder, space:
 # ---- the prior
 
 
-def test_the_weight_of_descriptions_falls_with_the_rows_and_ends():
+def test_the_weight_of_descriptions_falls_with_the_rows_to_zero():
     weights = prior_weights(np.array([0, 1, 8, 100, 152, 153, 10_000])).tolist()
     assert weights == sorted(weights, reverse=True)
     assert (weights[0], weights[2]) == (1.0, 0.5)
@@ -241,8 +241,8 @@ def agreement(*contradicted: str) -> Agreement:
     return Agreement(rows=8, by_descriptions=0.5, by_rows=0.6, contradicted=contradicted)
 
 
-def test_each_label_has_a_weight_of_its_own_and_the_mean_slows_training():
-    """400 rows of one label do not silence the descriptions of another that has a single row."""
+def test_each_label_has_its_own_weight_and_the_mean_slows_training():
+    """400 rows of one label leave the descriptions of another with a single row their weight."""
     prior = choose_prior(LaConConfig(), agreement(), np.array([400, 1]), "ab")
     assert prior.by_label == (0, pytest.approx(8 / 9))
     assert (prior.weight, prior.rate) == (pytest.approx(4 / 9), pytest.approx(5 / 9))
@@ -250,7 +250,7 @@ def test_each_label_has_a_weight_of_its_own_and_the_mean_slows_training():
     assert choose_prior(LaConConfig(), agreement(), np.array([1000, 153]), "ab").reason == "many rows"
 
 
-def test_a_contradiction_takes_the_descriptions_out_and_a_given_weight_stands():
+def test_a_contradiction_removes_the_descriptions_unless_their_weight_is_given():
     auto, given, counts = LaConConfig(), LaConConfig(description_weight=0.3), np.array([8, 8])
     whole = choose_prior(auto, agreement("a", "b"), counts, "ab")
     assert (whole.weight, whole.reason, whole.rate) == (0, "contradicted", 1)
@@ -272,7 +272,7 @@ def test_descriptions_are_drawn_in_proportion_to_their_weight():
     assert Turns(np.full(5, 0.3), seed=0).take(5, 5) == equal.take(5, 5), "whoever starts later gets the same"
 
 
-def test_label_vectors_are_means_of_the_descriptions_one_label_after_another(encoder: Encoder, space: LabelSpace):
+def test_label_vectors_are_means_of_the_descriptions(encoder: Encoder, space: LabelSpace):
     texts, targets = sweep_texts(space)
     vectors = encoder.encode(texts)
     for label, found in enumerate(label_vectors(encoder, space, words=False)):
@@ -284,7 +284,7 @@ def test_label_vectors_are_means_of_the_descriptions_one_label_after_another(enc
 def gaussians(
     seed: int, labels: int, rows: int, *, noise: float, wrong: float = 0.8
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Descriptions, rows and targets around the same centres, rows and descriptions in a style of their own."""
+    """Draw descriptions, rows and targets around shared centres, with separate styles for rows and descriptions."""
     draw, dim = np.random.default_rng(seed), 64
     centres, styles = draw.normal(size=(labels, dim)), draw.normal(size=(2, dim))
     targets = np.repeat(np.arange(labels), rows)
@@ -295,7 +295,7 @@ def gaussians(
 
 
 def sums_and_counts(vectors: np.ndarray, targets: np.ndarray, labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """What `place_labels` takes: the sum of each label's rows, and how many they are."""
+    """Return the sum and the number of each label's rows, for `place_labels`."""
     sums = np.zeros((labels, vectors.shape[1]))
     np.add.at(sums, targets, vectors)
     return sums, np.bincount(targets, minlength=labels)
@@ -305,7 +305,7 @@ def sums_and_counts(vectors: np.ndarray, targets: np.ndarray, labels: int) -> tu
 @pytest.mark.parametrize("rows", [4, 16, 64])
 @pytest.mark.parametrize("noise", [1.0, 3.0])
 def test_sound_descriptions_are_never_contradicted(labels: int, rows: int, noise: float):
-    """Also where many rows know more than they do, and where few know much less."""
+    """Both with many rows, which know more than the descriptions, and with few, which know much less."""
     names = [str(label) for label in range(labels)]
     found = [compare(*gaussians(seed, labels, rows, noise=noise, wrong=1.5), names) for seed in range(20)]
     assert {each.contradicted for each in found} == {()}
@@ -315,27 +315,27 @@ def test_sound_descriptions_are_never_contradicted(labels: int, rows: int, noise
 
 @pytest.mark.parametrize("labels", [2, 6])
 @pytest.mark.parametrize("rows", [4, 16, 64])
-def test_descriptions_of_other_labels_are_contradicted_from_four_rows_a_label_on(labels: int, rows: int):
+def test_swapped_descriptions_are_contradicted_from_four_rows_per_label(labels: int, rows: int):
     names = tuple(str(label) for label in range(labels))
     for seed in range(10):
         anchors, vectors, targets = gaussians(seed, labels, rows, noise=1.0)
         assert compare(np.roll(anchors, 1, axis=0), vectors, targets, names).contradicted == names
 
 
-def test_with_three_rows_a_label_nothing_can_be_told():
+def test_three_rows_per_label_are_too_few_to_judge():
     anchors, vectors, targets = gaussians(0, 4, 3, noise=1.0)
     found = compare(np.roll(anchors, 1, axis=0), vectors, targets, "abcd")
     assert (found.rows, found.by_rows, found.contradicted) == (0, None, None)
 
 
-def test_labels_are_contradicted_one_by_one_where_the_others_are_sound():
+def test_single_labels_are_contradicted_while_others_are_sound():
     for seed in range(10):
         anchors, vectors, targets = gaussians(seed, 6, 64, noise=1.5)
         assert compare(anchors[[1, 0, 3, 2, 4, 5]], vectors, targets, "abcdef").contradicted == tuple("abcd")
 
 
 @pytest.mark.parametrize("labels", [77, 200])
-def test_among_many_labels_as_many_rows_are_drawn_as_tell_two_that_are_swapped(labels: int):
+def test_enough_rows_are_drawn_to_find_two_swapped_labels_among_many(labels: int):
     names = tuple(str(label) for label in range(labels))
     anchors, vectors, targets = gaussians(0, labels, rows_to_tell(labels), noise=0.5, wrong=0.3)
     swapped = anchors[[1, 0, *range(2, labels)]]
@@ -345,7 +345,7 @@ def test_among_many_labels_as_many_rows_are_drawn_as_tell_two_that_are_swapped(l
     assert compare(swapped, vectors[fewer], targets[fewer], names).contradicted == (), "twelve could be luck"
 
 
-def test_a_label_of_many_has_as_many_rows_drawn_as_can_tell(encoder: Encoder):
+def test_enough_rows_of_each_label_are_drawn_to_judge_it(encoder: Encoder):
     labels, each = 200, 30
     rows = tokenize(encoder, ["a text"] * labels * each)
     targets = np.repeat(np.arange(labels), each)
@@ -355,7 +355,7 @@ def test_a_label_of_many_has_as_many_rows_drawn_as_can_tell(encoder: Encoder):
     assert found.rows == labels * rows_to_tell(labels)
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, encoder: Encoder):
+def test_results_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch, encoder: Encoder):
     anchors, vectors, targets = gaussians(0, 6, 16, noise=2.0)
     rows, own = tokenize(encoder, TEXTS), np.repeat([0, 1, 2], 4)
     whole = compare(anchors, vectors, targets, "abcdef"), sums_of_rows(encoder, rows, own, 4, words=False)
@@ -366,7 +366,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, encoder:
     assert sums_of_rows(encoder, rows, own, 4, words=False) == pytest.approx(whole[1], abs=1e-2)  # bfloat16 batches
 
 
-def test_the_comparison_holds_no_table_of_all_rows_and_labels(monkeypatch: pytest.MonkeyPatch):
+def test_the_comparison_never_holds_all_rows_by_labels(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(prior, "BLOCK", 256)
     labels, each, dim = 1000, 8, 8
     draw = np.random.default_rng(0)
@@ -381,14 +381,14 @@ def test_the_comparison_holds_no_table_of_all_rows_and_labels(monkeypatch: pytes
     assert peak < table / 8
 
 
-def test_descriptions_that_say_nothing_are_not_contradicted_by_rows_that_say_nothing():
+def test_uninformative_descriptions_are_not_contradicted_by_uninformative_rows():
     draw = np.random.default_rng(0)
     for _ in range(20):
         anchors, vectors = draw.normal(size=(2, 64)), draw.normal(size=(40, 64))
         assert compare(anchors, vectors, np.repeat([0, 1], 20), "ab").contradicted == ()
 
 
-def test_the_encoder_is_asked_for_rows_of_every_label(encoder: Encoder):
+def test_agreement_is_measured_on_rows_of_every_label(encoder: Encoder):
     rows = tokenize(encoder, TEXTS)
     vectors = answers(encoder, rows, plain_vectors, words=False, width=32)
     halves = np.repeat([0, 1], 6)
@@ -402,7 +402,7 @@ def test_the_encoder_is_asked_for_rows_of_every_label(encoder: Encoder):
 
 
 def test_a_label_with_fewer_rows_loses_no_texts_to_the_others():
-    """Label 0 has no row; it keeps three quarters of the texts that its descriptions would give it."""
+    """Label 0 has no row; it keeps three quarters of the texts that its descriptions alone would win."""
     kept = described = halfway = 0
     for seed in range(10):
         anchors, vectors, targets = gaussians(seed, 5, 80, noise=2.5)
@@ -437,7 +437,7 @@ def test_the_prior_of_a_description_of_each_label_is_symmetric_infonce():
 
 
 @pytest.mark.parametrize(("objective", "heads", "terms"), [("lacon", 4, 4 + 6 / 3), ("cross-entropy", 1, 1)])
-def test_a_description_counts_as_a_text_does_times_its_share(objective: str, heads: int, terms: float):
+def test_a_description_counts_like_a_text_times_its_share(objective: str, heads: int, terms: float):
     """Six texts of three labels: each has a term in every head, and eq. 5 two for each label."""
     head = head_of(classifies=objective != "lacon")
     config = LaConConfig(objective=objective)
@@ -503,8 +503,8 @@ def test_the_two_views_of_a_text_go_through_two_dropout_masks(encoder: Encoder, 
     assert (seen[0] > 1e-3).all()
 
 
-def test_in_a_batch_of_one_label_a_description_counts_as_the_heads_alone():
-    """Eq. 5 has no term there, so a description must not stand beside any."""
+def test_in_a_batch_of_one_label_a_description_has_only_the_terms_of_the_heads():
+    """Eq. 5 has no term there, so a description must not be weighted by one."""
     alone = BatchLoss(head_of(), LaConConfig(), 4, torch.zeros(6, dtype=torch.long), torch.tensor([0]), prior=0.2)
     assert alone.terms_of_a_text == 4
 
@@ -512,7 +512,7 @@ def test_in_a_batch_of_one_label_a_description_counts_as_the_heads_alone():
 # ---- the schedule
 
 
-def test_steps_on_labelled_rows_go_on_counting_from_those_on_the_descriptions(
+def test_steps_on_labelled_rows_continue_from_those_on_descriptions(
     encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(lacon_fit, "SearchConfig", lambda: SearchConfig(rates=(1e-4, 1e-5), steps=2))
@@ -532,7 +532,7 @@ def test_the_rate_rises_and_falls_and_is_never_zero(warmup: float):
     assert factors[peak:] == sorted(factors[peak:], reverse=True)
 
 
-def test_both_groups_follow_the_schedule_and_callbacks_hear_all_parts(encoder: Encoder, space: LabelSpace):
+def test_both_groups_follow_the_schedule_and_callbacks_receive_all_parts(encoder: Encoder, space: LabelSpace):
     told: list[dict[str, float]] = []
     train(encoder, space, callbacks=(lambda step, values: told.append(values),), max_steps=5, warmup=0.4)
     rates = [values["learning_rate"] for values in told]
@@ -541,7 +541,7 @@ def test_both_groups_follow_the_schedule_and_callbacks_hear_all_parts(encoder: E
     assert {"loss", "instance", "label", "regularizer", "descriptions"} <= set(told[0])
 
 
-def test_the_rate_is_lower_in_a_wide_encoder_and_where_the_descriptions_weigh(encoder: Encoder, space: LabelSpace):
+def test_the_rate_is_lower_for_wide_encoders_and_with_a_prior(encoder: Encoder, space: LabelSpace):
     assert [choose_rate("auto", width) for width in (32, 384, 768, 1024)] == pytest.approx([1e-4, 1e-4, 5e-5, 3.75e-5])
     own = 3 / (8 + 3)
     for given, highest in (("auto", 1e-4), (2e-5, 2e-5)):
@@ -557,7 +557,7 @@ def test_the_rate_is_lower_in_a_wide_encoder_and_where_the_descriptions_weigh(en
 
 @pytest.mark.parametrize(("objective", "head"), KINDS)
 @pytest.mark.parametrize("init", ["descriptions", "random"])
-def test_every_objective_and_head_lowers_its_loss(
+def test_every_objective_and_head_reduces_its_loss(
     objective: str, head: str, init: str, encoder: Encoder, space: LabelSpace
 ):
     options = {"dropout": True} if "self" in objective else {}
@@ -578,7 +578,7 @@ def test_the_projection_can_be_left_out(projection: bool, encoder: Encoder, spac
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(open_tiny: Callable[..., Encoder], space: LabelSpace):
     runs = []
     for seed in (0, 0, 1):
-        torch.manual_seed(len(runs))  # nobody looks at it
+        torch.manual_seed(len(runs))  # must have no effect
         encoder = open_tiny()
         head, fit = train(encoder, space, seed=seed, dropout=True, max_steps=4)
         runs.append((fit.curve.losses, {**weights_of(encoder), **head.state_dict()}))
@@ -593,7 +593,7 @@ def test_training_leaves_the_global_generators_alone(encoder: Encoder, space: La
     assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
 
 
-def test_rows_are_held_out_by_themselves_from_a_hundred_held_out_rows_on(encoder: Encoder, space: LabelSpace):
+def test_auto_validation_holds_out_rows_from_a_hundred_held_out_rows_on(encoder: Encoder, space: LabelSpace):
     many = np.tile(np.arange(12), 200)[:2000]
     config = LaConConfig(**{**FAST, "max_steps": 1})
     for count, held_out in ((80, 0), (1999, 0), (2000, 100)):
@@ -605,8 +605,8 @@ def test_rows_are_held_out_by_themselves_from_a_hundred_held_out_rows_on(encoder
     assert fit.held_out == 4, "a share that is asked for is held out of twelve rows too"
 
 
-def test_a_label_with_one_row_is_refused_only_where_rows_are_to_be_held_out(encoder: Encoder, space: LabelSpace):
-    documents, targets = TEXTS[:10], TARGETS[:10]  # one row of the last
+def test_a_label_with_one_row_is_refused_only_if_rows_are_held_out(encoder: Encoder, space: LabelSpace):
+    documents, targets = TEXTS[:10], TARGETS[:10]  # one row of the last label
     for validation in ("auto", 0.0):
         config = LaConConfig(**{**FAST, "max_steps": 1, "validation": validation})
         train_on_labels(encoder, space, documents, targets, config, meaningful=True, seed=0)
@@ -617,7 +617,7 @@ def test_a_label_with_one_row_is_refused_only_where_rows_are_to_be_held_out(enco
 
 
 def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Encoder, space: LabelSpace):
-    """At this rate later epochs make it worse; what stays are the weights that stood at the best look."""
+    """At this rate later epochs make it worse; the weights of the best look are kept."""
     at_look: dict[int, dict[str, Tensor]] = {}
 
     def remember(step: int, values: dict[str, float]) -> None:
@@ -635,7 +635,7 @@ def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Enco
     assert any((at_look[best.step][name] != values).any() for name, values in at_look[curve.steps].items())
 
 
-def test_looks_at_held_out_rows_are_the_same_window_by_window(open_tiny, space: LabelSpace, monkeypatch):
+def test_held_out_scores_do_not_depend_on_the_window(open_tiny, space: LabelSpace, monkeypatch):
     whole = train(open_tiny(), space, validation=0.34)[1].curve.looks
     sizes: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The learning rate is given, the encoder's own, or the one whose trial leaves the pool most uniform."""
+"""The learning rate is given, published for the encoder, or the one whose trial leaves the pool most uniform."""
 
 import warnings
 from collections.abc import Callable
@@ -46,21 +46,21 @@ def weights_of(encoder: Encoder) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
 
 
-def test_the_grid_is_the_papers():
+def test_the_grid_is_that_of_the_paper():
     """Section 4: {1, 3, 5} x {1e-4, 1e-5, 1e-6}."""
     expected = [1e-6, 3e-6, 5e-6, 1e-5, 3e-5, 5e-5, 1e-4, 3e-4, 5e-4]
     assert list(SearchConfig().rates) == pytest.approx(expected)
     assert SearchConfig().rates == PAPER_LEARNING_RATES
 
 
-def test_a_given_rate_is_taken_and_nothing_is_tried(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_a_given_rate_is_used_without_trials(encoder: Encoder, space: LabelSpace, pool: Pool):
     result = fit(encoder, space, pool, learning_rate=2e-4)
     assert (result.rate.learning_rate, result.rate.reason, result.rate.trials) == (2e-4, "given", ())
     assert result.curve.learning_rate == 2e-4
 
 
 @pytest.mark.parametrize("asked", ["uniformity", "base"])
-def test_without_a_pool_the_base_rate_of_the_encoder_is_taken(asked: str, encoder: Encoder, space: LabelSpace):
+def test_without_a_pool_the_encoders_base_rate_is_used(asked: str, encoder: Encoder, space: LabelSpace):
     assert fit(encoder, space, learning_rate=asked).rate.learning_rate == FALLBACK_LEARNING_RATE
     encoder.spec = find_spec("Alibaba-NLP/gte-large-en-v1.5")
     assert encoder.spec is not None
@@ -69,7 +69,7 @@ def test_without_a_pool_the_base_rate_of_the_encoder_is_taken(asked: str, encode
     assert rate.reason == {"uniformity": "no pool", "base": "base"}[asked]
 
 
-def test_auto_takes_a_published_rate_and_searches_where_there_is_none_or_the_space_is_another(
+def test_auto_uses_a_published_rate_and_searches_otherwise(
     encoder: Encoder, space: LabelSpace, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("labelspace.training.description.fit.choose_learning_rate", lambda *_, **__: (1e-4, ()))
@@ -77,19 +77,19 @@ def test_auto_takes_a_published_rate_and_searches_where_there_is_none_or_the_spa
     def reason(documents: Pool | None = pool, search: SearchConfig | None = None) -> str:
         return fit(encoder, space, documents, search or SearchConfig(), learning_rate="auto", max_steps=2).rate.reason
 
-    assert reason() == "uniformity"  # nothing is known of this encoder
+    assert reason() == "uniformity"  # no rate is published
     encoder.spec = find_spec("Alibaba-NLP/gte-large-en-v1.5")
     assert reason() == "base"
     assert reason(None) == "base"
-    assert reason(search=SearchConfig(steps=3)) == "uniformity"  # asked for
-    encoder.pooling = "cls"  # its own, by name
+    assert reason(search=SearchConfig(steps=3)) == "uniformity"  # a search was configured
+    encoder.pooling = "cls"  # the encoder's own pooling, named explicitly
     assert reason() == "base"
     encoder.pooling = "mean"
     assert reason() == "uniformity"
     assert reason(None) == "no pool"
 
 
-def test_base_is_the_base_rate_also_with_a_pool(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_base_is_the_base_rate_even_with_a_pool(encoder: Encoder, space: LabelSpace, pool: Pool):
     rate = fit(encoder, space, pool, learning_rate="base").rate
     assert (rate.learning_rate, rate.reason) == (FALLBACK_LEARNING_RATE, "fallback")
 
@@ -110,7 +110,7 @@ def test_uniformity_picks_the_minimum_of_its_trials_and_records_them_all(
 def test_a_trial_is_a_short_training_from_the_untrained_weights(
     open_tiny: Callable[..., Encoder], space: LabelSpace, pool: Pool
 ):
-    """Its uniformity is that of a fit of as many steps at its rate, whatever was tried before it."""
+    """Its uniformity is that of a fit with as many steps at its rate, regardless of earlier trials."""
     trials = fit(open_tiny(), space, pool).rate.trials
     for trial in trials[:2]:
         alone = fit(open_tiny(), space, pool, learning_rate=trial.learning_rate, max_steps=6)
@@ -118,7 +118,7 @@ def test_a_trial_is_a_short_training_from_the_untrained_weights(
         assert trial.loss == alone.curve.losses[-1]
 
 
-def test_the_search_puts_the_weights_back_to_the_bit(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_the_search_restores_the_weights_exactly(encoder: Encoder, space: LabelSpace, pool: Pool):
     before = weights_of(encoder)
     config = TrainingConfig()
     sweep = build_sweep(encoder, space, max_tokens_in_memory=10_000)
@@ -141,7 +141,7 @@ def test_a_fit_after_a_search_is_the_fit_at_that_rate(open_tiny: Callable[..., E
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_halving_tries_all_briefly_and_the_best_three_in_full(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_halving_tries_all_rates_briefly_and_the_best_three_in_full(encoder: Encoder, space: LabelSpace, pool: Pool):
     search = SearchConfig(rates=RATES, strategy="halving", steps=8)
     result = fit(encoder, space, pool, search)
     brief, full = result.rate.trials[:4], result.rate.trials[4:]
@@ -152,13 +152,13 @@ def test_halving_tries_all_briefly_and_the_best_three_in_full(encoder: Encoder, 
     assert result.rate.learning_rate == min(full, key=lambda trial: trial.uniformity).learning_rate
 
 
-def test_a_single_candidate_is_taken(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_a_single_candidate_is_used(encoder: Encoder, space: LabelSpace, pool: Pool):
     result = fit(encoder, space, pool, SearchConfig(rates=(7e-4,), steps=2))
     assert result.rate.learning_rate == 7e-4
     assert len(result.rate.trials) == 1
 
 
-def test_no_finite_candidate_is_an_error_that_says_so(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_without_a_finite_candidate_the_error_says_so(encoder: Encoder, space: LabelSpace, pool: Pool):
     before = weights_of(encoder)
     with pytest.raises(TrainingError, match="not finite at any learning rate from 1e-05 to 3e-01"):
         fit(encoder, space, pool, temperature=1e-39)
@@ -174,7 +174,7 @@ def test_the_measure_is_equation_4_on_the_pool(encoder: Encoder, pool: Pool):
     assert PoolUniformity(encoder, pool, GRID, 0)() == pytest.approx(uniformity(vectors, every_pair).item(), abs=1e-6)
 
 
-def test_the_measure_reads_no_more_documents_than_it_should(encoder: Encoder, pool: Pool):
+def test_the_measure_reads_only_the_configured_number_of_documents(encoder: Encoder, pool: Pool):
     few = PoolUniformity(encoder, pool, SearchConfig(documents=4), 0)()
     head = Pool(texts=pool.texts[:4], seen=4, source="head")
     assert few == PoolUniformity(encoder, head, GRID, 0)()
@@ -193,7 +193,7 @@ def test_uniformity_before_and_after_are_of_the_untrained_and_the_trained_encode
     assert told[-1] == {"uniformity_before": before, "uniformity_after": result.uniformity_after}
 
 
-def test_the_result_says_where_the_pool_came_from(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_the_result_records_the_source_of_the_pool(encoder: Encoder, space: LabelSpace, pool: Pool):
     result = fit(encoder, space, pool, learning_rate=1e-3, seed=3)
     assert (result.pool, result.pool_documents, result.seed) == ("list in memory (10 documents)", 10, 3)
     without = fit(encoder, space, learning_rate=1e-3)
@@ -203,7 +203,7 @@ def test_the_result_says_where_the_pool_came_from(encoder: Encoder, space: Label
 # ---- warnings
 
 
-def test_a_collapse_is_said_with_numbers_and_a_rate_to_try(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_a_collapse_causes_a_warning_with_numbers_and_a_rate_to_try(encoder: Encoder, space: LabelSpace, pool: Pool):
     with pytest.warns(LabelSpaceWarning, match=r"moved together: uniformity rose from -\d.* try learning_rate=2e-02"):
         result = fit(encoder, space, pool, learning_rate=0.05, max_steps=20)
     assert result.uniformity_after is not None
@@ -211,23 +211,23 @@ def test_a_collapse_is_said_with_numbers_and_a_rate_to_try(encoder: Encoder, spa
     assert result.uniformity_after > result.uniformity_before + 0.25
 
 
-def test_a_gentle_rate_warns_of_nothing(encoder: Encoder, space: LabelSpace, pool: Pool):
+def test_a_low_rate_causes_no_warning(encoder: Encoder, space: LabelSpace, pool: Pool):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(encoder, space, pool, learning_rate=1e-5)
 
 
-def test_an_interrupt_warns_and_says_how_to_go_on(encoder: Encoder, space: LabelSpace):
+def test_an_interrupt_causes_a_warning_that_says_how_to_continue(encoder: Encoder, space: LabelSpace):
     def interrupt(step: int, values: dict[str, float]) -> None:
         if step == 3:
             raise KeyboardInterrupt
 
-    with pytest.warns(LabelSpaceWarning, match=r"interrupted at step 3; .* give its folder as the encoder"):
+    with pytest.warns(LabelSpaceWarning, match=r"interrupted at step 3; .* pass its folder as the encoder"):
         result = fit(encoder, space, callbacks=(interrupt,), learning_rate=1e-3)
     assert result.curve.stop_reason == "interrupted"
 
 
-def test_an_interrupt_during_the_search_comes_through_and_changes_nothing(
+def test_an_interrupt_during_the_search_is_raised_and_changes_nothing(
     encoder: Encoder, space: LabelSpace, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ):
     before = weights_of(encoder)

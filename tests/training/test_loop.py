@@ -1,4 +1,4 @@
-"""The loop warms up, stops by the rule, keeps the best weights, and ends well however it ends."""
+"""Training warms up, stops by the rule, keeps the best weights, and leaves a sound state however it ends."""
 
 import random
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 
 
 class Recorder:
-    """Keeps what it is told, and copies the weights after each update."""
+    """Records its values, and copies the weights after each update."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -74,7 +74,7 @@ def test_the_warm_up_never_starts_at_zero_and_ends_at_one(steps: int):
     assert factors == sorted(factors)
 
 
-def test_without_a_warm_up_the_first_step_has_the_whole_rate(encoder: Encoder, space: LabelSpace):
+def test_without_a_warm_up_the_first_step_has_the_peak_rate(encoder: Encoder, space: LabelSpace):
     recorder = Recorder(encoder)
     train(encoder, space, callbacks=(recorder,), max_steps=2, warmup=0.0)
     assert recorder.told[0][1]["learning_rate"] == RATE
@@ -84,7 +84,7 @@ def test_without_a_warm_up_the_first_step_has_the_whole_rate(encoder: Encoder, s
 
 
 def looks(losses: list[float], patience: int = 10, tolerance: float = 1e-5) -> tuple[int, EarlyStopping]:
-    """How many looks are made until the rule stops, or all."""
+    """Return the number of looks until the rule stops, or all."""
     stopping = EarlyStopping(patience, lambda loss, best: best is None or loss <= best - tolerance)
     for number, loss in enumerate(losses, start=1):
         stopping.improved(loss)
@@ -99,7 +99,7 @@ def test_ten_looks_without_a_fall_stop_and_nine_do_not():
     assert not looks([1.0] * 10)[1].exhausted
 
 
-def test_a_fall_of_the_tolerance_starts_the_count_anew_and_a_smaller_one_does_not():
+def test_a_fall_by_the_tolerance_restarts_the_count_and_a_smaller_one_does_not():
     flat = [1.0] * 9
     assert looks([1.0, *flat, 1.0 - 2e-5, *flat])[1].looks_without == 9
     assert looks([1.0, *flat, 1.0 - 0.5e-5])[1].exhausted
@@ -135,7 +135,7 @@ def test_the_rule_is_the_one_written_in_the_paper(losses: list[float], patience:
 def test_training_stops_by_patience_once_nothing_improves(encoder: Encoder, space: LabelSpace):
     curve = train(encoder, space, max_steps=100, check_every=2, patience=3, tolerance=1e3)
     assert curve.stop_reason == "patience"
-    # The first look sets the bar, three more find nothing.
+    # The first look sets the best loss, and three more do not improve it.
     assert curve.steps == 2 * (1 + 3)
 
 
@@ -151,7 +151,7 @@ def test_the_loss_falls_and_the_last_weights_are_kept_while_it_does(encoder: Enc
 
 
 def test_the_weights_of_the_best_look_are_kept_when_the_loss_rises_after(encoder: Encoder, space: LabelSpace):
-    """The encoder is spoilt on purpose after step 10: what was best by then must come back, to the bit."""
+    """The encoder is spoilt on purpose after step 10: the best weights up to then must be restored exactly."""
     recorder = Recorder(encoder)
 
     def spoil(step: int, values: dict[str, float]) -> None:
@@ -166,7 +166,7 @@ def test_the_weights_of_the_best_look_are_kept_when_the_loss_rises_after(encoder
     assert same(weights_of(encoder), recorder.weights[9])
 
 
-def test_fewer_steps_than_one_look_still_train(encoder: Encoder, space: LabelSpace):
+def test_a_run_shorter_than_one_look_still_trains(encoder: Encoder, space: LabelSpace):
     before = weights_of(encoder)
     curve = train(encoder, space, max_steps=3)
     assert curve.best_step == 3
@@ -198,8 +198,8 @@ def test_chunks_give_the_same_curve_as_one_pass(open_tiny: Callable[..., Encoder
     assert cut.losses == pytest.approx(whole.losses, rel=1e-4)
 
 
-# The loss of 20 steps of the committed tiny BERT on the label space of conftest.py. To write it anew after a change
-# that is meant to move it: `pytest tests/training/test_loop.py -k golden`, and copy the list that the failure prints.
+# The loss of 20 steps of the committed tiny BERT on the label space of conftest.py. To update it after an
+# intended change, run `pytest tests/training/test_loop.py -k golden` and copy the list that the failure prints.
 # fmt: off
 GOLDEN = [
     1.482211, 1.471239, 1.451126, 1.424906, 1.395564, 1.364713, 1.332145, 1.296488, 1.256636, 1.213784,
@@ -226,7 +226,7 @@ def test_the_objective_chooses_rows_columns_or_both(open_tiny: Callable[..., Enc
     assert abs(rows - columns) > 0.01
 
 
-def test_each_objective_lowers_itself(open_tiny: Callable[..., Encoder], space: LabelSpace):
+def test_each_objective_reduces_its_loss(open_tiny: Callable[..., Encoder], space: LabelSpace):
     for objective in ("rows", "columns"):
         curve = train(open_tiny(), space, max_steps=25, objective=objective)
         assert curve.losses[-1] < 0.9 * curve.losses[0], objective
@@ -263,7 +263,7 @@ def test_a_loss_that_is_not_finite_stops_at_once_and_says_what_to_do(encoder: En
     assert same(weights_of(encoder), before)
 
 
-def test_a_loss_that_is_lost_on_the_way_leaves_the_best_finite_weights(encoder: Encoder, space: LabelSpace):
+def test_a_loss_that_diverges_later_leaves_the_best_finite_weights(encoder: Encoder, space: LabelSpace):
     recorder = Recorder(encoder)
 
     def poison(step: int, values: dict[str, float]) -> None:
@@ -289,7 +289,7 @@ def test_an_interrupt_keeps_the_best_weights(encoder: Encoder, space: LabelSpace
     assert same(weights_of(encoder), recorder.weights[9])
 
 
-def test_any_other_error_of_a_callback_comes_through_and_leaves_sound_weights(encoder: Encoder, space: LabelSpace):
+def test_another_error_of_a_callback_is_raised_and_leaves_sound_weights(encoder: Encoder, space: LabelSpace):
     before = weights_of(encoder)
 
     def fail(step: int, values: dict[str, float]) -> None:
@@ -301,7 +301,7 @@ def test_any_other_error_of_a_callback_comes_through_and_leaves_sound_weights(en
     assert not encoder.backbone.model.training
 
 
-def test_training_leaves_the_encoder_as_it_was_set(encoder: Encoder, space: LabelSpace):
+def test_training_restores_the_encoders_settings(encoder: Encoder, space: LabelSpace):
     required = {name: parameter.requires_grad for name, parameter in encoder.backbone.model.named_parameters()}
     attention = encoder.backbone.transformer.model.config._attn_implementation
     train(encoder, space, max_steps=2, dropout=True)
@@ -311,7 +311,7 @@ def test_training_leaves_the_encoder_as_it_was_set(encoder: Encoder, space: Labe
     assert all(parameter.grad is None for parameter in encoder.backbone.model.parameters())
 
 
-def test_callbacks_are_told_loss_and_rate_at_each_step(encoder: Encoder, space: LabelSpace):
+def test_callbacks_receive_loss_and_rate_at_each_step(encoder: Encoder, space: LabelSpace):
     recorder = Recorder(encoder)
     curve = train(encoder, space, callbacks=(recorder,), max_steps=7)
     assert [step for step, _ in recorder.told] == list(range(1, 8))

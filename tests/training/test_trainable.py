@@ -1,4 +1,4 @@
-"""Which weights learn: all, the upper layers, or adapters that end up merged into a plain model."""
+"""Trainable weights: all, the upper layers, or adapters that are merged into a plain model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ KINDS = ("bert-mean", "modernbert-cls", "qwen3-last", "gemma3-mean", "mpnet-mean
 
 
 def train(encoder: Encoder, space: LabelSpace, *, steps: int = 3, seed: int = 0, **which: int | None) -> list[str]:
-    """Train a few steps; return the names of what could learn."""
+    """Train a few steps; return the names of the trainable weights."""
     config = TrainingConfig(max_steps=steps)
     sweep = build_sweep(encoder, space, max_tokens_in_memory=10_000)
     with trainable_weights(encoder.backbone, seed=seed, **which) as weights:  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def test_freezing_works_in_every_architecture(kind: str, open_tiny: Callable[...
     assert changed >= upper
 
 
-def test_more_layers_than_there_are_cannot_be_frozen(encoder: Encoder):
+def test_freezing_more_layers_than_exist_is_refused(encoder: Encoder):
     manager = trainable_weights(encoder.backbone, freeze_layers=3)
     with pytest.raises(ConfigError, match=r"more than the encoder's 2 layers\. Got 3"):
         manager.__enter__()
@@ -104,7 +104,7 @@ def test_adapters_train_and_are_merged_into_a_plain_model(
     assert np.allclose(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts), trained, atol=1e-5)
 
 
-def test_adapters_are_far_fewer_numbers_than_the_weights(encoder: Encoder):
+def test_adapters_are_far_smaller_than_the_weights(encoder: Encoder):
     with trainable_weights(encoder.backbone) as weights:
         everything = sum(parameter.numel() for _, parameter in weights)
     with trainable_weights(encoder.backbone, lora_rank=1) as weights:
@@ -144,7 +144,7 @@ def test_an_error_in_between_still_leaves_a_plain_model(encoder: Encoder):
     assert all(parameter.requires_grad for parameter in encoder.backbone.model.parameters())
 
 
-def test_without_peft_the_message_says_how_to_install_it(encoder: Encoder, monkeypatch: pytest.MonkeyPatch):
+def test_without_peft_the_error_names_the_install_command(encoder: Encoder, monkeypatch: pytest.MonkeyPatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "peft", None)
@@ -157,7 +157,7 @@ def test_without_peft_the_message_says_how_to_install_it(encoder: Encoder, monke
 # ---- snapshots
 
 
-def test_a_snapshot_puts_every_bit_back_and_does_not_follow_the_weights(encoder: Encoder):
+def test_a_snapshot_restores_every_bit_and_does_not_share_memory(encoder: Encoder):
     with trainable_weights(encoder.backbone) as weights:
         before = weights_of(encoder)
         kept = snapshot(weights)

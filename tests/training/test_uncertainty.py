@@ -1,4 +1,4 @@
-"""Training a Gaussian head on token states: its randomness, the schedule, the end, what is held out, outputs."""
+"""Training a Gaussian head on token states: randomness, schedule, stopping, held-out rows, outputs."""
 
 import json
 import math
@@ -64,7 +64,7 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(encoder: Encoder):
     runs = []
     for seed in (0, 0, 1):
-        torch.manual_seed(len(runs))  # nobody looks at it
+        torch.manual_seed(len(runs))  # must have no effect
         head, held_out, fit = train(encoder, seed=seed, validation=0.2)
         runs.append((fit.curve.losses, values_of(head), held_out))
     assert runs[0][0] == runs[1][0]
@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(encoder: Encoder
 def test_order_noise_and_dropout_each_come_from_the_seed_of_the_loop(
     what: str, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ):
-    """With the same head at the start, and the other sources of randomness left out."""
+    """The initial head is the same, and the other sources of randomness are off."""
     if what != "order":
         monkeypatch.setattr(objective, "epoch_batches", lambda *_, **__: [list(range(24))])
     options = {
@@ -125,7 +125,7 @@ def test_the_encoder_stays_as_it_is(encoder: Encoder):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_easy_labels_are_learnt(kind: str, encoder: Encoder, tmp_path: Any):
-    # At 0.9 nearly all of the loss is a contrastive part, which at a temperature of 2.0 can hardly fall.
+    # At 0.9 nearly all of the loss is contrastive, which can hardly fall at a temperature of 2.0.
     head, _, fit = train(encoder, cache=StateCache(tmp_path), contrastive=kind, contrastive_weight=0.6, epochs=12)
     losses = fit.curve.losses
     assert len(losses) == fit.curve.steps == fit.curve.best_step == 36
@@ -134,7 +134,7 @@ def test_easy_labels_are_learnt(kind: str, encoder: Encoder, tmp_path: Any):
     assert (found == TARGETS).mean() > 0.9, "chance is one in three"
 
 
-def test_the_extractors_of_the_ablation_train_too(encoder: Encoder):
+def test_the_extractors_of_the_ablation_train(encoder: Encoder):
     for extractor in ("cls", "eos", "mean", "mlp", "attention"):
         _, _, fit = train(encoder, extractor=extractor, batch_size=24, epochs=4, dropout=0.0, uncertain=False)
         assert fit.curve.losses[-1] < fit.curve.losses[0], extractor
@@ -152,7 +152,7 @@ def test_epochs_are_those_of_the_paper_and_more_for_fewer_texts(epochs: Any, tex
 
 
 @pytest.mark.parametrize("texts", [65, 900, 5_000, 100_000])
-def test_chosen_epochs_make_enough_updates_and_not_an_epoch_more(texts: int):
+def test_the_chosen_epochs_are_the_fewest_with_enough_updates(texts: int):
     config = UncertaintyConfig()
     epochs, updates = choose_epochs(config, texts), math.ceil(texts / config.batch_size)
     assert epochs == objective.MOST_EPOCHS or epochs * updates >= objective.FEWEST_UPDATES
@@ -160,7 +160,7 @@ def test_chosen_epochs_make_enough_updates_and_not_an_epoch_more(texts: int):
 
 
 @pytest.mark.parametrize("extractor", EXTRACTORS)
-def test_each_extractor_has_a_rate_of_its_own_unless_one_is_given(encoder: Encoder, extractor: str):
+def test_each_extractor_has_its_own_rate_unless_one_is_given(encoder: Encoder, extractor: str):
     told: list[float] = []
     hear = (lambda step, values: told.append(values["learning_rate"]),)
     _, _, fit = train(encoder, extractor=extractor, learning_rate="auto", epochs=2, warmup=0.0, callbacks=hear)
@@ -169,7 +169,7 @@ def test_each_extractor_has_a_rate_of_its_own_unless_one_is_given(encoder: Encod
     assert train(encoder, extractor=extractor, learning_rate=2e-3)[2].curve.learning_rate == 2e-3
 
 
-def test_the_rate_rises_to_its_peak_and_falls_and_callbacks_hear_all_parts(encoder: Encoder):
+def test_the_rate_rises_and_falls_and_callbacks_receive_all_parts(encoder: Encoder):
     told: list[dict[str, float]] = []
     _, _, fit = train(encoder, callbacks=(lambda step, values: told.append(values),), epochs=4, warmup=0.25)
     rates = [values["learning_rate"] for values in told]
@@ -183,8 +183,8 @@ def test_the_rate_rises_to_its_peak_and_falls_and_callbacks_hear_all_parts(encod
     assert all(values.keys() == {"loss", "learning_rate", "softmax", "kl", "contrastive"} for values in told)
 
 
-def test_the_rate_is_the_one_that_the_weights_move_by(encoder: Encoder):
-    """AdamW's first step moves every weight by the rate, whatever its gradient: here half the highest rate."""
+def test_the_weights_move_by_the_rate(encoder: Encoder):
+    """AdamW's first step moves every weight by the rate, regardless of its gradient; here half the peak rate."""
     states = FreshStates(encoder, encoder.tokenize(TEXTS))
     head = head_of(uncertain=False)
     before, moved = values_of(head), {}
@@ -201,7 +201,7 @@ def test_the_rate_is_the_one_that_the_weights_move_by(encoder: Encoder):
 # ---- the end
 
 
-def test_an_interrupt_in_the_first_epoch_comes_out(encoder: Encoder):
+def test_an_interrupt_in_the_first_epoch_is_raised(encoder: Encoder):
     def stop(step: int, values: dict[str, float]) -> None:
         raise KeyboardInterrupt
 
@@ -211,7 +211,7 @@ def test_an_interrupt_in_the_first_epoch_comes_out(encoder: Encoder):
 
 @pytest.mark.parametrize("where", ["after an update", "in the middle of one"])
 def test_an_interrupt_later_keeps_the_weights_of_the_last_whole_epoch(where: str, encoder: Encoder):
-    """To the bit, although more updates have been made since."""
+    """They are bit-identical, although more updates have been made since."""
     inner = FreshStates(encoder, encoder.tokenize(TEXTS))
     head = head_of()
     at_the_end: dict[str, Tensor] = {}
@@ -241,7 +241,7 @@ def test_an_interrupt_later_keeps_the_weights_of_the_last_whole_epoch(where: str
     assert all(look.seconds > 0 for look in curve.looks)
 
 
-def test_an_interrupted_run_can_be_used_and_says_what_it_is(encoder: Encoder):
+def test_an_interrupted_run_is_usable_and_recorded_as_interrupted(encoder: Encoder):
     def stop(step: int, values: dict[str, float]) -> None:
         if step == 5:
             raise KeyboardInterrupt
@@ -261,11 +261,11 @@ def test_a_loss_that_is_not_finite_stops_with_the_rate_to_try(encoder: Encoder, 
         train(encoder)
 
 
-# ---- what is held out
+# ---- held-out rows
 
 
 def spied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list that will hold every row whose states training asks for."""
+    """Return a list that collects every row whose states training reads."""
     seen: list[int] = []
 
     def spying(head: GaussianHead, states: Any, *rest: Any, **more: Any) -> Any:
@@ -291,9 +291,7 @@ def test_rows_held_out_are_never_trained_on(encoder: Encoder, monkeypatch: pytes
     assert np.bincount(TARGETS[sorted(set(range(24)) - set(seen))]).tolist() == [2, 2, 2]
 
 
-def test_the_record_of_the_held_out_rows_is_what_the_head_says_of_them(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_held_out_record_holds_the_heads_outputs(encoder: Encoder, monkeypatch: pytest.MonkeyPatch):
     seen = spied(monkeypatch)
     head, held_out, fit = train(encoder, validation=0.25)
     rows = sorted(set(range(24)) - set(seen))
@@ -316,19 +314,19 @@ def test_a_label_with_one_row_keeps_it_for_training(encoder: Encoder, monkeypatc
 
 
 @pytest.mark.parametrize(("rows", "labels", "held_out"), [(199, 3, 0), (200, 3, 20), (239, 12, 0), (240, 12, 24)])
-def test_rows_are_held_out_from_twenty_a_label_and_two_hundred_in_all_on(rows: int, labels: int, held_out: int):
+def test_rows_are_held_out_from_twenty_per_label_and_two_hundred_in_all(rows: int, labels: int, held_out: int):
     shares = fit_module._share(config_of(validation="auto"), np.arange(rows) % labels, labels)
     assert round(shares * rows) == held_out
 
 
-def test_where_nothing_is_held_out_nothing_is_known_of_the_probabilities(encoder: Encoder):
+def test_without_held_out_rows_there_is_no_calibration(encoder: Encoder):
     _, record, fit = train(encoder, validation="auto", epochs=1)
     assert (fit.held_out, len(record.wrong)) == (0, 0)
     assert fit.calibration is fit.held_out_accuracy is None
 
 
 def test_equal_texts_are_trained_on_or_held_out_together():
-    """Ten times each of thirty texts: a draw of rows would leave hardly a text of its own to either side."""
+    """Thirty texts, ten times each: drawing single rows would put nearly every text on both sides."""
     ids = [[1, text, 2] for text in range(30)] * 10
     targets = np.arange(300) % 3
     rows, held_out = fit_module._split(ids, targets, 0.2, seed=0)
@@ -338,12 +336,12 @@ def test_equal_texts_are_trained_on_or_held_out_together():
     assert np.bincount(targets[held_out]).tolist() == [20, 20, 20]
 
 
-def test_different_texts_are_split_as_ever():
+def test_distinct_texts_are_split_as_by_rows_split():
     ids, targets = [[1, text] for text in range(60)], np.arange(60) % 3
     assert fit_module._split(ids, targets, 0.2, seed=3) == split(targets, 0.2, seed=3)
 
 
-def test_a_label_whose_texts_all_bear_another_one_too_is_trained_on():
+def test_a_label_whose_texts_all_have_another_label_too_is_trained_on():
     ids = [[text] for text in range(20)] + [[text] for text in range(3)]
     targets = np.array([0, 1] * 10 + [2] * 3)
     for seed in range(20):
@@ -373,10 +371,10 @@ def test_the_ranking_of_the_held_out_rows_is_the_one_that_finds_more_wrong_answe
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("extractor", ["textcnn", "mean"])
-def test_outputs_of_states_are_those_of_the_texts(
+def test_outputs_of_states_match_those_of_texts(
     extractor: str, dtype: str, open_tiny: Callable[..., Encoder], tmp_path: Any
 ):
-    """Not to the bit: stored states are rounded to bfloat16, two to three digits, and share a batch with others."""
+    """Not bit-identical: stored states are rounded to bfloat16, two to three digits, and batches differ."""
     tolerances = (0.005, 0.0005, 0.01)
     encoder = open_tiny(dtype=dtype)
     head = head_of(extractor=extractor).requires_grad_(False)
@@ -391,7 +389,7 @@ def test_outputs_of_states_are_those_of_the_texts(
             assert np.abs(one - other[sorted(rows)]).max() > 3 * tolerance, "the order shows"
 
 
-def test_outputs_of_no_text_are_empty(encoder: Encoder):
+def test_an_empty_input_gives_empty_outputs(encoder: Encoder):
     head = head_of().requires_grad_(False)
     states = FreshStates(encoder, encoder.tokenize(TEXTS))
     for found in (outputs_of_texts(encoder, head, []), outputs_of_states(encoder, head, states, [])):

@@ -1,4 +1,4 @@
-"""The objective of one batch: every part of equation 6 with its weight, and what stands for equation 3 in table 4."""
+"""The loss of one batch: every part of equation 6 with its weight, and replacements for equation 3 in table 4."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ def head_of(**options: Any) -> GaussianHead:
 
 
 def a_batch() -> tuple[Tensor, Tensor, Tensor]:
-    """Seven texts of up to six tokens, eight wide; one label has a single text."""
+    """Make seven texts of up to six tokens, eight wide; one label has a single text."""
     states = torch.randn(7, 6, 8, generator=torch.Generator().manual_seed(1))
     mask = torch.arange(6) < torch.tensor([6, 5, 4, 3, 2, 1, 6])[:, None]
     return states, mask, torch.tensor([0, 0, 1, 1, 0, 1, 2])
@@ -30,7 +30,7 @@ def a_batch() -> tuple[Tensor, Tensor, Tensor]:
 def equation_6(
     logits: Tensor, vectors: Tensor, mean: Tensor, std: Tensor | None, targets: Tensor, config: UncertaintyConfig
 ) -> dict[str, float]:
-    """The parts of equation 6 in Python floats, with the texts themselves in both sums of equation 3."""
+    """Compute the parts of equation 6 in Python floats, with the texts themselves in both sums of equation 3."""
     own, table, t = targets.tolist(), vectors.tolist(), config.contrastive_temperature
     contrastive = 0.0
     for row, one in enumerate(table):
@@ -55,7 +55,7 @@ def test_the_loss_is_the_sum_of_its_parts_each_with_its_weight(kind: str, uncert
     config = UncertaintyConfig(contrastive=kind, contrastive_weight=0.3, kl_weight=0.02, contrastive_temperature=0.7)
     loss, told = batch_loss(head, states, mask, targets, config, torch.Generator().manual_seed(5))
 
-    noise = torch.Generator().manual_seed(5)  # the same draws once more: dropout, then the sampled vectors
+    noise = torch.Generator().manual_seed(5)  # repeats the draws: dropout, then the sampled vectors
     mean, std = head(states, mask, noise=noise)
     vectors = sample(mean, std, noise)
     parts = equation_6(head.logits(vectors), vectors, mean, std, targets, config)
@@ -84,8 +84,8 @@ def test_the_loss_is_the_sum_of_its_parts_each_with_its_weight(kind: str, uncert
     ],
     ids=["contrastive alone", "softmax alone", "of the mean alone", "of the mean, and KL"],
 )
-def test_each_part_reaches_what_it_is_made_of(options: dict[str, Any], classifier: bool, log_variance: bool):
-    """A part without weight has no gradient, and one of the means alone none for the std."""
+def test_each_part_has_gradients_for_its_inputs_only(options: dict[str, Any], classifier: bool, log_variance: bool):
+    """A part without weight has no gradient, and a part of the means alone has none for the std."""
     states, mask, targets = a_batch()
     head = head_of()
     batch_loss(head, states, mask, targets, UncertaintyConfig(**options), torch.Generator().manual_seed(5))[

@@ -1,4 +1,4 @@
-"""The smallest objective there is: a line through points, with noise that goes on from update to update."""
+"""A minimal objective: a line through points, with a noise generator shared by all updates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from labelspace.training.objective import Group, Plan
 
 @dataclass(frozen=True, kw_only=True)
 class ToyLook:
-    """What a toy measures."""
+    """The toy's look."""
 
     step: int
     value: float
 
 
 class Toy:
-    """Learns y = 2x; what its looks say can be given.
+    """Learns y = 2x; the values of its looks can be given.
 
     Args:
-        total: updates.
+        total: number of updates.
         every: updates between two looks.
-        values: of the looks in turn; None: the distance of the weight from 2.
-        options: of the plan.
+        values: one per look; None: the distance of the weight from 2.
+        options: fields of the plan.
     """
 
     def __init__(self, total: int = 12, every: int = 2, values: Sequence[float] | None = None, **options: Any) -> None:

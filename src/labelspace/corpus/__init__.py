@@ -1,4 +1,4 @@
-"""Documents and pairs in and out: lists and tables, files as streams, results that survive a kill."""
+"""Documents and pairs: read from lists, tables and file streams, and written so that a kill loses little."""
 
 from labelspace.corpus.documents import Document, Documents, Kind
 from labelspace.corpus.given import as_documents, as_texts_or_pairs

@@ -1,15 +1,15 @@
-"""How a CSV or TSV file is written: its delimiter and its encoding, asked for or found out.
+"""The dialect of a CSV or TSV file: its delimiter and its encoding, given or detected.
 
     dialect_of(path, delimiter, encoding, wanted)  ->  Dialect
 
-With `"auto"` the first SAMPLE_BYTES of the file decide, and nothing else, so that a run taken up again finds the same:
+With `"auto"` only the first SAMPLE_BYTES of the file decide, so a resumed run detects the same dialect:
 
-    encoding    a byte-order mark; UTF-8 that is valid; UTF-16 by where its zero bytes lie; Windows-1252, if the words
-                it gives look like words
-    delimiter   of , ; tab and | the one that splits the header, and every row of the sample likewise
+    encoding    a byte-order mark; valid UTF-8; UTF-16, by the position of its zero bytes; Windows-1252, if the decoded
+                words look like words
+    delimiter   whichever of , ; tab and | splits the header and every row of the sample into equally many cells
 
-What differs from plain CSV (comma, UTF-8) is told in `Dialect.told`. Where the sample contradicts itself nothing is
-guessed: `InputError` names the option that settles it.
+`Dialect.told` reports any difference from plain CSV (comma, UTF-8). An ambiguous sample is an `InputError` that names
+the option to set.
 """
 
 import codecs
@@ -32,31 +32,31 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_ROWS = 200
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is its prefix
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _INSIDE_WORDS = "\u2019\u00ad\u2013\u2014"  # apostrophe, soft hyphen, dashes
-_SPELLED = {"tab": "\t", "\\t": "\t"}  # a shell has no key for it
+_SPELLED = {"tab": "\t", "\\t": "\t"}  # a tab is hard to type in a shell
 
 
 class Dialect(NamedTuple):
-    """How one file is written."""
+    """Delimiter and encoding of one file."""
 
     delimiter: str
     encoding: str
-    """The name that Python has for it."""
+    """Python's name of the encoding."""
 
     told: str = ""
-    """One sentence for the user, where something was found that is not plain CSV."""
+    """One sentence for the user if the detected dialect is not plain CSV, else empty."""
 
 
 def check_dialect(delimiter: str, encoding: str) -> tuple[str, str]:
-    """Return both options in the spelling used from here on.
+    """Validate both options and return them in normalized spelling.
 
     Raises:
-        ConfigError: no delimiter, or an encoding that Python does not know.
+        ConfigError: the delimiter is not one ASCII character, or Python does not know the encoding.
 
     Example:
         >>> check_dialect("tab", "Latin-1")
@@ -77,7 +77,7 @@ def check_dialect(delimiter: str, encoding: str) -> tuple[str, str]:
 
 
 def own_delimiter(path: Path) -> str:
-    """Return the delimiter that the name of a CSV or TSV file promises.
+    """Return the delimiter implied by the name of a CSV or TSV file.
 
     Example:
         >>> own_delimiter(Path("news.tsv.gz"))
@@ -87,16 +87,16 @@ def own_delimiter(path: Path) -> str:
 
 
 def dialect_of(path: Path, delimiter: str, encoding: str, wanted: Sequence[str]) -> Dialect:
-    """Return how a file is written.
+    """Return the delimiter and encoding of a file.
 
     Args:
-        path: of a CSV or TSV file, also .gz.
+        path: a CSV or TSV file, also .gz.
         delimiter: as `check_dialect` returns it.
-        encoding: likewise.
-        wanted: columns that the file should have; they decide where two delimiters would do.
+        encoding: as `check_dialect` returns it.
+        wanted: columns that the file should have; they decide between several possible delimiters.
 
     Raises:
-        InputError: it cannot be told, or is not what was asked for.
+        InputError: the dialect is ambiguous, or is not the one given.
     """
     with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
         sample = file.read(SAMPLE_BYTES)
@@ -121,7 +121,7 @@ def _encoding(path: Path, sample: bytes, asked: str, *, whole: bool) -> str:
     if asked != AUTO:
         if marked and not asked.startswith(marked):
             raise InputError(
-                f"{path}: begins with the mark of {marked}, so it is not in {asked}; leave encoding (--encoding) out."
+                f"{path}: begins with the mark of {marked}, so it is not {asked}; leave encoding (--encoding) out."
             )
         if asked == "utf-16" and not marked:
             return _utf16(sample) or "utf-16-le"
@@ -137,14 +137,14 @@ def _encoding(path: Path, sample: bytes, asked: str, *, whole: bool) -> str:
         if _looks_western(sample):
             return "cp1252"
         raise InputError(
-            f"{path}: cannot be read, its text is not UTF-8 ({one_line(error)}) and nothing else that is certain; save "
-            "it as UTF-8, which spreadsheets call 'CSV UTF-8', or name its encoding (--encoding), for example cp1250."
+            f"{path}: cannot be read, its text is not UTF-8 ({one_line(error)}) and its encoding is uncertain; save it "
+            "as UTF-8, which spreadsheets call 'CSV UTF-8', or name its encoding (--encoding), for example cp1250."
         ) from error
     return "utf-8"
 
 
 def _utf16(sample: bytes) -> str | None:
-    """UTF-16 without a mark: every second byte of Western text is zero, and hardly any of the others."""
+    """Detect UTF-16 without a mark: in Western text nearly every second byte is zero, and hardly any other byte."""
     pairs = max(1, len(sample) // 2)
     high, low = sample[0::2].count(0) / pairs, sample[1::2].count(0) / pairs
     if low > 0.4 and high < 0.05:
@@ -153,7 +153,7 @@ def _utf16(sample: bytes) -> str | None:
 
 
 def _looks_western(sample: bytes) -> bool:
-    """Whether Windows-1252 makes words of the bytes; of Cyrillic, Greek, Polish or DOS text it makes none."""
+    """Return whether the bytes decode to words in Windows-1252; Cyrillic, Greek, Polish and DOS text does not."""
     try:
         text = sample.decode("cp1252")
     except UnicodeDecodeError:
@@ -179,7 +179,7 @@ def _decoded(path: Path, sample: bytes, encoding: str, *, whole: bool) -> str:
 
 
 def wrong_encoding(path: Path, encoding: str, error: object) -> InputError:
-    """Return the error for bytes that are nothing in the encoding they were read with."""
+    """Return the error for bytes that are invalid in the encoding they were read with."""
     known = "UTF-8" if encoding == "utf-8" else encoding
     return InputError(
         f"{path}: cannot be read, its text is not {known} ({one_line(error)}); save it as UTF-8, which spreadsheets "
@@ -188,7 +188,7 @@ def wrong_encoding(path: Path, encoding: str, error: object) -> InputError:
 
 
 def _delimiter(path: Path, text: str, own: str, wanted: Sequence[str], *, whole: bool) -> str:
-    """Return the delimiter under which the sample is a table."""
+    """Return the delimiter that makes the sample a table."""
     tables = {mark: _rows(text, mark, whole=whole) for mark in (own, *(m for m in _DELIMITERS if m != own))}
     heads = {mark: rows[0] if rows else [] for mark, rows in tables.items()}
     splitting = [mark for mark, head in heads.items() if len(head) > 1]
@@ -205,14 +205,14 @@ def _delimiter(path: Path, text: str, own: str, wanted: Sequence[str], *, whole:
     if len(tables[own]) == 1 and own in even:
         return own
     told = " or ".join(repr(mark) for mark in even or splitting)
-    why = f"it could be {told}" if even else f"{told} splits the header, but not every row likewise"
-    raise InputError(f"{path}: its delimiter cannot be told, {why}; name it (--delimiter), for example {own!r}.")
+    why = f"it could be {told}" if even else f"{told} splits the header, but not every row the same way"
+    raise InputError(f"{path}: its delimiter is ambiguous, {why}; name it (--delimiter), for example {own!r}.")
 
 
 def _rows(text: str, mark: str, *, whole: bool) -> list[list[str]]:
-    """The first rows that are not blank; the last one of a cut sample is left out, as it may be cut too."""
+    """Return the first rows that are not blank, without the last row of a partial sample, which may be incomplete."""
     rows: list[list[str]] = []
-    # The reader refuses very long cells, and the header may be all there is before one.
+    # The reader rejects very long cells; the rows before one, perhaps only the header, still count.
     with contextlib.suppress(csv.Error):
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark):
             if row:

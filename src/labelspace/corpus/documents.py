@@ -1,4 +1,4 @@
-"""Documents that were looked at: texts, or pairs of texts."""
+"""Checked documents: texts, or pairs of texts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Document = str | tuple[str, str]
 
 
 class Kind(StrEnum):
-    """What documents are; the value is the word for messages."""
+    """Kind of documents; the value is the wording in messages."""
 
     TEXTS = "texts"
     PAIRS = "pairs of texts"
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 @final
 @dataclass(frozen=True)
 class Documents(Sequence[Document]):
-    """Documents that were looked at, and what they are; nobody needs to look again.
+    """Documents that have been checked, with their kind, so that nobody checks them again.
 
     Example:
         >>> found = Documents([("a man sleeps", "a man is awake")], Kind.PAIRS)
@@ -33,7 +33,7 @@ class Documents(Sequence[Document]):
     """[text] the documents: a list of str, or a list of 2-tuples of str."""
 
     kind: Kind
-    """Which of the two; texts where there is no document."""
+    """Texts or pairs; texts if there are no documents."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -46,15 +46,15 @@ class Documents(Sequence[Document]):
         return Documents(self.rows[index], self.kind) if isinstance(index, slice) else self.rows[index]
 
     def take(self, rows: Iterable[int]) -> "Documents":
-        """Return some of the documents, in the order asked for."""
+        """Return the documents at some rows, in the order given."""
         return Documents([self.rows[row] for row in rows], self.kind)
 
 
 def check_kind(came: Kind, fitted: Kind) -> None:
-    """Refuse pairs where a model was fitted on texts, and texts where it was fitted on pairs.
+    """Refuse pairs if a model was fitted on texts, and texts if it was fitted on pairs.
 
     Raises:
         InputError: the kinds differ.
     """
     if came != fitted:
-        raise InputError(f"the model was fitted on {fitted}. Got {came} instead; pass what it was fitted on.")
+        raise InputError(f"the model was fitted on {fitted}. Got {came} instead; pass {fitted}.")

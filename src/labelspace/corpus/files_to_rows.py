@@ -1,20 +1,20 @@
-"""Files of each format as rows: their columns, and their rows piece by piece, in constant memory.
+"""Files of each format as rows: first their columns, then their rows in pieces, in constant memory.
 
-    file_kind(path)                               what the name tells: the format, and whether it is compressed
-    csv_schema, jsonl_schema                      columns and types, found before any work; Parquet has its own
-    csv_pieces, jsonl_pieces, parquet_pieces      the rows in pieces, which `readers` cuts and joins to batches
-    readable(path)                                turns what the libraries say of a damaged file into one line
+    file_kind(path)                               format and compression, from the file name
+    csv_schema, jsonl_schema                      columns and types, found before any work; Parquet stores its own
+    csv_pieces, jsonl_pieces, parquet_pieces      rows in pieces, which `readers` cuts and joins into batches
+    readable(path)                                turns library errors about a damaged file into one line
 
-Three decisions a user should know:
+What a user should know about each format:
 
     CSV, TSV   every column is read as strings, so 007 stays 007; an empty cell is an empty string; a blank
-               line is no row; one row may hold up to 64 MB. Delimiter and encoding: see `dialects`.
-    JSONL      columns and types are those of the first SCHEMA_ROWS rows; a later row that does not fit them
-               is an error and never a silent loss. A key that a row lacks is null.
-    Parquet    taken as it is.
+               line is not a row; one row may hold up to 64 MB. Delimiter and encoding: see `dialects`.
+    JSONL      the first SCHEMA_ROWS rows decide columns and types; a later row that does not fit them is an
+               error, never a silent loss. A key that a row lacks is null.
+    Parquet    read unchanged.
     XLSX       see `spreadsheets`.
 
-The way back, from rows to the bytes of a file, is in `rows_to_files`.
+`rows_to_files` does the reverse, from rows to the bytes of a file.
 """
 
 import csv
@@ -39,11 +39,11 @@ from labelspace.corpus.wording import one_line, shown
 from labelspace.errors import InputError
 
 SCHEMA_ROWS = 1000
-"""Rows of JSONL that tell columns and types; a constant, so that `batch_rows` changes no type."""
+"""Rows of JSONL that decide columns and types; a constant, so that `batch_rows` changes no type."""
 
 _CSV_BLOCK_BYTES = 1024 * 1024
-_CSV_ROW_BYTES = 64 * 1024 * 1024  # a document may have 10 MB; a row much longer is an open quotation mark
-_SCHEMA_BYTES = 32 * 1024 * 1024  # of JSONL held for its schema, where rows are very long
+_CSV_ROW_BYTES = 64 * 1024 * 1024  # a document may have 10 MB; a much longer row is an unclosed quotation mark
+_SCHEMA_BYTES = 32 * 1024 * 1024  # of JSONL read for the schema if rows are very long
 _COLUMN_BYTES = 1024 * 1024  # of a Parquet column held at a time
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".xlsx": "xlsx"}
 _JSON_TYPES = {
@@ -55,7 +55,7 @@ _JSON_TYPES = {
 
 
 def file_kind(path: Path) -> tuple[str, bool]:
-    """Return the format behind a file name and whether it is compressed; InputError for an unknown extension.
+    """Return the format implied by a file name and whether it is compressed; InputError for an unknown extension.
 
     Example:
         >>> file_kind(Path("news.csv.gz"))
@@ -72,7 +72,7 @@ def file_kind(path: Path) -> tuple[str, bool]:
 
 
 class Piece(NamedTuple):
-    """Some rows of a file: the number of the first one, the rows, and how many bytes are behind us after them."""
+    """Some rows of a file: the number of the first row, the rows, and the bytes of the file read so far."""
 
     first: int
     rows: pa.RecordBatch
@@ -81,17 +81,17 @@ class Piece(NamedTuple):
 
 @contextmanager
 def readable(path: Path, encoding: str = "utf-8") -> Iterator[None]:
-    """Turn what the libraries say about a damaged file into one line."""
+    """Turn library errors about a damaged file into one line."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):  # what a spreadsheet saves as CSV
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):  # typical of a spreadsheet's CSV
             raise wrong_encoding(path, encoding, error) from error
         raise InputError(f"{path}: cannot be read, it may be damaged or cut short ({one_line(error)}).") from error
 
 
 def csv_schema(path: Path, dialect: Dialect) -> pa.Schema:
-    """Return the columns that the header names, all of them strings."""
+    """Return the columns named in the header, all of type string."""
     opener = gzip.open if file_kind(path)[1] else open
     encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
     with opener(path, "rt", encoding=encoding, newline="") as lines:
@@ -102,7 +102,7 @@ def csv_schema(path: Path, dialect: Dialect) -> pa.Schema:
 
 
 def csv_pieces(path: Path, schema: pa.Schema, dialect: Dialect) -> Iterator[Piece]:
-    """Read with small blocks, because pyarrow holds 32 of them ready; and with larger ones once a row needs it."""
+    """Read in small blocks, because pyarrow buffers 32 of them; double the block size if a row does not fit."""
     first, block = 0, _CSV_BLOCK_BYTES
     while True:
         try:
@@ -115,8 +115,8 @@ def csv_pieces(path: Path, schema: pa.Schema, dialect: Dialect) -> Iterator[Piec
         except pa.ArrowInvalid as error:
             if re.search(r"Expected \d+ columns, got", str(error)):
                 raise InputError(
-                    f"{path}: cannot be read, a row does not fit the header under the delimiter {dialect.delimiter!r} "
-                    f"({one_line(error)}); put a cell that holds it in quotes, or name another one (--delimiter)."
+                    f"{path}: cannot be read, a row does not fit the header with the delimiter {dialect.delimiter!r} "
+                    f"({one_line(error)}); quote cells that contain it, or name another delimiter (--delimiter)."
                 ) from error
             if "straddling" not in str(error):
                 raise
@@ -146,14 +146,14 @@ def _csv_blocks(path: Path, schema: pa.Schema, dialect: Dialect, block: int) -> 
 
 
 def _unpacked_bytes(path: Path) -> int:
-    """Return the size that a gzip file tells at its end; of several members it is the last one's, so a guess."""
+    """Estimate the unpacked size from the end of a gzip file; with several members it is only the last one's."""
     with path.open("rb") as file:
         file.seek(-4, os.SEEK_END)
         return max(int.from_bytes(file.read(), "little"), path.stat().st_size)
 
 
 def parquet_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
-    """Read from the row group that holds row `ahead` on, `size` rows at a time, columns in the order of the schema."""
+    """Read `size` rows at a time in schema order, starting at the row group that holds row `ahead`."""
     file_bytes = path.stat().st_size
     with pq.ParquetFile(path, buffer_size=_COLUMN_BYTES, pre_buffer=False) as file:
         groups = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
@@ -174,7 +174,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
-    """Yield number, content and end position of each line that is not blank."""
+    """Yield the number, content and end position of each line that is not blank."""
     with path.open("rb") as raw:
         lines: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
         for number, line in enumerate(lines, 1):
@@ -190,12 +190,12 @@ def _json_row(path: Path, number: int, line: bytes) -> dict[str, Any]:
         raise InputError(f"{path}: line {number} is not valid JSON ({one_line(error)}).") from error
     if not isinstance(row, dict):
         raise InputError(f"{path}: line {number} must be an object with named values. Got {one_line(row, 40)} instead.")
-    # Only an escape can bring in a surrogate, and UTF-8 cannot hold it.
+    # Only an escape can produce a surrogate, which UTF-8 cannot hold.
     return _without_surrogates(row) if b"\\ud" in line.lower() else row
 
 
 def jsonl_schema(paths: list[Path], wanted: list[str]) -> pa.Schema:
-    """Return the columns and types of the first SCHEMA_ROWS rows of all files together."""
+    """Return the columns and types of the first SCHEMA_ROWS rows, counted over all files."""
     rows, size = [], 0
     places: list[str] = []
     for path in paths:
@@ -206,7 +206,7 @@ def jsonl_schema(paths: list[Path], wanted: list[str]) -> pa.Schema:
                 rows.append(_json_row(path, number, line))
                 places.append(f"{path}: row {row_number}")
                 size += len(line)
-    if not rows:  # no row in, no row out: whatever was asked for is there
+    if not rows:  # without rows any columns will do, so return those requested
         return pa.schema([(name, pa.string()) for name in wanted])
     fields = []
     for name in dict.fromkeys(name for row in rows for name in row):
@@ -224,7 +224,7 @@ def jsonl_schema(paths: list[Path], wanted: list[str]) -> pa.Schema:
 
 
 def _first_odd(values: list[Any]) -> int | None:
-    """Return the place of the first value that Arrow cannot hold beside the first one, or alone."""
+    """Return the index of the first value that Arrow cannot store, alone or beside the first value."""
     first = next((value for value in values if value is not None), None)
     for place, value in enumerate(values):
         try:
@@ -235,7 +235,7 @@ def _first_odd(values: list[Any]) -> int | None:
 
 
 def jsonl_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
-    """Read from row `ahead` on, `size` rows at a time; each row must fit the schema."""
+    """Read `size` rows at a time, starting at row `ahead`; each row must fit the schema."""
     lines = _json_lines(path)
     first = sum(1 for _ in islice(lines, ahead))
     yield Piece(first, _no_rows(schema), 0)
@@ -250,12 +250,12 @@ def _json_batch(path: Path, rows: list[dict[str, Any]], schema: pa.Schema, first
     for row_number, row in enumerate(rows, first + 1):
         if not row.keys() <= names:
             new = next(name for name in row if name not in names)
-            raise InputError(f"{path}: row {row_number} has the key {new!r}, which no row at the beginning has.")
+            raise InputError(f"{path}: row {row_number} has the key {new!r}, which none of the first rows has.")
         for name, value in row.items():
             if not _fits(value, schema.field(name).type):
                 raise InputError(
-                    f"{path}: row {row_number} has {shown(value)} as {name!r}, where the rows at the "
-                    f"beginning have {schema.field(name).type}; give the column one type."
+                    f"{path}: row {row_number} has {shown(value)} as {name!r}, where the first rows "
+                    f"have {schema.field(name).type}; give the column one type."
                 )
     try:
         columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
@@ -265,7 +265,7 @@ def _json_batch(path: Path, rows: list[dict[str, Any]], schema: pa.Schema, first
 
 
 def _fits(value: Any, kind: pa.DataType) -> bool:
-    """Whether Arrow keeps all of a JSON value in that type; on its own it would drop fractions and new keys."""
+    """Return whether a type keeps a JSON value whole; Arrow itself would drop fractions and new keys."""
     if value is None:
         return True
     if isinstance(value, dict):
@@ -278,7 +278,7 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
 
 
 def _without_null(kind: pa.DataType) -> pa.DataType:
-    """A column that begins with nothing but nulls is taken for strings."""
+    """Read a column that starts with only nulls as strings."""
     if pa.types.is_null(kind):
         return pa.string()
     if pa.types.is_list(kind):

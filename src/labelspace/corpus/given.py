@@ -1,4 +1,4 @@
-"""What a caller gives as documents, looked at once: texts, or pairs of texts, in memory or in a file."""
+"""Documents as a caller passes them: texts or pairs of texts, in memory or in a file."""
 
 import os
 import warnings
@@ -17,21 +17,21 @@ PAIR_COLUMNS = ("text", "text_pair")
 
 
 def as_documents(X: object, *, text: str | None = None, what: str = "X") -> list[str]:
-    """Return the documents of `X` as a list of str, in order, one for each row.
+    """Return the documents of `X` as a list of str, one per row, in order.
 
     Args:
         X: a list, tuple, iterator, numpy array, pandas or polars Series or DataFrame, Arrow array or table,
             HF dataset or its column, or a `pathlib.Path` to a CSV, TSV, JSONL or Parquet file.
-        text: the column that holds the text, where `X` is a table. Left out, it is the column named
-            "text", or the only column of strings. For other inputs it has no meaning.
+        text: the text column, if `X` is a table; None takes the column named "text", or the only column of
+            strings. Ignored for other inputs.
         what: the caller's name for `X`, used in messages.
 
     Returns:
         The documents; an empty input gives an empty list.
 
     Raises:
-        InputError: `X` is no collection of documents, or one of them is no text; names the position.
-        ColumnError: a table without the column asked for.
+        InputError: `X` is not a collection of documents, or one of them is not a text; the message names its position.
+        ColumnError: the table lacks the column.
 
     Example:
         >>> import pyarrow as pa
@@ -54,19 +54,19 @@ def as_documents(X: object, *, text: str | None = None, what: str = "X") -> list
 
 
 def as_texts_or_pairs(X: Any, what: str = "X", *, pair_columns: bool = True) -> Documents:
-    """Return documents with their kind: pairs where `X` has two texts in a row.
+    """Return documents with their kind: pairs if each row of `X` holds two texts.
 
     Args:
-        X: whatever `as_documents` takes; or a list of 2-tuples, an array of two columns, or a table that has the
-            columns "text" and "text_pair"; or `Documents`, which are returned as they are.
-        what: the caller's name for it.
-        pair_columns: False takes two columns, of a table or an array, for no pairs; of a table "text" is read alone.
+        X: whatever `as_documents` takes; or a list of 2-tuples, an array of two columns, or a table with the
+            columns "text" and "text_pair"; or `Documents`, which are returned unchanged.
+        what: the caller's name for `X`, used in messages.
+        pair_columns: False never reads two columns as a pair; of a table only "text" is read.
 
     Returns:
-        The documents; texts where there is none.
+        The documents; of kind texts if there are none.
 
     Raises:
-        InputError: a document is none, or a pair lacks a half.
+        InputError: a row is not a document, or a pair lacks a half.
 
     Example:
         >>> as_texts_or_pairs([("a man sleeps", "a man is awake")]).rows
@@ -94,7 +94,7 @@ def as_texts_or_pairs(X: Any, what: str = "X", *, pair_columns: bool = True) -> 
 
 
 def kind_of_input(X: Any) -> Kind:
-    """Say whether a table holds pairs of texts, or a sequence starts with one; of a stream or a file nothing is read.
+    """Return the kind of a table, or of the first item of a sequence; nothing is read from a stream or a file.
 
     Example:
         >>> kind_of_input(["a text"]).name, kind_of_input([("a text", "another")]).name
@@ -113,7 +113,7 @@ def kind_of_input(X: Any) -> Kind:
 
 
 def is_stream(X: Any) -> bool:
-    """Whether X can be read once only."""
+    """Return whether `X` can be read only once."""
     return not hasattr(X, "__len__") and hasattr(X, "__iter__") and not hasattr(X, "__fspath__")
 
 
@@ -139,20 +139,20 @@ def _texts_of_table(table: Any, what: str, *, pair_columns: bool) -> list[str]:
     except ColumnError as error:
         if not pair_columns:
             raise
-        raise ColumnError(f"{error} The halves of pairs are called 'text' and 'text_pair'.") from error
+        raise ColumnError(f"{error} For pairs of texts, name the columns 'text' and 'text_pair'.") from error
 
 
 def _pair_columns(table: Any) -> list[str]:
-    """Return the two columns of a table that hold the halves of pairs; none where it holds plain texts.
+    """Return the two columns that hold pairs of texts, or an empty list if the table holds plain texts.
 
-    By name alone, the ones that Hugging Face gives them: two columns of any other name may be a text and its label.
+    Only the names used by Hugging Face count: two columns with other names may be a text and its label.
     """
     columns = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
     return list(PAIR_COLUMNS) if set(PAIR_COLUMNS) <= set(columns) else []
 
 
 def _objects_of_pairs(X: Any) -> bool:
-    """Whether X is a Series of pandas or an array of one dimension that holds pairs as Python objects."""
+    """Return whether `X` is a pandas Series or one-dimensional array that holds pairs as Python objects."""
     if getattr(X, "dtype", None) != np.dtype(object) or getattr(X, "ndim", None) != 1 or not len(X):
         return False
     return isinstance(next(iter(X)), (tuple, list))

@@ -1,11 +1,11 @@
-"""Collections and tables that lie in memory, whatever library holds them.
+"""Collections and tables in memory, from any library.
 
     document_values    list, iterator, numpy, pandas, polars, Arrow, HF dataset    ->  values, one by one
     as_arrow_table     pandas, polars, Arrow, HF dataset                           ->  pyarrow.Table
     MemorySource       an Arrow table as `readers.DocumentTable` reads it
 
-pandas, polars and datasets are recognised by the names of their types and never imported: whoever holds
-such an object has imported them already.
+pandas, polars and datasets are recognised by type name and never imported: a caller who passes such an object has
+already imported them.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _NOT_YET_TABLES = {
 
 
 def document_values(X: object, *, text: str | None, what: str) -> Iterable[object]:
-    """Return the values of `X` one by one, not yet checked; the shape of `X` itself is."""
+    """Return the values of `X` one by one; the shape of `X` is checked, its values are not."""
     kind = kind_of(X)
     if kind in _NOT_YET_TABLES:
         raise InputError(f"{what} is a {kind}; {_NOT_YET_TABLES[kind]}.")
@@ -41,10 +41,10 @@ def document_values(X: object, *, text: str | None, what: str) -> Iterable[objec
         return _table_column(X, text, what)
     if isinstance(X, np.ndarray):
         return _array_values(X, what)
-    for method in ("to_list", "to_pylist"):  # Series of pandas and polars; arrays of Arrow
+    for method in ("to_list", "to_pylist"):  # pandas and polars Series; Arrow arrays
         if hasattr(X, method):
             return getattr(X, method)()
-    # A sparse matrix holds numbers; some kinds of it cannot even be walked through.
+    # A sparse matrix holds numbers, and some kinds cannot be iterated over.
     if isinstance(X, (Mapping, set, frozenset)) or not isinstance(X, Iterable) or hasattr(X, "tocsr"):
         raise InputError(
             f"{what} must be documents in some order: a list, an array, a column or a table. "
@@ -54,10 +54,10 @@ def document_values(X: object, *, text: str | None, what: str) -> Iterable[objec
 
 
 def as_arrow_table(X: object, what: str = "the table") -> pa.Table:
-    """Return a table in memory as an Arrow table without metadata, copying only what must be copied.
+    """Return a table in memory as an Arrow table without metadata, copying only where necessary.
 
     Raises:
-        InputError: `X` is no table, or one of its columns mixes types.
+        InputError: `X` is not a table, or one of its columns mixes types.
 
     Example:
         >>> as_arrow_table(pa.record_batch({"text": ["a"]})).num_rows
@@ -93,7 +93,7 @@ def as_arrow_table(X: object, what: str = "the table") -> pa.Table:
 
 @final
 class MemorySource:
-    """The rows of an Arrow table, as `readers.DocumentTable` reads them; the caller holds the table anyway."""
+    """The rows of an Arrow table, as `readers.DocumentTable` reads them; the caller holds the table."""
 
     name = "the table"
 
@@ -121,19 +121,19 @@ class MemorySource:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Drop metadata, which names what another library once did, and string views, which few writers know."""
+    """Drop metadata left by other libraries, and string views, which few writers support."""
     views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     return pa.schema([pa.field(field.name, views.get(field.type, field.type), field.nullable) for field in schema])
 
 
 def is_table(X: object) -> bool:
-    """Whether `X` has named columns."""
+    """Return whether `X` has named columns."""
     known = {"pandas.DataFrame", "polars.DataFrame", "datasets.Dataset"}
     return isinstance(X, (pa.Table, pa.RecordBatch)) or kind_of(X) in known
 
 
 def kind_of(X: object) -> str:
-    """Name the type of `X` by library and class, for example `"pandas.DataFrame"`, looking through subclasses."""
+    """Return library and class of `X`, or of its known base class, for example `"pandas.DataFrame"`; else ""."""
     for base in type(X).__mro__:
         library = base.__module__.partition(".")[0]
         if library in {"pandas", "polars", "datasets"}:
@@ -142,13 +142,13 @@ def kind_of(X: object) -> str:
 
 
 def text_column(X: object, text: str | None, what: str) -> str:
-    """Return the name of a table's column of texts: the one asked for, "text", or the only column of strings.
+    """Return the name of a table's text column: `text`, or by default "text" or the only column of strings.
 
     Raises:
-        ColumnError: it is not there, or there are several.
+        ColumnError: there is no such column, or several qualify.
     """
     any_x = _untyped(X)
-    frame = kind_of(X).endswith(".DataFrame")  # pandas, polars: no need for Arrow, which refuses mixed columns
+    frame = kind_of(X).endswith(".DataFrame")  # pandas, polars: bypass Arrow, which rejects mixed columns
     names = [str(name) for name in (any_x.columns if frame else any_x.column_names)]
     if text is None and "text" not in names:
         dtypes = [any_x[name].dtype for name in any_x.columns] if frame else as_arrow_table(X, what).schema.types
@@ -185,5 +185,5 @@ def _array_values(X: np.ndarray, what: str) -> list[object]:
 
 
 def _untyped(X: object) -> Any:
-    """Let the type checker forget: what follows is duck typing."""
+    """Hide the type from the type checker, for duck typing."""
     return X

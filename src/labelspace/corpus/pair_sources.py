@@ -1,14 +1,13 @@
-"""Tables of any kind as anchor-positive pairs, one by one (REZE, appendix C.1).
+"""Anchor-positive pairs from tables of any kind, one by one (REZE, appendix C.1).
 
     open_pairs            a table with an anchor and a positive column    retrieval, reranking, summarization, bitext
     open_labelled_pairs   a table with a text and a label column          classification, clustering
     open_scored_pairs     a table with two texts and a score or 0/1       pair classification, STS
 
-As in the paper, only positives become pairs: a row without a label, or below the threshold, is left out, and a pair
-with an empty half is an error. A query with a list of positives becomes a pair with each, and one with an empty list
-is left out and counted. Of clustering the paper takes a set of texts as one anchor and does not say how large or how
-joined; here each text is an anchor, as in classification. How tables are read, and what becomes of overlong texts, is
-told in `readers`; what becomes of the pairs, in `pairs`.
+As in the paper, only positives become pairs: a row without a label or below the threshold is left out, and an empty
+half is an error. A query with a list of positives gives one pair per positive; an empty list is left out and counted.
+For clustering, the paper uses a set of texts as one anchor without giving its size or how texts are joined; here each
+text is an anchor, as in classification. See `readers` for reading and overlong texts, and `pairs` for the draw.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ from labelspace.seeds import child_seed
 
 
 class Pair(NamedTuple):
-    """An anchor with its positive, and where they come from."""
+    """An anchor, its positive, and their source."""
 
     anchor: str
     positive: str
@@ -38,17 +37,17 @@ class Pair(NamedTuple):
 
 @final
 class PairSource:
-    """Pairs that are read as a stream; made by `open_pairs`, `open_labelled_pairs` or `open_scored_pairs`.
+    """A stream of pairs; made by `open_pairs`, `open_labelled_pairs` or `open_scored_pairs`.
 
-    Iterating reads the table anew, in constant memory.
+    Each iteration reads the table again, in constant memory.
 
     Args:
         table: the rows.
-        name: of the source; None where each row names its own.
-        read: turns a batch of rows, the first of which has the number given, into pairs, and None for each row whose
-            list of positives is empty.
-        nothing: what to say where no row becomes a pair, as the end of a sentence.
-        source_column: the column that names the source of each row, if one does.
+        name: name of the source; None if each row names its own.
+        read: turns a batch and the number of its first row into pairs, with None for each row whose list of
+            positives is empty.
+        nothing: the end of the error message if no row becomes a pair.
+        source_column: the column that names the source of each row, if any.
     """
 
     def __init__(
@@ -67,13 +66,13 @@ class PairSource:
         self._nothing = nothing
 
     def __iter__(self) -> Iterator[Pair]:
-        """Yield the pairs in the order of the rows.
+        """Yield the pairs in row order.
 
         Raises:
-            InputError: a damaged file, a row without a text where one belongs, or no pair at all.
+            InputError: a damaged file, a row without a required text, or no pair at all.
 
         Warns:
-            LabelSpaceWarning: at the end, how many rows have an empty list of positives.
+            LabelSpaceWarning: some rows have an empty list of positives; counted at the end.
         """
         rows = count = without = 0
         for batch in self.table.batches():
@@ -90,7 +89,7 @@ class PairSource:
             raise InputError(f"{where}: has no positive pair; {nothing.format(rows=rows)}, or leave it out.")
         if without:
             have = "has" if without == 1 else "have"
-            said = f"{where}: {without:,} of {rows:,} rows {have} an empty list of positives; no pair is made of them."
+            said = f"{where}: {without:,} of {rows:,} rows {have} an empty list of positives; they give no pairs."
             warnings.warn(said, LabelSpaceWarning, stacklevel=2)
 
 
@@ -106,29 +105,28 @@ def open_pairs(
 ) -> PairSource:
     """Open a table of anchor-positive pairs without reading it.
 
-    A column `source` names the source of each row, a column `task_type` its task type; both may be missing. Where
+    A column `source` names the source of each row, and a column `task_type` its task type; both are optional. If
     `source` means something else, such as an address, pass `source_column=None`.
 
     Args:
-        source: a path or glob, a list of paths, a table in memory or a stream, as `open_table` takes it.
-        name: of the source where no column tells it; None: that of the file, without its extension.
-        anchor: the column of the anchors: queries, questions, long texts.
-        positive: the column of the positives: passages, answers, summaries; or of lists of them, a pair for each and
-            none for an empty one.
-        source_column: the column that names the source of each row; only `"source"` may be missing. None: no column
-            does.
-        task_type: where no column `task_type` tells it.
+        source: a path or glob, a list of paths, a table in memory or a stream, as for `open_table`.
+        name: name of the source if no column gives it; None: the file name without its extension.
+        anchor: the column of anchors: queries, questions, long texts.
+        positive: the column of positives: passages, answers, summaries; or of lists of them, one pair for each.
+        source_column: the column that names the source of each row; only the default `"source"` may be missing.
+            None: no column does.
+        task_type: task type if there is no column `task_type`.
         batch_rows: rows read together; changes no result.
 
     Returns:
-        The pairs, read anew each time they are iterated.
+        The pairs; each iteration reads the table again.
 
     Raises:
-        ColumnError: a column that is not there; lists those that are.
-        InputError: no such file, or one that cannot be read, or a source without a name.
+        ColumnError: a column is missing; the message lists the columns.
+        InputError: a file is missing or cannot be read, or a source has no name.
 
     Warns:
-        LabelSpaceWarning: a column beside the pairs says that some may be negatives.
+        LabelSpaceWarning: another column, `label` or `score`, suggests that some pairs are negatives.
 
     Example:
         >>> table = pa.table({"anchor": ["who?"], "positive": ["she"], "source": ["qa"]})
@@ -146,7 +144,7 @@ def open_pairs(
         if column in table.columns and column not in (anchor, positive, named):
             warnings.warn(
                 f"{_where(table)}: every row is taken for a positive pair, whatever its "
-                f"column {column!r} says; where that marks negatives, use open_scored_pairs (--scored, --threshold).",
+                f"column {column!r} says; if that marks negatives, use open_scored_pairs (--scored, --threshold).",
                 LabelSpaceWarning,
                 stacklevel=2,
             )
@@ -176,29 +174,29 @@ def open_labelled_pairs(
     task_type: str = "classification",
     batch_rows: int = 1024,
 ) -> PairSource:
-    """Open a table of labelled texts: the positive of a text is its label in words.
+    """Open a table of labelled texts: the positive of a text is its label name, or a description of its label.
 
-    Rows without a label (None, NaN, an empty cell, -1) are left out. The labels are names; numbers are taken where a
-    data set of `datasets` says which names they stand for (`ClassLabel`).
+    Rows without a label (None, NaN, an empty cell, -1) are left out. Labels are names; numbers are accepted if an
+    HF dataset maps them to names (`ClassLabel`).
 
     Args:
         source: as in `open_pairs`.
         name: as in `open_pairs`.
-        text: the column of the texts.
-        label: the column of the label names.
-        descriptions: texts by label name, as a label space has them: one of them, drawn by the seed and the text, is
-            the positive. A label without any keeps its name. None: the label name itself.
-        seed: of the draw among descriptions.
-        task_type: for the record.
+        text: the column of texts.
+        label: the column of label names.
+        descriptions: texts by label name, as in a label space. Seed and text choose one of them as the positive; a
+            label with an empty list keeps its name. None: the label name itself.
+        seed: seed of the choice among descriptions.
+        task_type: recorded with each pair.
         batch_rows: as in `open_pairs`.
 
     Returns:
-        The pairs, read anew each time they are iterated.
+        The pairs; each iteration reads the table again.
 
     Raises:
-        ColumnError: a column that is not there.
-        InputError: as `open_pairs`, or descriptions that are no lists of texts; on reading, a label that
-            `descriptions` does not have.
+        ColumnError: a column is missing.
+        InputError: as `open_pairs`, or descriptions that are not lists of texts; on reading, a label that is not in
+            `descriptions`.
 
     Example:
         >>> table = pa.table({"text": ["the cup is theirs", "?"], "label": ["sports", None]})
@@ -241,7 +239,7 @@ def open_labelled_pairs(
         for row, one, value in zip(kept, texts, names, strict=True):
             yield Pair(one, positive(one, value, first + row), own, task_type)
 
-    return PairSource(table, name=own, read=read, nothing="none of its {rows} rows has a label; give it some that have")
+    return PairSource(table, name=own, read=read, nothing="none of its {rows} rows has a label; add labels")
 
 
 def open_scored_pairs(
@@ -255,27 +253,27 @@ def open_scored_pairs(
     task_type: str = "pair_classification",
     batch_rows: int = 1024,
 ) -> PairSource:
-    """Open a table of scored pairs of texts: those with a score of at least the threshold are pairs.
+    """Open a table of scored pairs of texts: those with a score of at least the threshold become pairs.
 
-    Rows without a score are left out, as all others that nothing says to be positive.
+    Rows without a score are left out.
 
     Args:
         source: as in `open_pairs`.
         threshold: the least score of a positive: 1 for labels 0 and 1, perhaps 4 for similarities from 0 to 5.
         name: as in `open_pairs`.
-        anchor: the column of the first texts.
-        positive: the column of the second texts.
-        score: the column of the scores or labels: numbers, True and False, or a file's texts of numbers.
-        task_type: for the record.
+        anchor: the column of first texts.
+        positive: the column of second texts.
+        score: the column of scores or labels: numbers, booleans, or numbers as text in a file.
+        task_type: recorded with each pair.
         batch_rows: as in `open_pairs`.
 
     Returns:
-        The pairs, read anew each time they are iterated.
+        The pairs; each iteration reads the table again.
 
     Raises:
-        ColumnError: a column that is not there.
-        ConfigError: `threshold` is no number.
-        InputError: as `open_pairs`; on reading, a score that is no number.
+        ColumnError: a column is missing.
+        ConfigError: `threshold` is not a number.
+        InputError: as `open_pairs`; on reading, a score that is not a number.
 
     Example:
         >>> table = pa.table({"anchor": ["a", "b"], "positive": ["A", "C"], "label": [1, 0]})
@@ -301,7 +299,7 @@ def open_scored_pairs(
 
 
 def ticket(key: bytes, *texts: str) -> int:
-    """Return a number of 128 bits that the key and the texts decide, as good as drawn."""
+    """Return a pseudorandom number of 128 bits that depends only on the key and the texts."""
     digest = hashlib.blake2b(digest_size=16, key=key)
     for text in texts:
         encoded = text.encode()
@@ -311,21 +309,21 @@ def ticket(key: bytes, *texts: str) -> int:
 
 @final
 class _Column:
-    """A column of texts, none of them missing or empty."""
+    """A text column without missing or empty values."""
 
     def __init__(self, table: DocumentTable, name: str) -> None:
         self._table, self._name, self._noted = table, name, False
         self._policy = DocumentPolicy(lambda row: f"{table.place(row)}, column {name!r},")
 
     def texts(self, batch: pa.RecordBatch, first: int, rows: Sequence[int] | None = None) -> list[str]:
-        """Return the texts of a batch that begins with row `first`, or those of some of its rows."""
+        """Return the texts of a batch, or of some of its rows; `first` is the number of its first row."""
         values = batch.column(self._name).to_pylist()
         texts = [self._text(values[row], first + row) for row in (range(len(values)) if rows is None else rows)]
         self._warn()
         return texts
 
     def lists(self, batch: pa.RecordBatch, first: int) -> list[list[str]]:
-        """Return the texts of each row of a batch: those of a list, or the one that stands there."""
+        """Return the texts of each row of a batch: all texts of a list, or the single text."""
         values = batch.column(self._name).to_pylist()
         texts = [
             [self._text(one, row) for one in (value if isinstance(value, list) else [value])]
@@ -357,12 +355,12 @@ def _name(table: DocumentTable, name: str | None) -> str:
     files = table.fingerprint()["files"]
     if files is None or len(files) > 1:
         what = "a table in memory" if files is None else f"{len(files)} files read together"
-        raise InputError(f"{what} must be given a name: pass name=..., or a column 'source'.")
+        raise InputError(f"{what} must be given a name: pass name=..., or add a column 'source'.")
     return name_of_file(files[0]["name"])
 
 
 def name_of_file(file: str) -> str:
-    """Return what the source in a file is called: the file without folder and extension.
+    """Return the default source name of a file: its name without folder and extension.
 
     Example:
         >>> name_of_file("pairs/news.jsonl.gz")
@@ -373,7 +371,7 @@ def name_of_file(file: str) -> str:
 
 
 def _names_of_numbers(source: object, label: str) -> Sequence[str] | None:
-    """The names of a `ClassLabel` of `datasets`, which keeps numbers in its rows; None where there is none."""
+    """Return the names of a `ClassLabel` of `datasets`, whose rows hold numbers; None for other columns."""
     features = getattr(source, "features", None)
     return getattr(features.get(label), "names", None) if isinstance(features, Mapping) else None
 
@@ -390,6 +388,6 @@ def _score(value: object, place: Callable[[], str]) -> float | None:
     if is_missing(value) or (isinstance(value, str) and not value.strip()):
         return None
     try:
-        return float(value)  # pyright: ignore[reportArgumentType] - what it does not take is caught
+        return float(value)  # pyright: ignore[reportArgumentType] - other types are caught below
     except (TypeError, ValueError) as error:
         raise InputError(f"{place()} is not a number but {value!r:.60}; scores must be numbers.") from error

@@ -1,14 +1,14 @@
-"""Anchor-positive pairs of several sources: so many drawn of each, and mixed in batches (REZE, sections 3.1 and 3.2).
+"""Anchor-positive pairs of several sources: a draw from each, mixed in batches (REZE, sections 3.1 and 3.2).
 
-    pair_sources     pairs one by one, each time anew
+    pair_sources     pairs one by one, read again on each iteration
          |
-    draw_pairs       at most so many of each source      -> Pairs, in memory
+    draw_pairs       at most `per_source` pairs per source    -> Pairs, in memory
          |
-    mixed_batches    every pair once an epoch            -> row numbers
+    mixed_batches    every pair once per epoch                -> row numbers
 
-A draw is made as in `pool`: every distinct pair gets a ticket, a hash of its two texts keyed with seed and source, and
-the smallest tickets win. So it is uniform over the distinct pairs, needs memory for those drawn only, and depends
-neither on the order of the rows nor on the batches they are read in.
+The draw works as in `pool`: each distinct pair gets a ticket, a hash of its two texts keyed with seed and source, and
+the smallest tickets win. It is uniform over the distinct pairs, holds only the drawn pairs in memory, and depends on
+neither the order of the rows nor the batches they are read in.
 """
 
 import hashlib
@@ -32,29 +32,29 @@ class Pairs:
     """Pairs held in memory, row by row; made by `draw_pairs`.
 
     Raises:
-        InputError: columns that are not of one length, or a source without a name.
+        InputError: columns of different lengths, or a source id out of range.
     """
 
     anchors: tuple[str, ...]
-    """The anchors."""
+    """Anchor of each pair."""
 
     positives: tuple[str, ...]
-    """The positive of each."""
+    """Positive of each pair."""
 
     source_ids: tuple[int, ...]
-    """The source of each, as its position in `sources`."""
+    """Source of each pair, as an index into `sources`."""
 
     sources: tuple[str, ...]
-    """The names of the sources, in the order in which they were met."""
+    """Names of the sources, in order of first appearance."""
 
     task_types: tuple[str, ...]
-    """The task type of each source, empty where nothing said it."""
+    """Task type of each source; empty if unknown."""
 
     seen: tuple[int, ...]
-    """How many pairs each source had, with repetitions."""
+    """Number of pairs read from each source, with repetitions."""
 
     source_columns: tuple[str, ...] = ()
-    """The column that names each source, empty where its file or its opener does; none at all where nobody noted it."""
+    """Column that names each source; "" if the file or the caller names it. The tuple is empty if not recorded."""
 
     def __post_init__(self) -> None:
         lengths = [len(self.anchors), len(self.positives), len(self.source_ids)]
@@ -72,14 +72,14 @@ class Pairs:
         odd = {number for number in self.source_ids if not 0 <= number < len(self.sources)}
         if odd:
             raise InputError(
-                f"source ids are places among the {len(self.sources)} sources, from 0 on. Got {min(odd)} instead."
+                f"a source id must be an index into the {len(self.sources)} sources, from 0. Got {min(odd)} instead."
             )
 
     def __len__(self) -> int:
         return len(self.anchors)
 
     def take(self, rows: Sequence[int]) -> "Pairs":
-        """Return some rows, in the order given; the sources stay, also those left without a row."""
+        """Return some rows, in the order given; sources without rows are kept."""
         return Pairs(
             anchors=tuple(self.anchors[row] for row in rows),
             positives=tuple(self.positives[row] for row in rows),
@@ -91,12 +91,12 @@ class Pairs:
         )
 
     def counts(self) -> dict[str, int]:
-        """Return the rows of each source, by name."""
+        """Return the number of rows of each source, by name."""
         found = Counter(self.source_ids)
         return {name: found[number] for number, name in enumerate(self.sources)}
 
     def fingerprint(self) -> str:
-        """Return a hash of all rows in their order; the same pairs, the same hash."""
+        """Return a hash of all rows in order."""
         digest = hashlib.sha256(repr(self.sources).encode())
         for row in zip(self.anchors, self.positives, self.source_ids, strict=True):
             digest.update(repr(row).encode())
@@ -104,19 +104,19 @@ class Pairs:
 
 
 def draw_pairs(sources: Sequence[PairSource], *, per_source: int | None = None, seed: int = 0) -> Pairs:
-    """Read several sources, and draw so many distinct pairs of each.
+    """Read several sources and draw distinct pairs from each.
 
     Args:
-        sources: what to read, each once. Rows that name one source are drawn from together, wherever they stand.
-        per_source: the most pairs of a source; None: all, which are then held in memory.
-        seed: of the draw.
+        sources: sources to read, each once. Rows that name the same source share one draw, whichever table holds them.
+        per_source: most pairs per source; None: all, held in memory.
+        seed: seed of the draw.
 
     Returns:
-        The pairs, source by source, each in the order of its rows.
+        The pairs, source by source, each in row order.
 
     Raises:
-        ConfigError: `per_source` is no positive whole number.
-        InputError: no source, two of one name, one without a pair, or one that cannot be read.
+        ConfigError: `per_source` is not a positive whole number.
+        InputError: there is no source, two share a name, one has no pair, or one cannot be read.
 
     Example:
         >>> import pyarrow as pa
@@ -151,21 +151,21 @@ def draw_pairs(sources: Sequence[PairSource], *, per_source: int | None = None, 
 
 
 def mixed_batches(pairs: Pairs, batch_size: int, *, seed: int, epoch: int) -> Iterator[list[int]]:
-    """Yield the row numbers of one epoch in batches: every pair once, and nothing said of sources or tasks.
+    """Yield the row numbers of one epoch in batches: every pair once, regardless of source or task.
 
-    Section 3.2: examples of all sources are mixed within each batch, so a source comes as often as it has pairs.
+    Section 3.2: each batch mixes examples of all sources, so a source appears in proportion to its pairs.
 
     Args:
-        pairs: what there is.
-        batch_size: rows of a batch; the last one may be shorter.
-        seed: of the run.
-        epoch: its number; each has an order of its own.
+        pairs: the pairs to batch.
+        batch_size: rows per batch; the last batch may be shorter.
+        seed: seed of the run.
+        epoch: number of the epoch; each epoch has its own order.
 
     Returns:
-        Lists of row numbers, each number from 0 to `len(pairs) - 1` in one of them.
+        Lists of row numbers; each number from 0 to `len(pairs) - 1` appears once.
 
     Raises:
-        ConfigError: `batch_size` is no positive whole number.
+        ConfigError: `batch_size` is not a positive whole number.
 
     Example:
         >>> import pyarrow as pa
@@ -188,7 +188,7 @@ class _Draw:
     def __init__(self, size: int | None, key: int) -> None:
         self.seen, self.task_types = 0, set[str]()
         self._size, self._key = size, key.to_bytes(8, "big")
-        self._heap: list[tuple[int, int, Pair]] = []  # the largest ticket on top, as its negative; number; pair
+        self._heap: list[tuple[int, int, Pair]] = []  # largest ticket on top, negated; number; pair
         self._tickets: set[int] = set()
 
     def add(self, pair: Pair) -> None:
@@ -212,8 +212,8 @@ class _Draw:
 
 def _check_names(sources: Sequence[PairSource]) -> None:
     if not sources:
-        raise InputError("pairs need one source at least. Got none instead.")
+        raise InputError("pairs need at least one source. Got none instead.")
     names = [source.name for source in sources if source.name is not None]
     for name, count in Counter(names).items():
         if count > 1:
-            raise InputError(f"{count} sources are called {name!r}; give each a name of its own: name=...")
+            raise InputError(f"{count} sources are called {name!r}; give each its own name: name=...")

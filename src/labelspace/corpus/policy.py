@@ -1,8 +1,8 @@
-"""What becomes of one document, be it odd or not: the same for lists and for files.
+"""Rules for one document, the same for lists and files.
 
 None, NaN, NA, a number, anything else    InputError that names the position
 bytes                                     decoded as UTF-8, or InputError
-empty, or nothing but white space         kept, so that one row in is one row out; one warning
+empty, or only white space                kept, so that rows in and rows out match; one warning
 longer than MAX_CHARACTERS                cut there; one warning
 lone surrogates                           replaced by U+FFFD, because UTF-8 cannot hold them
 """
@@ -18,14 +18,14 @@ from labelspace.corpus.wording import shown
 from labelspace.errors import InputError
 
 MAX_CHARACTERS = 100_000
-"""Characters of a document that are looked at; every encoder in the registry stops far earlier."""
+"""Characters of a document that are read; every encoder in the registry stops far earlier."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @final
 class DocumentPolicy:
-    """Turns values into documents, refuses what is none, and counts what is odd but can be kept.
+    """Turns values into documents, refuses other values, and counts odd documents that are kept.
 
     Args:
         place: names a position in messages, for example `"X[3]"` or `"news.csv: row 4"`.
@@ -47,7 +47,7 @@ class DocumentPolicy:
         """Return one str per value; `first` is the position of the first value.
 
         Raises:
-            InputError: a value is no document; the message names its position.
+            InputError: a value is not a document; the message names its position.
         """
         documents = []
         for position, value in enumerate(values, first):
@@ -63,7 +63,7 @@ class DocumentPolicy:
         return documents
 
     def notes(self) -> dict[str, str]:
-        """Return what was noticed since the last call, one sentence for each kind, `"empty"` and `"long"`."""
+        """Return one sentence per kind of oddity since the last call; the kinds are `"empty"` and `"long"`."""
         sentences = {}
         for kind, (count, first), what, then in (
             ("empty", self._empty, "empty or white space", "such documents are kept, but say nothing about a label"),
@@ -93,11 +93,11 @@ class DocumentPolicy:
 
 
 def is_missing(value: object) -> bool:
-    """Whether `value` stands for nothing: None, NaN, `pandas.NA`, NaT."""
+    """Return whether `value` means missing: None, NaN, `pandas.NA`, NaT."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     if isinstance(value, (numbers.Real, np.datetime64)):
-        return bool(value != value)  # NaN and NaT alone differ from themselves
+        return bool(value != value)  # only NaN and NaT differ from themselves
     return False
 
 

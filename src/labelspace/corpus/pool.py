@@ -1,10 +1,10 @@
 """A sample of unlabelled documents, drawn from any number of them in constant memory.
 
-Every distinct document gets a ticket: a hash of its text, keyed with the seed. The `size` smallest tickets win.
-That is a uniform sample of the *distinct* documents. The classical reservoir (algorithm R) is not: to know a
-document again after it has been dropped it would have to remember all of them, and so a text that occurs a
-thousand times would be drawn a thousand times as readily. Tickets do not depend on the order of the documents
-either, so a shuffled file gives the same pool, in another order.
+Every distinct document gets a ticket: a hash of its text, keyed with the seed. The `size` smallest tickets win. That
+is a uniform sample of the *distinct* documents. Classical reservoir sampling (algorithm R) is not: to recognise a
+repeated document it would have to remember every dropped one, so a text that occurs a thousand times would be drawn
+a thousand times as readily. Tickets also do not depend on the order of the documents, so a shuffled file gives the
+same pool in another order.
 """
 
 import hashlib
@@ -30,16 +30,16 @@ _CHUNK = 1024
 @final
 @dataclass(frozen=True)
 class Pool:
-    """Unlabelled documents, and where they come from."""
+    """Unlabelled documents and their source."""
 
     texts: tuple[str, ...]
-    """The documents, each once, none empty, in the order in which they were met."""
+    """The documents: distinct, none empty, in order of first appearance."""
 
     seen: int
-    """How many documents were looked at, with repetitions and empty ones."""
+    """Number of documents read, with repetitions and empty ones."""
 
     source: str
-    """Where they come from, for the record that a result carries."""
+    """Description of the source, recorded with a result."""
 
 
 def sample_pool(
@@ -49,21 +49,21 @@ def sample_pool(
 
     Args:
         source: whatever `as_documents` or `open_table` takes; a str, or a list of `pathlib.Path`, names files.
-            An iterator is read once, and never held whole.
-        size: the most documents the pool may have.
-        seed: the seed of the run; the same documents and seed give the same pool.
-        text: the column that holds the documents, where `source` is a table or a file; a table that has only one column
-            of strings needs none of that name.
-        delimiter: of the cells of CSV and TSV files, as for `open_table`.
-        encoding: of CSV and TSV files, as for `open_table`.
+            An iterator is read once, without holding it in memory.
+        size: most documents in the pool.
+        seed: seed of the run; the same documents and seed give the same pool.
+        text: the column of documents, if `source` is a table or a file. A table in memory whose only column of
+            strings has another name works with the default.
+        delimiter: delimiter of CSV and TSV files, as for `open_table`.
+        encoding: encoding of CSV and TSV files, as for `open_table`.
 
     Returns:
-        The documents drawn, how many were seen and where they came from.
+        The documents drawn, the number read and their source.
 
     Raises:
-        ConfigError: `size` is no positive whole number.
-        InputError: a value that is no document, or a file that cannot be read.
-        ColumnError: a table without the column `text`.
+        ConfigError: `size` is not a positive whole number.
+        InputError: a value is not a document, or a file cannot be read.
+        ColumnError: a table lacks the column `text`.
 
     Example:
         >>> sample_pool(["a", "b", "a", " "], size=10, seed=0)
@@ -72,7 +72,7 @@ def sample_pool(
     check_number("size", size, least=1, whole=True)
     key = child_seed(seed, "pool").to_bytes(8, "big")
     chunks, name = _chunks(source, text, delimiter=delimiter, encoding=encoding)
-    heap: list[tuple[int, int, str]] = []  # the largest ticket on top, as its negative; number; text
+    heap: list[tuple[int, int, str]] = []  # largest ticket on top, negated; number; text
     drawn: set[int] = set()
     seen = 0
     for chunk in chunks:
@@ -93,7 +93,7 @@ def sample_pool(
 
 
 def _chunks(source: object, text: str, **dialect: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
-    """Return the cleaned documents in small lists, and what to call their source once they are counted."""
+    """Return the cleaned documents in small lists, and a function from their count to a description of the source."""
     if is_table(source):
         text = text_column(source, None if text == "text" else text, "source")
     if _names_files(source) or is_table(source):
@@ -120,7 +120,7 @@ def _cleaned(chunks: Iterable[list[object]], place: Callable[[int], str]) -> Ite
         yield policy.clean(chunk, first)
         first += len(chunk)
     for kind, note in policy.notes().items():
-        if kind == "long":  # empty documents are left out of a pool; there is nothing to warn of
+        if kind == "long":  # a pool leaves empty documents out, so they need no warning
             warnings.warn(note, LabelSpaceWarning, stacklevel=3)
 
 

@@ -2,11 +2,10 @@
 
     open_table(source)  ->  DocumentTable  ->  .batches()  ->  pyarrow.RecordBatch of exactly `batch_rows` rows
 
-A batch boundary depends on `batch_rows` alone, never on row groups, blocks or files, so that work can be
-taken up again at any boundary. How each format is read, and what a user should know of it, is told in
-`files_to_rows`.
+Batch boundaries depend only on `batch_rows`, never on row groups, blocks or files, so work can resume at any boundary.
+See `files_to_rows` for how each format is read.
 
-Rows are counted from 1 in messages, without the header.
+Messages count rows from 1, without the header.
 """
 
 import glob
@@ -45,7 +44,7 @@ from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 
 STREAM = "datasets.IterableDataset"
 
-_END_BYTES = 64 * 1024  # of a file that go into its fingerprint, at either end
+_END_BYTES = 64 * 1024  # hashed at either end of a file for its fingerprint
 _TEXT_TYPES = ("string", "large_string", "binary", "large_binary", "null", "dictionary<")
 
 
@@ -66,23 +65,23 @@ class DocumentTable:
         self.text, self.pair, self.id, self.label, self.batch_rows = text, pair, id, label, batch_rows
         self.schema: pa.Schema = source.schema
         self.columns: list[str] = source.schema.names
-        self.rows: int | None = source.rows  # None where only reading would tell: CSV, JSONL
+        self.rows: int | None = source.rows  # None if only reading would tell: CSV, JSONL
         self.bytes_total: int = source.bytes_total
         self._source = source
         self._policies = {column: DocumentPolicy(partial(self._place_in, column)) for column in self._columns}
         self._noted: set[str] = set()
-        # Where the batches handed out last begin. Weak, so that a batch dies with its user.
+        # First rows of the most recent batches, by weak reference, so that batches are freed with their last user.
         self._begins: deque[tuple[weakref.ref[pa.RecordBatch], int]] = deque(maxlen=64)
 
     def bytes_read(self) -> int:
-        """Bytes of `bytes_total` that are behind us, good for a progress bar."""
+        """Return how many of `bytes_total` have been read, for a progress bar."""
         return self._source.bytes_read()
 
     def batches(self, skip_rows: int = 0) -> Iterator[pa.RecordBatch]:
         """Yield the rows after the first `skip_rows`, `batch_rows` at a time; only the last batch may be shorter.
 
         Raises:
-            InputError: a damaged file, or a row that does not fit the others; what was yielded stays good.
+            InputError: a damaged file, or a row that does not fit the others; batches already yielded stay valid.
         """
         check_number("skip_rows", skip_rows, least=0, whole=True)
         row = skip_rows
@@ -92,9 +91,9 @@ class DocumentTable:
             row += batch.num_rows
 
     def texts(self, batch: pa.RecordBatch) -> list[str]:
-        """Return the documents of a batch that `batches` yielded, under the same policy as `as_documents`.
+        """Return the documents of a batch that `batches` yielded, under the same rules as `as_documents`.
 
-        Empty and overlong documents are warned of once for the whole table.
+        Empty and overlong documents cause one warning for the whole table.
 
         Raises:
             InputError: a row without a text; the message names file and row.
@@ -103,11 +102,11 @@ class DocumentTable:
 
     @property
     def kind(self) -> Kind:
-        """Pairs of texts where the table was opened with `pair`, else texts."""
+        """Pairs of texts if the table was opened with `pair`, else texts."""
         return Kind.TEXTS if self.pair is None else Kind.PAIRS
 
     def documents(self, batch: pa.RecordBatch) -> Documents:
-        """Return the texts of a batch, or the pairs of texts where the table was opened with `pair`.
+        """Return the texts of a batch, or its pairs of texts if the table was opened with `pair`.
 
         Raises:
             InputError: a row without a text; the message names file and row.
@@ -128,35 +127,35 @@ class DocumentTable:
 
     @property
     def _columns(self) -> list[str]:
-        """Those that hold texts."""
+        """Names of the columns with texts."""
         return [self.text] if self.pair in (None, self.text) else [self.text, self.pair]
 
     def _place_in(self, column: str, row: int) -> str:
-        # Of a pair either half may be what is wrong.
+        # For pairs, name the column: either half may be at fault.
         return self.place(row) if self.pair is None else f"{self.place(row)}, column {column!r},"
 
     def check_documents(self) -> None:
-        """Look at the texts of every row, and of Parquet and CSV at nothing else; a stream is not read for that.
+        """Check the texts of every row; Parquet and CSV read no other column, and a stream is not checked.
 
         Raises:
             InputError: a row without a text, or a damaged file; the message names file and row.
         """
-        if isinstance(self._source, _StreamSource):  # it may be long on its way, or never end
+        if isinstance(self._source, _StreamSource):  # a stream may be slow or endless
             return
         row = 0
         for piece in self._source.pieces(0, self.batch_rows, self._columns):
             for name in self._columns:
                 values = piece.column(name)
-                # Texts without a null are documents; bytes have to be decoded to know.
+                # Strings without nulls are documents; bytes must be decoded to know.
                 if values.null_count or not str(values.type).endswith("string"):
                     DocumentPolicy(partial(self._place_in, name)).clean(values.to_pylist(), row)
             row += piece.num_rows
 
     def check_labels(self, names: Sequence[str]) -> tuple[int, int]:
-        """Look at the label of every row, and return how many rows there are and how many have one.
+        """Check the label of every row, and return the number of rows and of labelled rows.
 
         Args:
-            names: the label names; rows without a label are those of `as_targets`.
+            names: the label names; `as_targets` defines unlabelled rows.
 
         Raises:
             InputError: an unknown label; the message names file, row and column.
@@ -179,11 +178,11 @@ class DocumentTable:
         return rows, labelled
 
     def place(self, row: int) -> str:
-        """Name a row, counted from 0 over all files, for a message."""
+        """Return the name of a row, counted from 0 over all files, for a message."""
         return self._source.place(row)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what tells this input from another, without folders, as plain values that JSON can hold."""
+        """Return values that identify this input, without folder names, as plain JSON values."""
         options = {"text": self.text, "id": self.id, "label": self.label, "batch_rows": self.batch_rows}
         pair = {} if self.pair is None else {"pair": self.pair}
         return {**self._source.fingerprint(), **options, **pair}
@@ -204,28 +203,28 @@ def open_table(
 
     Args:
         source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz), .parquet or .xlsx files, a list of
-            paths, a pandas, polars, Arrow or HF table in memory, or an HF dataset that streams. Files of a glob are
-            read in sorted order; a stream is read anew each time.
-        text: name of the column that holds the documents.
-        pair: name of the column with the second text of each, where documents are pairs of texts.
-        id: name of the column that identifies them, if any.
-        label: name of the column that holds their labels, if any.
-        batch_rows: rows in a batch.
-        delimiter: what separates the cells of .csv and .tsv files, one character; other formats have none. `"auto"`:
-            found out from the first rows of each file.
-        encoding: of .csv and .tsv files, for example `"cp1252"`; `"auto"`: found out from the first megabyte.
+            paths, a pandas, polars, Arrow or HF table in memory, or a streaming HF dataset. Files of a glob are read
+            in sorted order; a stream is read again each time.
+        text: the column of documents.
+        pair: the column of second texts, if documents are pairs of texts.
+        id: the column that identifies documents, if any.
+        label: the column of labels, if any.
+        batch_rows: rows per batch.
+        delimiter: delimiter of .csv and .tsv files, one character; ignored for other formats. `"auto"`: detected
+            from the first rows of each file.
+        encoding: encoding of .csv and .tsv files, for example `"cp1252"`; `"auto"`: detected from the first megabyte.
 
     Returns:
-        The table; its columns are checked, its rows are read by `batches`.
+        The table; its columns are checked, and `batches` reads its rows.
 
     Raises:
-        ColumnError: a column that is not there; lists those that are.
-        InputError: no such file, an unknown format, a damaged file, files whose columns differ, a delimiter or an
-            encoding that cannot be told.
-        ConfigError: `batch_rows` is no positive whole number, or there is no such delimiter or encoding.
+        ColumnError: a column is missing; the message lists the columns.
+        InputError: no such file, an unknown format, a damaged file, files whose columns differ, or an ambiguous
+            delimiter or encoding.
+        ConfigError: `batch_rows` is not a positive whole number, or the delimiter or encoding is invalid.
 
     Warns:
-        LabelSpaceWarning: a file was found to be something else than what its name says in UTF-8; tells what.
+        LabelSpaceWarning: the detected delimiter or encoding is not that of plain CSV or TSV in UTF-8.
 
     Example:
         >>> table = open_table(pa.table({"text": ["a", "b", "c"]}), batch_rows=2)
@@ -256,7 +255,7 @@ def _opened(source: object, wanted: list[str], asked: tuple[str, str]) -> "Memor
 
 @final
 class _StreamSource:
-    """The rows of a `datasets.IterableDataset`, asked for anew each time."""
+    """The rows of a `datasets.IterableDataset`; each pass starts the stream again."""
 
     name = "the stream"
     rows, bytes_total = None, 0
@@ -281,7 +280,7 @@ class _StreamSource:
             except (ValueError, pa.ArrowInvalid) as error:
                 raise InputError(
                     f"{self.place(row)} or one soon after has other columns than the first rows ({one_line(error)}); "
-                    "give all rows the same ones."
+                    "give all rows the same columns."
                 ) from error
             row += table.num_rows
             yield from table.to_batches()
@@ -321,7 +320,7 @@ class _FileSource:
                 warnings.warn(dialect.told, LabelSpaceWarning, stacklevel=4)
 
     def dialect_told(self) -> str:
-        """Name what is not plain in how the first file is read, for a message."""
+        """Return a phrase for messages if the first file is not read as plain CSV, else an empty string."""
         dialect, path = self._dialects.get(self._paths[0]), self._paths[0]
         if dialect is None or dialect[:2] == (own_delimiter(path), "utf-8"):
             return ""
@@ -331,21 +330,21 @@ class _FileSource:
         return self._read
 
     def pieces(self, skip: int, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        # Of JSONL all columns are looked at: a row must fit them all.
+        # JSONL reads all columns, because a row must fit them all.
         names = self.schema.names if columns is None or self._kind == "jsonl" else columns
         schema = pa.schema([self.schema.field(name) for name in names])
         self._begins, self._read = [], 0
         rows_before = bytes_before = 0
         for path, file_bytes in zip(self._paths, self._sizes, strict=True):
             self._begins.append((rows_before, path))
-            ahead = max(0, skip - rows_before)  # rows of this file that nobody wants
+            ahead = max(0, skip - rows_before)  # rows of this file to skip
             end = position = 0
             with readable(path, *self._encoding(path)):
                 for first, rows, now in self._file_pieces(path, schema, ahead, size):
                     end, previous, position = first + rows.num_rows, position, now
                     for start in range(max(0, ahead - first), rows.num_rows, size):
                         part = rows.slice(start, size)
-                        # A reader runs ahead of us; what counts as read is what was handed out.
+                        # The reader buffers ahead; count only what was handed out.
                         share = (start + part.num_rows) / rows.num_rows
                         self._read = bytes_before + int(previous + share * (position - previous))
                         yield part
@@ -378,7 +377,7 @@ class _FileSource:
         return csv_pieces(path, schema, self._dialects[path])
 
     def _common_schema(self) -> pa.Schema:
-        """Return the columns of all files; a file that differs is found here, before any work."""
+        """Return the columns of all files; files that differ fail here, before any work."""
         schemas = [self._file_schema(path) for path in self._paths]
         for path, schema in zip(self._paths, schemas, strict=True):
             if len(set(schema.names)) < len(schema.names):
@@ -402,7 +401,7 @@ class _FileSource:
 
 
 def _in_batches(pieces: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Cut and join pieces to batches of exactly `size` rows; the last may be shorter."""
+    """Cut and join pieces into batches of exactly `size` rows; the last may be shorter."""
     held: list[pa.RecordBatch] = []
     count = 0
     for piece in pieces:
@@ -427,7 +426,7 @@ def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _paths(source: object) -> list[Path] | None:
-    """Return the files that `source` names, or None where it names none."""
+    """Return the files that `source` names, or None if it names none."""
     items: list[Any] = list(source) if isinstance(source, (list, tuple)) else [source]
     if not items or not all(isinstance(item, (str, os.PathLike)) for item in items):
         return None

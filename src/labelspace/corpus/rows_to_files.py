@@ -1,14 +1,14 @@
-"""Rows as the bytes of a file: a chunk on its own, and all chunks as one file.
+"""Rows as the bytes of a file: one chunk alone, and all chunks as one file.
 
     Format(path, schema)  ->  .encode(batch)          bytes of one chunk
-                          ->  .assemble(file, parts)  the whole file, made from its chunks
+                          ->  .assemble(file, parts)  the complete file, made from its chunks
 
-    Parquet    one row group for each chunk.
+    Parquet    one row group per chunk.
     CSV, TSV   RFC 4180, quoted only where needed, lines end in LF; null is an empty cell, nested values are
                JSON text.
-    JSONL      UTF-8; NaN and infinities become null, which is all that JSON has for them.
+    JSONL      UTF-8; NaN and infinities become null, because JSON has no such numbers.
 
-The way back, from files to rows, is in `files_to_rows`; where bytes go and how they survive a kill, in `writers`.
+`files_to_rows` does the reverse, from files to rows; `writers` stores the bytes so that they survive a kill.
 """
 
 import base64
@@ -33,7 +33,7 @@ _MUST_QUOTE = re.compile('["\r\n]')
 
 @final
 class Format:
-    """How rows become bytes: one chunk on its own, and all chunks as one file."""
+    """Turns rows into bytes: one chunk alone, and all chunks as one file."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._kind, self._packed = file_kind(path)
@@ -63,13 +63,13 @@ class Format:
         return self._pack([self._csv_line(row) for row in zip(*cells, strict=True)])
 
     def assemble(self, file: BinaryIO, parts: Iterator[bytes]) -> None:
-        """Write the whole file from the bytes of its chunks; CSV gets its header here."""
+        """Write the complete file from the bytes of its chunks; CSV gets its header here."""
         if self._kind == "parquet":
             self._write_parquet(file, (pq.ParquetFile(pa.BufferReader(data)).read() for data in parts))
             return
         if self._kind != "jsonl":
             file.write(self._pack([self._csv_line(self._schema.names)]))
-        for data in parts:  # members of a gzip file simply follow one another
+        for data in parts:  # gzip files may be concatenated
             file.write(data)
 
     def _write_parquet(self, sink: BinaryIO, tables: Iterable[pa.Table]) -> None:
@@ -83,7 +83,7 @@ class Format:
 
     def _csv_line(self, cells: Sequence[str]) -> str:
         if len(cells) == 1 and not cells[0]:
-            return '""'  # a blank line would be no row at all
+            return '""'  # a blank line would not be a row
         quoted = (
             '"' + cell.replace('"', '""') + '"' if self._delimiter in cell or _MUST_QUOTE.search(cell) else cell
             for cell in cells
@@ -105,7 +105,7 @@ def _csv_cells(column: pa.Array) -> list[str]:
 
 
 def _json_values(column: pa.Array) -> list[Any]:
-    """Return the values of a column as JSON has them."""
+    """Return the values of a column as JSON values."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if isinstance(column, pa.DictionaryArray):
@@ -122,7 +122,7 @@ def _json_values(column: pa.Array) -> list[Any]:
 def _as_strings(column: pa.Array) -> list[str | None]:
     try:
         return column.cast(pa.string()).to_pylist()
-    except pa.ArrowException:  # durations and other rarities
+    except pa.ArrowException:  # durations and other rare types
         return [None if value is None else str(value) for value in column.to_pylist()]
 
 

@@ -1,11 +1,11 @@
-"""The first sheet of an .xlsx file as rows of strings, as a stream.
+"""The first sheet of an .xlsx file as a stream of rows of strings.
 
-    excel_schema(path)    the columns that the first row names which is not empty
-    excel_pieces(path)    the rows below it that are not empty, piece by piece
+    excel_schema(path)    the columns named in the first non-empty row
+    excel_pieces(path)    the non-empty rows below it, in pieces
 
-An empty cell is null. A number is written as Python writes it, a whole one without a fraction; a date as 2026-01-31,
-with the time behind it if it has one; a truth value as TRUE or FALSE. Of a formula the value is read that was saved
-with it. A value under no name, and a formula without a value, are errors: nothing is left out silently.
+An empty cell is null. Numbers are written as Python writes them, whole numbers without a fraction; dates as
+2026-01-31, with the time if there is one; booleans as TRUE or FALSE. A formula gives the value saved with it. A value
+in a column without a name, and a formula without a saved value, are errors, so nothing is dropped silently.
 """
 
 import datetime
@@ -29,13 +29,13 @@ Row = list[str | None]
 
 
 def excel_schema(path: Path) -> pa.Schema:
-    """Return the columns of the first sheet; of more than one sheet it is told which is read.
+    """Return the columns of the first sheet.
 
     Raises:
-        InputError: no workbook, or an empty sheet.
+        InputError: not a workbook, or an empty sheet.
 
     Warns:
-        LabelSpaceWarning: there are other sheets.
+        LabelSpaceWarning: there are other sheets, which are not read.
     """
     with _workbook(path) as book:
         names = [sheet.title for sheet in book.worksheets]
@@ -47,7 +47,7 @@ def excel_schema(path: Path) -> pa.Schema:
     if len(names) > 1:
         others = ", ".join(repr(name) for name in names[1:6]) + (", ..." if len(names) > 6 else "")
         warnings.warn(
-            f"{path}: only the first sheet, {names[0]!r}, is read, not {others}; save another as a file of its own.",
+            f"{path}: only the first sheet, {names[0]!r}, is read, not {others}; save another as a separate file.",
             LabelSpaceWarning,
             stacklevel=6,
         )
@@ -55,10 +55,10 @@ def excel_schema(path: Path) -> pa.Schema:
 
 
 def excel_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
-    """Read the rows from number `ahead` on, `size` at a time.
+    """Read `size` rows at a time, starting at row `ahead`.
 
     Raises:
-        InputError: a damaged file, a value under no name, or a formula without a value.
+        InputError: a damaged file, a value in a column without a name, or a formula without a saved value.
     """
     file_bytes = path.stat().st_size
     with _workbook(path) as book:
@@ -84,15 +84,15 @@ def excel_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterat
 
 
 def _rows(path: Path) -> Generator[Row]:
-    """Yield the rows of the first sheet that are not empty."""
+    """Yield the non-empty rows of the first sheet."""
     with _workbook(path) as values, _workbook(path, formulas=True) as formulas:
         sheets = [book.worksheets[0] for book in (values, formulas)]
         for sheet in sheets:
-            sheet.reset_dimensions()  # some programs write wrong ones, and cells beyond them would be lost
+            sheet.reset_dimensions()  # some programs write wrong dimensions, which would hide cells
         pairs = zip(*(sheet.iter_rows() for sheet in sheets), strict=True)
         while True:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of styles and validation, which no text depends on
+                warnings.simplefilter("ignore")  # about styles and validation, which do not affect text
                 cells = next(pairs, None)
             if cells is None:
                 return
@@ -111,7 +111,7 @@ def _rows(path: Path) -> Generator[Row]:
 def _workbook(path: Path, *, formulas: bool = False) -> Iterator[Any]:
     openpyxl = import_optional("openpyxl", package="openpyxl", extra="excel", purpose="reading .xlsx files")
     try:
-        with path.open("rb") as file:  # of a damaged one, openpyxl itself would leave it open
+        with path.open("rb") as file:  # openpyxl itself leaves a damaged file open
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 book = openpyxl.load_workbook(file, read_only=True, data_only=not formulas)
@@ -122,7 +122,7 @@ def _workbook(path: Path, *, formulas: bool = False) -> Iterator[Any]:
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError, SyntaxError) as error:
         raise InputError(
             f"{path}: cannot be read as .xlsx, it may be damaged, locked by a password or an old .xls "
-            f"({one_line(error, 120)}); save it anew."
+            f"({one_line(error, 120)}); save it again."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Labels of documents as column numbers, some of them missing."""
+"""Labels of documents as column numbers; labels may be missing."""
 
 import numbers
 from collections.abc import Sequence
@@ -14,22 +14,21 @@ UNLABELLED = -1
 
 
 def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str = "y") -> list[int]:
-    """Return the column number of each document's label, -1 where there is none.
+    """Return the column number of each document's label, -1 for documents without one.
 
     Args:
-        y: one label name for each document, in any of the collections that `as_documents` takes; white space
-            around a name does not count, as label spaces strip theirs. Unlabelled are -1, None, NaN and NA; also
-            "-1" (what numpy makes of -1 among strings) and "" (what a CSV file has for nothing), unless a label is
-            called that.
-        names: the label names, in the order of the columns.
-        n_documents: how many documents there are.
+        y: one label name per document, in any collection that `as_documents` takes; surrounding white space is
+            ignored. -1, None, NaN and NA mean unlabelled; so do "-1" (numpy's form of -1 among strings) and ""
+            (an empty CSV cell), unless a label has that name.
+        names: the label names, in column order.
+        n_documents: number of documents.
         what: the caller's name for `y`, used in messages.
 
     Returns:
-        One number for each document, from 0 to `len(names) - 1`, or -1.
+        One number per document, from 0 to `len(names) - 1`, or -1.
 
     Raises:
-        InputError: an unknown label, or not one label for each document.
+        InputError: an unknown label, or not one label per document.
 
     Example:
         >>> as_targets(["sports", None, "world"], ["world", "sports"], n_documents=3)
@@ -53,7 +52,7 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
 
 
 def is_unlabelled(value: object) -> bool:
-    """Whether a value among labels stands for none: -1, None, NaN, NA, "-1" or "".
+    """Return whether a value among labels means unlabelled: -1, None, NaN, NA, "-1" or "".
 
     Example:
         >>> [is_unlabelled(value) for value in (None, -1, "", "sports")]

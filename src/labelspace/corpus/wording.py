@@ -1,4 +1,4 @@
-"""Words that messages about files, tables and columns share."""
+"""Wording shared by messages about files, tables and columns."""
 
 from collections.abc import Sequence
 
@@ -9,22 +9,22 @@ from labelspace.errors import ColumnError
 
 
 def one_line(message: object, limit: int = 300) -> str:
-    """Return a message of another library as one line of bounded length, without its full stop."""
+    """Return another library's message as one line of at most about `limit` characters, without its full stop."""
     line = " ".join(str(message).split())
     return (line if len(line) <= limit else line[:limit] + "...").rstrip(".")
 
 
 def shown(value: object) -> str:
-    """Return a value as it would be typed, cut to 60 characters."""
+    """Return the `repr` of a value, cut to 60 characters."""
     return one_line(repr(value), 60)
 
 
 def listed(schema: pa.Schema) -> str:
-    """Name columns and their types."""
+    """Return columns and their types as text."""
     return ", ".join(f"{field.name} ({field.type})" for field in schema) or "none"
 
 
 def missing_column(where: str, name: str, columns: Sequence[str]) -> ColumnError:
-    """Return the error for a column that is not there."""
+    """Return the error for a missing column."""
     listed = ", ".join(columns) or "none"
     return ColumnError(f"{where} has no column {name!r}.{did_you_mean(name, columns)} Its columns: {listed}.")

@@ -1,18 +1,18 @@
-"""Tables written so that a kill, a crash or a full disk costs at most the chunk in hand.
+"""Tables written so that a kill, a crash or a full disk costs at most the current chunk.
 
-    out.parquet.parts/          exists exactly as long as out.parquet is not complete
-        lock                    held by the one process that writes; the system frees it when that process dies
-        state.json              what the run was begun with: input, model, options, columns
+    out.parquet.parts/          exists exactly as long as out.parquet is incomplete
+        lock                    held by the writing process; the system frees it when that process dies
+        state.json              input, model, options and columns of the run
         000000.1024.5f3a2b1c.parquet
         000001.1024.09d1c77e.parquet        chunk number, rows, CRC-32 of the bytes
-        *.tmp                   unfinished; thrown away at the next start
-    out.parquet                 appears in one rename, made from the parts alone
+        *.tmp                   unfinished; deleted at the next start
+    out.parquet                 appears in one rename, made only from the parts
 
-A part is written to a temporary file, synced and renamed, so it is there whole or not at all; a part that a
-crash has damaged all the same is known by its CRC and is written again, with all that follow. The final file is
-made from the parts in every run, killed or not, and so has the same bytes.
+A part is written to a temporary file, synced and renamed, so it is complete or absent. If a crash still damages a part,
+its CRC reveals it, and this part and all later ones are written again. The final file is made from the parts in every
+run, killed or not, so its bytes are the same.
 
-How rows become the bytes of each format is told in `rows_to_files`.
+`rows_to_files` turns rows into the bytes of each format.
 """
 
 import errno
@@ -34,37 +34,37 @@ from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ConfigError, InputError, OutputError
 
 STATE_FORMAT = 1
-_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP}  # of some network disks; there nobody keeps a second process away
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP}  # some network disks; there, nothing keeps a second process away
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PART = re.compile(r"(\d{6,})\.(\d+)\.([0-9a-f]{8})\..+")
 
 
 @final
 class ResumableWriter:
-    """Writes a table chunk by chunk and goes on where it was, even after `kill -9`.
+    """Writes a table chunk by chunk and resumes where it stopped, even after `kill -9`.
 
-    What happens at the start depends on what lies there:
+    The start depends on the files found:
 
         out    parts   neither option   resume=True               overwrite=True
-        no     no      begins           begins                    begins
-        no     yes     InputError       goes on                   throws the parts away, begins
-        yes    no      InputError       `already_done` is True    begins; the old file stays until `finish`
-        yes    yes     InputError       goes on, then replaces    throws the parts away, begins
+        no     no      starts           starts                    starts
+        no     yes     InputError       resumes                   deletes the parts, starts
+        yes    no      InputError       `already_done` is True    starts; the old file stays until `finish`
+        yes    yes     InputError       resumes, then replaces    deletes the parts, starts
 
-    A file without a parts folder is complete, because the folder goes last. It is not compared with the
-    fingerprint, which a CSV file could not hold: `already_done` says that the file is complete, no more.
+    A file without a parts folder is complete, because the folder is removed last. Such a file is not compared with the
+    fingerprint, which a CSV file could not hold: `already_done` only says that the file is complete.
 
     Args:
-        path: the file to write; its extension tells the format, as for `open_table`.
+        path: the file to write; its extension decides the format, as for `open_table`.
         schema: names and types of the columns; metadata is dropped.
-        fingerprint: plain values that tell this run from another: input, model, options.
-        resume: go on with the parts of a run that had the same fingerprint.
-        overwrite: throw away what an earlier run left.
+        fingerprint: plain values that identify this run: input, model, options.
+        resume: True continues from the parts of a run with the same fingerprint.
+        overwrite: True deletes what an earlier run left.
 
     Raises:
-        InputError: the file or its parts are there already; the fingerprint is another one (the message says
-            where); an extension nobody knows; a schema the format cannot hold.
-        OutputError: no such folder, one that cannot be written, another process at work, a full disk.
+        InputError: the file or its parts exist; the fingerprint differs (the message says where); the extension is
+            unknown; the format cannot hold the schema.
+        OutputError: the folder is missing or not writable, another process is writing, or the disk is full.
         ConfigError: both `resume` and `overwrite`.
 
     Example:
@@ -89,7 +89,7 @@ class ResumableWriter:
         overwrite: bool = False,
     ) -> None:
         if resume and overwrite:
-            raise ConfigError("resume and overwrite cannot both be asked for; choose one.")
+            raise ConfigError("resume and overwrite cannot both be set; choose one.")
         self.path = Path(path)
         self.schema = plain_schema(schema)
         self.parts = self.path.with_name(self.path.name + ".parts")
@@ -99,12 +99,12 @@ class ResumableWriter:
         self._format = Format(self.path, self.schema)
         columns = [[field.name, str(field.type)] for field in self.schema]
         state = {"format": STATE_FORMAT, "columns": columns, "fingerprint": dict(fingerprint)}
-        self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as they will on reading
+        self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as when read from the file
         self._resume, self._overwrite = resume, overwrite
         self._lock: FileLock | None = None
 
     def __enter__(self) -> "ResumableWriter":
-        """Lock the output and find out where to go on; all that can be refused is refused here."""
+        """Lock the output and find where to resume; everything that can be refused is refused here."""
         self.check_place()
         with self._safe_so_far():
             _remove_folder(self._finished_folder)
@@ -120,15 +120,15 @@ class ResumableWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Release the output; the parts stay, unless there are none worth keeping."""
+        """Release the output; keep the parts unless there are none."""
         self._leave()
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Put one chunk safely on the disk; a chunk without rows is nothing.
+        """Store one chunk safely on disk; a chunk without rows is ignored.
 
         Raises:
-            InputError: the columns of `batch` are not those of `schema`.
-            OutputError: the disk is full or fails; says how many rows are safe.
+            InputError: the columns of `batch` differ from `schema`.
+            OutputError: the disk is full or fails; the message says how many rows are safe.
         """
         if not batch.schema.equals(self.schema, check_metadata=False):
             raise InputError(f"the chunk has the columns {listed(batch.schema)}; expected {listed(self.schema)}.")
@@ -144,10 +144,10 @@ class ResumableWriter:
         self.rows_done += batch.num_rows
 
     def finish(self) -> None:
-        """Make the file from its parts, in one rename, and remove the parts; does nothing on `already_done`.
+        """Make the file from its parts in one rename and remove the parts; do nothing if `already_done`.
 
         Raises:
-            OutputError: the disk is full or fails, or a part was damaged meanwhile; the parts are kept.
+            OutputError: the disk is full or fails, or a part was damaged since; the parts are kept.
         """
         if self.already_done:
             return
@@ -164,9 +164,9 @@ class ResumableWriter:
             finally:
                 whole.unlink(missing_ok=True)
             _sync_folder(self.path.parent)
-            if os.name == "nt":  # Windows moves no folder that holds an open file
+            if os.name == "nt":  # Windows cannot move a folder that contains an open file
                 self._lock.release()
-            # One rename ends the run; taking the folder apart may then be cut short anywhere.
+            # This rename completes the run; removing the folder may then be interrupted anywhere.
             self.parts.rename(self._finished_folder)
             _remove_folder(self._finished_folder)
         self._leave()
@@ -177,11 +177,11 @@ class ResumableWriter:
         return self.parts.with_name(self.parts.name + ".finished")
 
     def check_place(self) -> None:
-        """Refuse what can be refused without touching the disk, for who has long work to do before the first chunk.
+        """Refuse early, without writing, what would fail later; for callers with long work before the first chunk.
 
         Raises:
-            InputError: the file or its parts are there already.
-            OutputError: no such folder, or something of that name in the way.
+            InputError: the file or its parts exist.
+            OutputError: the folder is missing, or a folder or file is in the way.
         """
         if not self.path.parent.is_dir():
             raise OutputError(f"{self.path}: there is no folder {self.path.parent}; make it first.")
@@ -191,7 +191,7 @@ class ResumableWriter:
             if not (self._resume or self._overwrite):
                 raise InputError(
                     f"{self.path}: an earlier run was not finished ({self.parts.name}/); "
-                    "go on with --resume, or begin anew with --overwrite."
+                    "continue with --resume, or start again with --overwrite."
                 )
         elif self.path.exists():
             if not (self._resume or self._overwrite):
@@ -199,7 +199,7 @@ class ResumableWriter:
             self.already_done = self._resume
 
     def _begin(self) -> None:
-        """Take over the parts that are good, or start with none."""
+        """Keep the sound parts of an earlier run, or start without any."""
         state_file = self.parts / "state.json"
         for leftover in self.parts.glob("*.tmp"):
             leftover.unlink()
@@ -214,7 +214,7 @@ class ResumableWriter:
                 if rows is None:
                     break
                 self.chunks_done, self.rows_done = self.chunks_done + 1, self.rows_done + rows
-        for part in reversed(parts[self.chunks_done :]):  # backwards: a kill in between leaves no gap
+        for part in reversed(parts[self.chunks_done :]):  # backwards, so that a kill in between leaves no gap
             part.unlink()
         if not begun or self._overwrite:
             _write_whole(state_file, json.dumps(self._state, indent=1, sort_keys=True).encode())
@@ -223,12 +223,12 @@ class ResumableWriter:
         try:
             before = json.loads(state_file.read_bytes())
         except ValueError as error:
-            raise InputError(f"{state_file}: is damaged; begin anew with --overwrite.") from error
+            raise InputError(f"{state_file}: is damaged; start again with --overwrite.") from error
         differences = list(_differences(before, self._state))
         if differences:
             raise InputError(
-                f"{self.path}: cannot go on, because the run was begun with something else: "
-                f"{'; '.join(differences[:8])}. Use the same again, or begin anew with --overwrite."
+                f"{self.path}: cannot resume, because the earlier run was different: "
+                f"{'; '.join(differences[:8])}. Use the same input and options, or start again with --overwrite."
             )
 
     def _listed_parts(self) -> list[Path]:
@@ -240,14 +240,12 @@ class ResumableWriter:
         if len(parts) != self.chunks_done:
             raise OutputError(
                 f"{self.parts}: holds {len(parts)} of the {self.chunks_done} chunks that were written; "
-                "run again with --resume to write the others anew."
+                "run again with --resume to write the missing ones."
             )
         for number, part in enumerate(parts):
             data = part.read_bytes()
             if _rows_if_sound(part, number, data) is None:
-                raise OutputError(
-                    f"{part}: was damaged after it was written; run again with --resume to write it anew."
-                )
+                raise OutputError(f"{part}: was damaged after it was written; run again with --resume to rewrite it.")
             yield data
 
     def _take_lock(self) -> None:
@@ -263,7 +261,7 @@ class ResumableWriter:
                     self._lock = lock
             except Timeout as error:
                 raise OutputError(f"{self.path}: another process is writing it; wait for it, or stop it.") from error
-            except FileNotFoundError:  # another process has just finished and taken the folder along
+            except FileNotFoundError:  # another process has just finished and removed the folder
                 if self.path.exists() and not self._overwrite:
                     raise OutputError(f"{self.path}: another process has just finished it.") from None
             except OSError as error:
@@ -271,7 +269,7 @@ class ResumableWriter:
                     self._lock = lock
                     return
                 with suppress(OSError):
-                    self.parts.rmdir()  # if we have just made it
+                    self.parts.rmdir()  # succeeds only if it is empty, so only if it is new
                 raise
             finally:
                 if self._lock is None:
@@ -288,7 +286,7 @@ class ResumableWriter:
 
     @contextmanager
     def _safe_so_far(self) -> Iterator[None]:
-        """Turn what the disk says into one line that tells what is safe and what to do."""
+        """Turn a disk error into one line that says what is safe and what to do."""
         try:
             yield
         except OutputError:
@@ -296,16 +294,16 @@ class ResumableWriter:
         except OSError as error:
             full = error.errno in _FULL
             reason = "the disk is full, or a quota reached" if full else one_line(error.strerror or error)
-            cure = "free some space" if full else "set that right"
+            cure = "free some space" if full else "fix that"
             if self.rows_done:
-                safe = f"{self.rows_done} rows are safe in {self.parts.name}/; {cure}, then go on with --resume."
+                safe = f"{self.rows_done} rows are safe in {self.parts.name}/; {cure}, then continue with --resume."
             else:
                 safe = f"Nothing is lost; {cure}, then run again."
             raise OutputError(f"{self.path}: cannot be written ({reason}). {safe}") from error
 
 
 def _rows_if_sound(part: Path, number: int, data: bytes | None = None) -> int | None:
-    """Return how many rows a part holds, or None if it is not the one expected or not whole."""
+    """Return the number of rows in a part, or None if it has another number or is damaged."""
     match = _PART.fullmatch(part.name)
     if match is None or int(match[1]) != number:
         return None
@@ -314,7 +312,7 @@ def _rows_if_sound(part: Path, number: int, data: bytes | None = None) -> int | 
 
 
 def _write_whole(target: Path, data: bytes) -> None:
-    """Make a file appear whole or not at all, even if the power goes."""
+    """Write a file so that it appears complete or not at all, even after a power failure."""
     temporary = target.with_name(target.name + ".tmp")
     try:
         with temporary.open("wb") as file:
@@ -329,7 +327,7 @@ def _write_whole(target: Path, data: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened
+    if os.name != "posix":  # other systems cannot open a folder
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -339,7 +337,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a parts folder; a file in it that is none of ours stays, and the folder with it."""
+    """Remove a parts folder; unknown files stay, and the folder with them."""
     if not folder.is_dir():
         return
     for file in folder.iterdir():
@@ -350,12 +348,12 @@ def _remove_folder(folder: Path) -> None:
 
 
 def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
-    """Name every leaf in which two states differ."""
+    """Yield a description of every leaf in which two states differ."""
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         before, now = dict(enumerate(before)), dict(enumerate(now))
     if isinstance(before, dict) and isinstance(now, dict):
         for key in [*before, *(key for key in now if key not in before)]:
             inner = f"{where}.{key}".removeprefix(".fingerprint").removeprefix(".")
             yield from _differences(before.get(key), now.get(key), inner)
-    elif repr(before) != repr(now):  # NaN, too, is what it was
+    elif repr(before) != repr(now):  # repr, so that NaN equals itself
         yield f"{where} was {one_line(repr(before), 80)}, now {one_line(repr(now), 80)}"

@@ -1,6 +1,6 @@
 """Encoders: text to vectors, with sentence-transformers inside.
 
-The registry is plain data; `Encoder` brings torch and is loaded when first asked for.
+The registry is plain data. `Encoder` needs torch, so it is imported on first use.
 """
 
 from typing import TYPE_CHECKING

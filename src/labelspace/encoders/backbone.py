@@ -1,6 +1,6 @@
-"""The one file that knows sentence-transformers: load, tokenise, run, save.
+"""The only file that imports sentence-transformers: load, tokenize, run, save.
 
-Everything above sees texts as lists of token ids and embeddings as float32 tensors of unit length.
+Callers see texts as lists of token ids, and embeddings as float32 tensors of unit length.
 """
 
 import copy
@@ -24,23 +24,22 @@ POOLINGS = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
 
 @final
 class Backbone:
-    """A sentence-transformers model seen as token ids in, unit vectors out.
+    """A sentence-transformers model: token ids in, unit vectors out.
 
-    The weights are float32 always. For inference in bfloat16 a copy of the transformer's weights is made
-    once and dropped when the weights change; for training bfloat16 means autocast. Pooling and whatever
-    follows it run in float32 in both.
+    The weights are always float32. bfloat16 inference runs a cast copy of the transformer, made once and dropped
+    when the weights change; bfloat16 training uses autocast. Pooling and later modules always run in float32.
     """
 
     def __init__(self, model: SentenceTransformer, *, dtype: torch.dtype, device: torch.device) -> None:
         self.model = model.to(device)
-        # The card, which is never written, points back at the model: weights would stay until all garbage is collected.
+        # The unused model card refers back to the model; that cycle would hold the weights until garbage collection.
         self.model.model_card_data.model = None
         self.dtype = dtype
         self.device = device
         self._low_precision: nn.Module | None = None
         self._table = _padded_table(self.transformer.model)
         self.trained = False
-        """Whether the weights may be others than those it was opened with."""
+        """Whether the weights may differ from those it was opened with."""
 
     @classmethod
     def load(
@@ -53,7 +52,7 @@ class Backbone:
         max_tokens: int | None = None,
         trust_remote_code: bool = False,
     ) -> Self:
-        """Open a sentence-transformers folder, weights from safetensors only."""
+        """Open a sentence-transformers folder; weights are read from safetensors only."""
         with opening(path, "sentence-transformers model"):
             model = SentenceTransformer(
                 path,
@@ -87,12 +86,12 @@ class Backbone:
 
     @property
     def transformer(self) -> Any:
-        """The first module: sentence-transformers' wrapper of the transformers model."""
+        """The first module: sentence-transformers' wrapper around the transformers model."""
         return self.model[0]
 
     @property
     def tokenizer(self) -> Any:
-        """The tokenizer of transformers."""
+        """The transformers tokenizer."""
         return self.transformer.tokenizer
 
     @property
@@ -108,20 +107,20 @@ class Backbone:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a text that are read; the rest is cut off."""
+        """Longest input in tokens; longer texts are truncated."""
         limit = int(self.tokenizer.model_max_length)
-        # sentence-transformers has cut it at the number of positions already, of which some may be no token's.
+        # sentence-transformers caps it at the size of the position table, which includes positions of padding.
         return self._positions() or 512 if limit > NO_LIMIT else min(limit, self._table or limit)
 
     def _positions(self) -> int | None:
-        """Tokens that the model has positions for; None where it is not bound to a number."""
+        """Number of token positions; None if the model sets no limit."""
         return self._table or getattr(self.transformer.model.config, "max_position_embeddings", None)
 
     def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
-        """Turn texts into token ids, special tokens included, cut to `max_tokens` unless told not to."""
+        """Turn texts into token ids with special tokens, truncated to `max_tokens` unless `truncate` is False."""
         if not texts:
             return []
-        # White space stays, as in sentence-transformers: the vectors must not depend on who calls.
+        # Keep white space, as sentence-transformers does, so that both give the same vectors.
         texts = [text.lower() for text in texts] if getattr(self.transformer, "do_lower_case", False) else list(texts)
         options = {"truncation": True, "max_length": self.max_tokens} if truncate else {"truncation": False}
         with quiet_tokenizer(self.tokenizer):
@@ -130,14 +129,14 @@ class Backbone:
             ]
 
     def tokenize_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Turn pairs of texts into token ids, joined as the tokenizer joins a pair.
+        """Turn pairs of texts into token ids, joined by the tokenizer's pair format.
 
         Args:
-            pairs: (first, second); where they are too long together, the longer one is cut.
+            pairs: (first, second); a pair that is too long loses tokens from its longer text.
 
         Returns:
-            The token ids of each pair, and the token types of each where the tokenizer gives them (BERT: 0 for the
-            first text, 1 for the second), else None.
+            The token ids of each pair, and their token types (BERT: 0 for the first text, 1 for the second), or None
+            if the tokenizer has no token types.
         """
         if not pairs:
             return [], None
@@ -150,14 +149,14 @@ class Backbone:
         return encoded["input_ids"], encoded.get("token_type_ids")
 
     def prompt_tokens(self, prompt: str) -> int:
-        """Tokens that pooling leaves out because they are the prompt; 0 where it keeps them (most encoders)."""
+        """Number of prompt tokens that pooling excludes; 0 if pooling includes the prompt, as in most encoders."""
         from sentence_transformers.sentence_transformer.modules import Pooling
 
         skips = any(isinstance(module, Pooling) and not module.include_prompt for module in self.model)
         return max(0, len(self.tokenize([prompt])[0]) - 1) if prompt and skips else 0
 
     def batch(self, token_ids: Sequence[Sequence[int]], positions: list[int]) -> TokenBatch:
-        """Pad some of the texts to one width, on the side this encoder wants."""
+        """Pad the texts at `positions` to one width, on the side this encoder expects."""
         pad_token_id = self.tokenizer.pad_token_id
         return pad(
             token_ids,
@@ -167,7 +166,7 @@ class Backbone:
         )
 
     def batch_types(self, token_types: Sequence[Sequence[int]], positions: list[int]) -> Int[Tensor, "text token"]:
-        """Pad the token types of some pairs as `batch` pads their ids."""
+        """Pad token types of pairs the way `batch` pads token ids."""
         fill = int(getattr(self.tokenizer, "pad_token_type_id", 0))
         return pad(token_types, positions, pad_token_id=fill, left=self.tokenizer.padding_side == "left").input_ids
 
@@ -179,19 +178,19 @@ class Backbone:
         token_types: Tensor | None = None,
         training: bool = False,
     ) -> Float[Tensor, "text dim"]:
-        """Run the encoder on one batch: unit vectors, float32.
+        """Embed one batch as float32 unit vectors.
 
         Args:
             batch: from `batch`.
-            prompt_tokens: how many leading tokens pooling leaves out.
+            prompt_tokens: number of leading tokens that pooling excludes.
             token_types: from `batch_types`, for pairs; None: all of the first type.
-            training: True for gradients: bfloat16 then means autocast on the float32 weights; False runs the
-                copy of the weights in bfloat16.
+            training: True keeps gradients and runs bfloat16 as autocast over the float32 weights; False runs the
+                bfloat16 copy of the weights.
         """
         features = self._run_transformer(batch, token_types, training)
         if prompt_tokens:
             features["prompt_length"] = prompt_tokens
-        # Pooling sums many tokens: in bfloat16 that alone would cost a digit.
+        # Pooling sums many tokens; in bfloat16 that alone would cost a digit.
         with torch.autocast(self.device.type, enabled=False):
             features["token_embeddings"] = features["token_embeddings"].float()
             for module in list(self.model)[1:]:
@@ -201,7 +200,7 @@ class Backbone:
     def states(
         self, batch: TokenBatch, *, token_types: Tensor | None = None, training: bool = False
     ) -> tuple[Float[Tensor, "text token dim"], Bool[Tensor, "text token"]]:
-        """Run the encoder on one batch up to its last layer: the states of all tokens, before any pooling.
+        """Return the last-layer state of every token of one batch, before pooling.
 
         Args:
             batch: from `batch`.
@@ -209,8 +208,8 @@ class Backbone:
             training: True for gradients, as in `embed`.
 
         Returns:
-            The states, [text token dim] in float32 with `dim` of `hidden_size`, and where there is a token. Special
-            tokens count as tokens; what stands at padding means nothing.
+            The states, [text token dim] in float32 with `dim` equal to `hidden_size`, and a mask that is True at
+            tokens, special tokens included. States at padding are meaningless.
         """
         features = self._run_transformer(batch, token_types, training)
         return features["token_embeddings"].float(), batch.attention_mask.to(self.device).bool()
@@ -229,10 +228,10 @@ class Backbone:
 
     @contextmanager
     def training_mode(self, *, dropout: bool) -> Iterator[None]:
-        """Switch dropout on or off for the block, take the attention that trains fastest, and put both back."""
+        """Set dropout and the fastest attention for training inside the block; restore both afterwards."""
         model = self.transformer.model
         attention = model.config._attn_implementation
-        # On a CPU the backward of the fused attention is slower than the plain products (up to 3 times in bfloat16).
+        # On a CPU the backward pass of fused attention is slower than plain products (up to 3 times in bfloat16).
         if self.device.type == "cpu" and attention == "sdpa":
             model.set_attn_implementation("eager")
         self.model.train(dropout)
@@ -247,24 +246,24 @@ class Backbone:
             self.weights_changed()
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Training's precision, as a context; around several batches it casts each weight once."""
+        """Autocast for training; one context around several batches casts each weight only once."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype is torch.bfloat16)
 
     def prepare(self) -> None:
-        """Make what inference needs beside the weights, so that threads that share this encoder need not."""
+        """Create the inference copy of the weights now, so that threads sharing this encoder do not race to make it."""
         if self.dtype is torch.bfloat16:
             self._low_precision_copy()
 
     def _low_precision_copy(self) -> nn.Module:
         if self._low_precision is None:
             duplicate: nn.Module = copy.deepcopy(self.transformer).eval().requires_grad_(False)
-            for weight in duplicate.parameters():  # not the buffers: rotary frequencies need their digits
+            for weight in duplicate.parameters():  # not buffers: rotary frequencies need full precision
                 weight.data = weight.data.to(torch.bfloat16)
             self._low_precision = duplicate
         return self._low_precision
 
     def weights_changed(self) -> None:
-        """Forget what was derived from the weights."""
+        """Drop everything derived from the weights."""
         self._low_precision = None
 
     def save(self, folder: Path) -> None:
@@ -279,9 +278,9 @@ class Backbone:
 
 
 def _padded_table(model: nn.Module) -> int | None:
-    """Tokens that fit a table of positions which begins with padding; None where there is no such table.
+    """Number of usable positions in a position table that starts with padding; None if there is no such table.
 
-    RoBERTa, XLM-R and MPNet count from the place after that of padding: of 514 positions two are never a token's.
+    RoBERTa, XLM-R and MPNet start counting after the padding index, so two of 514 positions are never used.
     """
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding) and module.padding_idx:
@@ -291,7 +290,7 @@ def _padded_table(model: nn.Module) -> int | None:
 
 @contextmanager
 def quiet_tokenizer(tokenizer: Any) -> Iterator[None]:
-    """Counting the tokens of a long text is no reason to warn that it is long."""
+    """Silence the tokenizer's warning about long texts; counting their tokens needs no warning."""
     said = tokenizer.deprecation_warnings.get("sequence-length-is-longer-than-the-specified-maximum")
     tokenizer.deprecation_warnings["sequence-length-is-longer-than-the-specified-maximum"] = True
     try:

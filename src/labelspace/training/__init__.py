@@ -1,6 +1,6 @@
 """Training: the only place where labels, encoder and losses meet.
 
-The names load on first use: what checks a command line before a training starts should load no torch.
+Names load on first use, so that checking a command line before training starts does not import torch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,7 @@
-"""Up to which uncertainty to answer: for a share of the documents, or for a risk that may be promised.
+"""The uncertainty limit up to which to answer, for a share of the documents or for a guaranteed risk.
 
-A limit is chosen on labelled documents that training has not seen; from then on a document is answered where its
-uncertainty is at most the limit. Any number that grows with doubt will do: the mean of sigma, one minus the highest
-probability, an entropy.
+The limit is chosen on labelled held-out documents; from then on, a document is answered if its uncertainty is at most
+the limit. Any number that grows with doubt will do: the mean of sigma, one minus the highest probability, an entropy.
 """
 
 import math
@@ -15,47 +14,48 @@ from labelspace.checks import check_number
 from labelspace.training.calibration import as_flags, one_number_each
 
 RISK_STEPS = 100
-"""Numbers of answers that `risk_limit` tries go up by one part in so many of the documents."""
+"""`risk_limit` increases the number of answers in steps of one hundredth of the documents."""
 
 RISK_STARTS = 5
-"""Shares of the documents from which it goes up: a fifth, two fifths, ..., all."""
+"""Number of starting points of `risk_limit`: a fifth of the documents, two fifths, ..., all."""
 
 
 def least_answers(coverage: float, documents: int) -> int:
-    """Return how many documents at least are such a share of all, one or more.
+    """Return the least number of documents, at least one, that makes up this share of them.
 
     Example:
         >>> least_answers(0.9, 10), least_answers(0.91, 10), least_answers(0.001, 10), least_answers(0.55, 100)
         (9, 10, 1, 55)
     """
-    # The product may lie a last bit above a whole number: 0.55 * 100 is more than 55.
+    # Rounding can push the product just above a whole number: 0.55 * 100 is more than 55.
     return max(1, math.ceil(coverage * documents - 1e-9))
 
 
 def coverage_limit(uncertainty: ArrayLike, coverage: float, *, to_come: bool = False) -> float:
-    r"""Return the largest uncertainty to answer so that at least this share is answered, of these or of others.
+    r"""Return the uncertainty limit at which at least this share of these or of future documents is answered.
 
-    Of these n documents k are needed, the coverage times n rounded up. For others drawn alike it is
+    For these n documents, k is the coverage times n, rounded up, and the limit is the k-th smallest uncertainty. For
+    future documents from the same distribution
 
     .. math::
         k = \min\bigl(n, \lceil \mathrm{coverage} \, (n + 1) \rceil\bigr)
 
-    since another document is as likely to fall into any of the n + 1 gaps between these, and so is answered with a
-    chance of k / (n + 1). More than n / (n + 1) no limit promises.
+    because a new document falls into each of the n + 1 gaps between these with equal probability, and so is answered
+    with probability k / (n + 1). No limit can guarantee more than n / (n + 1).
 
-    Of equal uncertainties all are answered, since nothing tells them apart: with many ties more are answered than were
-    asked for, and where all are equal, all.
+    Documents with equal uncertainties cannot be told apart and are answered together: ties can raise the answered
+    share, up to all documents if all are equal.
 
     Args:
-        uncertainty: [text] the larger, the more in doubt.
+        uncertainty: [text], larger means more doubt.
         coverage: share to answer, above 0, at most 1.
-        to_come: True: of documents drawn alike, on average; False: of these.
+        to_come: True: the expected share of future documents; False: the share of these.
 
     Returns:
-        One of the uncertainties: answer what is at most that.
+        One of the uncertainties; answer documents at or below it.
 
     Raises:
-        ConfigError: `coverage` is no such share.
+        ConfigError: `coverage` is out of range.
         ShapeError: not one number per document.
         InputError: no document, or a number that is not finite.
 
@@ -77,39 +77,39 @@ def coverage_limit(uncertainty: ArrayLike, coverage: float, *, to_come: bool = F
 def risk_limit(
     uncertainty: ArrayLike, wrong: ArrayLike, risk: float, *, confidence: float = 0.95, measures: int = 1
 ) -> float | None:
-    r"""Return the largest uncertainty to answer for which the error among the answered is at most `risk`, surely.
+    r"""Return the largest uncertainty limit at which the error among the answered is at most `risk`, with confidence.
 
-    Sure means: of the times that this is done, on other documents drawn alike, the limit may break its promise in one
-    minus `confidence`. Numbers of answers k are tried, the surest documents first, and k passes if
+    Over repetitions with other documents from the same distribution, the limit exceeds the risk in at most a share of
+    1 - `confidence`. Numbers of answers k are tried, most certain documents first, and k passes if
 
     .. math::
         P\bigl( \mathrm{Binomial}(k, \mathrm{risk}) \le \mathrm{errors}(k) \bigr)
           \le \frac{1 - \mathrm{confidence}}{5 \cdot \mathrm{measures}}
 
-    which is to say that the upper Clopper-Pearson bound of the error is at most `risk`. There are five sequences: they
-    start at a fifth of the documents, at two fifths, ..., at all, go up by hundredths, and end at the first k that
-    fails; the largest k that passed anywhere gives the limit. A sequence that stops at its first failure needs no
-    correction for its length, and five share the chance among them (fixed-sequence testing with several starts). With
-    one start the first few documents decide all: an error among them ends it.
+    that is, if the upper Clopper-Pearson bound of the error is at most `risk`. Five sequences start at one fifth of the
+    documents, two fifths, ..., all, increase in hundredths, and stop at the first k that fails; the largest k that
+    passed in any sequence gives the limit. A sequence that stops at its first failure needs no correction for its
+    length, so only the five starts share the chance of error (fixed-sequence testing with several starts). A single
+    start would let the first few documents decide: one error among them would end it.
 
-    Exact where uncertainties differ and no document is less often wrong than a surer one. Elsewhere nearly so: the
-    uncertainties tried are those of the documents themselves, not fixed before. Of equal ones all are answered.
+    The guarantee is exact if uncertainties are distinct and the error rate never falls as uncertainty grows. Otherwise
+    it is approximate, because the limits tried come from the documents themselves. Ties are answered together.
 
-    Where the uncertainty is the one of several measures that does best on these very documents, all of them share the
-    chance (Bonferroni): each would have kept its promise, so the chosen one does.
+    If the uncertainty is the best of several measures on these same documents, the measures share the chance of error
+    (Bonferroni): the guarantee then holds for each measure, and so for the chosen one.
 
-    With fewer documents than log((1 - confidence) / 5 / measures) / log(1 - risk), nothing can be promised: for a risk
-    of 5 % with less than 90, or 104 for the better of two measures.
+    With fewer documents than log((1 - confidence) / 5 / measures) / log(1 - risk), nothing can be guaranteed: for a
+    risk of 5 %, fewer than 90, or 104 for the better of two measures.
 
     Args:
-        uncertainty: [text] the larger, the more in doubt; documents like those to come, that training has not seen.
-        wrong: [text] True where the answer is wrong.
+        uncertainty: [text], larger means more doubt; held-out documents from the same distribution as future ones.
+        wrong: [text], True where the answer is wrong.
         risk: largest share of wrong answers among those given, between 0 and 1.
         confidence: between 0 and 1.
-        measures: how many the uncertainty was chosen from by these documents; 1: it was not.
+        measures: number of measures among which these documents chose the uncertainty; 1: there was no choice.
 
     Returns:
-        One of the uncertainties: answer what is at most that. None where no number of answers passes.
+        One of the uncertainties; answer documents at or below it. None if no number of answers passes.
 
     Raises:
         ConfigError: `risk`, `confidence` or `measures` is out of range.
@@ -117,8 +117,8 @@ def risk_limit(
         InputError: no document, or a number that is not finite.
 
     Example:
-        The last forty of two hundred are wrong. For a risk of 10 % those up to 0.825 may be answered: 166, of which
-        six are wrong.
+        The last forty of two hundred are wrong. For a risk of 10 % the limit is 0.825: 166 documents are answered, six
+        of them wrongly.
 
         >>> import numpy as np
         >>> unsure = np.arange(200) / 200

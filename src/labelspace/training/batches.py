@@ -1,4 +1,4 @@
-"""The batches of an epoch: of like length, so that little is padded, and yet drawn at random."""
+"""The batches of an epoch: texts of similar length, which need little padding, drawn at random."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -6,14 +6,14 @@ from typing import final
 
 from labelspace.seeds import child_seed
 
-# An epoch has so many windows at least: with fewer, sorting would put the same texts together again and again.
+# Least number of windows per epoch; with fewer, sorting would put the same texts together again and again.
 WINDOWS = 8
 
 
 def sorting_window(texts: int, batch_size: int, *, most: int) -> int:
-    """Choose within how many batches texts are sorted by length: `most`, and fewer where texts are few.
+    """Return how many batches to sort by length together: `most`, or fewer if there are few texts.
 
-    What a contrastive loss learns depends on who shares a batch, so it must differ from epoch to epoch.
+    A contrastive loss depends on which texts share a batch, so batches must differ between epochs.
 
     Example:
         >>> sorting_window(100_000, 16, most=50), sorting_window(256, 16, most=50), sorting_window(40, 16, most=50)
@@ -23,20 +23,20 @@ def sorting_window(texts: int, batch_size: int, *, most: int) -> int:
 
 
 def epoch_batches(lengths: Sequence[int], batch_size: int, *, window: int, seed: int, epoch: int) -> list[list[int]]:
-    """Plan one epoch: every text once, in a seeded order, batches of similar length.
+    """Plan one epoch: every text once, in a seeded order, in batches of similar length.
 
-    All texts are shuffled, cut into windows of `window` batches, sorted by length within each, cut into batches; then
-    the batches are shuffled. So little is padded, and no batch says where in the epoch it comes.
+    All texts are shuffled, cut into windows of `window` batches, sorted by length within each window and cut into
+    batches; then the batches are shuffled. So padding is small, and lengths do not depend on the place in the epoch.
 
     Args:
         lengths: tokens of each text, or pair.
-        batch_size: texts of a batch; the last one made may be smaller.
-        window: batches of a window, see `sorting_window`.
-        seed: of the run.
-        epoch: its number, so that each has another order.
+        batch_size: texts per batch; one batch may be smaller.
+        window: batches per window, see `sorting_window`.
+        seed: seed of the run.
+        epoch: number of the epoch; each epoch has its own order.
 
     Returns:
-        Rows of each batch, `ceil(len(lengths) / batch_size)` batches.
+        The rows of each batch, `ceil(len(lengths) / batch_size)` batches.
 
     Example:
         >>> sorted(map(sorted, epoch_batches([9, 1, 8, 2], 2, window=2, seed=0, epoch=0)))
@@ -55,11 +55,11 @@ def epoch_batches(lengths: Sequence[int], batch_size: int, *, window: int, seed:
 
 @final
 class Epochs:
-    """The batch of any update, so that a run can go on from any.
+    """The batch of any update, so that a run can resume at any update.
 
     Args:
-        plan: the batches of an epoch, by its number.
-        per_epoch: how many they are.
+        plan: returns the batches of an epoch, by its number.
+        per_epoch: batches per epoch.
 
     Example:
         >>> epochs = Epochs(lambda epoch: [[epoch, 0], [epoch, 1]], 2)
@@ -72,7 +72,7 @@ class Epochs:
         self._epoch, self._batches = -1, list[list[int]]()
 
     def batch(self, step: int) -> list[int]:
-        """Return the rows of an update, counted from 0."""
+        """Return the rows of an update; updates count from 0."""
         epoch, place = divmod(step, self._per_epoch)
         if epoch != self._epoch:
             self._epoch, self._batches = epoch, list(self._plan(epoch))

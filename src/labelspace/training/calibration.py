@@ -1,11 +1,11 @@
-"""How far probabilities can be believed, and the one number that mends them: temperature scaling.
+"""Calibration: how far probabilities can be trusted, and temperature scaling, which corrects them.
 
-    expected calibration error   how far confidence and accuracy lie apart, in bins (Guo et al., 2017, eq. 3)
-    temperature                  what logits are divided by before the softmax; it moves no answer, since the order of
-                                 the labels stays (section 4.2)
+    expected calibration error   distance between confidence and accuracy, in bins (Guo et al., 2017, eq. 3)
+    temperature                  divides the logits before the softmax; no answer changes, because the order of the
+                                 labels stays the same (section 4.2)
 
-All of it is numpy in float64, for any classifier that has logits. Fit the temperature on documents that neither
-training nor early stopping has seen, or it will find the model surer than it should be.
+Everything is numpy in float64, for any classifier with logits. Fit the temperature on documents that neither training
+nor early stopping has used; otherwise the model looks more certain than it should be.
 
 Reference:
     Guo et al., 2017, "On calibration of modern neural networks", https://arxiv.org/abs/1706.04599
@@ -23,54 +23,53 @@ from labelspace.checks import check_number
 from labelspace.errors import InputError, ShapeError
 
 ECE_BINS = 15
-"""Of equal width, as in most of the papers since Guo et al."""
+"""Number of bins, of equal width, as in most papers since Guo et al."""
 
 MOST_TEMPERATURE = 20.0
-"""The search goes from one part in so many to so many."""
+"""The search covers temperatures from 1/20 to 20."""
 
 HALF_AN_ERROR = 0.5
-"""Counted beside the documents, spread over all labels but their own: Platt's remedy for few rows, at half its size."""
+"""Pseudo-errors added to the documents, spread over all other labels: half of Platt's correction for few rows."""
 
-# Less than so many nats a document is no gain: then the temperature stays 1, wherever the search may have ended.
+# A smaller gain, in nats per document, does not count: the temperature then stays 1.
 LEAST_GAIN = 1e-9
-# Larger logits tell nothing more, and their differences, divided by 1/20 and added up, would leave float64.
+# Logits are clipped to this size: larger ones carry no more information, and 20 times their sums would overflow.
 LARGEST_LOGIT = 1e290
-# What probabilities in float32 may lie beyond 0 and 1.
+# How far float32 rounding may take probabilities beyond 0 and 1.
 ROUNDING = 1e-6
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """A temperature, and what it does to the documents it was found on."""
+    """A temperature, and its effect on the documents it was fitted on."""
 
     temperature: float
-    """What to divide the logits by; above 1: the model was too sure."""
+    """Divisor of the logits; above 1 means the model was overconfident."""
 
     ece_before: float
-    """Expected calibration error with the logits as they are."""
+    """Expected calibration error with the original logits."""
 
     ece_after: float
-    """With the logits divided by the temperature."""
+    """Expected calibration error with the logits divided by the temperature."""
 
     nll_before: float
-    """Mean negative log-likelihood of the true label, in nats, with the logits as they are."""
+    """Mean negative log-likelihood of the true label, in nats, with the original logits."""
 
     nll_after: float
-    """With the logits divided by the temperature."""
+    """Mean negative log-likelihood with the logits divided by the temperature."""
 
     documents: int
-    """How many decided."""
+    """Number of documents it was fitted on."""
 
 
 def calibration_bins(confidence: ArrayLike, right: ArrayLike, bins: int = ECE_BINS) -> NDArray[np.float64]:
-    """Count documents into bins of equal width by their confidence; sums of several batches are those of the whole.
+    """Count documents in confidence bins of equal width; the counts of several batches may be added up.
 
     Args:
         confidence: [text] probability of the answer, 0 to 1.
         right: [text] True where the answer is right.
-        bins: how many; the first edge at or above a probability ends its bin: ]0, 1/15], ]1/15, 2/15], ...; 0 is in
-            the first.
+        bins: number of bins; each includes its upper edge: ]0, 1/15], ]1/15, 2/15], ...; 0 is in the first.
 
     Returns:
         [3 bin]: documents, sum of confidences, right answers.
@@ -86,17 +85,17 @@ def calibration_bins(confidence: ArrayLike, right: ArrayLike, bins: int = ECE_BI
 
 
 def error_of_bins(counts: NDArray[np.float64]) -> float:
-    """Return the expected calibration error of what `calibration_bins` counted.
+    """Return the expected calibration error of counts from `calibration_bins`.
 
     Args:
-        counts: [3 bin], of one document or more.
+        counts: [3 bin], of at least one document.
     """
     documents, confidence, right = counts
     return float(np.abs(confidence - right).sum() / documents.sum())
 
 
 def expected_calibration_error(confidence: ArrayLike, right: ArrayLike, bins: int = ECE_BINS) -> float:
-    r"""Return how far confidence and accuracy lie apart, over bins of equal width.
+    r"""Return the mean distance between confidence and accuracy, over bins of equal width.
 
     .. math::
         \mathrm{ECE} = \sum_m \frac{|B_m|}{n} \, \bigl| \mathrm{acc}(B_m) - \mathrm{conf}(B_m) \bigr|
@@ -104,18 +103,18 @@ def expected_calibration_error(confidence: ArrayLike, right: ArrayLike, bins: in
     Args:
         confidence: [text] probability of the answer, 0 to 1.
         right: [text] True where the answer is right.
-        bins: how many.
+        bins: number of bins.
 
     Returns:
         From 0 (calibrated) to 1.
 
     Raises:
-        ConfigError: `bins` is no number of bins.
+        ConfigError: `bins` is not a positive whole number.
         ShapeError: not one confidence and one answer per document.
-        InputError: no document, or a confidence that is no probability.
+        InputError: no document, or a confidence that is not a probability.
 
     Example:
-        Sure of four answers, and right in three.
+        Certain of four answers, and right in three.
 
         >>> expected_calibration_error([1.0, 1.0, 1.0, 1.0], [True, True, True, False])
         0.25
@@ -133,40 +132,41 @@ def expected_calibration_error(confidence: ArrayLike, right: ArrayLike, bins: in
 
 
 def fit_temperature(logits: ArrayLike, targets: ArrayLike) -> float:
-    r"""Return the temperature with the highest likelihood of the true labels and of half an error beside them.
+    r"""Return the temperature with the highest likelihood of the true labels, smoothed by half an error.
 
     .. math::
         T = \arg\min_T \; - \frac{1}{n} \sum_i \sum_k q_{ik} \log \mathrm{softmax}(z_i / T)_k, \quad
         q_{ik} = \begin{cases} 1 - \epsilon & k = y_i \\ \epsilon / (K - 1) & \text{else} \end{cases}, \quad
         \epsilon = \frac{1/2}{n + 1}
 
-    Without the half error the likelihood has no optimum where every answer is right, as of a few rows it often is: the
-    colder the better, and the model would then be sure of everything. Of hundreds of rows it moves nothing.
+    Without the half error the likelihood has no optimum if every answer is right, as is common with few rows: it grows
+    with ever lower temperatures, and the model would become certain of everything. With hundreds of rows the half error
+    changes nothing.
 
-    A bounded search over log T, from 1/20 to 20. There is one optimum: the sum is convex in 1/T. Where nothing is
-    gained by any temperature, it stays 1.
+    The search over log T is bounded, from 1/20 to 20. There is one optimum, because the sum is convex in 1/T. If no
+    temperature improves the likelihood, T stays 1.
 
     Args:
-        logits: [text label] what the softmax is taken of, finite. Cosines divided by the temperature of the model, not
-            bare ones: their best temperature may lie below 1/20.
+        logits: [text label] input of the softmax, finite. Divide cosines by the model's temperature first: the best
+            temperature of bare cosines may lie below 1/20.
         targets: [text] column of each document's own label.
 
     Returns:
         1/20 to 20.
 
     Raises:
-        ShapeError: no matrix, not one target per row, or a target that is no column.
+        ShapeError: not a matrix, not one target per row, or a target out of range.
         InputError: no document, or a logit that is not finite.
 
     Example:
-        One answer in four is wrong, and the model is as sure of it as of the others.
+        One answer in four is wrong, and the model is as certain of it as of the others.
 
         >>> round(fit_temperature([[6.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 0.0]], [0, 0, 1, 1]), 2)
         7.08
 
     Reference:
         Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2; the paper gives no range. Platt, 1999,
-        "Probabilistic outputs for support vector machines", section 2.2, has one error where this has half.
+        "Probabilistic outputs for support vector machines", section 2.2, adds one error where this adds half.
     """
     return _best_temperature(*_below_the_highest(logits, targets))
 
@@ -174,18 +174,18 @@ def fit_temperature(logits: ArrayLike, targets: ArrayLike) -> float:
 def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:
     """Fit a temperature, and measure the calibration before and after on the same documents.
 
-    One number is fitted, so the error after it is hardly too good on hundreds of documents; on a handful it may be. For
-    the error in earnest take `expected_calibration_error` on others.
+    Only one number is fitted, so with hundreds of documents the error afterwards is hardly optimistic; with a handful
+    it may be. For an unbiased error, use `expected_calibration_error` on other documents.
 
     Args:
-        logits: [text label] what the softmax is taken of, finite; see `fit_temperature`.
+        logits: [text label] input of the softmax, finite; see `fit_temperature`.
         targets: [text] column of each document's own label.
 
     Returns:
         A `Calibration`.
 
     Raises:
-        ShapeError: no matrix, not one target per row, or a target that is no column.
+        ShapeError: not a matrix, not one target per row, or a target out of range.
         InputError: no document, or a logit that is not finite.
 
     Example:
@@ -201,7 +201,7 @@ def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:
     right = below.argmax(axis=1) == columns
 
     def error(at: float) -> float:
-        # The highest is 0 in `below`, so its probability is 1 over the sum of all.
+        # The highest logit is 0 in `below`, so its probability is 1 over the sum.
         return error_of_bins(calibration_bins(1 / np.exp(below / at).sum(axis=1), right))
 
     return Calibration(
@@ -215,10 +215,10 @@ def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:
 
 
 def one_number_each(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return one finite number for each of one document or more, [text].
+    """Return [text] finite numbers, one for each of at least one document.
 
     Args:
-        name: what the caller knows the values as.
+        name: the caller's name for the values.
         values: [text] numbers.
 
     Raises:
@@ -240,13 +240,13 @@ def as_flags(name: str, values: ArrayLike, documents: int) -> NDArray[np.bool_]:
     """Return True or False for each document, [text], from booleans or from 0 and 1.
 
     Args:
-        name: what the caller knows the values as.
+        name: the caller's name for the values.
         values: [text].
-        documents: how many there must be.
+        documents: required number of values.
 
     Raises:
-        ShapeError: another number of them.
-        InputError: a value that is neither.
+        ShapeError: another number of values.
+        InputError: a value that is not a flag.
     """
     flags: NDArray[Any] = np.asarray(values)
     if flags.shape != (documents,):
@@ -260,7 +260,7 @@ def as_flags(name: str, values: ArrayLike, documents: int) -> NDArray[np.bool_]:
 
 
 def _below_the_highest(logits: ArrayLike, targets: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return how far each logit lies below the highest of its row, which no softmax notices, and the targets."""
+    """Return each logit minus the highest of its row, which leaves the softmax unchanged, and the checked targets."""
     matrix, columns = np.asarray(logits, dtype=np.float64), np.asarray(targets)
     if matrix.ndim != 2:
         raise ShapeError(f"logits must be a matrix [text label]. Got shape {matrix.shape} instead.")
@@ -282,7 +282,7 @@ def _below_the_highest(logits: ArrayLike, targets: ArrayLike) -> tuple[NDArray[n
 
 
 def _nll(below: NDArray[np.float64], columns: NDArray[np.int64], temperature: float, error: float = 0.0) -> float:
-    """Mean negative log-likelihood of the true label, or, of that share, of all others alike."""
+    """Return the mean negative log-likelihood; a share `error` of each target is spread over the other labels."""
     total, labels = below.sum(axis=1), below.shape[1]
     own = below[np.arange(len(columns)), columns]
     others = (total - own) / max(labels - 1, 1)
@@ -298,7 +298,7 @@ def _best_temperature(below: NDArray[np.float64], columns: NDArray[np.int64]) ->
         return _nll(below, columns, math.exp(power), error)
 
     found: Any = minimize_scalar(loss, bounds=(-edge, edge), method="bounded", options={"xatol": 1e-9})
-    # The search comes near its ends and never looks at them.
+    # The bounded search never evaluates its ends.
     best = min((found.x, -edge, edge), key=loss)
     if loss(0.0) - loss(best) < LEAST_GAIN:
         return 1.0

@@ -1,4 +1,4 @@
-"""What is told while training runs, and three listeners: TensorBoard, Weights & Biases, MLflow."""
+"""Training callbacks, and three loggers: TensorBoard, Weights & Biases, MLflow."""
 
 from pathlib import Path
 from types import TracebackType
@@ -8,7 +8,7 @@ from labelspace.checks import import_optional
 
 
 class Callback(Protocol):
-    """Told numbers by name at a step: `{"loss": 0.4, "learning_rate": 1e-5}`. An exception stops training."""
+    """Receives numbers by name at a step: `{"loss": 0.4, "learning_rate": 1e-5}`. An exception stops training."""
 
     def __call__(self, step: int, values: dict[str, float]) -> None: ...
 
@@ -18,7 +18,7 @@ class TensorBoardLogger:
     """Writes scalars for TensorBoard; a context manager.
 
     Args:
-        folder: where the event files go.
+        folder: folder of the event files.
 
     Raises:
         MissingDependencyError: the package tensorboard is not installed.
@@ -46,7 +46,7 @@ class WandbLogger:
     """Logs to a run of Weights & Biases that the caller has started.
 
     Args:
-        run: what `wandb.init` returned; None: the run that is active at each step.
+        run: what `wandb.init` returned; None: the active run at each step.
 
     Raises:
         MissingDependencyError: the package wandb is not installed.
@@ -62,7 +62,7 @@ class WandbLogger:
 
 @final
 class MLflowLogger:
-    """Logs to the active run of MLflow.
+    """Logs to the active MLflow run.
 
     Raises:
         MissingDependencyError: the package mlflow is not installed.

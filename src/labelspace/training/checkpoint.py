@@ -1,13 +1,13 @@
-"""Unfinished training on disk: weights and AdamW's state as safetensors, the rest as JSON, never a pickle.
+"""Checkpoints of unfinished training: weights and AdamW state as safetensors, the rest as JSON, never a pickle.
 
-    <place>/weights.safetensors     as they stand
-    <place>/best.safetensors        those that are kept; left out where they are the same
+    <place>/weights.safetensors     current weights
+    <place>/best.safetensors        kept weights; omitted if they are the current ones
     <place>/optimizer.safetensors   AdamW's moments and step counts
-    <place>/progress.safetensors    the loss of every update, and the state of a generator where there is one
-    <place>/state.json              looks so far, and what run this is
+    <place>/progress.safetensors    the loss of every update, and the state of a generator if there is one
+    <place>/state.json              looks so far, and the identity of the run
 
-It is written at looks, which is what a loop calls an evaluation or a mean loss. Dropout masks and the order of rows
-need no state: they are named child seeds of the run's seed.
+Checkpoints are written at looks: a look is an evaluation, or a mean of recent losses. Dropout masks and the order of
+rows need no state, because they come from named child seeds of the run's seed.
 """
 
 import hashlib
@@ -32,17 +32,17 @@ from labelspace.folders import check_files, fingerprints, staged, write_atomical
 FORMAT = 2
 
 FIT_PARTS = ("descriptions", "rows")
-# The number of updates follows from the rest, and older checkpoints lack it.
+# Options that may change on resume. `total_steps` follows from the rest, and older checkpoints lack it.
 MAY_DIFFER = {"max_seconds", "total_steps"}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a run needs to go on to the same bits."""
+    """Everything a run needs to resume with bit-identical results."""
 
     step: int
-    """Updates made."""
+    """Number of updates made."""
 
     looks: list[dict[str, Any]]
     """The looks so far."""
@@ -51,52 +51,52 @@ class State:
     """The loss of every update."""
 
     best_step: int
-    """The update after which the kept weights were taken."""
+    """Number of updates that the kept weights had received."""
 
     seconds: float
-    """Wall-clock time spent so far."""
+    """Wall-clock time spent so far, in seconds."""
 
     weights: dict[str, Tensor]
-    """Every weight by name."""
+    """Current weights by name."""
 
     best: dict[str, Tensor]
-    """The weights that are kept."""
+    """Kept weights by name."""
 
     optimizer: dict[str, Tensor]
     """AdamW's state, `"exp_avg:name"` and the like."""
 
     noise: Tensor | None = None
-    """The state of a generator that goes on from update to update."""
+    """State of a generator that is shared by all updates."""
 
 
 @final
 @dataclass(frozen=True)
 class Place:
-    """Where the checkpoint of a run lies, and what run it is."""
+    """Location of a run's checkpoint, and identity of the run."""
 
     folder: Path
-    """The checkpoint: replaced as a whole each time it is written."""
+    """The checkpoint's folder, replaced as a whole at each write."""
 
     run: dict[str, Any]
-    """What decides the run: its configuration under `config`, fingerprints of encoder and data."""
+    """What decides the run: its configuration under `config`, and fingerprints of encoder and data."""
 
     resume: bool = False
-    """True goes on from the checkpoint, which must be there."""
+    """True resumes from the checkpoint, which must exist."""
 
     @classmethod
     def of_fit(cls, folder: str | Path | None, part: str, encoder: Encoder, **run: Any) -> Self | None:
-        """Return the place of one part of a fit, to be gone on from where it has begun; None without a folder.
+        """Return the place of one part of a fit, set to resume if it holds a checkpoint; None without a folder.
 
         Args:
-            folder: of all parts; must be no file.
+            folder: common folder of all parts.
             part: `"descriptions"` or `"rows"`.
-            encoder: as it came.
-            run: what else decides the run.
+            encoder: the encoder before training.
+            run: everything else that decides the run.
 
         Raises:
-            ConfigError: what is there is of another run, or `folder` is no name of a folder.
-            ModelFolderError: what is there is damaged.
-            OutputError: `folder` is a file, or cannot be written to.
+            ConfigError: the checkpoint belongs to another run, or `folder` is not a folder name.
+            ModelFolderError: the checkpoint is damaged.
+            OutputError: `folder` is a file, or is not writable.
         """
         if folder is None:
             return None
@@ -109,7 +109,7 @@ class Place:
         return made
 
     def check(self) -> None:
-        """Refuse the checkpoint of another run, without opening its weights.
+        """Refuse the checkpoint of another run, without reading its weights.
 
         Raises:
             ConfigError, ModelFolderError: as `read`.
@@ -118,7 +118,7 @@ class Place:
         _check_same(self.folder.parent, state["run"], self.run, known_only=state["format"] == 1)
 
     def read(self) -> State:
-        """Open the checkpoint.
+        """Read the checkpoint.
 
         Raises:
             ConfigError: there is none, or it belongs to another run; the message says what differs.
@@ -131,7 +131,7 @@ class Place:
             best_file = self.folder / "best.safetensors"
             best = load_file(best_file) if best_file.is_file() else weights
             optimizer = load_file(self.folder / "optimizer.safetensors")
-            # In format 1 the losses were not kept.
+            # Format 1 did not store losses.
             losses = torch.full((state["step"],), torch.nan)
             progress = load_file(self.folder / "progress.safetensors") if state["format"] > 1 else {"losses": losses}
         except (OSError, SafetensorError) as error:
@@ -149,10 +149,10 @@ class Place:
         )
 
     def write(self, state: State, *, total_steps: int) -> None:
-        """Write a checkpoint in place of the last one, in one step.
+        """Replace the previous checkpoint in one atomic step.
 
         Raises:
-            OutputError: it cannot be written; the last one is unchanged.
+            OutputError: it cannot be written; the previous one is unchanged.
         """
         progress = {"losses": torch.tensor(state.losses, dtype=torch.float64)}
         if state.noise is not None:
@@ -175,15 +175,16 @@ class Place:
             (new / "state.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
     def remembered(self, what: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Do a piece of work before the updates, or return what it gave before a kill.
+        """Return the stored result of work done before the updates, or do the work and store its result.
 
         Args:
-            what: its name, that of a file beside the checkpoint.
-            work: gives plain values.
+            what: name of the work, used for a file beside the checkpoint.
+            work: returns plain values.
 
         Raises:
-            ConfigError: what is there is of another run.
-            OutputError: it cannot be written.
+            ConfigError: the stored result belongs to another run.
+            ModelFolderError: the stored result is damaged.
+            OutputError: the result cannot be written.
         """
         file = self.folder.with_name(f"{self.folder.name}-{what}.json")
         if file.is_file():
@@ -200,7 +201,7 @@ class Place:
 
 
 def _writable(folder: Path) -> Path:
-    """Make a folder, and find out now that no checkpoint could be written to it."""
+    """Create a folder, and fail now if checkpoints could not be written to it."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file; checkpoints are kept in a folder, give another name.")
     try:
@@ -217,7 +218,7 @@ def begun(folder: Path) -> bool:
 
 
 def clear(folder: str | Path | None) -> None:
-    """Remove what a fit has kept in its folder, and the folder where nothing else is in it."""
+    """Remove a fit's checkpoints from its folder, and the folder if nothing else is in it."""
     if folder is None:
         return
     place = Path(folder).expanduser()
@@ -238,7 +239,7 @@ def read_state(folder: Path) -> dict[str, Any]:
     """
     path = folder / "state.json"
     if not path.is_file():
-        raise ConfigError(f"{folder.parent} holds no checkpoint to go on from; start without resuming.")
+        raise ConfigError(f"{folder.parent} holds no checkpoint to resume from; start without resuming.")
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
         version, files = state["format"], state["files"]
@@ -255,10 +256,10 @@ def read_state(folder: Path) -> dict[str, Any]:
 
 
 def looks_of(kind: type[Any] | None, state: State) -> list[Any]:
-    """Return the looks of a checkpoint as what they were written from.
+    """Return the looks of a checkpoint as objects of their class.
 
     Raises:
-        ModelFolderError: one of them is not.
+        ModelFolderError: a look does not have the fields of `kind`.
     """
     try:
         return [kind(**values) for values in state.looks] if kind is not None else []
@@ -267,7 +268,7 @@ def looks_of(kind: type[Any] | None, state: State) -> list[Any]:
 
 
 def digest_of(texts: Iterable[Any]) -> str:
-    """Return a hash of texts, pairs, numbers or plain values, in their order."""
+    """Return a hash of texts, pairs, numbers or plain values, in order."""
     digest = hashlib.sha256()
     for text in texts:
         digest.update(repr(text).encode("utf-8", "surrogatepass"))
@@ -276,7 +277,7 @@ def digest_of(texts: Iterable[Any]) -> str:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
-    """Return AdamW's state by the names of the weights, in the order in which it was given them."""
+    """Return AdamW's state by weight name; `names` must be in the order of its parameters."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     return {
         f"{key}:{name}": value
@@ -286,7 +287,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dic
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
-    """Put the state of `optimizer_tensors` back."""
+    """Restore the state from `optimizer_tensors`."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     by_name = dict(zip(names, parameters, strict=True))
     for full_name, value in tensors.items():
@@ -298,7 +299,7 @@ def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any], *, known_
     def flat(run: dict[str, Any]) -> dict[str, Any]:
         return {**{key: value for key, value in run.items() if key != "config"}, **run["config"]}
 
-    # Through JSON, as what was written has been: a tuple is a list there.
+    # Through JSON like the stored run, which turns tuples into lists.
     before, after = flat(was), flat(json.loads(json.dumps(now)))
     names = ({*before} if known_only else {*before, *after}) - MAY_DIFFER
     differ = sorted(name for name in names if before.get(name) != after.get(name))
@@ -308,7 +309,7 @@ def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any], *, known_
                 f"the run in {place} had {name} {before.get(name)!r}. Got {after.get(name)!r} instead; "
                 "resume with the same data and options, or start in another folder."
             )
-    if differ:  # two digests would say nothing
+    if differ:  # two digests would tell the user nothing
         raise ConfigError(
             f"the run in {place} had other {differ[0]}; resume with the same, or start in another folder."
         )

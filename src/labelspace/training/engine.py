@@ -1,13 +1,13 @@
-"""The training loop: it knows steps, looks and checkpoints, and no paper.
+"""The training loop: it knows steps, looks and checkpoints, but no method.
 
-    an update       gradients, one step of AdamW at the rates of the schedule, callbacks, progress
-    a look          something is measured; the weights are kept if it is better; the stopping rule is asked
-    a checkpoint    after some twenty looks of a run, so that a kill loses little and writing costs little
-    the end         however it comes, the kept weights are put back
+    an update       gradients, one step of AdamW at the scheduled rates, callbacks, progress
+    a look          an evaluation, or a mean of recent losses; better weights are kept, then the stopping rule applies
+    a checkpoint    about twenty per run, at looks, so that a kill loses little and writing costs little
+    the end         however training ends, the kept weights are restored
 
-What learns, from what and how fast, is an `Objective`'s: there is one for each kind of training. An update depends on
-the weights, the run's seed and its number alone (and on a generator whose state is in the checkpoint), so a run that
-goes on from a checkpoint makes the same bits as one that was never interrupted.
+What is trained, on which data and at which rates, comes from an `Objective`; each kind of training has one. An update
+depends only on the weights, the run's seed and its number (and on a generator whose state is in the checkpoint), so a
+resumed run is bit-identical to one that was never interrupted.
 """
 
 import time
@@ -26,7 +26,7 @@ from labelspace.training.objective import Group, Objective, check_finite, diverg
 from labelspace.training.trainable import restore, snapshot
 
 CHECKPOINTS = 20
-"""Checkpoints that a run writes, about: each is several times the size of the weights."""
+"""Approximate number of checkpoints per run; each is several times the size of the weights."""
 
 FINISHED = ("epochs", "max_steps", "patience")
 
@@ -34,32 +34,32 @@ FINISHED = ("epochs", "max_steps", "patience")
 @final
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How a training run went; what it trained then holds the kept weights."""
+    """Record of a training run; the trained modules hold the kept weights."""
 
     losses: tuple[float, ...] = field(repr=False)
     """The loss of every update."""
 
     looks: tuple[Any, ...] = field(repr=False)
-    """What was measured on the way, each look with its `step`; empty where nothing is measured."""
+    """The looks, each with its `step`; empty if nothing is measured."""
 
     learning_rate: float
-    """The highest rate; where two parts of a model learn, the encoder's."""
+    """Peak learning rate; the encoder's, if head and encoder have their own."""
 
     head_learning_rate: float | None
-    """The highest rate of what stands on the encoder; None where nothing there learns beside it."""
+    """Peak learning rate of the head; None if it has no rate of its own."""
 
     best_step: int
-    """The update after which the kept weights were taken, the last look's where nothing is compared; 0: the weights as
-    they came."""
+    """Number of updates that the kept weights had received: the last look's if looks are not compared, and 0 for the
+    initial weights."""
 
     stop_reason: str
     """`"epochs"` or `"max_steps"` (all updates made), `"patience"`, `"max_seconds"` or `"interrupted"`."""
 
     total_steps: int
-    """Updates that the schedule covers."""
+    """Number of updates that the schedule covers."""
 
     epochs: int | None
-    """Times that each row was to be seen; None where there are no rows."""
+    """Planned epochs; None if there are no rows."""
 
     seconds: float
     """Wall-clock time of the loop, over all resumptions."""
@@ -71,7 +71,7 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """True where there is nothing to resume."""
+        """Whether there is nothing left to resume."""
         return self.stop_reason in FINISHED
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Training:
 
 @final
 class EarlyStopping:
-    """Patience: stop after so many looks in a row that are no better than the best.
+    """Stops after `patience` looks in a row without improvement.
 
     Example:
         >>> stopping = EarlyStopping(2, lambda loss, best: best is None or loss <= best - 0.1)
@@ -95,7 +95,7 @@ class EarlyStopping:
         self.looks_without = 0
 
     def improved(self, look: Any) -> bool:
-        """Take note of a look; True where it is the best so far."""
+        """Record a look; return whether it is the best so far."""
         if self._better is None or self._better(look, self.best):
             self.best, self.looks_without = look, 0
             return True
@@ -104,7 +104,7 @@ class EarlyStopping:
 
     @property
     def exhausted(self) -> bool:
-        """True when patience is at its end."""
+        """Whether patience has run out."""
         return self._patience is not None and self.looks_without >= self._patience
 
 
@@ -116,41 +116,41 @@ def train(
     report: Progress = silent,
     max_seconds: float | None = None,
 ) -> Training:
-    """Make the updates of an objective, or fewer, and leave the kept weights in place.
+    """Train an objective until it stops, and leave the kept weights in place.
 
     Args:
-        objective: what learns, and from what.
-        checkpoint: where to write checkpoints, and whether to go on from the one there; None: nowhere.
-        callbacks: told the loss, the rate and the objective's own parts at every step, and every look.
-        report: told the updates made.
-        max_seconds: stop at the first look after so long; None: no limit.
+        objective: what is trained, and on which data.
+        checkpoint: where to write checkpoints, and whether to resume from the existing one; None: no checkpoints.
+        callbacks: called with the loss, the rate and the objective's own parts at every step, and with every look.
+        report: called with the number of updates made.
+        max_seconds: stop at the first look after this many seconds; None: no limit.
 
     Returns:
-        Losses and looks, and why it stopped. Ctrl-C is one reason, and no error.
+        Losses, looks and the reason for stopping. Ctrl-C is a reason, not an error.
 
     Raises:
-        TrainingError: a loss or a weight is not finite; the weights are then those kept before.
-        ConfigError, ModelFolderError: the checkpoint is of another run, or damaged.
+        TrainingError: a loss or a weight is not finite; the weights kept before are restored.
+        ConfigError, ModelFolderError: the checkpoint belongs to another run, or is damaged.
         OutputError: a checkpoint cannot be written.
     """
     return _Run(objective, checkpoint, callbacks, report, max_seconds).train()
 
 
 def clear_finished(folder: str | Path | None, training: Training | None) -> None:
-    """Empty the checkpoint folder of a fit whose training has nothing left to resume, so that the next begins anew."""
+    """Clear the checkpoint folder of a fit with nothing left to resume, so that the next fit starts afresh."""
     if folder is not None and training is not None and training.finished:
         clear(folder)
 
 
 def make_optimizer(groups: Sequence[Group], weight_decay: float) -> torch.optim.Optimizer:
-    """Make AdamW with a group of parameters for each group of weights."""
+    """Create AdamW with one parameter group per group of weights."""
     each = [{"params": [weight for _, weight in group.weights], "lr": group.rate} for group in groups]
     return torch.optim.AdamW(each, weight_decay=weight_decay, fused=True)
 
 
 @final
 class _Run:
-    """One run under way."""
+    """State of a run in progress."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class _Run:
                 self._go_on(self.place.read())
             reason = self._updates()
         except KeyboardInterrupt:
-            # It may have come in the middle of an update, so only the kept weights are sound.
+            # The interrupt may have hit in the middle of an update, so only the kept weights are sound.
             if self.looked_at == self.plan.total:
                 reason = self.plan.end
         finally:
@@ -199,7 +199,7 @@ class _Run:
         )
 
     def _updates(self) -> str:
-        """Make the updates that are left, and return why there are no more."""
+        """Make the remaining updates, and return the reason for stopping."""
         if not self.made and self.plan.looks_first:
             self._look()
         while self.made < self.plan.total:
@@ -209,7 +209,7 @@ class _Run:
                 self._stretch()
             if not self.plan.judges_loss or self.made == self.plan.total:
                 self._look()
-            # The first look is written down, so that Ctrl-C after it leaves something to go on from.
+            # Write the first look at once, so that Ctrl-C after it leaves something to resume.
             self._write(at_least=max(1, round(self.plan.total / CHECKPOINTS)) if self.written else 1)
             over = self.max_seconds is not None and time.perf_counter() - self.started > self.max_seconds
             if over and self.made < self.plan.total and not self.stopping.exhausted:
@@ -259,7 +259,7 @@ class _Run:
             callback(self.made, values)
 
     def _measured(self) -> dict[str, float]:
-        """What is told of the last look."""
+        """Return what callbacks receive about the last look."""
         return self.plan.told(self.looks[-1]) if self.plan.told is not None and self.looks else {}
 
     def _note(self) -> str:
@@ -272,7 +272,7 @@ class _Run:
         return reason
 
     def _write(self, *, at_least: int) -> None:
-        """Write a checkpoint if so many updates have been made since the last one."""
+        """Write a checkpoint if at least this many updates were made since the last one."""
         if self.place is None or self.made - self.written < at_least:
             return
         state = State(
@@ -290,7 +290,7 @@ class _Run:
         self.written = self.made
 
     def _go_on(self, state: State) -> None:
-        """Continue where a checkpoint was written."""
+        """Restore the state of a checkpoint."""
         restore(self.weights, state.weights)
         restore_optimizer(self.optimizer, [name for name, _ in self.weights], state.optimizer)
         self.kept = {name: state.best[name].to(weight.device) for name, weight in self.weights}

@@ -1,4 +1,4 @@
-"""Rows through the encoder: chunk by chunk for training, and all of them for answers."""
+"""Rows through the encoder: in chunks for training, and all of them for inference."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from labelspace.training.rows import Chunk, Rows, make_chunk
 @final
 @dataclass(frozen=True)
 class Features:
-    """What the encoder says of some texts."""
+    """Encoder output for some texts."""
 
     values: Float[Tensor, "text dim"] | Float[Tensor, "text token dim"]
-    """Vectors of texts, or states of their words."""
+    """Text vectors, or token states."""
 
     mask: Bool[Tensor, "text token"] | None
-    """True where there is a word; None for vectors."""
+    """True at tokens; None for text vectors."""
 
     def __getitem__(self, rows: slice) -> "Features":
         return Features(self.values[rows], None if self.mask is None else self.mask[rows])
@@ -39,8 +39,8 @@ def run_chunk(backbone: Backbone, chunk: Chunk, *, words: bool, training: bool) 
     Args:
         backbone: the encoder.
         chunk: rows padded to one width.
-        words: True for the states of words, False for the vectors of texts.
-        training: True for gradients.
+        words: True for token states, False for text vectors.
+        training: True keeps gradients.
     """
     if words:
         return Features(*backbone.states(chunk.batch, token_types=chunk.token_types, training=training))
@@ -51,7 +51,7 @@ def run_chunk(backbone: Backbone, chunk: Chunk, *, words: bool, training: bool) 
 
 
 def gather(parts: Sequence[Features], chunks: Sequence[Chunk]) -> Features:
-    """Undo the chunks' order, and pad words to one width."""
+    """Restore row order, and pad token states to one width."""
     order = torch.tensor([row for chunk in chunks for row in chunk.batch.positions])
     back = order.argsort().to(parts[0].values.device)
     if parts[0].mask is None:
@@ -69,17 +69,17 @@ def gather(parts: Sequence[Features], chunks: Sequence[Chunk]) -> Features:
 def answers(
     encoder: Encoder, rows: Rows, work: Callable[[Features], Tensor], *, words: bool, width: int
 ) -> NDArray[np.float32]:
-    """Run rows through the encoder and a function of the features, without gradients, in constant memory.
+    """Run rows through the encoder and then through `work`, without gradients, in constant memory.
 
     Args:
         encoder: the encoder.
         rows: texts or pairs.
-        work: turns features of a few rows into [text width]; called from several threads at once.
-        words: True for the states of words, False for the vectors of texts.
-        width: columns of what comes out.
+        work: turns the features of a few rows into [text width]; called from several threads at once.
+        words: True for token states, False for text vectors.
+        width: number of output columns.
 
     Returns:
-        [text width], in the order of the rows.
+        [text width], in row order.
     """
     found = np.empty((len(rows), width), dtype=np.float32)
 
@@ -95,7 +95,7 @@ def answers(
 
 
 def plain_vectors(features: Features) -> Tensor:
-    """Return unit vectors of texts without a head: the encoder's own, or the mean of the words."""
+    """Return unit vectors without a head: the encoder's own, or the mean of the token states."""
     if features.mask is None:
         return F.normalize(features.values, dim=-1)
     words = features.values.masked_fill(~features.mask[..., None], 0)

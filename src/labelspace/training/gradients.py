@@ -1,15 +1,15 @@
 """The exact gradient of many rows in bounded memory.
 
-A contrastive loss looks at all rows at once, so a chunk alone has no gradient. Three passes give the one of all of
-them all the same (Gao et al., 2021, "Scaling deep contrastive learning batch size under memory
-limited setup", https://arxiv.org/abs/2101.06983):
+A contrastive loss depends on all rows at once, so a chunk alone has no gradient. Three passes give the exact gradient
+(Gao et al., 2021, "Scaling deep contrastive learning batch size under memory limited setup",
+https://arxiv.org/abs/2101.06983):
 
-1. every chunk through the encoder without a graph: the features of all rows;
-2. the loss of these, and its gradient with respect to each row's;
-3. every chunk again, with a graph, back-propagating its rows of that gradient.
+1. every chunk through the encoder without a graph, for the features of all rows;
+2. the loss of all features, and its gradient with respect to them;
+3. every chunk again with a graph, back-propagating its rows of that gradient.
 
-Dropout draws the same masks in 1 and 3, because each chunk's random state is a named child seed. Rows that fit in
-memory skip pass 1 and keep their graphs; the masks, and so the gradient, are the same.
+Dropout draws the same masks in passes 1 and 3, because each chunk's random state is a named child seed. Rows that fit
+in memory skip pass 1 and keep their graphs; masks and gradient are the same.
 """
 
 import math
@@ -25,19 +25,19 @@ from labelspace.seeds import child_seed
 from labelspace.training.features import Features, gather, run_chunk
 from labelspace.training.rows import Chunk
 
-# Torch's generators are of the process: two fits in threads would draw from one another's seeds.
+# Torch's generators are global: without a lock, two fits in threads would draw from each other's seeds.
 _GENERATORS = threading.RLock()
 
 
 @contextmanager
 def seeded(device: torch.device, *seed_path: int | str) -> Iterator[None]:
-    """Run the block with torch's generators at a child seed, and put their states back after.
+    """Run the block with torch's generators set to a child seed; restore their states afterwards.
 
-    One thread at a time: the same seed gives the same draws, whoever else trains in this process.
+    Only one thread enters at a time, so the same seed gives the same draws, whatever else trains in this process.
     """
     seed, *names = seed_path
     child = child_seed(int(seed), *names)
-    # Both draw dropout from a generator of their own.
+    # CUDA and MPS each draw dropout from their own generator.
     on_gpu = device.type in ("cuda", "mps")
     kind = device.type if on_gpu else "cuda"
     with _GENERATORS, torch.random.fork_rng(devices=[device] if on_gpu else [], device_type=kind):
@@ -59,22 +59,22 @@ def backpropagate(
     seed: int,
     max_tokens_in_memory: int,
 ) -> float:
-    """Add the gradient of a loss that looks at all rows at once, and return the loss.
+    """Add the gradient of a loss that depends on all rows at once, and return the loss.
 
     Args:
-        backbone: the encoder, inside its `training_mode`; gradients are added to what is there.
+        backbone: the encoder, inside its `training_mode`; gradients are added to existing ones.
         chunks: all rows of the update.
-        loss: a function of the features of all rows, in their order; gradients of its own weights are added too.
-        words: True for the states of words, False for the vectors of texts.
+        loss: a function of the features of all rows, in order; gradients of its own weights are added too.
+        words: True for token states, False for text vectors.
         seed: decides the dropout masks, the same for every value of `max_tokens_in_memory`.
-        max_tokens_in_memory: chunks of more tokens go through in three passes.
+        max_tokens_in_memory: chunks with more tokens in total take three passes.
 
     Returns:
-        The loss, as a float. Where it is not finite no gradient is computed.
+        The loss, as a float. If it is not finite, no gradient is computed.
     """
     bounded = sum(chunk.batch.tokens for chunk in chunks) > max_tokens_in_memory
     parts = []
-    # One autocast around all chunks casts each weight once instead of once a chunk.
+    # One autocast around all chunks casts each weight once instead of once per chunk.
     with torch.set_grad_enabled(not bounded), backbone.autocast():
         for number, chunk in enumerate(chunks):
             with seeded(backbone.device, seed, "dropout", number):
@@ -93,7 +93,7 @@ def backpropagate(
 
 
 def backward(loss: Tensor) -> float:
-    """Add the gradient of a loss where it is finite, and return it as a float."""
+    """Add the gradient of a loss if it is finite, and return the loss as a float."""
     value = loss.item()
     if math.isfinite(value):
         loss.backward()

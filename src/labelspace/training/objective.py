@@ -1,6 +1,6 @@
-"""What one kind of training is, for the engine: a plan, what an update is, what a look measures.
+"""A kind of training, as the engine sees it: a plan, the update, and the look that measures.
 
-There is one for each paper: `description/objective.py`, `lacon/objective.py`, `uncertainty/objective.py`,
+Each method has one: `description/objective.py`, `lacon/objective.py`, `uncertainty/objective.py`,
 `prefinetune/objective.py` (REZE) and `nli/objective.py`.
 """
 
@@ -19,102 +19,101 @@ from labelspace.errors import TrainingError
 @final
 @dataclass(frozen=True)
 class Group:
-    """Weights that learn at one rate."""
+    """Weights that share a learning rate."""
 
     option: str
     """The option that sets the rate: `"learning_rate"` or `"head_learning_rate"`."""
 
     weights: Sequence[tuple[str, nn.Parameter]]
-    """Each with its name."""
+    """Names and weights."""
 
     rate: float
-    """The highest rate."""
+    """Peak learning rate."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is settled before the first update."""
+    """Everything fixed before the first update."""
 
     groups: Sequence[Group]
-    """What learns; callbacks are told the rate of the first."""
+    """Trainable weights; callbacks receive the rate of the first group."""
 
     total: int
-    """Updates that the schedule covers."""
+    """Number of updates that the schedule covers."""
 
     factor: Callable[[int], float]
-    """The schedule: share of the highest rates at an update, counted from 0."""
+    """The schedule: share of the peak rates at an update, counted from 0."""
 
     weight_decay: float
-    """AdamW's, on all weights."""
+    """AdamW's weight decay, on all weights."""
 
     end: str = "epochs"
-    """Why the run ends when all updates are made: `"epochs"` or `"max_steps"`."""
+    """Reason recorded if all updates are made: `"epochs"` or `"max_steps"`."""
 
     epochs: int | None = None
-    """Times that each row is seen; None where there are no rows."""
+    """Number of epochs; None if there are no rows."""
 
     training: Callable[[], AbstractContextManager[Any]] = nullcontext
-    """The context of updates; looks that come after an update are outside of it."""
+    """Context of the updates; looks that follow an update are outside it."""
 
     noise: torch.Generator | None = None
-    """What draws go on with from update to update, where they are no child seeds of its number."""
+    """Generator that is shared by all updates, if draws are not from child seeds of the update's number."""
 
     look_every: int
-    """Updates between two looks; after the last one there always is a look."""
+    """Updates between two looks; the last update is always followed by a look."""
 
     looks_first: bool = False
-    """True for a look before the first update too."""
+    """True also looks before the first update."""
 
     judges_loss: bool = False
-    """True where a look judges weights by the loss of the update under way, and so comes before they move; False where
-    it comes after."""
+    """True: a look judges the weights by the loss of the current update, so it comes before they change. False: it
+    comes after."""
 
     look: type[Any] | None = None
-    """The class of its looks, a frozen dataclass with the field `step`; None where nothing is measured."""
+    """Class of the looks, a frozen dataclass with the field `step`; None if nothing is measured."""
 
     better: Callable[[Any, Any], bool] | None = None
-    """Whether the weights of a look are to be kept rather than those of the best one so far, which is None at first;
-    None: the last ones are kept."""
+    """(look, best so far or None) -> whether to keep the weights of the look; None always keeps the latest."""
 
     patience: int | None = None
-    """Looks in a row without a better one after which training stops; None: all updates are made."""
+    """Number of looks in a row without improvement before training stops; None: all updates are made."""
 
     told: Callable[[Any], dict[str, float]] | None = None
-    """What callbacks and progress are told of a look; None: nothing."""
+    """Returns a look's values for callbacks and progress; None: no values."""
 
 
 class Objective(Protocol):
-    """What one kind of training is."""
+    """A kind of training."""
 
     @property
     def plan(self) -> Plan:
-        """What is settled before the first update."""
+        """Everything fixed before the first update."""
         ...
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
-        """Add the gradients of an update, counted from 0, and return its loss and named parts of it.
+        """Add the gradient of an update, counted from 0; return its loss and named parts of it.
 
-        Where the loss is not finite no gradient need be added.
+        If the loss is not finite, the gradient may be left out.
         """
         ...
 
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Any:
-        """Measure, after so many updates.
+        """Measure after some updates.
 
         Args:
-            made: updates made.
-            losses: of every update so far.
-            parts: those of the updates since the last look.
+            made: number of updates made.
+            losses: the loss of every update so far.
+            parts: parts of the loss for each update since the last look.
 
         Returns:
-            One of the plan's class; None where nothing is measured and the last weights are kept.
+            An instance of the plan's look class; None if nothing is measured, which keeps the latest weights.
         """
         ...
 
 
 def check_finite(loss: float, what: str, step: int, plan: Plan) -> None:
-    """Stop a training that has gone astray.
+    """Stop training if a loss is not finite.
 
     Raises:
         TrainingError: the loss is not finite; the message names the option that helps.
@@ -124,7 +123,7 @@ def check_finite(loss: float, what: str, step: int, plan: Plan) -> None:
 
 
 def diverged(what: str, step: int, plan: Plan) -> TrainingError:
-    """Return the error of a training that has gone astray, with the rate to try."""
+    """Return the error for diverged training, with a rate to try."""
     first, *others = plan.groups
     also = "".join(f", a lower {group.option}" for group in others)
     return TrainingError(

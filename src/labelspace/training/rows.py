@@ -1,4 +1,4 @@
-"""Labelled texts as token ids: cut into chunks for the encoder, split, drawn by weight and put into batches."""
+"""Labelled texts as token ids: cut into chunks for the encoder, split, and drawn by weight."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,23 +17,23 @@ from labelspace.seeds import child_seed
 
 Targets = NDArray[np.intp]
 
-# Beyond this a chunk's products are wide enough; smaller ones stay in the processor's cache.
+# Up to this size a chunk stays in the processor's cache, and its products are wide enough.
 CHUNK_TOKENS = 2048
 
 
 @final
 @dataclass(frozen=True)
 class Rows:
-    """Texts or pairs of texts, tokenised once."""
+    """Texts or pairs of texts, tokenized once."""
 
     token_ids: list[list[int]]
-    """Of each text, special tokens included."""
+    """Token ids of each text, special tokens included."""
 
     token_types: list[list[int]] | None
-    """Of each pair, where the tokenizer gives them; None for plain texts."""
+    """Token types of each pair, if the tokenizer has them; None for plain texts."""
 
     prompt_tokens: int
-    """Leading tokens that pooling leaves out; 0 for most encoders."""
+    """Number of leading tokens that pooling excludes; 0 for most encoders."""
 
     def __len__(self) -> int:
         return len(self.token_ids)
@@ -44,12 +44,12 @@ class Rows:
         return [len(ids) for ids in self.token_ids]
 
     def take(self, rows: Sequence[int]) -> "Rows":
-        """Return some of the rows, in the order asked for."""
+        """Return some rows, in the order given."""
         types = None if self.token_types is None else [self.token_types[row] for row in rows]
         return Rows([self.token_ids[row] for row in rows], types, self.prompt_tokens)
 
     def __add__(self, other: "Rows") -> "Rows":
-        """Put two lots of rows into one; a plain text beside pairs is all of the first type."""
+        """Concatenate rows; beside pairs, the tokens of plain texts get the first type."""
         types = None
         if self.token_types is not None or other.token_types is not None:
             types = [
@@ -69,13 +69,13 @@ class Labelled:
     """The texts."""
 
     targets: Targets
-    """[text], the label of each."""
+    """[text], the label of each row."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def take(self, rows: Sequence[int]) -> "Labelled":
-        """Return some of the rows, in the order asked for."""
+        """Return some rows, in the order given."""
         return Labelled(self.rows.take(rows), self.targets[list(rows)])
 
 
@@ -85,22 +85,22 @@ class Chunk:
     """Rows that go through the encoder together."""
 
     batch: TokenBatch
-    """Token ids; `positions` are rows."""
+    """Token ids; `positions` are row numbers."""
 
     token_types: Tensor | None
-    """For pairs."""
+    """Token types of pairs; None for plain texts."""
 
     prompt_tokens: int
-    """Leading tokens that pooling leaves out."""
+    """Number of leading tokens that pooling excludes."""
 
 
 def tokenize(encoder: Encoder, documents: Sequence[Document], *, role: str = "text") -> Rows:
     """Turn texts, or pairs of texts, into token ids.
 
     Args:
-        encoder: whose tokenizer and prompts.
+        encoder: provides tokenizer and prompts.
         documents: texts, or pairs of texts.
-        role: of texts, `"text"` or `"label"`: which of the encoder's prompts they get.
+        role: `"text"` or `"label"`; selects the prompt of plain texts.
 
     Example:
         >>> encoder = Encoder("tests/data/tiny-bert")
@@ -116,7 +116,7 @@ def tokenize(encoder: Encoder, documents: Sequence[Document], *, role: str = "te
 
 
 def cut(backbone: Backbone, rows: Rows, max_tokens_in_memory: int) -> list[Chunk]:
-    """Cut rows into chunks of similar length, none of them larger than a chunk has to be."""
+    """Cut rows into chunks of similar length, each within the token limits."""
     plan = plan_batches(rows.lengths, min(CHUNK_TOKENS, max_tokens_in_memory))
     return [make_chunk(backbone, rows, positions) for positions in plan]
 
@@ -128,12 +128,12 @@ def make_chunk(backbone: Backbone, rows: Rows, positions: list[int]) -> Chunk:
 
 
 def split(targets: Targets, share: float, *, seed: int) -> tuple[list[int], list[int]]:
-    """Hold rows out, as many of each label as its share; one row of each label stays for training.
+    """Hold rows out in proportion to each label; at least one row per label stays for training.
 
     Args:
         targets: [text], the label of each row.
-        share: of the rows that are held out, rounded to whole rows; above 0 it is one row at least.
-        seed: of the draw.
+        share: share of the rows to hold out, rounded to whole rows, at least one.
+        seed: seed of the draw.
 
     Returns:
         Rows to train on and rows held out, both ascending.
@@ -148,7 +148,7 @@ def split(targets: Targets, share: float, *, seed: int) -> tuple[list[int], list
     wanted = max(1, round(share * len(targets)))
     exact = {label: share * len(rows) for label, rows in places.items()}
     counts = {label: min(int(exact[label]), len(rows) - 1) for label, rows in places.items()}
-    # What rounding down has left over goes to the labels that lost most by it.
+    # Rows left over from rounding down go to the labels that lost most by it.
     order = sorted(places, key=lambda label: (int(exact[label]) - exact[label], label))
     for label in order:
         if sum(counts.values()) < wanted and counts[label] < len(places[label]) - 1:
@@ -159,13 +159,13 @@ def split(targets: Targets, share: float, *, seed: int) -> tuple[list[int], list
 
 
 def draw_weighted(targets: Targets, weights: NDArray[np.floating], *, seed: int, epoch: int) -> list[int]:
-    """Draw as many rows as there are, in proportion to their labels' weights; none comes again before all of its label.
+    """Draw as many rows as there are, in proportion to label weights; rows repeat only after all of their label.
 
     Args:
         targets: [text], the label of each row.
-        weights: [label], above 0: how often a row of the label comes, beside a row of another.
-        seed: of the draw.
-        epoch: the same rows come in another order, and of a label that loses rows others.
+        weights: [label], above 0: relative frequency of each label's rows.
+        seed: seed of the draw.
+        epoch: number of the epoch; it changes the order, and the choice for labels that lose rows.
 
     Example:
         >>> drawn = draw_weighted(np.array([0, 0, 0, 1]), np.array([1.0, 3.0]), seed=0, epoch=0)
@@ -174,7 +174,7 @@ def draw_weighted(targets: Targets, weights: NDArray[np.floating], *, seed: int,
     """
     counts = np.bincount(targets, minlength=len(weights))
     shares = np.cumsum(weights * counts) / (weights * counts).sum()
-    # One offset for all: a share of a tenth of a row comes in one epoch of ten, and none is lost for good.
+    # One offset for all labels: a share of a tenth of a row appears in one epoch of ten and is never lost.
     offset = random.Random(child_seed(seed, "offset", epoch)).random()
     ends = np.floor(shares * len(targets) + offset).astype(int)
     ends[-1] = len(targets)
@@ -190,10 +190,10 @@ def draw_weighted(targets: Targets, weights: NDArray[np.floating], *, seed: int,
 def class_weights(
     given: str | Mapping[str, float] | None, names: Sequence[str], targets: Targets
 ) -> NDArray[np.float64] | None:
-    """Return the weight of each label, [label], or None where every row counts the same.
+    """Return the weight of each label, [label], or None if every row counts the same.
 
     Args:
-        given: `"balanced"`, weights by name (1 where a label has none), or None; as scikit-learn's `class_weight`.
+        given: `"balanced"`, weights by name (1 if missing), or None; as scikit-learn's `class_weight`.
         names: [label].
         targets: [text], the label of each row.
 
@@ -212,7 +212,7 @@ def class_weights(
 
 
 def cycle(count: int, *, seed: int) -> Iterator[int]:
-    """Yield 0 to count - 1 without end, each time in another order."""
+    """Yield 0 to count - 1 endlessly, each round in a new order."""
     turn = 0
     while True:
         order = list(range(count))

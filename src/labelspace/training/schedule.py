@@ -1,10 +1,10 @@
-"""The learning rate from step to step: three ways up and on, each as the share of the highest rate."""
+"""Learning rate schedules, as shares of the peak rate."""
 
 import math
 
 
 def warmup_factor(step: int, total: int, warmup: float) -> float:
-    """Share of the highest rate at a step, counted from 0: linear up, then 1.
+    """Share of the peak rate at a step, counted from 0: linear up, then constant.
 
     Example:
         >>> [warmup_factor(step, 8, 0.5) for step in range(6)]
@@ -18,7 +18,7 @@ def warmup_factor(step: int, total: int, warmup: float) -> float:
 
 
 def rate_factor(step: int, total: int, warmup: float) -> float:
-    """Share of the highest rate at a step, counted from 0: linear up, then linear down.
+    """Share of the peak rate at a step, counted from 0: linear up, then linear down.
 
     Example:
         >>> [round(rate_factor(step, 5, 0.4), 2) for step in range(5)]
@@ -31,7 +31,7 @@ def rate_factor(step: int, total: int, warmup: float) -> float:
 
 
 def cosine_factor(step: int, total: int, warmup: float = 0.1) -> float:
-    r"""Share of the highest rate at a step: linear up, then half a cosine down to 0.
+    r"""Share of the peak rate at a step: linear up, then half a cosine down to 0.
 
     .. math::
         \frac{\eta_t}{\eta_0} = \begin{cases}
@@ -39,13 +39,13 @@ def cosine_factor(step: int, total: int, warmup: float = 0.1) -> float:
             \frac{1}{2}\Bigl(1 + \cos\frac{\pi (t - 0.1\,T)}{0.9\,T}\Bigr) & 0.1\,T \le t \le T
         \end{cases}
 
-    Paper: the same; the OCR lost the fraction in front of the cosine. t counts the updates already made, as torch's
-    schedulers do, so the first update has rate 0 and the last one a rate above 0.
+    Paper: the same; the OCR lost the fraction in front of the cosine. t counts the updates made before, as in torch's
+    schedulers, so the first update has rate 0 and the last one a rate above 0.
 
     Args:
         step: t, `0 <= step <= total`.
         total: T, 1 or more.
-        warmup: share of the steps with a rising rate, `0 <= warmup < 1`; the paper's is 0.1.
+        warmup: share of the steps with a rising rate, `0 <= warmup < 1`; 0.1 in the paper.
 
     Returns:
         Between 0 and 1.
@@ -55,7 +55,7 @@ def cosine_factor(step: int, total: int, warmup: float = 0.1) -> float:
         [0.0, 0.5, 1.0, 0.5, 0.0]
 
     See also:
-        rate_factor: down along a line, for LaCon and the uncertainty head.
+        rate_factor: linear decay, for LaCon and the uncertainty head.
 
     Reference:
         BTZSC benchmark, appendix C.1, "Optimiser and schedules"; REZE, appendix B, names the cosine alone.

@@ -1,4 +1,4 @@
-"""Which weights learn: all, the upper layers only, or low-rank adapters."""
+"""The trainable weights: all, only the upper layers, or low-rank adapters."""
 
 import warnings
 from collections.abc import Iterator
@@ -31,16 +31,16 @@ def layers_of(backbone: Backbone) -> nn.ModuleList:
 def trainable_weights(
     backbone: Backbone, *, freeze_layers: int = 0, lora_rank: int | None = None, seed: int = 0
 ) -> Iterator[list[tuple[str, nn.Parameter]]]:
-    """Yield the named parameters that learn; afterwards the encoder is a plain one again.
+    """Yield the trainable named parameters; afterwards the encoder is a plain one again.
 
     Args:
         backbone: the encoder; adapters are merged into its weights at the end.
-        freeze_layers: so many lower layers, and the word embeddings below them, are left out.
-        lora_rank: adapters of this rank in every linear layer instead of the weights.
-        seed: of the adapters' first values.
+        freeze_layers: number of lower layers to freeze, together with the word embeddings below them.
+        lora_rank: trains adapters of this rank in every linear layer instead of the weights.
+        seed: seed of the adapters' initial weights.
 
     Raises:
-        ConfigError: more layers to freeze than there are.
+        ConfigError: there are fewer layers than should be frozen.
         MissingDependencyError: `lora_rank` without the package peft.
     """
     model: nn.Module = backbone.model
@@ -78,7 +78,7 @@ def _add_adapters(backbone: Backbone, rank: int, seed: int) -> Any:
     peft = import_optional("peft", package="peft", extra="lora", purpose="Training with LoRA (lora_rank)")
     config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
     with seeded(backbone.device, seed, "lora"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is peft's to change
+        warnings.simplefilter("ignore", FutureWarning)  # peft's use of transformers is for peft to fix
         adapted = peft.get_peft_model(backbone.transformer.model, config)
     backbone.transformer.model = adapted
     return adapted
@@ -90,6 +90,6 @@ def snapshot(weights: list[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
 
 
 def restore(weights: list[tuple[str, nn.Parameter]], values: dict[str, Tensor]) -> None:
-    """Put copied values back, in place."""
+    """Copy the values back, in place."""
     for name, parameter in weights:
         parameter.data.copy_(values[name])

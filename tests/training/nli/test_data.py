@@ -1,4 +1,4 @@
-"""Pairs: what is read and refused, the draw, and the balanced dev set."""
+"""Pairs: reading, refusals, the draw, and the balanced dev set."""
 
 from collections import Counter
 from pathlib import Path
@@ -22,7 +22,7 @@ REAL = Path(__file__).parents[4] / "shared" / "data" / "nli"
 ROW = {"premise": ["a"], "hypothesis": ["b"], "label": [0], "source": ["s"]}
 
 
-def test_what_was_written_is_read_in_its_order(tmp_path):
+def test_written_pairs_are_read_in_order(tmp_path):
     pairs = toy_pairs(30, sources=("one", "two"))
     assert read_pairs(write_pairs(tmp_path / "train.parquet", pairs)) == pairs
 
@@ -44,7 +44,7 @@ def test_a_limit_draws_by_the_seed_without_replacement(tmp_path):
     assert len(read_pairs(path, limit=99)) == 40
 
 
-def test_the_fingerprint_knows_every_cell_and_the_order():
+def test_the_fingerprint_depends_on_every_cell_and_the_order():
     pairs = toy_pairs(6)
     assert pairs.fingerprint() == toy_pairs(6).fingerprint()
     assert pairs.take([1, 0, 2, 3, 4, 5]).fingerprint() != pairs.fingerprint()
@@ -65,7 +65,7 @@ def test_the_fingerprint_knows_every_cell_and_the_order():
     ],
     ids=["range", "no label", "float", "blank", "null", "number", "empty"],
 )
-def test_a_file_that_cannot_be_used_is_refused(tmp_path, change, said):
+def test_an_invalid_file_is_refused(tmp_path, change, said):
     pq.write_table(pa.table({**ROW, **change}), tmp_path / "bad.parquet")
     with pytest.raises(InputError, match=said):
         read_pairs(tmp_path / "bad.parquet")
@@ -77,7 +77,7 @@ def test_a_missing_column_is_named(tmp_path):
         read_pairs(tmp_path / "bad.parquet")
 
 
-def test_no_file_and_no_parquet_are_refused(tmp_path):
+def test_a_missing_file_and_another_format_are_refused(tmp_path):
     (tmp_path / "text.parquet").write_text("premise,hypothesis")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read_pairs(tmp_path / "text.parquet")
@@ -85,7 +85,7 @@ def test_no_file_and_no_parquet_are_refused(tmp_path):
         read_pairs(tmp_path / "none.parquet")
 
 
-def test_leaving_everything_out_is_refused(tmp_path):
+def test_leaving_out_all_sources_is_refused(tmp_path):
     path = write_pairs(tmp_path / "train.parquet", toy_pairs(6))
     with pytest.raises(InputError, match="leave out fewer"):
         read_pairs(path, leave_out=["toy"])
@@ -103,7 +103,7 @@ def test_the_dev_set_has_the_same_number_of_every_class_and_source():
     assert len(dev) == 2 * 3 * 4
 
 
-def test_the_smallest_class_decides_where_it_has_fewer():
+def test_the_smallest_class_limits_the_dev_set():
     pairs = toy_pairs(60, sources=("one", "two"))
     few = pairs.take([row for row in range(60) if pairs.sources[row] == "one" or row < 24])
     dev = balanced_dev(few, per_class=60)
@@ -112,7 +112,7 @@ def test_the_smallest_class_decides_where_it_has_fewer():
     assert smallest_class(few)[2] == 4
 
 
-def test_the_dev_draw_is_the_seeds_and_no_source_moves_another():
+def test_the_dev_draw_depends_on_the_seed_and_not_on_other_sources():
     numbered = toy_pairs(90, sources=("one", "two"))
     numbered = type(numbered)(**{**vars(numbered), "premises": tuple(f"row {n}" for n in range(90))})
     first, second = balanced_dev(numbered, per_class=4), balanced_dev(numbered, per_class=4, seed=1)
@@ -120,7 +120,7 @@ def test_the_dev_draw_is_the_seeds_and_no_source_moves_another():
     assert balanced_dev(numbered, sources=["one"], per_class=4).premises == first.premises[:12]
 
 
-def test_the_papers_sources_come_first_where_they_are_there():
+def test_the_papers_sources_are_preferred_if_present():
     pairs = toy_pairs(90, sources=(DEV_SOURCES[0], "other", DEV_SOURCES[5]))
     assert set(balanced_dev(pairs, per_class=2).sources) == {DEV_SOURCES[0], DEV_SOURCES[5]}
 

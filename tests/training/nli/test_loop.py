@@ -1,4 +1,4 @@
-"""The training: it learns, equals a plain loop, stops when it should, and resumes to the same bits."""
+"""NLI training: it learns, equals a plain loop, stops when it should, and resumes bit-identically."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def same_bits(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> b
 
 
 class CtrlC:
-    """Press Ctrl-C once so many updates are made."""
+    """Press Ctrl-C after a number of updates."""
 
     def __init__(self, after: int) -> None:
         self.after = after
@@ -54,7 +54,7 @@ class CtrlC:
 
 @pytest.fixture(scope="module")
 def straight() -> tuple[NLIModel, object]:
-    """A run that nobody interrupted."""
+    """Train without interruption."""
     model = tiny()
     return model, train_nli(model, TRAIN, DEV, SHORT)
 
@@ -83,7 +83,7 @@ def test_the_losses_are_those_of_the_paper():
 
 
 def test_a_run_equals_a_plain_loop_over_single_pairs():
-    """No padding, no buckets' tensors, AdamW as torch writes it: the same weights within rounding."""
+    """Without padding and batching, with torch's AdamW: the same weights within rounding."""
     config = replace(SHORT, dropout=0.0, epochs=1, evaluate_every=1.0)
     model, plain = tiny(dropout=0.0), tiny(dropout=0.0)
     for each in (model, plain):
@@ -107,7 +107,7 @@ def test_a_run_equals_a_plain_loop_over_single_pairs():
         optimizer.step()
     assert run.total_steps == len(batches)
     for (name, one), other in zip(model.named_parameters(), plain.parameters(), strict=True):
-        if name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam divides by itself
+        if name.endswith("key.bias"):  # its gradient is rounding noise, which Adam scales up to full steps
             continue
         torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-4, msg=name)
 
@@ -141,7 +141,7 @@ def test_evaluations_come_at_equal_shares_and_at_the_end(straight):
     json.dumps(run.to_dict(), allow_nan=False)
 
 
-def test_the_schedule_covers_exactly_the_limited_steps():
+def test_the_schedule_covers_exactly_the_limited_updates():
     run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, limit_steps=4))
     assert run.total_steps == 4
     assert run.looks[-1].step == 4
@@ -160,7 +160,7 @@ def test_patience_stops_and_the_best_state_is_kept():
     assert dev_scores(model, DEV)["all"]["loss"] == pytest.approx(min(losses), abs=1e-5)
 
 
-def test_time_stops_at_an_evaluation():
+def test_the_time_limit_stops_at_an_evaluation():
     run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, max_seconds=1e-6))
     assert (run.stop_reason, [look.step for look in run.looks]) == ("max_seconds", [3])
     assert not run.finished
@@ -182,7 +182,7 @@ def test_ctrl_c_keeps_the_best_evaluation(straight):
     assert run.best_step in (3, 6)
 
 
-def test_ctrl_c_before_the_first_evaluation_gives_the_weights_back():
+def test_ctrl_c_before_the_first_evaluation_restores_the_weights():
     model = tiny()
     before = weights_of(model)
     run = train_nli(model, TRAIN, DEV, SHORT, report=CtrlC(after=2))
@@ -191,7 +191,7 @@ def test_ctrl_c_before_the_first_evaluation_gives_the_weights_back():
 
 
 @pytest.mark.parametrize("after", [4, 6, 11])
-def test_interrupted_and_resumed_equals_straight_to_the_bit(straight, tmp_path, after):
+def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(straight, tmp_path, after):
     model, run = straight
     train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", report=CtrlC(after=after))
     resumed = tiny()
@@ -215,7 +215,7 @@ train_nli(tiny(), TRAIN, DEV, SHORT, folder=sys.argv[2], report=report)
 
 
 @pytest.mark.slow
-def test_after_a_real_kill_it_goes_on_to_the_same_bits(straight, tmp_path):
+def test_after_a_real_kill_it_resumes_bit_identically(straight, tmp_path):
     model, run = straight
     checkpoint = tmp_path / "checkpoint"
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[2]), str(checkpoint)]
@@ -243,7 +243,7 @@ def made_unfinished(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def unfinished(made_unfinished, tmp_path) -> Path:
-    """A checkpoint that a test may damage."""
+    """Return a checkpoint that the test may damage."""
     return Path(shutil.copytree(made_unfinished, tmp_path / "checkpoint"))
 
 
@@ -256,8 +256,8 @@ def test_another_run_is_not_resumed(unfinished):
     assert train_nli(tiny(), TRAIN, DEV, more_time, folder=unfinished, resume=True).finished
 
 
-def test_a_checkpoint_of_the_version_before_goes_on_to_the_same_bits(unfinished, straight):
-    """Format 1 had neither the losses nor a hash of the weights, and went on from its last look."""
+def test_a_checkpoint_of_the_previous_version_resumes_bit_identically(unfinished, straight):
+    """Format 1 stored neither losses nor a hash of the weights, and resumed from its last look."""
     state = json.loads((unfinished / "state.json").read_text())
     state |= {"format": 1}
     del state["step"], state["files"]["progress.safetensors"], state["run"]["weights"]
@@ -272,7 +272,7 @@ def test_a_checkpoint_of_the_version_before_goes_on_to_the_same_bits(unfinished,
     assert went_on.losses[6:] == run.losses[6:]
 
 
-def test_callbacks_hear_every_update_and_every_evaluation(straight):
+def test_callbacks_receive_every_update_and_every_evaluation(straight):
     _, run = straight
     told: list[tuple[int, dict[str, float]]] = []
     train_nli(tiny(), TRAIN, DEV, SHORT, callbacks=[lambda step, values: told.append((step, values))])
@@ -295,7 +295,7 @@ def test_another_encoder_is_not_resumed(unfinished):
         train_nli(other, TRAIN, DEV, SHORT, folder=unfinished, resume=True)
 
 
-def test_no_checkpoint_and_no_folder_are_refused(tmp_path):
+def test_resuming_without_a_checkpoint_or_folder_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="holds no checkpoint"):
         train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
     with pytest.raises(ConfigError, match="resume needs the folder"):
@@ -324,11 +324,11 @@ def test_a_checkpoint_holds_safetensors_and_json_only(unfinished):
 
 
 def test_model_and_configuration_must_agree():
-    with pytest.raises(ConfigError, match="the model is a triplet one"):
+    with pytest.raises(ConfigError, match="the model's variant is triplet"):
         train_nli(tiny("triplet"), TRAIN, DEV, SHORT)
 
 
-def test_scores_come_source_by_source():
+def test_scores_are_reported_per_source():
     scores = dev_scores(tiny(), toy_pairs(24, sources=("one", "two")))
     assert scores["all"]["pairs"] == 24
     assert {name: each["pairs"] for name, each in scores["sources"].items()} == {"one": 12, "two": 12}
@@ -336,13 +336,13 @@ def test_scores_come_source_by_source():
     assert scores["all"]["loss"] == pytest.approx(whole, rel=1e-5)
 
 
-def test_one_kind_of_pair_has_no_auroc():
+def test_pairs_of_one_class_have_no_auroc():
     pairs = toy_pairs(12)
     entailed = pairs.take([row for row in range(12) if pairs.labels[row] == 0])
     assert dev_scores(tiny(), entailed)["all"]["auroc"] is None
 
 
-def test_dropout_is_a_matter_of_seed_and_step():
+def test_dropout_depends_on_seed_and_step():
     model = tiny()
     batch = model.pad(model.tokenize(TRAIN.premises[:4], TRAIN.hypotheses[:4]))
     logits = []

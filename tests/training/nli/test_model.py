@@ -1,4 +1,4 @@
-"""The cross-encoder as a module and as a folder: limits, pairs, bit-equal reopening, and what is refused."""
+"""The cross-encoder as a module and as a folder: limits, pairs, bit-identical reloading, and refusals."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def saved(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def folder(saved, tmp_path) -> Path:
-    """A saved model that a test may damage."""
+    """Return a saved model that the test may damage."""
     return Path(shutil.copytree(saved, tmp_path / "model"))
 
 
@@ -52,7 +52,7 @@ def test_bfloat16_stays_near_float32():
     torch.testing.assert_close(logits_of(tiny(dtype="bfloat16")), logits_of(tiny()), rtol=0.05, atol=0.05)
 
 
-def test_the_seed_decides_the_head_and_nothing_global():
+def test_the_seed_decides_the_head_and_global_state_stays():
     before = torch.get_rng_state()
     first, again, other = tiny(seed=0), tiny(seed=0), tiny(seed=1)
     assert torch.equal(first.head.inner.weight, again.head.inner.weight)
@@ -68,13 +68,13 @@ def test_padding_changes_no_logit():
     torch.testing.assert_close(together[:1], alone, rtol=1e-4, atol=1e-5)
 
 
-def test_premise_and_hypothesis_are_told_apart_by_token_types():
+def test_token_types_separate_premise_and_hypothesis():
     tokens = tiny().tokenize(["the team"], ["a bank"])
     assert tokens.types == [[0, 0, 0, 0, 1, 1, 1]]
     assert len(tokens.ids[0]) == 7
 
 
-def test_a_long_premise_is_cut_and_the_hypothesis_stays():
+def test_a_long_premise_is_truncated_and_the_hypothesis_is_kept():
     model = tiny(max_tokens=16)
     hypothesis = model.tokenizer("the bank", add_special_tokens=False)["input_ids"]
     ids = model.tokenize(["team " * 500], ["the bank"]).ids[0]
@@ -82,11 +82,11 @@ def test_a_long_premise_is_cut_and_the_hypothesis_stays():
     assert ids[-3:-1] == hypothesis
 
 
-def test_no_pairs_are_no_tokens():
+def test_an_empty_list_of_pairs_gives_no_tokens():
     assert tiny().tokenize([], []).lengths == []
 
 
-def test_the_limit_is_the_encoders_where_that_is_smaller(tiny_folder):
+def test_the_limit_is_the_encoders_if_that_is_smaller(tiny_folder):
     assert tiny().max_tokens == 128
     assert NLIModel.from_encoder(tiny_folder("mpnet-mean"), "binary", 0, dtype="float32").max_tokens == 128
     with pytest.raises(EncoderError, match=r"can read \(128\)\. Got 129"):
@@ -95,7 +95,7 @@ def test_the_limit_is_the_encoders_where_that_is_smaller(tiny_folder):
         tiny(max_tokens=4)
 
 
-def test_a_model_with_another_tokenizer_trains_too(tiny_folder):
+def test_a_model_with_another_tokenizer_trains(tiny_folder):
     model = NLIModel.from_encoder(tiny_folder("modernbert-cls"), "triplet", 0, dtype="float32", device="cpu")
     assert model.tokenize(["team"], ["bank"]).types is None
     with model.training_mode():
@@ -109,7 +109,7 @@ def test_an_encoder_without_a_class_token_is_refused(tiny_folder, kind):
         NLIModel.from_encoder(tiny_folder(kind), "binary", 0, dtype="float32", device="cpu")
 
 
-def test_a_strangers_code_does_not_run(tiny_folder):
+def test_remote_code_does_not_run(tiny_folder):
     with pytest.raises(RemoteCodeError, match="trust_remote_code"):
         NLIModel.from_encoder(tiny_folder("gte-remote"), "binary", 0)
 
@@ -127,13 +127,13 @@ def test_a_reopened_model_gives_the_same_bits(saved):
     assert kind_of(saved) == NLI
 
 
-def test_options_that_are_scalars_of_numpy_are_saved(tmp_path):
+def test_options_given_as_numpy_scalars_are_saved(tmp_path):
     folder = tiny(max_tokens=np.int64(16), dropout=np.float32(0.25)).save(tmp_path / "nli")
     again = NLIModel.load(folder)
     assert (again.max_tokens, again.head.dropout.p) == (16, 0.25)
 
 
-def test_a_model_saved_twice_keeps_what_it_knew(folder, tmp_path):
+def test_a_model_saved_twice_keeps_its_header(folder, tmp_path):
     model = NLIModel.load(folder, dtype="float32", device="cpu")
     again = NLIModel.load(model.save(tmp_path / "again"), dtype="float32", device="cpu")
     assert again.header["provenance"] == {"seeds": [0]}
@@ -151,7 +151,7 @@ def test_the_folder_holds_a_transformers_model_and_no_pickle(saved):
     assert (header["kind"], header["variant"], header["format"]) == ("nli-cross-encoder", "triplet", FORMAT)
 
 
-def test_saving_replaces_a_model_and_carries_the_checkpoint_when_asked(folder):
+def test_saving_replaces_a_model_and_keeps_the_checkpoint_on_request(folder):
     (folder / "checkpoint").mkdir()
     (folder / "checkpoint" / "state.json").write_text("{}")
     tiny("binary").save(folder, keep_checkpoint=True)
@@ -162,7 +162,7 @@ def test_saving_replaces_a_model_and_carries_the_checkpoint_when_asked(folder):
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
-def test_a_place_that_holds_something_else_is_refused(tmp_path):
+def test_a_folder_that_holds_something_else_is_refused(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputError, match="is a file"):
         tiny().save(tmp_path / "file")
@@ -228,12 +228,12 @@ def test_a_damaged_folder_is_refused(folder, damage, said):
         NLIModel.load(folder)
 
 
-def test_no_folder_is_refused(tmp_path):
+def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(ModelFolderError, match="is no folder"):
         NLIModel.load(tmp_path / "none")
 
 
-def test_a_folder_that_is_no_encoder_is_refused(tmp_path):
+def test_a_folder_without_an_encoder_is_refused(tmp_path):
     shutil.copytree(TINY, tmp_path / "broken")
     (tmp_path / "broken" / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoderError, match="cannot be opened as a transformers model"):

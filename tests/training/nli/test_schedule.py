@@ -1,4 +1,4 @@
-"""The learning rates: corners, the formula as a loop, and which backbone gets which."""
+"""The learning rates: special steps, the formula, and the rates per size of backbone."""
 
 import math
 from itertools import pairwise
@@ -10,7 +10,7 @@ from labelspace.training.schedule import cosine_factor
 
 
 def factor_by_hand(step: int, total: int) -> float:
-    """C.1 with its own numbers."""
+    """Compute appendix C.1 with the paper's numbers."""
     if step < 0.1 * total:
         return step / (0.1 * total)
     return (1 + math.cos(math.pi * (step - 0.1 * total) / (0.9 * total))) / 2
@@ -22,7 +22,7 @@ def test_every_step_equals_the_formula(total):
         assert cosine_factor(step, total) == pytest.approx(factor_by_hand(step, total), abs=1e-12)
 
 
-def test_the_corners():
+def test_the_first_the_peak_and_the_last_step():
     assert cosine_factor(0, 1000) == 0
     assert cosine_factor(50, 1000) == pytest.approx(0.5)
     assert cosine_factor(100, 1000) == pytest.approx(1)
@@ -40,7 +40,7 @@ def test_it_rises_then_falls_and_stays_between_0_and_1():
     assert max(factors) <= 1
 
 
-def test_no_warmup_begins_at_the_top():
+def test_without_warmup_the_rate_starts_at_the_peak():
     assert cosine_factor(0, 10, warmup=0) == 1
 
 
@@ -49,11 +49,11 @@ def test_the_width_chooses_the_rates(width, expected):
     assert highest_rates(width) == expected
 
 
-def test_the_rates_are_the_papers():
+def test_the_rates_are_those_of_the_paper():
     assert tuple(BASE) == (2e-5, 1e-4)
     assert tuple(LARGE) == (8e-6, 4e-5)
 
 
-def test_a_rate_that_is_given_replaces_its_own_only():
+def test_a_given_rate_replaces_only_its_own_default():
     assert highest_rates(384, learning_rate=1e-3) == (1e-3, BASE.head)
     assert highest_rates(384, head_learning_rate=1e-3) == (BASE.backbone, 1e-3)

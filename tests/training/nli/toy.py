@@ -1,4 +1,4 @@
-"""A toy that two layers can learn: a hypothesis follows from the premise when its word is in the premise."""
+"""A toy task for two layers: a hypothesis follows from the premise if its word is in the premise."""
 
 import random
 from pathlib import Path

@@ -11,7 +11,7 @@ from training.prefinetune.toy import toy_pairs
 
 @pytest.fixture(scope="session")
 def base(tiny_encoder_folder: Path) -> Encoder:
-    """The tiny BERT; do not train it."""
+    """Return the tiny BERT; do not train it."""
     return Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
 
 

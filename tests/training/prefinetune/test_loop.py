@@ -1,4 +1,4 @@
-"""The updates: the gradient of the whole batch in chunks, REZE's two limits, the same bits again and after a stop."""
+"""Updates: the gradient of a batch in chunks, REZE's two limiting cases, bit-identical repetition and resumption."""
 
 import math
 import os
@@ -33,7 +33,7 @@ PLAIN = replace(SHORT, regularizer_weight=0.0)
 
 
 class Interrupt:
-    """Press Ctrl-C once so many updates are made."""
+    """Press Ctrl-C after a number of updates."""
 
     def __init__(self, after):
         self.after = after
@@ -51,7 +51,7 @@ def targets(base, tmp_path_factory):
 
 
 def trained(base, targets, config=SHORT, *, seed=3, folder=None, resume=False, callbacks=()):
-    """Train a copy of the base encoder on the toy; return it and how it went."""
+    """Train a copy of the base encoder on the toy; return it and the record of the training."""
     encoder, pairs = base.copy(), toy_pairs()
     with trainable_weights(encoder.backbone) as weights:
         used = targets if config.regularizer_weight else None
@@ -73,7 +73,7 @@ def same_bits(one, other):
 
 @pytest.fixture(scope="module")
 def straight(base, targets):
-    """A run that nobody interrupted."""
+    """Train without interruption."""
     return trained(base, targets)
 
 
@@ -94,7 +94,7 @@ def gradients(base, targets, memory, *, dropout, rows=range(0, 36, 3)):
 
 
 def assert_same(found, expected, tolerance=1e-4):
-    """Equal within `tolerance` of the tensor's largest gradient; zeros but for rounding, of 1% of the model's."""
+    """Compare with `tolerance` relative to each tensor's largest gradient, or 1% of the model's if larger."""
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     assert largest > 1e-3
     for name, gradient in expected.items():
@@ -105,7 +105,7 @@ def assert_same(found, expected, tolerance=1e-4):
 @pytest.mark.parametrize("dropout", [False, True])
 @pytest.mark.parametrize("memory", [16, 60])
 def test_the_gradient_of_a_batch_in_chunks_is_that_of_the_whole(base, targets, memory, dropout, monkeypatch):
-    # Chunks of one size either way, so that dropout draws the same masks; only what is held at once differs.
+    # Chunks have one size in both cases, so dropout draws the same masks; only the memory use differs.
     monkeypatch.setattr(row_module, "CHUNK_TOKENS", memory)
     whole, expected = gradients(base, targets, 10**6, dropout=dropout)
     parts, found = gradients(base, targets, memory, dropout=dropout)
@@ -116,7 +116,7 @@ def test_the_gradient_of_a_batch_in_chunks_is_that_of_the_whole(base, targets, m
 
 
 def test_the_gradient_is_that_of_the_losses_on_one_padded_batch(base, targets):
-    """The reference knows no chunks: sentence-transformers' forward, equation 10, backward."""
+    """The reference has no chunks: sentence-transformers' forward, equation 10, backward."""
     rows, pairs, encoder = range(0, 36, 3), toy_pairs(), base.copy()
     (value, main, regularizer), found = gradients(base, targets, 10**6, dropout=False)
     model = encoder.backbone.model
@@ -127,11 +127,11 @@ def test_the_gradient_is_that_of_the_losses_on_one_padded_batch(base, targets):
     assert (value, main, regularizer) == pytest.approx([part.item() for part in loss], rel=1e-5)
     assert value == pytest.approx(main + 2 * regularizer, rel=1e-6)
     expected = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
-    assert_same(found, expected, tolerance=1e-3)  # another attention and another padding: other roundings
+    assert_same(found, expected, tolerance=1e-3)  # another attention and padding round differently
 
 
-def test_weight_0_is_plain_infonce_to_the_bit(base, targets):
-    """A loop that has never heard of REZE: eq. 9, AdamW, the schedule."""
+def test_weight_0_is_bit_identical_to_plain_infonce(base, targets):
+    """The reference is a loop without REZE: eq. 9, AdamW, the schedule."""
     config = replace(PLAIN, epochs=1)
     encoder, went = trained(base, targets, config)
     plain, pairs = base.copy(), toy_pairs()
@@ -153,7 +153,7 @@ def test_weight_0_is_plain_infonce_to_the_bit(base, targets):
     assert all(look.regularizer is None and look.loss == look.main for look in went.looks)
 
 
-def test_a_tiny_weight_is_near_to_weight_0_and_the_usual_one_is_not(base, targets):
+def test_a_tiny_weight_is_close_to_weight_0_and_the_default_is_not(base, targets):
     texts = list(toy_pairs().anchors)
     plain, tiny, usual = (
         trained(base, targets, replace(SHORT, regularizer_weight=weight, dropout=False))[0].encode(texts)
@@ -162,8 +162,8 @@ def test_a_tiny_weight_is_near_to_weight_0_and_the_usual_one_is_not(base, target
     assert drift(plain, tiny) < 1e-3 * drift(plain, usual)
 
 
-def test_a_huge_weight_keeps_the_encoder_where_it_was(base, targets):
-    """With targets that are the reference itself; debiased ones lie elsewhere."""
+def test_a_huge_weight_keeps_the_encoder_in_place(base, targets):
+    """The targets are the reference itself, because debiased ones lie elsewhere."""
     pairs = toy_pairs()
     texts = [*pairs.anchors, *dict.fromkeys(pairs.positives)]
     nothing_shrunk = replace(SHORT, eta=0.0, regularizer_weight=1e6, dropout=False, learning_rate=1e-4)
@@ -189,7 +189,7 @@ def test_the_regularizer_pulls_towards_the_debiased_targets_and_not_the_referenc
     assert went.looks[-1].regularizer < went.looks[0].regularizer
 
 
-def test_the_toy_is_learnt_and_the_curve_says_so(base, targets):
+def test_the_toy_is_learnt_and_the_curve_shows_it(base, targets):
     _, went = trained(base, targets, replace(SHORT, epochs=4))
     assert went.looks[-1].main < went.looks[0].main
     assert [look.step for look in went.looks] == list(range(1, 21))
@@ -229,7 +229,7 @@ def test_training_leaves_the_global_generator_and_the_given_encoder_alone(base, 
 
 
 @pytest.mark.parametrize("after", [2, 5, 10])
-def test_interrupted_and_resumed_equals_straight_to_the_bit(base, targets, straight, tmp_path, after):
+def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(base, targets, straight, tmp_path, after):
     encoder, went = straight
     folder = tmp_path / "checkpoint"
     _, stopped = trained(base, targets, folder=folder, callbacks=[Interrupt(after)])
@@ -248,7 +248,7 @@ def test_ctrl_c_keeps_the_weights_of_the_last_look(base, targets, tmp_path):
     assert not same_bits(encoder, base)
 
 
-def test_ctrl_c_before_the_first_look_gives_the_weights_back(base, targets):
+def test_ctrl_c_before_the_first_look_restores_the_weights(base, targets):
     encoder, went = trained(base, targets, callbacks=[Interrupt(1)])
     assert (went.stop_reason, went.best_step, went.looks) == ("interrupted", 0, ())
     assert same_bits(encoder, base)
@@ -310,7 +310,7 @@ prefinetune(toy_pairs(), encoder, SHORT, seed=3, folder=sys.argv[3], callbacks=[
 
 
 @pytest.mark.slow
-def test_after_a_real_kill_it_goes_on_to_the_same_bits(base, tiny_encoder_folder, tmp_path):
+def test_after_a_real_kill_it_resumes_bit_identically(base, tiny_encoder_folder, tmp_path):
     from labelspace.training.prefinetune import prefinetune
 
     straight = prefinetune(toy_pairs(), base, SHORT, seed=3)

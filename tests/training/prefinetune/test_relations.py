@@ -1,4 +1,4 @@
-"""Reference relations on disk: the encoder's own vectors, made once, resumed by windows, never trusted blindly."""
+"""Reference relations on disk: the encoder's own vectors, computed once, resumed by windows, checked before use."""
 
 import json
 
@@ -17,13 +17,13 @@ from training.prefinetune.toy import toy_pairs
 
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch):
-    """Five windows of 36 pairs, the last one shorter."""
+    """Cut 36 pairs into five windows, the last one shorter."""
     monkeypatch.setattr(module, "WINDOW", 8)
 
 
 @pytest.fixture
 def encoded(monkeypatch):
-    """Where each window that was encoded begins."""
+    """Record the start of each encoded window."""
     starts = []
     real = ReferenceRelations._encode
 
@@ -47,7 +47,7 @@ def entry_of(folder):
     return entry
 
 
-def test_a_relation_is_the_vector_of_the_anchor_beside_that_of_the_positive(base, pairs, tmp_path):
+def test_a_relation_is_the_anchors_vector_beside_the_positives(base, pairs, tmp_path):
     relations = made(base, pairs, tmp_path)
     rows = [35, 0, 7]
     anchors = base.encode([pairs.anchors[row] for row in rows])
@@ -57,7 +57,7 @@ def test_a_relation_is_the_vector_of_the_anchor_beside_that_of_the_positive(base
     np.testing.assert_allclose(found, np.concatenate([anchors, positives], axis=1), atol=1e-6)
 
 
-def test_blocks_are_all_pairs_in_their_order(base, pairs, tmp_path):
+def test_blocks_are_all_pairs_in_order(base, pairs, tmp_path):
     relations = ReferenceRelations(base, pairs, tmp_path)
     blocks = [(rows.start, rows.stop, block) for rows, block in relations.blocks()]
     assert [(start, stop) for start, stop, _ in blocks] == [(0, 8), (8, 16), (16, 24), (24, 32), (32, 36)]
@@ -70,7 +70,7 @@ def test_they_are_computed_once(base, pairs, tmp_path, encoded):
     assert encoded == [0, 8, 16, 24, 32]
 
 
-def test_a_text_that_comes_twice_in_a_window_is_encoded_once(base, pairs, tmp_path, monkeypatch):
+def test_a_text_repeated_in_a_window_is_encoded_once(base, pairs, tmp_path, monkeypatch):
     asked = []
     real = type(base).embed
     monkeypatch.setattr(
@@ -81,7 +81,7 @@ def test_a_text_that_comes_twice_in_a_window_is_encoded_once(base, pairs, tmp_pa
 
 
 @pytest.mark.parametrize("stopped_after", [1, 3])
-def test_what_was_done_before_a_stop_is_not_done_again(base, pairs, tmp_path, encoded, stopped_after):
+def test_windows_finished_before_a_stop_are_not_computed_again(base, pairs, tmp_path, encoded, stopped_after):
     straight = made(base, pairs, tmp_path / "straight").take(range(36))
     encoded.clear()
     stopped = ReferenceRelations(base, pairs, tmp_path / "stopped").blocks()
@@ -93,7 +93,7 @@ def test_what_was_done_before_a_stop_is_not_done_again(base, pairs, tmp_path, en
     assert torch.equal(went_on.take(range(36)), straight)
 
 
-def test_a_kill_in_the_first_window_after_going_on_loses_none_that_were_done(base, pairs, tmp_path, monkeypatch):
+def test_a_kill_right_after_resuming_loses_no_finished_window(base, pairs, tmp_path, monkeypatch):
     stopped = ReferenceRelations(base, pairs, tmp_path).blocks()
     for _ in range(3):
         next(stopped)
@@ -110,7 +110,7 @@ def test_a_kill_in_the_first_window_after_going_on_loses_none_that_were_done(bas
 
 
 @pytest.mark.parametrize("damage", ["a flipped byte", "cut off", "a torn line", "no log", "nonsense"])
-def test_what_is_damaged_is_made_again_with_all_after_it(base, pairs, tmp_path, encoded, damage):
+def test_a_damaged_window_and_all_later_ones_are_computed_again(base, pairs, tmp_path, encoded, damage):
     before = made(base, pairs, tmp_path).take(range(36))
     vectors, log = entry_of(tmp_path) / VECTORS, entry_of(tmp_path) / WINDOWS
     data, lines = vectors.read_bytes(), log.read_text().splitlines(keepends=True)
@@ -132,7 +132,7 @@ def test_what_is_damaged_is_made_again_with_all_after_it(base, pairs, tmp_path, 
     assert encoded == again
 
 
-def test_another_encoder_cut_or_pair_is_another_entry(base, pairs, tmp_path, encoded):
+def test_another_encoder_truncation_or_pair_makes_another_entry(base, pairs, tmp_path, encoded):
     changed = base.copy()
     with torch.no_grad():
         next(iter(changed.backbone.model.parameters())).view(-1)[7] += 1e-3
@@ -149,29 +149,29 @@ def test_another_encoder_cut_or_pair_is_another_entry(base, pairs, tmp_path, enc
     assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 6
 
 
-def test_the_key_of_an_encoder_knows_its_pooling(base, tiny_encoder_folder):
+def test_the_encoder_hash_depends_on_pooling(base, tiny_encoder_folder):
     other = type(base)(tiny_encoder_folder, dtype="float32", device="cpu", pooling="cls")
     assert encoder_hash(other) != encoder_hash(base)
 
 
-def test_a_disk_that_takes_no_more_is_one_error_and_loses_no_window(base, pairs, tmp_path, monkeypatch, encoded):
+def test_a_full_disk_is_one_error_and_loses_no_window(base, pairs, tmp_path, monkeypatch, encoded):
     real, calls = module._settle, []
 
     def full(file):
         calls.append(file)
-        if len(calls) == 5:  # two of each window, the vectors of the third
+        if len(calls) == 5:  # two calls per window: this is the vectors of the third
             raise OSError(28, "No space left on device")
         real(file)
 
     monkeypatch.setattr(module, "_settle", full)
-    with pytest.raises(OutputError, match=r"No space left.*those done stay"):
+    with pytest.raises(OutputError, match=r"No space left.*finished ones are kept"):
         made(base, pairs, tmp_path)
     monkeypatch.setattr(module, "_settle", real)
     made(base, pairs, tmp_path)
     assert encoded == [0, 8, 16, 16, 24, 32]
 
 
-def test_a_vector_that_is_not_finite_stops_it_at_its_window_and_names_the_source(base, pairs, tmp_path, encoded):
+def test_a_vector_that_is_not_finite_stops_at_its_window_and_names_the_source(base, pairs, tmp_path, encoded):
     broken = base.copy()
     with torch.no_grad():
         broken.backbone.model[0].model.embeddings.word_embeddings.weight[broken.tokenize(["why"])[0][1]] = torch.nan
@@ -181,7 +181,7 @@ def test_a_vector_that_is_not_finite_stops_it_at_its_window_and_names_the_source
     assert encoded == [0, 8]
 
 
-def test_vectors_that_are_all_one_are_refused(base, pairs, tmp_path):
+def test_equal_vectors_are_refused(base, pairs, tmp_path):
     flat = base.copy()
     with torch.no_grad():
         for weight in flat.backbone.model.parameters():

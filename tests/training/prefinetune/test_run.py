@@ -1,4 +1,4 @@
-"""`prefinetune` as a user meets it: encoder in, encoder out, the report, the folder, and what is refused."""
+"""`prefinetune` from a user's side: encoder in, encoder out, the report, the folder, and refusals."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def weights_of(encoder):
     return {name: weight.detach().clone() for name, weight in encoder.backbone.model.named_parameters()}
 
 
-def test_an_encoder_comes_out_and_the_one_that_went_in_is_as_before(base, done, tiny_encoder_folder):
+def test_a_new_encoder_comes_out_and_the_given_one_is_unchanged(base, done, tiny_encoder_folder):
     encoder, result, _ = done
     texts = list(toy_pairs().anchors)
     assert encoder is not base
@@ -99,7 +99,7 @@ def test_with_nothing_held_aside_all_pairs_are_trained_on_and_measured(base):
     assert (result.measured_on, result.measured_pairs, sum(result.pairs.values())) == ("training pairs", 120, 120)
 
 
-def test_too_few_pairs_are_measured_where_they_are_trained(base, pairs):
+def test_with_few_pairs_measures_are_taken_on_the_training_pairs(base, pairs):
     result = prefinetune(pairs, base, SHORT).result
     assert (result.measured_on, result.measured_pairs) == ("training pairs", 36)
     assert sum(result.pairs.values()) == 36
@@ -135,7 +135,7 @@ def test_the_folder_is_an_encoder_for_us_and_for_sentence_transformers(done, tmp
     assert not [path for path in (tmp_path / "model").rglob("*") if path.suffix in {".bin", ".pt", ".pkl"}]
 
 
-def test_a_classifier_that_begins_again_begins_from_the_saved_folder(done, tmp_path):
+def test_a_classifier_that_refits_starts_from_the_saved_folder(done, tmp_path):
     from labelspace import load
 
     folder = done.save(tmp_path / "model")
@@ -145,7 +145,7 @@ def test_a_classifier_that_begins_again_begins_from_the_saved_folder(done, tmp_p
     loaded.set_params(max_steps=1).fit()
 
 
-def test_an_encoder_that_is_not_saved_does_not_go_by_the_name_of_the_base(base, pairs):
+def test_an_unsaved_encoder_does_not_keep_the_name_of_the_base(base, pairs):
     assert prefinetune(pairs, base, SHORT).encoder.name == f"{base.name}, pre-finetuned"
 
 
@@ -171,7 +171,7 @@ def test_a_stored_eigenspace_of_another_width_or_none_is_refused(done, tmp_path)
         read_eigenspace(tmp_path)
 
 
-def test_plain_prefinetuning_looks_at_no_reference(base, pairs, tmp_path, monkeypatch):
+def test_plain_prefinetuning_computes_no_reference(base, pairs, tmp_path, monkeypatch):
     monkeypatch.setattr(ReferenceRelations, "blocks", None)
     plain = prefinetune(pairs, base, replace(SHORT, regularizer_weight=0.0), folder=tmp_path / "run")
     assert plain.eigenspace is None
@@ -196,7 +196,7 @@ def test_nothing_is_left_on_disk_without_a_folder(base, pairs, tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_max_tokens_cut_what_training_reads_and_not_what_the_encoder_reads_after(base, pairs):
+def test_max_tokens_limits_training_only(base, pairs):
     short = prefinetune(pairs, base, replace(SHORT, max_tokens=6))
     assert short.result.max_tokens == 6
     assert short.encoder.max_tokens == base.max_tokens == 128
@@ -205,7 +205,7 @@ def test_max_tokens_cut_what_training_reads_and_not_what_the_encoder_reads_after
     assert not torch.equal(short.eigenspace.mean, long.eigenspace.mean)
 
 
-def test_the_same_seed_the_same_bits_and_the_pairs_drawn_are_the_seeds(base, tmp_path):
+def test_the_seed_decides_the_bits_and_the_pairs_drawn(base, tmp_path):
     rows = [{"anchor": f"the team {n}", "positive": "sports", "source": f"s{n % 3}"} for n in range(90)]
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -240,7 +240,7 @@ def stop_at_the_third(step, values):
         raise KeyboardInterrupt
 
 
-def test_one_script_is_right_on_the_first_run_after_a_kill_and_when_it_is_done(base, pairs, tmp_path):
+def test_one_script_works_on_the_first_run_after_a_kill_and_when_done(base, pairs, tmp_path):
     folder = tmp_path / "not" / "there" / "yet"
     runs = [
         prefinetune(pairs, base, SHORT, folder=folder, resume=True, callbacks=[stop_at_the_third]),
@@ -251,7 +251,7 @@ def test_one_script_is_right_on_the_first_run_after_a_kill_and_when_it_is_done(b
     assert runs[1].result.training.looks == runs[2].result.training.looks
 
 
-def test_other_pairs_are_not_gone_on_with_and_no_relation_of_theirs_is_made(base, pairs, tmp_path, monkeypatch):
+def test_resuming_with_other_pairs_is_refused_before_relations_are_computed(base, pairs, tmp_path, monkeypatch):
     prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])
     monkeypatch.setattr(Encoder, "embed", None)
     with pytest.raises(ConfigError, match="had other pairs"):
@@ -259,7 +259,7 @@ def test_other_pairs_are_not_gone_on_with_and_no_relation_of_theirs_is_made(base
 
 
 @pytest.mark.parametrize("older", [False, True], ids=["of today", "of a version that noted no number of updates"])
-def test_an_unfinished_run_is_not_written_over_without_a_word(older, base, pairs, tmp_path):
+def test_an_unfinished_run_is_not_overwritten_silently(older, base, pairs, tmp_path):
     prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])
     state = tmp_path / "checkpoint" / "state.json"
     if older:
@@ -270,7 +270,7 @@ def test_an_unfinished_run_is_not_written_over_without_a_word(older, base, pairs
     with pytest.raises(ConfigError) as refused:
         prefinetune(pairs, base, replace(SHORT, epochs=2), folder=tmp_path)
     assert str(refused.value) == (
-        f"{tmp_path} holds an unfinished run (update 2{'' if older else ' of 5'}); pass resume=True to go on from it, "
+        f"{tmp_path} holds an unfinished run (update 2{'' if older else ' of 5'}); pass resume=True to resume it, "
         f"or another folder, or remove {tmp_path / 'checkpoint'}."
     )
     assert state.read_text() == was
@@ -278,9 +278,7 @@ def test_an_unfinished_run_is_not_written_over_without_a_word(older, base, pairs
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.9])
-def test_a_finished_run_of_a_version_that_noted_no_number_of_updates_is_no_unfinished_one(
-    warmup, base, pairs, tmp_path
-):
+def test_a_finished_run_of_an_older_version_does_not_count_as_unfinished(warmup, base, pairs, tmp_path):
     config = replace(SHORT, warmup=warmup)
     assert prefinetune(pairs, base, config, folder=tmp_path).result.training.best_step == 5
     state = tmp_path / "checkpoint" / "state.json"
@@ -292,7 +290,7 @@ def test_a_finished_run_of_a_version_that_noted_no_number_of_updates_is_no_unfin
 
 
 @pytest.mark.parametrize(
-    ("bias", "said"), [(1.0, "makes one vector of all"), (float("nan"), "has a NaN or an infinity; look at its")]
+    ("bias", "said"), [(1.0, "makes one vector of all"), (float("nan"), "has a NaN or an infinity; check its")]
 )
 def test_plain_prefinetuning_refuses_an_encoder_without_a_space_before_it_trains(base, pairs, bias, said):
     encoder, steps = base.copy(), []
@@ -312,7 +310,7 @@ def test_a_source_of_any_name_is_one_row_of_the_card(base, tmp_path):
     assert "| news | 6 |\n| a\\|b c | 6 |\n| shouts | 6 |\n" in card.read_text(encoding="utf-8")
 
 
-def test_a_figure_that_cannot_be_had_costs_no_weights(base, pairs, monkeypatch):
+def test_a_failed_measurement_costs_no_weights(base, pairs, monkeypatch):
     real, calls = run.Yardstick.measure, []
 
     def once(self, vectors):
@@ -329,7 +327,7 @@ def test_a_figure_that_cannot_be_had_costs_no_weights(base, pairs, monkeypatch):
 
 
 @pytest.mark.parametrize(("kept", "notes"), [(0.05, 1), (0.5, 0)])
-def test_a_space_that_all_but_collapsed_is_said(base, pairs, monkeypatch, kept, notes):
+def test_a_collapsed_space_is_reported(base, pairs, monkeypatch, kept, notes):
     real, calls = run.Yardstick.measure, []
 
     def shrunk(self, vectors):
@@ -342,7 +340,7 @@ def test_a_space_that_all_but_collapsed_is_said(base, pairs, monkeypatch, kept, 
     assert all("Try a lower learning_rate" in note for note in told)
 
 
-def test_without_the_package_isoscore_is_none_and_said(base, pairs, monkeypatch):
+def test_without_the_package_isoscore_is_none_with_a_note(base, pairs, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "IsoScore.IsoScore", None)
@@ -351,7 +349,7 @@ def test_without_the_package_isoscore_is_none_and_said(base, pairs, monkeypatch)
     assert "pip install 'labelspace[geometry]'" in result.notes[0]
 
 
-def test_one_source_alone_is_warned_of_once_and_goes_on(base):
+def test_a_single_source_causes_one_warning(base):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         done = prefinetune(toy_pairs(10, sources=("news",)), base, SHORT)
@@ -365,8 +363,8 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"pairs": toy_pairs(4)}, InputError, "5 pairs at least"),
-        ({"pairs": []}, InputError, "one source at least"),
+        ({"pairs": toy_pairs(4)}, InputError, "at least 5 pairs"),
+        ({"pairs": []}, InputError, "at least one source"),
         (
             {"pairs": pa.table({"anchor": ["a"], "positive": ["b"]})},
             InputError,
@@ -378,8 +376,8 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         ({"config": replace(SHORT, per_source=3)}, ConfigError, "drawn already"),
         ({"seed": 0.5}, ConfigError, "seed"),
         ({"callbacks": print}, ConfigError, r"callbacks must be a list of callables\. Got .* instead; pass \[it\]"),
-        ({"resume": True}, ConfigError, "nothing to go on from"),
-        ({"folder": __file__}, OutputError, "is a file; relations and checkpoints are kept in a folder"),
+        ({"resume": True}, ConfigError, "nothing to resume"),
+        ({"folder": __file__}, OutputError, "is a file; relations and checkpoints need a folder"),
     ],
     ids=[
         "four pairs",
@@ -395,7 +393,7 @@ def test_one_source_alone_is_warned_of_once_and_goes_on(base):
         "a file",
     ],
 )
-def test_what_cannot_be_done_is_refused_before_the_encoder_is_asked(base, pairs, monkeypatch, given, error, message):
+def test_invalid_input_is_refused_before_the_encoder_runs(base, pairs, monkeypatch, given, error, message):
     monkeypatch.setattr(Encoder, "embed", None)
     with pytest.raises(error, match=message):
         prefinetune(**{"pairs": pairs, "encoder": base, "config": SHORT, **given})

@@ -1,4 +1,4 @@
-"""Which pairs a run takes, what it refuses before any work, and what it holds aside."""
+"""The pairs of a run: which are accepted, refused before any work, or held aside."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def file_of(path: Path, count: int) -> Path:
     return path
 
 
-def test_files_sources_and_drawn_pairs_are_taken_alone_and_together(tmp_path):
+def test_files_sources_and_drawn_pairs_are_accepted(tmp_path):
     one, two = file_of(tmp_path / "one.jsonl", 6), file_of(tmp_path / "two.jsonl", 7)
     in_memory = open_pairs(pa.table({"anchor": ["a"], "positive": ["b"]}), name="three")
     assert gather_pairs(one).counts() == {"one": 6}
@@ -49,24 +49,24 @@ def test_nothing_to_read_is_refused(given):
 
 def test_a_source_with_fewer_than_five_pairs_is_refused_and_named():
     pairs = toy_pairs(12).take([*range(24), *range(24, 28)])
-    with pytest.raises(InputError, match=r"5 pairs at least.*fewer in 'shouts' \(4 of 12\); leave these sources out"):
+    with pytest.raises(InputError, match=r"at least 5 pairs.*fewer in 'shouts' \(4 of 12\); leave these sources out"):
         check_pairs(pairs, PrefinetuneConfig())
     assert not check_pairs(pairs, PrefinetuneConfig(regularizer_weight=0.0)), "plain pre-finetuning has no source means"
 
 
-def test_too_few_pairs_say_whether_repetitions_or_the_cap_made_them_few(tmp_path):
+def test_the_error_for_few_pairs_names_repetitions_or_the_limit(tmp_path):
     alike, other = tmp_path / "alike.jsonl", file_of(tmp_path / "other.jsonl", 9)
     alike.write_text('{"anchor": "a", "positive": "A"}\n' * 20, encoding="utf-8")
     config = PrefinetuneConfig()
-    with pytest.raises(InputError, match=r"two at least\. Got 1 of 20, repetitions not counted"):
+    with pytest.raises(InputError, match=r"at least two\. Got 1 of 20, repetitions not counted"):
         check_pairs(gather_pairs(alike), config)
-    with pytest.raises(InputError, match=r"5 pairs at least, repetitions not counted,.* 'alike' \(1 of 20\); leave"):
+    with pytest.raises(InputError, match=r"at least 5 pairs, repetitions not counted,.* 'alike' \(1 of 20\); leave"):
         check_pairs(gather_pairs([alike, other]), config)
     with pytest.raises(InputError, match=r"'other' \(4 of 9\); let per_source be 5 or more, it is 4\."):
         check_pairs(gather_pairs(other, per_source=4), PrefinetuneConfig(per_source=4))
 
 
-def test_a_column_that_names_no_sources_is_refused_in_a_few_words_that_say_so():
+def test_a_column_that_names_no_sources_is_refused_in_a_short_message():
     rows = pa.table(
         {
             "anchor": [f"a {row}" for row in range(3000)],
@@ -85,13 +85,13 @@ def test_a_column_that_names_no_sources_is_refused_in_a_few_words_that_say_so():
         check_pairs(named, PrefinetuneConfig())
 
 
-def test_a_single_pair_has_nothing_to_be_contrasted_with():
-    with pytest.raises(InputError, match=r"two at least\. Got 1"):
+def test_a_single_pair_is_refused():
+    with pytest.raises(InputError, match=r"at least two\. Got 1"):
         check_pairs(toy_pairs(1, sources=("news",)), PrefinetuneConfig(regularizer_weight=0.0))
 
 
 @pytest.mark.parametrize("sources", [("news",), ("news", "shouts")], ids=len)
-def test_too_few_sources_are_told_what_is_left_of_reze(sources):
+def test_the_warning_for_few_sources_says_what_reze_still_does(sources):
     with pytest.warns(LabelSpaceWarning, match="needs three sources.*shrinks nothing.*still limits drift"):
         assert check_pairs(toy_pairs(8, sources=sources), PrefinetuneConfig())
 
@@ -106,7 +106,7 @@ def test_too_few_sources_are_told_what_is_left_of_reze(sources):
     ],
     ids=str,
 )
-def test_nothing_is_said_where_shrinking_is_possible_or_was_not_asked_for(sources, options):
+def test_there_is_no_warning_if_shrinking_is_possible_or_off(sources, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not check_pairs(toy_pairs(8, sources=sources), PrefinetuneConfig(**options))
@@ -121,18 +121,18 @@ def test_a_tenth_of_each_source_is_held_aside_by_the_seed():
     assert hold_aside(pairs, seed=2) != (train, aside)
 
 
-def test_what_is_held_aside_of_a_source_does_not_depend_on_the_others():
+def test_the_pairs_held_aside_of_a_source_do_not_depend_on_other_sources():
     both, alone = toy_pairs(20), toy_pairs(20, sources=("news",))
     assert [row for row in hold_aside(both, seed=0)[1] if row < 20] == hold_aside(alone, seed=0)[1]
 
 
-def test_small_sources_keep_all_their_pairs_and_large_ones_give_a_bounded_number():
+def test_small_sources_keep_all_pairs_and_large_ones_give_a_limited_number():
     assert hold_aside(toy_pairs(9), seed=0)[1] == []
     assert len(hold_aside(toy_pairs(8000, sources=("news",)), seed=0)[1]) == MOST_HELD_ASIDE
     assert len(hold_aside(toy_pairs(3000), seed=0)[1]) == 3 * (MOST_HELD_ASIDE // 3)
 
 
-def test_enough_pairs_stay_wherever_there_were_enough():
+def test_sources_keep_enough_pairs_for_reze():
     from labelspace.geometry import reze
 
     assert FEWEST_PAIRS == reze.FEWEST_PAIRS

@@ -1,4 +1,4 @@
-"""Three sources that differ in tone and not in matter: headlines, questions and shouts about sports and money."""
+"""Three sources that differ only in tone: headlines, questions and shouts about sports and money."""
 
 import random
 
@@ -13,7 +13,7 @@ TONES = {
 
 
 def toy_pairs(count: int = 12, *, sources: tuple[str, ...] = ("news", "questions", "shouts"), seed: int = 0) -> Pairs:
-    """Draw so many pairs of each source; the positive is the topic, in the words of the source."""
+    """Draw `count` pairs of each source; the positive is the topic, in the words of the source."""
     draw = random.Random(seed)
     anchors, positives, ids = [], [], []
     for number, name in enumerate(sources):

@@ -1,4 +1,4 @@
-"""Description-only training: an encoder meets the meaning of its labels, and no labelled document."""
+"""Description-only training: adapt an encoder to the meaning of its labels, without labelled documents."""
 
 from labelspace.training.description.fit import FitResult, train_on_descriptions
 from labelspace.training.description.learning_rate import RateChoice, Trial

@@ -1,4 +1,4 @@
-"""Description-only training from end to end: choose a learning rate, train, check what it did to the space."""
+"""Description-only training from end to end: choose a learning rate, train, check the space for collapse."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from labelspace.training.description.sweep import Sweep, build_sweep
 from labelspace.training.engine import Training
 from labelspace.training.trainable import trainable_weights
 
-# The space counts as collapsing when uniformity rises by this much over the untrained encoder's.
+# A rise in uniformity over the untrained encoder by this much counts as collapse.
 COLLAPSE = 0.25
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class FitResult:
-    """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
+    """Result of description-only training: enough to judge the run and to repeat it."""
 
     curve: Training
     """The training run."""
@@ -39,16 +39,16 @@ class FitResult:
     """The learning rate, and how it was chosen."""
 
     uniformity_before: float | None
-    """Of the pool, untrained; None without a pool."""
+    """Uniformity of the pool before training; None without a pool."""
 
     uniformity_after: float | None
-    """Of the pool, trained; lower is more uniform, near 0 is collapsed."""
+    """Uniformity of the pool after training; lower is more uniform, near 0 is collapsed."""
 
     pool: str | None
-    """Where the unlabelled documents came from."""
+    """Source of the unlabelled documents."""
 
     pool_documents: int
-    """How many of them were used."""
+    """Number of unlabelled documents used."""
 
     seed: int
     """The seed of the run."""
@@ -76,22 +76,22 @@ def train_on_descriptions(
         encoder: its weights are changed.
         space: verbalizers and descriptions.
         config: objective, schedule, stopping rule.
-        search: how a learning rate is chosen, where it is.
-        pool: unlabelled documents for that choice and for the check of collapse, or None.
-        seed: of everything random.
-        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
-        callbacks: told loss and rate at every step, and uniformity before and after.
+        search: how to choose the learning rate, if it is not given or published.
+        pool: unlabelled documents for that choice and for the collapse check, or None.
+        seed: seed of all randomness.
+        checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
+        callbacks: called with loss and rate at every step, and with uniformity before and after.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
-        The curve of the training, the learning rate and how it was chosen, and the uniformity of the pool.
+        The training curve, the learning rate and how it was chosen, and the uniformity of the pool.
 
     Warns:
         LabelSpaceWarning: training was interrupted, or the space has become much less uniform.
 
     Raises:
         TrainingError: the loss is not finite.
-        ConfigError: the checkpoint is of another run.
+        ConfigError: the checkpoint belongs to another run.
         OutputError: a checkpoint cannot be written.
     """
     place = Place.of_fit(
@@ -132,7 +132,7 @@ def train_on_descriptions(
             )
     try:
         after = measure() if measure else None
-    except KeyboardInterrupt:  # the weights are trained; a missing figure is no reason to lose them
+    except KeyboardInterrupt:  # keep the trained weights; only this measurement is missing
         after = None
     if before is not None and after is not None:
         for callback in callbacks:
@@ -165,7 +165,7 @@ def _choose_rate(
         return RateChoice(learning_rate=config.learning_rate, reason="given")
     spec = encoder.spec
     published = spec.base_learning_rate if spec else None
-    # With another pooling the space is not the one that the rate was published for; who sets up a search wants one.
+    # A published rate holds only for the encoder's own pooling; configuring a search asks for one.
     suits = spec and published and encoder.pooling in (None, spec.pooling) and search == SearchConfig()
     is_base = config.learning_rate == "base" or (config.learning_rate == "auto" and suits)
     if is_base or measure is None:
@@ -184,7 +184,7 @@ def _warn(result: FitResult) -> None:
     if result.curve.stop_reason == "interrupted":
         warnings.warn(
             f"training was interrupted at step {result.curve.steps}; the best weights so far (step "
-            f"{result.curve.best_step}) are kept and can be saved. To go on from them, save the model and give "
+            f"{result.curve.best_step}) are kept and can be saved. To continue from them, save the model and pass "
             "its folder as the encoder.",
             LabelSpaceWarning,
             stacklevel=4,

@@ -1,7 +1,7 @@
-"""The learning rate, chosen without a label: the one after which the pool is spread most uniformly.
+"""Learning-rate selection without labels: the rate after which the pool is spread most uniformly.
 
-Too high a rate collapses the space, too low a one does nothing. Uniformity of unlabelled documents
-(description-only supervision, eq. 4, t = 2) sees both.
+Too high a rate collapses the space; too low a rate does nothing. The uniformity of unlabelled documents
+(description-only supervision, eq. 4, t = 2) reveals both.
 """
 
 import math
@@ -22,7 +22,7 @@ from labelspace.training.description.objective import run
 from labelspace.training.description.sweep import Sweep
 from labelspace.training.trainable import restore, snapshot
 
-# Candidates that the second rung of successive halving runs to the end.
+# Candidates that the second round of successive halving runs to the end.
 KEPT = 3
 
 
@@ -32,22 +32,22 @@ class Trial:
     """One short warm-up run of the search."""
 
     learning_rate: float
-    """The candidate."""
+    """The candidate learning rate."""
 
     steps: int
-    """Steps after which uniformity was measured."""
+    """Updates before uniformity was measured."""
 
     uniformity: float
-    """Of the pool after them; infinite where the loss was not finite."""
+    """Uniformity of the pool after these updates; infinite if the loss was not finite."""
 
     loss: float
-    """Loss of the last step."""
+    """Loss of the last update."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class RateChoice:
-    """Which learning rate, and why."""
+    """A learning rate, and why it was chosen."""
 
     learning_rate: float
     """The rate to train with."""
@@ -57,7 +57,7 @@ class RateChoice:
     `"uniformity"`."""
 
     trials: tuple[Trial, ...] = ()
-    """Every measurement of the search, in the order made."""
+    """Every measurement of the search, in order."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -65,17 +65,17 @@ class RateChoice:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "RateChoice":
-        """Build the choice from `to_dict`'s result."""
+        """Build the choice from a result of `to_dict`."""
         return cls(**{**values, "trials": tuple(Trial(**trial) for trial in values["trials"])})
 
 
 @final
 class PoolUniformity:
-    """Uniformity of one fixed sample of the pool, tokenised once, on the same pairs each time."""
+    """Uniformity of a fixed sample of the pool, tokenized once, on the same pairs each time."""
 
     def __init__(self, encoder: Encoder, pool: Pool, search: SearchConfig, seed: int) -> None:
         self._encoder = encoder
-        # The pool is a random sample already, so its head is one too.
+        # The pool is already a random sample, so its first documents are one too.
         self._token_ids = encoder.tokenize(pool.texts[: search.documents])
         self._pairs = sample_pairs(len(self._token_ids), search.pairs, child_seed(seed, "uniformity pairs"))
 
@@ -95,20 +95,20 @@ def choose_learning_rate(
     seed: int,
     report: Progress = silent,
 ) -> tuple[float, tuple[Trial, ...]]:
-    """Run every candidate for a few steps and return the one of lowest uniformity, with all trials.
+    """Train briefly with every candidate; return the rate with the lowest uniformity, and all trials.
 
     Args:
-        encoder: trained for a moment and put back as it was.
-        weights: what learns.
+        encoder: trained briefly for each candidate, then restored.
+        weights: trainable weights.
         sweep: the texts of one update.
         config: the schedule; the short runs warm up over the same share of their own length.
         search: candidates, strategy and sizes.
-        measure: uniformity of the pool as the encoder stands.
-        seed: of the run; each candidate gets the same dropout masks.
-        report: told the steps done.
+        measure: uniformity of the pool with the encoder's current weights.
+        seed: seed of the run; each candidate gets the same dropout masks.
+        report: called with the number of steps done.
 
     Raises:
-        TrainingError: no candidate kept the loss finite.
+        TrainingError: the loss was not finite with any candidate.
     """
     start = snapshot(weights)
     trials: list[Trial] = []
@@ -128,8 +128,8 @@ def choose_learning_rate(
     if search.strategy == "halving" and len(rates) > KEPT:
         short = max(1, search.steps // 4)
         scores = [measured(rate, short) for rate in rates]
-        # The longer the run, the lower the best rate: what a short one finds too low may be right, never what it
-        # finds too high.
+        # Longer runs have lower best rates: a rate that is too low for the short run may be right, but one that is too
+        # high stays too high.
         best = max(scores.index(min(scores)), KEPT - 1)
         rates = rates[best - KEPT + 1 : best + 1]
     scores = [measured(rate, search.steps) for rate in rates]

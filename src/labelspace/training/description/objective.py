@@ -1,4 +1,4 @@
-"""Description-only training as an objective: a sweep an update, linear warm-up, an early end on the loss."""
+"""Description-only training as an objective: one sweep per update, linear warm-up, early stopping on the loss."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from labelspace.training.schedule import warmup_factor
 @final
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The mean loss of the last few updates: under dropout a single one can be low by luck."""
+    """The mean loss of the latest updates: under dropout a single loss can be low by chance."""
 
     step: int
-    """Updates that the weights had seen which it judges."""
+    """Number of updates that the judged weights had received."""
 
     loss: float
-    """The mean of `check_every` updates, or of all where they are fewer."""
+    """Mean loss of the last `check_every` updates, or of all if there are fewer."""
 
 
 @final
@@ -36,13 +36,13 @@ class DescriptionObjective:
     """All descriptions against all verbalizers, at every update.
 
     Args:
-        backbone: the encoder; put into training mode for the time of the run.
-        weights: what learns, from `trainable_weights`.
+        backbone: the encoder; in training mode during the run.
+        weights: trainable weights, from `trainable_weights`.
         sweep: the texts of one update.
         config: objective, schedule, stopping rule.
-        learning_rate: reached at the end of the warm-up.
-        seed: of the dropout masks.
-        max_steps: in place of the configuration's, for short warm-up runs.
+        learning_rate: peak rate, at the end of the warm-up.
+        seed: seed of the dropout masks.
+        max_steps: replaces the configuration's value, for short search runs.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class DescriptionObjective:
         )
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
-        """Add the gradients of a sweep."""
+        """Add the gradient of one sweep."""
         loss = sweep_gradient(
             self._backbone,
             self._sweep,
@@ -85,13 +85,13 @@ class DescriptionObjective:
         return loss, {}
 
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look:  # noqa: ARG002
-        """Take the mean of the last losses."""
+        """Return the mean of the latest losses."""
         latest = losses[-self._config.check_every :]
         return Look(step=made, loss=sum(latest) / len(latest))
 
 
 def _better(total: int, tolerance: float, look: Look, best: Look | None) -> bool:
-    """Ask for a fall by the tolerance. The last update has no later loss: it counts unless the loss is rising."""
+    """Return whether the loss fell by `tolerance`; at the last update, whether it did not rise."""
     return best is None or look.loss <= best.loss - (0 if look.step == total else tolerance)
 
 

@@ -1,6 +1,6 @@
-"""One sweep: every description against every verbalizer, as token ids cut into chunks.
+"""A sweep: every description against every verbalizer, as token ids cut into chunks.
 
-A sweep is one optimizer update (description-only supervision, section 3.1). It is tokenised once.
+A sweep is one optimizer update (description-only supervision, section 3.1). It is tokenized once.
 """
 
 from collections.abc import Callable
@@ -34,27 +34,27 @@ class Sweep:
     """All descriptions and all verbalizers of a label space, ready for the encoder."""
 
     chunks: tuple[Chunk, ...]
-    """Together they hold every text once: descriptions first, then verbalizers."""
+    """Chunks that together hold every text once: descriptions first, then verbalizers."""
 
     targets: Tensor
     """[desc], the column of each description's label."""
 
     @property
     def descriptions(self) -> int:
-        """How many descriptions there are."""
+        """Number of descriptions."""
         return len(self.targets)
 
     @property
     def tokens(self) -> int:
-        """Tokens of all chunks, padding counted in."""
+        """Tokens of all chunks, including padding."""
         return sum(chunk.batch.tokens for chunk in self.chunks)
 
 
 def sweep_texts(space: LabelSpace) -> tuple[list[str], list[int]]:
-    """Return the descriptions of all labels, stacked, and the column of each one's label.
+    """Return the descriptions of all labels, stacked, and the column of each description's label.
 
-    A label without a description stands in with its verbalizer: it pulls nothing, but still pushes the
-    others away, and no column of the loss is left without a positive.
+    A label without a description is represented by its verbalizer: it attracts nothing, but still repels the others,
+    and every column of the loss has a positive.
 
     Example:
         >>> from labelspace.labels import Label, LabelSpace
@@ -72,7 +72,7 @@ def sweep_texts(space: LabelSpace) -> tuple[list[str], list[int]]:
 
 
 def build_sweep(encoder: Encoder, space: LabelSpace, *, max_tokens_in_memory: int) -> Sweep:
-    """Tokenise a label space and cut it into chunks no larger than `max_tokens_in_memory`."""
+    """Tokenize a label space and cut it into chunks of at most `max_tokens_in_memory` tokens."""
     descriptions, targets = sweep_texts(space)
     chunks = cut(encoder.backbone, tokenize(encoder, descriptions), max_tokens_in_memory)
     labels = cut(encoder.backbone, tokenize(encoder, space.verbalizers, role="label"), max_tokens_in_memory)
@@ -105,6 +105,6 @@ def sweep_gradient(backbone: Backbone, sweep: Sweep, loss: SweepLoss, *, seed: i
 
 
 def _after(offset: int, chunk: Chunk) -> Chunk:
-    """Move a chunk's rows behind so many others."""
+    """Shift a chunk's rows by `offset`."""
     positions = [offset + row for row in chunk.batch.positions]
     return replace(chunk, batch=replace(chunk.batch, positions=positions))

@@ -1,4 +1,4 @@
-"""Training on labelled texts from end to end: hold rows out, weigh the descriptions, train, tell what was done."""
+"""Training on labelled texts from end to end: hold rows out, weigh the descriptions, train, report."""
 
 import warnings
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ from labelspace.training.lacon.prior import (
 from labelspace.training.rows import Document, Labelled, Targets, class_weights, split, tokenize
 from labelspace.training.trainable import trainable_weights
 
-# `validation="auto"`: the paper's share, where there are as many rows of each label as in its few-shot experiments,
-# and a hundred rows are held out. Of fewer, macro-F1 is known to five points at best, which is more than epochs differ
-# by, so that luck would choose the epoch and training would lose the rows.
+# `validation="auto"`: the paper's share, if each label has as many rows as in its few-shot experiments and a hundred
+# rows are held out. With fewer, macro-F1 is uncertain by five points at best, more than epochs differ by: chance would
+# choose the epoch, and training would lose the rows.
 AUTO_SHARE = 0.05
 AUTO_ROWS = 20
 AUTO_HELD_OUT = 100
 
-# `learning_rate="auto"`: of an encoder this wide or less; a wider one moves as far at a lower rate.
+# `learning_rate="auto"`: the rate up to this width; a wider encoder moves as far at a lower rate.
 AUTO_RATE = 1e-4
 AUTO_WIDTH = 384
 
@@ -51,38 +51,38 @@ AUTO_WIDTH = 384
 @final
 @dataclass(frozen=True, kw_only=True)
 class LaConFit:
-    """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
+    """Result of training on labels: enough to judge the run and to repeat it."""
 
     curve: Training | None
-    """The training run; None where no row was labelled."""
+    """The training run; None if no row was labelled."""
 
     prior: Prior | None
-    """The weight of the descriptions, and why; None where no row was labelled."""
+    """The weight of the descriptions, and its reason; None if no row was labelled."""
 
     init: str | None
-    """Where label embeddings started: `"descriptions"` (and rows), `"rows"` where these contradict all descriptions,
-    or `"random"`; None where no row was labelled."""
+    """Initial label embeddings: `"descriptions"` (and rows), `"rows"` if these contradict all descriptions, or
+    `"random"`; None if no row was labelled."""
 
     heads: int | None
-    """Slices of eq. 4; None where it was not used."""
+    """Number of slices in eq. 4; None if it was not used."""
 
     labelled: int
-    """Rows with a label."""
+    """Number of labelled rows."""
 
     unlabelled: int
-    """Rows without one; they are used only where none has a label."""
+    """Number of unlabelled rows; they are used only if no row is labelled."""
 
     held_out: int
-    """Labelled rows that were not trained on, but said when to stop."""
+    """Labelled rows held out of training to decide when to stop."""
 
     device: str
-    """Where it was trained."""
+    """Device of the training."""
 
     seed: int
     """The seed of the run."""
 
     descriptions: FitResult | None = None
-    """The run on descriptions alone: before the labelled rows, or instead of them; None where there was none."""
+    """The description-only run, before the labelled rows or instead of them; None if there was none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -109,31 +109,31 @@ def train_on_labels(
 
     Args:
         encoder: its weights are changed.
-        space: names and what they mean.
-        documents: texts or pairs of texts, each of which has a label.
-        targets: [text], the column of each one's label.
+        space: label names and their meaning.
+        documents: labelled texts or pairs of texts.
+        targets: [text], the column of each document's label.
         config: objective, head, schedule.
-        meaningful: False where the labels say nothing, as codes do.
-        seed: of everything random.
-        described: the same labels in the order in which descriptions alone are trained on; None: that of `space`.
-        unlabelled: how many more rows there were, for the record.
-        pool: all documents there are, with a label or without, for training on the descriptions; None: none.
-        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
-        callbacks: told losses and rates at every step; steps go on counting from those on the descriptions.
+        meaningful: False if the labels carry no meaning, such as codes.
+        seed: seed of all randomness.
+        described: the same labels in the order for description-only training; None: the order of `space`.
+        unlabelled: number of unlabelled rows, for the record.
+        pool: all documents, labelled or not, for description-only training; None: none.
+        checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
+        callbacks: called with losses and rates at every step; steps continue from those of description-only training.
         show_progress: True shows a bar on a terminal, plain lines elsewhere.
 
     Returns:
-        The head, and what was done.
+        The head, and the record of the fit.
 
     Warns:
         LabelSpaceWarning: training was interrupted.
 
     Raises:
-        InputError: a validation share is asked for, and a label has a single row.
-        ConfigError: `heads` does not divide the width, or the checkpoint is of another run.
+        InputError: a validation share is set, and a label has a single row.
+        ConfigError: `heads` does not divide the width, or the checkpoint belongs to another run.
         OutputError: a checkpoint cannot be written.
         TrainingError: the loss is not finite.
-        KeyboardInterrupt: it came before the end of the first epoch; later, what was learnt of the rows is kept.
+        KeyboardInterrupt: during the first epoch; later, the weights trained so far are kept.
     """
     place = Place.of_fit(
         checkpoint,
@@ -168,7 +168,7 @@ def train_on_labels(
         shared = {"seed": seed, "pool": pool, "checkpoint": checkpoint, "callbacks": callbacks}
         on_descriptions = train_before_labels(encoder, believed, config, **shared, show_progress=show_progress)
         if on_descriptions.curve.stop_reason == "interrupted":
-            raise KeyboardInterrupt  # no labelled row was seen yet, so there is nothing that this fit is asked for
+            raise KeyboardInterrupt  # no labelled row was used yet, so there is nothing to return
         anchors = label_vectors(encoder, space, words=words)
 
     placed = config.init == "descriptions" and anchors is not None
@@ -178,7 +178,7 @@ def train_on_labels(
         columns = [column for column, name in enumerate(space.names) if name in contradicted]
         places = place_labels(anchors, sums, counts, columns)
     head = _new_head(encoder, config, len(space), places, seed=seed)
-    # Squared: or four rows of each label undo in the encoder what the descriptions have taught it (docs/LOG.md).
+    # Squared; otherwise four rows per label undo in the encoder what the descriptions taught it (docs/LOG.md).
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
     rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
     before = on_descriptions.curve.steps if on_descriptions is not None else 0
@@ -200,7 +200,7 @@ def train_on_labels(
         told = [_counting_from(before, callback) for callback in callbacks]
         curve = engine.train(objective, checkpoint=place, callbacks=told, report=report)
     if curve.stop_reason == "interrupted":
-        # Best may be what training began with, also after epochs; the first look is before them all.
+        # The best weights may be the initial ones even after epochs, so count looks too; the first precedes training.
         if not curve.best_step and len(curve.looks) < 2:
             raise KeyboardInterrupt
         warnings.warn(
@@ -231,7 +231,7 @@ def _width(encoder: Encoder, *, words: bool) -> int:
 def _new_head(
     encoder: Encoder, config: LaConConfig, labels: int, places: NDArray[np.floating] | None, *, seed: int
 ) -> LaConHead:
-    """Make a head whose labels start at these places, [label dim], or where they are None at random."""
+    """Create a head whose label embeddings start at `places` [label dim], or at random if that is None."""
     projection = places is None if isinstance(config.projection, str) else config.projection
     shape = HeadShape(
         head=config.head,
@@ -247,7 +247,7 @@ def _new_head(
 
 
 def _descriptions_of(encoder: Encoder, space: LabelSpace, prior: Prior) -> Labelled | None:
-    """Tokenise the descriptions that the prior believes; None where it has no weight."""
+    """Tokenize the descriptions that have weight in the prior; None if none has."""
     if not prior.weight:
         return None
     drawn = [(text, column) for text, column in zip(*sweep_texts(space), strict=True) if prior.by_label[column]]
@@ -256,7 +256,7 @@ def _descriptions_of(encoder: Encoder, space: LabelSpace, prior: Prior) -> Label
 
 
 def choose_rate(learning_rate: float | str, width: int) -> float:
-    """Return the highest rate of an encoder so many coordinates wide; see `LaConConfig.learning_rate`.
+    """Return the encoder's peak learning rate for its width in coordinates; see `LaConConfig.learning_rate`.
 
     Example:
         >>> [choose_rate("auto", width) for width in (312, 384, 768)], choose_rate(3e-5, 768)
@@ -278,20 +278,20 @@ def train_before_labels(
     callbacks: Sequence[Callback] = (),
     show_progress: bool = False,
 ) -> FitResult:
-    """Train an encoder, in place, on descriptions alone: what few labelled rows go on from, so that they only add.
+    """Train an encoder, in place, on descriptions alone, before labelled rows.
 
     Args:
         encoder: its weights are changed.
-        space: what the labels mean.
-        config: `description_steps` and what both kinds of training share.
-        seed: of everything random.
-        pool: unlabelled documents, to choose the rate by where none is published; None: the published one, or 2e-5.
-        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
-        callbacks: told loss and rate at every step.
+        space: label names and their meaning.
+        config: `description_steps`, and the options that both kinds of training share.
+        seed: seed of all randomness.
+        pool: unlabelled documents to choose the rate by if none is published; None: the published rate, or 2e-5.
+        checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
+        callbacks: called with loss and rate at every step.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
-        The curve of the training, the learning rate and how it was chosen.
+        The training curve, the learning rate and how it was chosen.
     """
     training = TrainingConfig(
         max_steps=config.description_steps,
@@ -312,12 +312,12 @@ def train_before_labels(
 
 
 def _counting_from(before: int, callback: Callback) -> Callback:
-    """A tracker that is told a step twice mixes two curves, or drops the second."""
+    """Shift a callback's steps: a tracker that sees a step twice mixes two curves or drops the second."""
     return lambda step, values: callback(before + step, values)
 
 
 def _described(space: LabelSpace, names: set[str]) -> LabelSpace | None:
-    """Return the space without these labels, or None where what is left has no two labels or no description."""
+    """Return the space without these labels; None if fewer than two labels or no description would be left."""
     kept = [label for label in space.labels if label.name not in names]
     if len(kept) < 2 or not any(label.descriptions for label in kept):
         return None
@@ -325,7 +325,7 @@ def _described(space: LabelSpace, names: set[str]) -> LabelSpace | None:
 
 
 def _share(config: LaConConfig, targets: Targets, space: LabelSpace) -> float:
-    """Share of the rows to hold out."""
+    """Return the share of rows to hold out."""
     if isinstance(config.validation, str):
         enough = max(AUTO_ROWS * len(space), AUTO_HELD_OUT / AUTO_SHARE)
         return AUTO_SHARE if len(targets) >= enough else 0.0

@@ -1,12 +1,12 @@
-"""What stands between the encoder and the scores, put together from the parts in `heads/`.
+"""The module between encoder and scores, composed of the parts in `heads/`.
 
-    vanilla   vector of the text                     -> [projection] -> cosine with label embeddings, or a linear layer
-    fusion    words, weighed by label embeddings     -> [projection] -> the same
-    leam, lsan  words and label embeddings                           -> logits
+    vanilla   text vector                            -> [projection] -> cosine with label embeddings, or a linear layer
+    fusion    tokens, weighted by label embeddings   -> [projection] -> the same
+    leam, lsan  tokens and label embeddings                          -> logits
 
-Two things differ from the paper, and for one reason: what comes from a sentence encoder is of unit length, while
-[CLS] of BERT has about one for each coordinate. Texts are brought to that size first, because beside it the biases
-of a fresh projection are small, and beside a unit vector they are all there is.
+Two things differ from the paper, for one reason: a sentence encoder returns unit vectors, while the coordinates of
+BERT's [CLS] have size about one. Texts are first scaled to that size, at which the biases of a new projection are
+small; beside a unit vector they would dominate.
 """
 
 import math
@@ -24,35 +24,35 @@ from labelspace.heads.layers import linear
 from labelspace.losses import cosine_scores
 from labelspace.training.features import Features
 
-# Spread of the first label embeddings, drawn or given: see `LabelEmbeddings`.
+# Spread of the initial label embeddings, random or given: see `LabelEmbeddings`.
 SPREAD = 0.02
-# A projection that starts as the identity lets every coordinate above this pass; they have a mean square of 1.
+# An identity projection passes every coordinate above this; coordinates have a mean square of 1.
 LOWEST_COORDINATE = -3.0
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class HeadShape:
-    """Everything that decides which weights a head has."""
+    """Everything that decides the weights of a head."""
 
     head: str
     """`"vanilla"`, `"fusion"`, `"leam"` or `"lsan"`."""
 
     classifies: bool
-    """True: it gives logits; False: texts are matched with label embeddings by cosine (eq. 8)."""
+    """True: the head returns logits; False: cosines between texts and label embeddings are scored (eq. 8)."""
 
     projection: bool
-    """Whether there is the projection head g."""
+    """Whether the head has the projection g."""
 
     labels: int
-    """How many labels."""
+    """Number of labels."""
 
     dim: int
     """Width of the vectors."""
 
     @property
     def words(self) -> bool:
-        """Whether the head looks at words, and not at the vector of the text."""
+        """Whether the head reads token states instead of the text vector."""
         return self.head != "vanilla"
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,18 +61,18 @@ class HeadShape:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "HeadShape":
-        """Build the shape from `to_dict`'s result."""
+        """Build the shape from a result of `to_dict`."""
         check_keys("HeadShape", values, cls.__dataclass_fields__)
         return cls(**values)
 
 
 @final
 class LaConHead(nn.Module):
-    """Projection, fusion, label embeddings or classifier of one model.
+    """Projection, fusion, label embeddings and classifier of one model, as far as `shape` has them.
 
     Args:
-        shape: which of them there are.
-        generator: of the first values, on the CPU.
+        shape: the parts of the head.
+        generator: draws the initial weights, on the CPU.
 
     Example:
         >>> shape = HeadShape(head="vanilla", classifies=False, projection=True, labels=3, dim=8)
@@ -102,14 +102,14 @@ class LaConHead(nn.Module):
             self.classifier = linear(shape.dim, shape.labels, generator)
 
     def start_from(self, vectors: Float[Tensor, "label dim"], temperature: float) -> None:
-        """Begin where texts are scored by their cosine with given vectors, as far as the head allows.
+        """Initialize scores to cosines with the given vectors, as far as the head allows.
 
-        The projection becomes the identity, label embeddings point as the vectors do, and a linear layer gives
-        cosine / temperature. LEAM and LSAN have the label embeddings alone to start from.
+        The projection becomes the identity, label embeddings take the direction of the vectors, and a linear layer
+        gives cosine / temperature. LEAM and LSAN only get the label embeddings.
 
         Args:
             vectors: [label dim], unit length.
-            temperature: of the cosines.
+            temperature: temperature of the cosines.
         """
         size = math.sqrt(self.shape.dim)
         with torch.no_grad():
@@ -122,7 +122,7 @@ class LaConHead(nn.Module):
                 self.classifier.bias.zero_()
 
     def vectors(self, features: Features) -> Float[Tensor, "text dim"]:
-        """Return the vectors H of eq. 1, not yet of unit length; LEAM and LSAN have none."""
+        """Return the vectors H of eq. 1, not yet normalized; LEAM and LSAN have none."""
         values = features.values
         if self.fusion is not None and self.labels is not None and features.mask is not None:
             values = self.fusion(values, features.mask, self.labels())
@@ -130,18 +130,18 @@ class LaConHead(nn.Module):
         return values if self.projection is None else self.projection(values)
 
     def logits(self, features: Features) -> Float[Tensor, "text label"]:
-        """Return the logits of a head that classifies."""
+        """Return the logits of a classifying head."""
         if isinstance(self.classifier, nn.Linear):
             return self.classifier(self.vectors(features))
         assert self.classifier is not None
         return self.classifier(self._scaled(features.values), features.mask)
 
     def _scaled(self, values: Tensor) -> Tensor:
-        """Give vectors, or words, the length that layers are made for: coordinates of variance 1."""
+        """Scale vectors, or token states, to coordinates of variance 1, which the layers expect."""
         return F.normalize(values, dim=-1) * math.sqrt(self.shape.dim)
 
     def table(self, features: Features, temperature: float) -> Float[Tensor, "text label"]:
-        """Return what softmax turns into probabilities: cosine / temperature, or logits."""
+        """Return the input of the softmax: cosine / temperature, or logits."""
         if self.shape.classifies:
             return self.logits(features)
         assert self.labels is not None
@@ -149,7 +149,7 @@ class LaConHead(nn.Module):
 
 
 def _make_identity(head: ProjectionHead) -> None:
-    """Make g(x) = x wherever all coordinates are above LOWEST_COORDINATE: ReLU then never cuts."""
+    """Make g(x) = x for coordinates above LOWEST_COORDINATE, where ReLU never cuts."""
     for layer, bias in ((head.first, -LOWEST_COORDINATE), (head.second, 0.0), (head.third, LOWEST_COORDINATE)):
         nn.init.eye_(layer.weight)
         nn.init.constant_(layer.bias, bias)

@@ -1,4 +1,4 @@
-"""The loss of one update: LaCon or a baseline on the texts, and the prior on the descriptions beside them."""
+"""The loss of one update: LaCon or a baseline on the texts, plus the prior on descriptions."""
 
 from dataclasses import dataclass, field
 from typing import final
@@ -23,12 +23,12 @@ from labelspace.training.lacon.head import LaConHead
 @final
 @dataclass
 class BatchLoss:
-    """Turns the features of an update into its loss: texts first, then their second views, then descriptions.
+    """Turns the features of an update into its loss; order: texts, their second views, descriptions.
 
     Args:
-        head: what learns on top of the encoder.
+        head: trainable module on the encoder.
         config: objective, weights, temperature.
-        heads: of eq. 4, from `choose_heads`.
+        heads: number of slices in eq. 4, from `choose_heads`.
         targets: [text], the label of each text.
         description_targets: [desc], the label of each description; empty without a prior.
         prior: share of the descriptions in the loss.
@@ -54,10 +54,10 @@ class BatchLoss:
 
     @property
     def terms_of_a_text(self) -> float:
-        """How many logarithms a text brings into the loss, so that a description can count as much as a text does.
+        """Number of logarithms that a text contributes to the loss, so that a description can count as much as a text.
 
-        With LaCon: one for each head, and in eq. 5, a sum over the texts of each label that is divided by the number
-        of labels, as many as a label has texts in the batch; none where all texts are of one label.
+        LaCon: one per head. Eq. 5 sums over the texts of each label and divides by the number of labels, so it adds
+        the mean number of texts per label in the batch, or nothing if all texts share one label.
         """
         if self.head.shape.classifies:
             return self.config.instance_weight
@@ -67,7 +67,7 @@ class BatchLoss:
 
     @property
     def second_views(self) -> int:
-        """How many texts come twice."""
+        """Number of texts that come twice."""
         return len(self.targets) if needs_two_views(self.config) else 0
 
     def _of_texts(self, first: Features, second: Features) -> Tensor:
@@ -86,7 +86,7 @@ class BatchLoss:
             )
             self.parts = {name: value.item() for name, value in found._asdict().items() if name != "total"}
             return found.total
-        cross_entropy = infonce_rows(head.logits(first), targets)  # of logits it is cross-entropy
+        cross_entropy = infonce_rows(head.logits(first), targets)  # with logits, this is cross-entropy
         self.parts = {"cross-entropy": cross_entropy.item()}
         loss = config.instance_weight * cross_entropy
         extra: Tensor | None = None
@@ -106,15 +106,15 @@ class BatchLoss:
 
 
 def needs_two_views(config: LaConConfig) -> bool:
-    """Whether each text goes through the encoder twice, under two dropout masks."""
+    """Return whether each text goes through the encoder twice, under two dropout masks."""
     return config.objective == "cross-entropy+self-contrastive"
 
 
 def prior_loss(table: Tensor, targets: Tensor) -> Tensor:
     """Return the symmetric contrastive loss of some descriptions and all labels (description-only supervision, eq. 3).
 
-    Rows see every label. Columns are only those of labels with a description among these few: another has no
-    positive. With a description of each label it is `symmetric_infonce`.
+    Rows compare with every label. Columns include only labels with a description in the batch, because others have
+    no positive. With a description of each label this is `symmetric_infonce`.
 
     Args:
         table: [desc label], scores over temperature.

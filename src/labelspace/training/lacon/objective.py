@@ -1,4 +1,4 @@
-"""LaCon as an objective: batches of like length, descriptions beside them, an early end on held-out rows."""
+"""LaCon as an objective: batches of similar length with descriptions, early stopping on held-out rows."""
 
 import math
 import random
@@ -26,11 +26,11 @@ from labelspace.training.objective import Group, Plan
 from labelspace.training.rows import Labelled, Targets, cut, cycle, draw_weighted
 from labelspace.training.schedule import rate_factor
 
-# Most batches within which texts are sorted by length.
+# Maximum number of batches within which texts are sorted by length.
 WINDOW = 50
-# Held-out rows that are scored at a time: all at once would be rows times labels.
+# Held-out rows scored at a time, so that the [rows label] table of all is never in memory.
 LOOKED_AT_ONCE = 4096
-# A loss on held-out rows that falls by less counts as the same.
+# A smaller fall of the held-out loss does not count.
 TOLERANCE = 1e-4
 MOST_HEADS = 6
 
@@ -41,27 +41,27 @@ class Look:
     """One look at the held-out rows."""
 
     step: int
-    """Updates made before it; 0: nothing was trained yet."""
+    """Number of updates before it; 0: before training."""
 
     macro_f1_predicted: float
-    """Of the held-out rows, over predicted labels too; see `evaluate.metrics`."""
+    """Macro-F1 of the held-out rows, over predicted labels too; see `evaluate.metrics`."""
 
     loss: float
-    """Their mean cross-entropy, from the probabilities that `predict_proba` gives."""
+    """Mean cross-entropy of the held-out rows, from the probabilities of `predict_proba`."""
 
     def better_than(self, other: "Look | None") -> bool:
-        """True where that is higher, or the same at a lower loss: few held-out rows make many equal scores."""
+        """Return whether macro-F1 is higher, or equal at a lower loss: with few held-out rows, ties are common."""
         if other is None or self.macro_f1_predicted != other.macro_f1_predicted:
             return other is None or self.macro_f1_predicted > other.macro_f1_predicted
         return self.loss < other.loss - TOLERANCE
 
     def told(self) -> dict[str, float]:
-        """Return what callbacks are told."""
+        """Return the values for callbacks."""
         return {"held_out_macro_f1_predicted": self.macro_f1_predicted, "held_out_loss": self.loss}
 
 
 class Rates(NamedTuple):
-    """A highest learning rate for each part of the model."""
+    """Peak learning rate of each part of the model."""
 
     encoder: float
     head: float
@@ -69,21 +69,21 @@ class Rates(NamedTuple):
 
 @final
 class LaConObjective:
-    """Encoder and head on labelled rows. The best look's weights are kept, and without held-out rows the last ones.
+    """Encoder and head on labelled rows. Keeps the best look's weights, or the last ones without held-out rows.
 
     Args:
         encoder: its weights are changed.
-        weights: of the encoder, from `trainable_weights`.
-        head: its own are changed too.
-        train: what is learnt from.
-        held_out: what says when to stop, or None.
-        descriptions: the texts of the prior, or None.
+        weights: the encoder's trainable weights, from `trainable_weights`.
+        head: its weights are changed.
+        train: training rows.
+        held_out: held-out rows, which decide when to stop, or None.
+        descriptions: descriptions of the prior, or None.
         config: objective, schedule, stopping rule.
-        rates: the highest.
-        heads: of eq. 4.
-        prior: [label], weight of each label's descriptions; their mean is the share of the descriptions in the loss.
-        class_weights: [label], how often rows of each label are drawn; None: all rows once an epoch.
-        seed: of order, draws and dropout masks.
+        rates: peak learning rates.
+        heads: number of slices in eq. 4.
+        prior: [label], weight of each label's descriptions; the mean is the share of the descriptions in the loss.
+        class_weights: [label], relative frequency of each label's rows; None: every row once per epoch.
+        seed: seed of order, draws and dropout masks.
     """
 
     def __init__(
@@ -127,11 +127,11 @@ class LaConObjective:
         )
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
-        """Add the gradients of a batch, and of as many descriptions, so that they cost no more than the texts do."""
+        """Add the gradient of a batch and of at most as many descriptions, which then cost no more than the texts."""
         some = None
         if self._descriptions is not None and self._turns is not None:
             count = min(self._config.batch_size, len(self._descriptions))
-            # One may be the last of a turn and the first of the next: once is enough.
+            # A description can end one turn and start the next; it is needed only once.
             some = self._descriptions.take(list(dict.fromkeys(self._turns.take(step * count, count))))
         texts = self._train.take(self._epochs.batch(step))
         return batch_gradient(
@@ -190,21 +190,21 @@ def batch_gradient(
     seed: int,
     step: int,
 ) -> tuple[float, dict[str, float]]:
-    """Add the gradients of one update.
+    """Add the gradient of one update.
 
     Args:
         encoder: inside its `training_mode`.
-        head: what stands on it.
+        head: trainable module on the encoder.
         texts: the batch.
-        descriptions: those of the prior that go with it, or None.
+        descriptions: descriptions of the prior in this update, or None.
         config: objective and weights.
-        heads: of eq. 4.
+        heads: number of slices in eq. 4.
         prior: share of the descriptions in the loss.
-        seed: of the dropout masks, with `step`.
-        step: the update's number, from 0.
+        seed: with `step`, seed of the dropout masks.
+        step: number of the update, from 0.
 
     Returns:
-        The loss, and its parts by name. Where it is not finite no gradient is computed.
+        The loss, and its parts by name. If it is not finite, no gradient is computed.
     """
     device = encoder.backbone.device
     rows = texts.rows + texts.rows if needs_two_views(config) else texts.rows
@@ -230,13 +230,13 @@ def batch_gradient(
 
 
 def groups_of(weights: Sequence[tuple[str, nn.Parameter]], head: LaConHead, rates: Rates) -> list[Group]:
-    """Return what learns: the encoder at its rate, and the head at its own."""
+    """Return the parameter groups: the encoder and the head, each at its own rate."""
     of_head = [(f"head.{name}", values) for name, values in head.named_parameters()]
     return [Group("learning_rate", weights, rates.encoder), Group("head_learning_rate", of_head, rates.head)]
 
 
 def choose_heads(heads: int | None, dim: int) -> int:
-    """Return the slices of eq. 4: those given, or the largest divisor of the width up to 6.
+    """Return the number of slices in eq. 4: the one given, or the largest divisor of the width up to 6.
 
     Raises:
         ConfigError: the number given does not divide the width.
@@ -254,11 +254,11 @@ def choose_heads(heads: int | None, dim: int) -> int:
 
 @final
 class Turns:
-    """Descriptions without end, each as often as it weighs: those of the greatest weight in every turn.
+    """An endless sequence of descriptions, each in proportion to its weight; the heaviest appear in every turn.
 
     Args:
         weights: [desc], above 0.
-        seed: of the order and the draws.
+        seed: seed of the order and the draws.
 
     Example:
         >>> sorted(Turns(np.array([1.0, 1.0]), 0).take(0, 4))
@@ -269,7 +269,7 @@ class Turns:
         self._drawn, self._places = 0, _places(weights, seed)
 
     def take(self, start: int, count: int) -> list[int]:
-        """Return so many places from one on, which must not lie before what has been taken."""
+        """Return `count` descriptions from position `start`, which must not lie before what was taken already."""
         while self._drawn < start:
             next(self._places)
             self._drawn += 1

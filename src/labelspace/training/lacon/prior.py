@@ -1,7 +1,7 @@
 """How far to trust the descriptions beside labelled rows, label by label.
 
-With no labelled row they are all there is; with hundreds of a label they have little left to say of it; and where the
-rows contradict them, it is the rows that are right.
+Without labelled rows the descriptions are the only evidence; with hundreds of rows for a label they add little; and
+where rows contradict them, the rows are right.
 """
 
 import math
@@ -22,17 +22,17 @@ from labelspace.training.description.sweep import sweep_texts
 from labelspace.training.features import answers, plain_vectors
 from labelspace.training.rows import Rows, Targets, tokenize
 
-# Labelled rows of a label that weigh as much as its descriptions.
+# Number of a label's rows that weigh as much as its descriptions.
 HALF = 8
-# A prior that weighs less than this is not worth the time of its texts.
+# A smaller prior weight is not worth the time of its texts.
 LEAST = 0.05
-# Rows that agreement is measured on: about so many in all, but never fewer than `rows_to_tell`.
+# Rows used to measure agreement, in all; each label gets at least `rows_to_tell`.
 ROWS = 1000
-# Rows that are scored or pooled at once, so that neither [rows label] nor [rows dim] of all of them is ever held.
+# Rows scored or pooled at once, so that [rows label] or [rows dim] of all rows is never in memory.
 BLOCK = 4096
-# Labels with fewer rows are not judged: of two rows each, the mean of the others is one text.
+# Labels with fewer rows are not judged: with two rows, the mean of the others is a single text.
 TELLING = 4
-# Chance that rows which say no more than the descriptions are taken to say so.
+# Significance level: chance of finding a contradiction where there is none.
 DOUBT = 0.01
 
 
@@ -42,44 +42,44 @@ class Agreement:
     """Whether the labelled rows contradict the untrained descriptions."""
 
     rows: int
-    """Rows that it was judged by: those of labels with four or more."""
+    """Number of rows judged: those of labels with four or more rows."""
 
     by_descriptions: float | None
-    """Mean recall of these labels by the nearest description vector; None where nothing could be judged."""
+    """Mean recall of these labels by the nearest description vector; None if nothing could be judged."""
 
     by_rows: float | None
-    """The same by the nearest mean of the other rows: cross-validated, each row left out in turn."""
+    """Mean recall by the nearest mean of the other rows, with leave-one-out cross-validation."""
 
     contradicted: tuple[str, ...] | None
-    """Names of the labels whose descriptions are contradicted, all of them where they are as a whole; None: there are
-    too few rows to tell."""
+    """Labels whose descriptions are contradicted, all labels if the descriptions are as a whole; None if there are too
+    few rows to judge."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """The weight of the descriptions in training, and why."""
+    """The weight of the descriptions in training, and its reason."""
 
     weight: float
-    """Share of their loss, 0 to 1, the mean of `by_label`; 0: they are left out."""
+    """Share of their loss, 0 to 1, the mean of `by_label`; 0 leaves the descriptions out."""
 
     by_label: tuple[float, ...]
-    """[label], sorted by name, the weight of each label's own descriptions: they are drawn in proportion to it."""
+    """[label], in the order of sorted names: weight of each label's descriptions, which are drawn in proportion."""
 
     reason: str
     """`"given"`, `"rows per label"`, `"many rows"`, `"contradicted"` or `"no meaning"` (codes, names of pairs,
     or labels that only `y` names)."""
 
     rate: float
-    """Share of the head's learning rate that is used; of the encoder's it is the square. AdamW's steps are as long
-    however little the rows weigh in the loss, so few rows would move a model as far as many; the rows' own share makes
-    the steps shorter."""
+    """Factor of the head's learning rate; the encoder's factor is its square. AdamW's steps do not shrink with the
+    weight of the rows in the loss, so few rows would move a model as far as many; this factor, the rows' share of the
+    loss, makes the steps shorter."""
 
     rows_per_label: float
-    """Labelled rows per label, in the mean."""
+    """Mean number of labelled rows per label."""
 
     agreement: Agreement | None
-    """What decided about a contradiction; None where it was not asked."""
+    """Evidence for or against a contradiction; None if it was not measured."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -87,7 +87,7 @@ class Prior:
 
 
 def prior_weights(counts: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return 8 / (8 + rows) of each label, [label], and 0 where that is too small to matter.
+    """Return 8 / (8 + rows) per label, [label], with 0 for values too small to matter.
 
     Example:
         >>> prior_weights(np.array([0, 8, 24, 1000])).tolist()
@@ -98,12 +98,12 @@ def prior_weights(counts: NDArray[np.integer]) -> NDArray[np.float64]:
 
 
 def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.ndarray:
-    """Return for each label the mean vector of its descriptions, unit length, [label dim].
+    """Return the mean description vector of each label, unit length, [label dim].
 
     Args:
-        encoder: as it stands.
-        space: a label without a description is stood for by its verbalizer.
-        words: True for means of word states, False for the encoder's own vectors.
+        encoder: used with its current weights.
+        space: a label without a description is represented by its verbalizer.
+        words: True for means of token states, False for the encoder's own vectors.
     """
     texts, targets = sweep_texts(space)
     width = encoder.backbone.hidden_size if words else encoder.dimension
@@ -112,13 +112,13 @@ def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.nda
 
 
 def sums_of_rows(encoder: Encoder, rows: Rows, targets: Targets, labels: int, *, words: bool) -> NDArray[np.float64]:
-    """Return the sum of the unit vectors of each label's rows, [label dim], a block of rows at a time.
+    """Return the sum of the unit vectors of each label's rows, [label dim], computed in blocks of rows.
 
     Args:
-        encoder: as it stands.
+        encoder: used with its current weights.
         rows: the labelled rows.
-        targets: [text], the label of each.
-        labels: how many there are.
+        targets: [text], the label of each row.
+        labels: number of labels.
         words: as in `label_vectors`.
     """
     width = encoder.backbone.hidden_size if words else encoder.dimension
@@ -136,18 +136,18 @@ def place_labels(
     counts: NDArray[np.integer],
     contradicted: Sequence[int] = (),
 ) -> NDArray[np.float32]:
-    """Return where label embeddings start: between their descriptions and their rows, the descriptions counting as 8.
+    """Return initial label embeddings: between descriptions and rows, with the descriptions counting as 8 rows.
 
-    A mean of rows attracts every text, a description does not: rows have a style in common, and their mean is shorter
-    than one of them, so that unit length draws it out. A label with fewer rows than the others would lose its texts to
-    them. It is filled up with the mean that its descriptions let expect, by a line through the labels that have rows
-    (one slope, least squares); where all labels have as many rows nothing is added.
+    A mean of rows attracts every text, and a description does not: rows share a style, and normalizing their short
+    mean amplifies it. A label with fewer rows than the others would lose its texts to them. Its missing rows are
+    filled up with the mean predicted from its descriptions, by a line through the labels that have rows (one slope,
+    least squares). If all labels have equally many rows, nothing is added.
 
     Args:
         anchors: [label dim], unit vectors of the descriptions.
         sums: [label dim], the sum of the unit vectors of each label's rows.
-        counts: [label], how many rows each has.
-        contradicted: labels that start at the mean of their rows alone, or without a row at the descriptions as well.
+        counts: [label], number of rows of each label.
+        contradicted: labels that start at the mean of their rows alone; without rows, at their descriptions.
 
     Returns:
         [label dim], unit length.
@@ -182,17 +182,17 @@ def measure_agreement(
     words: bool,
     seed: int,
 ) -> Agreement:
-    """Ask the encoder, as it stands, whether labelled rows contradict the descriptions; see `compare`.
+    """Measure with the untrained encoder whether labelled rows contradict the descriptions; see `compare`.
 
     Args:
         encoder: untrained.
         anchors: [label dim], from `label_vectors`.
-        rows: the labelled rows; some 1,000 of them are drawn, as many of each label, and more with many labels, so
-            that each can still be judged by its own.
-        targets: [text], the label of each.
-        names: of the labels.
+        rows: the labelled rows; about 1,000 are drawn, equally many per label, and more with many labels, so that
+            each label can still be judged by its own rows.
+        targets: [text], the label of each row.
+        names: the label names.
         words: as in `label_vectors`.
-        seed: of the draw.
+        seed: seed of the draw.
     """
     draw = random.Random(child_seed(seed, "agreement"))
     most = max(ROWS // len(names), rows_to_tell(len(names)))
@@ -206,10 +206,10 @@ def measure_agreement(
 
 
 def rows_to_tell(labels: int) -> int:
-    """Return how many rows of a label are drawn at least: enough for a chance below 0.01 over the labels, and 3 spare.
+    """Return the least number of rows to draw per label: enough for a p-value below 0.01 / labels, and 3 spare.
 
-    A label is judged by its own rows at a chance divided by the number of labels, and n rows that all speak against its
-    descriptions have a chance of 2 to the power of -n.
+    Each label is tested by its own rows at a level divided by the number of labels, and n rows that all contradict
+    the descriptions have a p-value of 2 to the power of -n.
 
     Example:
         >>> [rows_to_tell(labels) for labels in (2, 77, 10_000)]
@@ -221,23 +221,23 @@ def rows_to_tell(labels: int) -> int:
 def compare(
     anchors: NDArray[np.floating], vectors: NDArray[np.floating], targets: Targets, names: Sequence[str]
 ) -> Agreement:
-    """Compare what descriptions say of labelled rows with what the other rows say of them.
+    """Compare what descriptions say about labelled rows with what the other rows say.
 
-    Two classifiers name the label of every row: the nearest description, and the nearest mean of the other rows.
-    With many rows the second is better even where descriptions are sound, so that alone says nothing. Contradicted
-    are descriptions by which rows are recalled no more often than by chance, although the rows among themselves are
-    told apart: of the rows that one of the two gets right and the other wrong, significantly many go to the rows
-    (McNemar's test, exact and one-sided). It is asked of all labels together, where a few rows of each are enough, and
-    of each label by its own rows, at a chance of error divided by the number of labels.
+    Two classifiers label every row: by the nearest description, and by the nearest mean of the other rows. With many
+    rows the second is better even if descriptions are sound, so that alone is no evidence. Descriptions are
+    contradicted if they recall rows no better than chance although the rows can be told apart by each other: among the
+    rows that only one classifier gets right, significantly many favour the rows (McNemar's test, exact and one-sided).
+    The test runs on all labels together, where a few rows of each are enough, and on each label by its own rows, at a
+    level divided by the number of labels.
 
-    Cosines with a description are taken less their mean over the labels: one that lies near to everything, or far
-    from it, is not wrong for that.
+    Cosines with a description are centred over the labels, so a description near to, or far from, everything is not
+    counted as wrong for that.
 
     Args:
         anchors: [label dim], unit vectors of the descriptions.
         vectors: [text dim], unit vectors of the rows.
         targets: [text], the label of each row.
-        names: [label]; labels with fewer than four rows are neither judged nor answers.
+        names: [label]; labels with fewer than four rows are neither judged nor possible answers.
 
     Example:
         >>> anchors, targets = np.eye(3), np.repeat([0, 1, 2], 4)
@@ -263,7 +263,7 @@ def compare(
         texts, label = vectors[some].astype(np.float64), own[some]
         right[0, some] = ((texts - centre) @ described.T).argmax(axis=1) == label
         among_rows = texts @ means.T
-        # A row is no witness for itself.
+        # Leave each row out of its own label's mean.
         among_rows[np.arange(len(label)), label] = (texts * _unit(sums[label] - texts)).sum(axis=1)
         right[1, some] = among_rows.argmax(axis=1) == label
 
@@ -285,12 +285,12 @@ def compare(
 
 
 def choose_prior(config: LaConConfig, agreement: Agreement | None, counts: Targets, names: Sequence[str]) -> Prior:
-    """Decide the weight of each label's descriptions.
+    """Choose the weight of each label's descriptions.
 
     Args:
         config: `description_weight`, a number or `"auto"`.
-        agreement: of descriptions and rows; None where the labels say nothing.
-        counts: [label], its labelled rows.
+        agreement: evidence on contradictions; None if the labels carry no meaning.
+        counts: [label], number of labelled rows.
         names: [label].
     """
     weights = np.zeros(len(counts))
@@ -303,7 +303,7 @@ def choose_prior(config: LaConConfig, agreement: Agreement | None, counts: Targe
         against = set(agreement.contradicted or ())
         weights = np.where([name in against for name in names], 0.0, prior_weights(counts))
         reason = "rows per label" if weights.any() else "contradicted" if against else "many rows"
-    # The mean over labels, not the least: with a label that has no row yet the others would otherwise learn nothing.
+    # The mean over labels, not the minimum: one label without rows would otherwise keep the others from learning.
     weight = float(weights.mean())
     return Prior(
         weight=weight,
@@ -316,7 +316,7 @@ def choose_prior(config: LaConConfig, agreement: Agreement | None, counts: Targe
 
 
 def _sums(values: NDArray[np.floating], targets: Targets, labels: int) -> NDArray[np.float64]:
-    """Add up the rows of each label, [label ...]."""
+    """Add up the rows of each label, [label dim]."""
     sums = np.zeros((labels, values.shape[1]))
     np.add.at(sums, targets, values)
     return sums
@@ -327,5 +327,5 @@ def _unit(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _by_luck(gained: float, lost: float) -> float:
-    """Return the chance that a fair coin gives so many heads, or more, in all these throws."""
+    """Return the chance that a fair coin gives at least this many heads in all these throws."""
     return float(binom.sf(gained - 1, gained + lost, 0.5))

@@ -1,15 +1,15 @@
 """Training cross-encoders on natural language inference (BTZSC, appendix C.1).
 
-    config      every choice of a run, as one value
-    data        pairs from Parquet files, the balanced dev set, batches of similar length
+    config      every option of a run, as one value
+    data        pairs from Parquet files, the balanced dev set
     schedule    the two learning rates
     model       backbone, head and tokenizer as one module; saving and loading
     opening     a transformers folder as a backbone
-    saving      what the header of its folder must hold
+    saving      the header of a saved model, and links to its checkpoint
     card        the model card
-    objective   what the loop trains, and how it is scored
+    objective   training and scoring, for the loop
 
-Configuration and data need no torch; the rest is loaded when first asked for.
+Configuration and data need no torch; the rest is imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The model card of a cross-encoder: what a stranger must know of it."""
+"""The model card of a cross-encoder."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ def model_card(header: dict[str, Any]) -> str:
     """Return the README.md of a saved cross-encoder.
 
     Args:
-        header: what `labelspace.json` holds.
+        header: contents of `labelspace.json`.
 
     Example:
         >>> print(model_card({"variant": "binary", "labelspace": "0", "encoder": "e", "max_tokens": 8}).splitlines()[8])
@@ -26,8 +26,8 @@ def model_card(header: dict[str, Any]) -> str:
         "",
         f"# NLI cross-encoder ({header['variant']})",
         "",
-        f"Made by labelspace {header['labelspace']} from `{header.get('encoder')}`: a premise and a hypothesis are "
-        f"read together and come out as {outputs}. It was trained on up to {header['max_tokens']} tokens of a pair.",
+        f"Made by labelspace {header['labelspace']} from `{header.get('encoder')}`: it reads a premise and a "
+        f"hypothesis together and returns {outputs}. It was trained on up to {header['max_tokens']} tokens per pair.",
         "",
         "The head is in `head.safetensors`; transformers opens this folder as the backbone alone.",
         "",

@@ -1,4 +1,4 @@
-"""Every choice of an NLI run as one frozen value (BTZSC, appendix C.1)."""
+"""Every option of an NLI run as one frozen value (BTZSC, appendix C.1)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -14,7 +14,7 @@ VARIANTS = ("binary", "triplet")
 @final
 @dataclass(frozen=True, kw_only=True)
 class NLIConfig(SavedConfig):
-    """How a cross-encoder is trained on pairs.
+    """Options for training a cross-encoder on pairs.
 
     Example:
         >>> NLIConfig(variant="triplet", epochs=1).to_dict()["batch_size"]
@@ -28,61 +28,61 @@ class NLIConfig(SavedConfig):
     """`"binary"`: one logit, neutral and contradiction are one class; `"triplet"`: three logits."""
 
     max_tokens: int | None = None
-    """Tokens of a pair that are read; None: 256, or the encoder's limit if that is smaller. The paper is silent."""
+    """Longest pair in tokens; None: 256, or the encoder's limit if that is smaller. The paper gives no value."""
 
     leave_out: tuple[str, ...] = ()
-    """Sources whose rows are used neither for training nor for the dev set."""
+    """Sources excluded from training and from the dev set."""
 
     max_pairs: int | None = None
-    """At most so many training pairs, drawn by the seed; None: all."""
+    """Largest number of training pairs, drawn by the seed; None: all."""
 
     epochs: int = 3
-    """Times that each pair is seen, E."""
+    """Epochs, E."""
 
     batch_size: int = 32
-    """Pairs of one update, B."""
+    """Pairs per update, B."""
 
     limit_steps: int | None = None
     """At most so many updates; the schedule then covers exactly these. None: epochs x pairs / batch size."""
 
     max_seconds: float | None = None
-    """Stop at the first evaluation after so many seconds; the schedule is not shortened. None: no limit."""
+    """Stop at the first evaluation after this many seconds; the schedule is not shortened. None: no limit."""
 
     learning_rate: float | None = None
-    """Highest rate of the backbone; None: 2e-5, and 8e-6 for one 1024 wide or wider."""
+    """Peak learning rate of the backbone; None: 2e-5, or 8e-6 for a width of 1024 or more."""
 
     head_learning_rate: float | None = None
-    """Highest rate of the head; None: 1e-4, and 4e-5 for a backbone 1024 wide or wider."""
+    """Peak learning rate of the head; None: 1e-4, or 4e-5 for a backbone width of 1024 or more."""
 
     warmup: float = 0.1
-    """Share of the steps over which the rates rise linearly."""
+    """Share of the updates over which the rates rise linearly."""
 
     weight_decay: float = 0.01
-    """AdamW's, on all weights."""
+    """AdamW's weight decay, on all weights."""
 
     dropout: float = 0.1
     """Of the head; the backbone keeps its own."""
 
     evaluate_every: float = 0.01
-    """Share of all steps between two evaluations of the dev set."""
+    """Interval between evaluations of the dev set, as a share of all updates."""
 
     patience: int = 10
-    """Evaluations in a row without a fall of the dev loss after which training stops."""
+    """Stop after this many evaluations in a row with a dev loss above its lowest value."""
 
     dev_per_class: int = 60
-    """Dev pairs of each class and source, or what the smallest allows. The paper does not say."""
+    """Dev pairs per class and source, or as many as the smallest class allows. The paper gives no number."""
 
     window: int = 50
-    """Batches within which pairs are sorted by length, so that little is padded."""
+    """Number of batches within which pairs are sorted by length, so that padding is small."""
 
     seed: int = 0
-    """Of the head's first values, the pairs drawn, their order and the dropout masks."""
+    """Seed of the head's initial weights, the pairs drawn, their order and the dropout masks."""
 
     dtype: str = "auto"
-    """`"auto"`: bfloat16 where the processor computes in it natively, else float32."""
+    """`"auto"`: bfloat16 if the processor computes in it natively, else float32."""
 
     device: str = "auto"
-    """A torch device; `"auto"` takes a GPU where there is one."""
+    """A torch device; `"auto"` takes a GPU if there is one."""
 
     def __post_init__(self) -> None:
         self._keep_plain()

@@ -1,4 +1,4 @@
-"""Pairs of premise and hypothesis: read, checked, drawn, balanced, and put into batches of similar length.
+"""Pairs of premise and hypothesis: read, checked, drawn and balanced.
 
 A file is Parquet with the columns `premise`, `hypothesis`, `label` (0 entailment, 1 neutral, 2 contradiction) and
 `source`.
@@ -30,25 +30,25 @@ DEV_SOURCES = (
     "lingnli_val",
     "climate_fever_dev",
 )
-"""The paper's dev sets as far as they are to be had; Climate-FEVER stands for FEVER-NLI, nothing for WANLI."""
+"""The paper's dev sets, as far as available; Climate-FEVER replaces FEVER-NLI, and WANLI has no replacement."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """Pairs held in memory, row by row."""
+    """Pairs in memory, row by row."""
 
     premises: tuple[str, ...]
-    """What is known."""
+    """The premises."""
 
     hypotheses: tuple[str, ...]
-    """What may follow from it."""
+    """The hypothesis of each premise."""
 
     labels: tuple[int, ...]
     """0 entailment, 1 neutral, 2 contradiction."""
 
     sources: tuple[str, ...]
-    """Where each row comes from."""
+    """Source of each row."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -63,11 +63,11 @@ class Pairs:
         )
 
     def counts(self) -> dict[str, int]:
-        """Return the rows of each source, by name."""
+        """Return the number of rows of each source, by name."""
         return dict(sorted(Counter(self.sources).items()))
 
     def fingerprint(self) -> str:
-        """Return a hash of all rows in their order; the same pairs, the same hash."""
+        """Return a hash of all rows in order."""
         digest = hashlib.sha256()
         for row in zip(self.premises, self.hypotheses, self.labels, self.sources, strict=True):
             digest.update(repr(row).encode())
@@ -79,15 +79,15 @@ def read_pairs(path: str | Path, *, leave_out: Iterable[str] = (), limit: int | 
 
     Args:
         path: the file.
-        leave_out: sources whose rows are dropped; names that the file does not have are no error here.
+        leave_out: sources whose rows are dropped; unknown names are ignored.
         limit: at most so many rows, drawn without replacement; None: all.
-        seed: of that draw.
+        seed: seed of that draw.
 
     Returns:
-        The rows in the order of the file.
+        The rows in file order.
 
     Raises:
-        InputError: no such file, not Parquet, an empty text or a label out of range, or no row left.
+        InputError: no such file, not Parquet, an empty text, a label out of range, or no row left.
         ColumnError: a column is missing.
 
     Example:
@@ -126,7 +126,7 @@ def sources_of(path: str | Path) -> set[str]:
 
 
 def check_sources(leave_out: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse the name of a source that no file has: whoever leaves out a licence must not miss it by a typo.
+    """Refuse unknown names of sources, so that a typo does not keep rows whose licence forbids their use.
 
     Raises:
         InputError: an unknown name, with the closest known one.
@@ -141,10 +141,10 @@ def balanced_dev(pairs: Pairs, *, sources: Sequence[str] | None = None, per_clas
     """Draw the same number of pairs from every source and every class.
 
     Args:
-        pairs: what there is.
-        sources: from which; None: those of `DEV_SOURCES` that are there, or, where none is, all with three classes.
-        per_class: pairs of each class and source; the smallest class of all decides where it has fewer.
-        seed: of the draw.
+        pairs: the pairs to draw from.
+        sources: sources to use; None: those of `DEV_SOURCES` that are present or, failing that, all with three classes.
+        per_class: pairs per class and source; if any class has fewer, its size is used for all.
+        seed: seed of the draw.
 
     Returns:
         `len(sources) * 3 * n` pairs, n <= `per_class`, source by source and class by class.
@@ -182,7 +182,7 @@ def balanced_dev(pairs: Pairs, *, sources: Sequence[str] | None = None, per_clas
 
 
 def smallest_class(pairs: Pairs) -> tuple[str, str, int]:
-    """Return source, class and rows of the smallest class: the one that limits a balanced draw."""
+    """Return source, class and number of rows of the smallest class, which limits a balanced draw."""
     (source, label), count = min(
         Counter(zip(pairs.sources, pairs.labels, strict=True)).items(), key=lambda item: item[1]
     )

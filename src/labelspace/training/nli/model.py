@@ -1,11 +1,11 @@
-"""A cross-encoder as one module: transformers backbone, head, tokenizer; and as a folder.
+"""A cross-encoder as one module: transformers backbone, head, tokenizer; saved as a folder.
 
 folder/
 ├── config.json, model.safetensors, tokenizer.json ...   a transformers model: the backbone
 ├── head.safetensors                                     the head
-├── labelspace.json                                      kind, variant, versions, how it was trained
+├── labelspace.json                                      kind, variant, versions, record of the training
 ├── README.md                                            the model card
-└── checkpoint/                                          only while the training is unfinished
+└── checkpoint/                                          only while training is unfinished
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class PairBatch(NamedTuple):
 
 
 class PairTokens(NamedTuple):
-    """Pairs as token ids, not padded."""
+    """Pairs as token ids, without padding."""
 
     ids: list[list[int]]
     types: list[list[int]] | None
@@ -59,19 +59,19 @@ class PairTokens(NamedTuple):
 
 @final
 class NLIModel(nn.Module):
-    """A transformer that reads premise and hypothesis together, and a head on its [CLS] row.
+    """A transformer that reads premise and hypothesis together, and a head on its [CLS] state.
 
-    Open one with `from_encoder` or `load`. The weights are float32 always; bfloat16 means autocast, and the head
-    computes in float32 in both.
+    Create one with `from_encoder` or `load`. The weights are always float32; bfloat16 means autocast, and the head
+    always computes in float32.
 
     Args:
-        backbone: a model of transformers.
-        head: its logits.
-        tokenizer: of the backbone; must put its class token first.
+        backbone: a transformers model.
+        head: turns the [CLS] state into logits.
+        tokenizer: the backbone's; it must put its class token first.
         variant: `"binary"` or `"triplet"`.
-        max_tokens: tokens of a pair that are read.
-        dtype: format of the backbone's matrix products.
-        header: what `labelspace.json` held; empty for one that was never saved.
+        max_tokens: longest pair in tokens; longer pairs are truncated.
+        dtype: number format of the backbone's matrix products.
+        header: contents of `labelspace.json`; empty for a model that was never saved.
 
     Example:
         >>> model = NLIModel.from_encoder("tests/data/tiny-bert", "triplet", seed=0, dtype="float32", device="cpu")
@@ -125,28 +125,28 @@ class NLIModel(nn.Module):
         Args:
             name: a folder, a hub name or a short name of the registry.
             variant: `"binary"` (one logit) or `"triplet"` (entailment, neutral, contradiction).
-            seed: of the head's first values, 0 or more.
-            max_tokens: tokens of a pair that are read; None: 256, or the encoder's limit if that is smaller.
+            seed: seed of the head's initial weights, 0 or more.
+            max_tokens: longest pair in tokens; None: 256, or the encoder's limit if that is smaller.
             dropout: of the head.
             dtype: `"auto"`, `"float32"` or `"bfloat16"`.
             device: a torch device, or `"auto"`.
             revision: commit, tag or branch on the hub.
-            trust_remote_code: True lets the encoder's own code run.
-            offline: True asks no network.
+            trust_remote_code: True allows code from the encoder's repository to run.
+            offline: True uses no network.
 
         Returns:
             The untrained model, in evaluation mode.
 
         Raises:
-            EncoderError: not to be found or opened, or an encoder without a class token.
-            ConfigError: an option out of its range.
+            EncoderError: the encoder is not found, cannot be opened, or has no class token.
+            ConfigError: an option is out of range.
         """
         check_choice("variant", variant, VARIANTS)
         place = choose_device(device)
         check_remote_code(str(name), trust_remote_code)
         found = resolve(str(name), revision=revision, offline=offline)
         check_remote_code(found, trust_remote_code)
-        with seeded(torch.device("cpu"), seed, "backbone"):  # weights that the folder lacks are drawn
+        with seeded(torch.device("cpu"), seed, "backbone"):  # weights missing from the folder are drawn at random
             backbone, tokenizer = open_backbone(Path(found.path_or_name), trust_remote_code)
         limit = token_limit(backbone, tokenizer)
         if max_tokens is None:
@@ -171,7 +171,7 @@ class NLIModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return self.head.inner.weight.device
 
     def forward(
@@ -185,7 +185,7 @@ class NLIModel(nn.Module):
         Args:
             input_ids: [pair token], from `pad`.
             attention_mask: [pair token], 1 for a token, 0 for padding.
-            token_type_ids: [pair token], 0 premise and 1 hypothesis, for encoders that know the two apart.
+            token_type_ids: [pair token], 0 premise and 1 hypothesis, for encoders that use token types.
 
         Returns:
             [pair class], one column (binary) or three (triplet).
@@ -199,18 +199,18 @@ class NLIModel(nn.Module):
             return self.head(states[:, 0].float())
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The backbone's precision, as a context; around several batches it casts each weight once."""
+        """Autocast for the backbone; one context around several batches casts each weight only once."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype is torch.bfloat16)
 
     def tokenize(self, premises: Sequence[str], hypotheses: Sequence[str]) -> PairTokens:
-        """Turn pairs into token ids, special tokens included, cut to `max_tokens` (the longer text of the two first).
+        """Turn pairs into token ids with special tokens, truncated to `max_tokens`, the longer text first.
 
         Args:
-            premises: what is known.
-            hypotheses: what may follow, one for each premise.
+            premises: the premises.
+            hypotheses: one hypothesis per premise.
 
         Returns:
-            The ids, and the token types where the encoder uses them.
+            The ids, and the token types if the encoder uses them.
         """
         if not premises:
             return PairTokens([], None)
@@ -228,7 +228,7 @@ class NLIModel(nn.Module):
 
         Args:
             tokens: from `tokenize`.
-            rows: which of them; None: all.
+            rows: the pairs to pad; None: all.
         """
         rows = range(len(tokens.ids)) if rows is None else rows
         width = max(len(tokens.ids[row]) for row in rows)
@@ -248,9 +248,9 @@ class NLIModel(nn.Module):
 
     @contextmanager
     def training_mode(self) -> Iterator[None]:
-        """Switch dropout on for the block, take the attention that trains fastest, and put both back."""
+        """Enable dropout and the fastest attention for training inside the block; restore both afterwards."""
         attention = self.backbone.config._attn_implementation
-        # On a CPU the backward of the fused attention is slower than the plain products (up to 3 times in bfloat16).
+        # On a CPU the backward pass of fused attention is slower than plain products (up to 3 times in bfloat16).
         if self.device.type == "cpu" and attention == "sdpa":
             self.backbone.set_attn_implementation("eager")
         self.train()
@@ -265,15 +265,15 @@ class NLIModel(nn.Module):
         """Write the model as a folder; a killed save leaves the old folder or the new one.
 
         Args:
-            folder: its place; replaced if it holds an NLI model or an unfinished run.
+            folder: the target; replaced if it holds an NLI model or an unfinished run.
             facts: plain values for `labelspace.json`: `training`, `data`, `dev`, `provenance`.
-            keep_checkpoint: True carries `checkpoint/` over, so that the training can go on.
+            keep_checkpoint: True keeps `checkpoint/`, so that training can resume.
 
         Returns:
             The folder.
 
         Raises:
-            OutputError: it cannot be written, or it holds something else; what was there before is unchanged.
+            OutputError: it cannot be written, or it holds something else; the old contents are unchanged.
         """
         folder = Path(folder)
         if kind_of(folder) != UNFINISHED:
@@ -310,13 +310,13 @@ class NLIModel(nn.Module):
             folder: the model's folder.
             dtype: `"auto"`, `"float32"` or `"bfloat16"`.
             device: a torch device, or `"auto"`.
-            trust_remote_code: True lets the backbone's own code run.
+            trust_remote_code: True allows code from the backbone's repository to run.
 
         Returns:
-            The model in evaluation mode. On the machine that saved it, its logits are the same to the bit.
+            The model in evaluation mode. On the machine that saved it, its logits are bit-identical.
 
         Raises:
-            ModelFolderError: the folder is no NLI model, truncated, of a newer format, or holds a pickle.
+            ModelFolderError: the folder is not an NLI model, is truncated, has a newer format, or holds a pickle.
 
         Example:
             >>> import tempfile

@@ -1,4 +1,4 @@
-"""Training a cross-encoder as an objective: pairs in batches of like length, an early end on the dev loss."""
+"""Training a cross-encoder as an objective: batches of pairs of similar length, early stopping on the dev loss."""
 
 import math
 from collections.abc import Sequence
@@ -36,35 +36,35 @@ DEV_TOKEN_BUDGET = 4096
 @final
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """One evaluation on the way."""
+    """One evaluation during training."""
 
     step: int
-    """Updates made."""
+    """Number of updates made."""
 
     train_loss: float
     """Mean loss of the updates since the last evaluation, with dropout."""
 
     dev_loss: float
-    """Mean loss of the dev pairs; early stopping looks at this."""
+    """Mean loss of the dev pairs, which early stopping uses."""
 
     dev_accuracy: float
-    """Share of dev pairs put into their class: of two (binary) or three (triplet)."""
+    """Accuracy on the dev pairs, over two classes (binary) or three (triplet)."""
 
     dev_auroc: float | None
-    """Chance that an entailed dev pair scores above one that is not; None where there is only one kind."""
+    """Chance that an entailed dev pair scores above one that is not; None if there is only one kind."""
 
     backbone_rate: float
-    """Learning rate of the last update."""
+    """The backbone's learning rate at the last update."""
 
     head_rate: float
-    """The same of the head."""
+    """The head's learning rate at the last update."""
 
     def better_than(self, other: "Look | None") -> bool:
-        """True where the dev loss is no higher."""
+        """Return whether the dev loss is no higher."""
         return other is None or self.dev_loss <= other.dev_loss
 
     def told(self) -> dict[str, float]:
-        """Return what callbacks are told."""
+        """Return the values for callbacks."""
         auroc = {} if self.dev_auroc is None else {"dev_auroc": self.dev_auroc}
         return {"dev_loss": self.dev_loss, "dev_accuracy": self.dev_accuracy, **auroc}
 
@@ -94,13 +94,13 @@ def pair_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor
 
 @final
 class NLIObjective:
-    """A cross-encoder on pairs, with an early end on the loss of the dev pairs.
+    """A cross-encoder on pairs, with early stopping on the dev loss.
 
     Args:
-        model: its weights are changed; in its `training_mode` for the time of the run.
-        train: the pairs to learn from.
-        dev: the pairs whose loss decides when to stop.
-        config: everything else.
+        model: its weights are changed; it must be in `training_mode` during the run.
+        train: training pairs.
+        dev: pairs whose loss decides when to stop.
+        config: all options.
     """
 
     def __init__(self, model: NLIModel, train: Pairs, dev: Pairs, config: NLIConfig) -> None:
@@ -136,7 +136,7 @@ class NLIObjective:
         )
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
-        """Add the gradients of a batch."""
+        """Add the gradient of a batch."""
         rows = self._epochs.batch(step)
         with seeded(self._model.device, child_seed(self._config.seed, "nli", step), "dropout"):
             logits = self._model(*self._model.pad(self._tokens, rows))
@@ -174,21 +174,21 @@ def train_nli(
     """Train until the dev loss stops falling or all epochs are done, and leave the best weights in place.
 
     Args:
-        model: from `NLIModel.from_encoder`, of the variant of `config`.
-        train: the pairs to learn from; `max_pairs` is applied by `read_pairs`, not here.
-        dev: the pairs whose loss decides when to stop, from `balanced_dev`.
-        config: everything else.
-        folder: where about 20 checkpoints are written on the way; None: nowhere.
-        resume: True goes on from the checkpoint in `folder`, to the same bits as an uninterrupted run.
-        callbacks: told loss and rate at every step, and every evaluation.
-        report: told the updates made.
+        model: from `NLIModel.from_encoder`, with the variant of `config`.
+        train: training pairs; `read_pairs` applies `max_pairs`, this function does not.
+        dev: pairs whose loss decides when to stop, from `balanced_dev`.
+        config: all options.
+        folder: folder for about 20 checkpoints during training; None: no checkpoints.
+        resume: True resumes from the checkpoint in `folder`, bit-identical to an uninterrupted run.
+        callbacks: called with loss and rate at every step, and with every evaluation.
+        report: called with the number of updates made.
 
     Returns:
-        The evaluations, and why it stopped. Ctrl-C is one reason, and no error.
+        The evaluations and the reason for stopping. Ctrl-C is a reason, not an error.
 
     Raises:
-        ConfigError: model and configuration are of different variants, or the checkpoint is of another run.
-        TrainingError: a loss is not finite; the weights are then those of the best evaluation before.
+        ConfigError: model and configuration have different variants, or the checkpoint belongs to another run.
+        TrainingError: a loss is not finite; the weights of the best evaluation so far are restored.
         OutputError: a checkpoint cannot be written.
 
     Example:
@@ -202,7 +202,7 @@ def train_nli(
         BTZSC benchmark, appendix C.1.
     """
     if model.variant != config.variant:
-        raise ConfigError(f"the model is a {model.variant} one and the configuration says {config.variant!r}.")
+        raise ConfigError(f"the model's variant is {model.variant}, and the configuration's is {config.variant!r}.")
     if resume and folder is None:
         raise ConfigError("resume needs the folder with the checkpoint; pass folder.")
     objective = NLIObjective(model, train, dev, config)
@@ -225,14 +225,14 @@ def train_nli(
 
 
 def dev_scores(model: NLIModel, pairs: Pairs) -> dict[str, Any]:
-    """Score labelled pairs, all together and source by source.
+    """Score labelled pairs, all together and by source.
 
     Args:
         model: in evaluation mode.
-        pairs: with their labels.
+        pairs: labelled pairs.
 
     Returns:
-        `{"all": scores, "sources": {name: scores}}`, scores being `pairs`, `loss`, `accuracy` and `auroc`.
+        `{"all": scores, "sources": {name: scores}}`; scores are `pairs`, `loss`, `accuracy` and `auroc`.
     """
     labels = torch.tensor(pairs.labels)
     logits = score_pairs(model, model.tokenize(pairs.premises, pairs.hypotheses))
@@ -245,7 +245,7 @@ def dev_scores(model: NLIModel, pairs: Pairs) -> dict[str, Any]:
 
 @torch.no_grad()
 def score_pairs(model: NLIModel, tokens: PairTokens) -> Tensor:
-    """Return the logits of pairs in their order, [pair class], on the CPU."""
+    """Return the logits of pairs, in order, [pair class], on the CPU."""
     logits: list[Tensor] = []
     order: list[int] = []
     with model.autocast():

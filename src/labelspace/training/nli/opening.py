@@ -1,4 +1,4 @@
-"""A transformers folder opened as a backbone that a head can stand on."""
+"""A transformers folder as a backbone for a head."""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,12 @@ import torch
 from labelspace.encoders.opening import NO_LIMIT, opening
 from labelspace.errors import EncoderError
 
-# Their positions start after the padding index, so they read fewer tokens than they have positions.
+# Positions of these start after the padding index, so fewer tokens fit than there are positions.
 _SHIFTED = ("roberta", "xlm-roberta", "camembert", "mpnet")
 
 
 def open_backbone(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
-    """Open backbone and tokenizer of a folder: float32, safetensors only, nothing from the hub.
+    """Open backbone and tokenizer from a folder: float32, safetensors only, no hub access.
 
     Raises:
         EncoderError: transformers cannot open it.
@@ -28,7 +28,7 @@ def open_backbone(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
 
 
 def token_limit(backbone: Any, tokenizer: Any) -> int:
-    """Return how many tokens the encoder can read."""
+    """Return the largest number of tokens that the encoder can read."""
     positions = getattr(backbone.config, "max_position_embeddings", None)
     if positions is None:
         limit = int(tokenizer.model_max_length)
@@ -38,14 +38,14 @@ def token_limit(backbone: Any, tokenizer: Any) -> int:
 
 
 def check_class_token(tokenizer: Any, name: str) -> None:
-    """Refuse an encoder whose first token is none that the head could read.
+    """Refuse an encoder whose pairs do not start with a class token, which the head reads.
 
     Raises:
-        EncoderError: a pair does not begin with the class token.
+        EncoderError: there is no class token, or it is not first.
     """
     ids = tokenizer(["a"], ["b"])["input_ids"][0]
     if tokenizer.cls_token_id is None or ids[0] != tokenizer.cls_token_id or tokenizer.padding_side != "right":
         raise EncoderError(
-            f"{name} does not begin a pair with a class token, which the head reads; take an encoder such as "
+            f"{name} does not begin a pair with a class token, which the head reads; use an encoder such as "
             "all-MiniLM-L6-v2 or bge-base-en-v1.5."
         )

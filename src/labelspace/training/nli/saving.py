@@ -1,4 +1,4 @@
-"""What the header of a saved NLI cross-encoder must hold, and its checkpoint as a second name of the same files."""
+"""The header of a saved NLI cross-encoder, and hard links to its checkpoint."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ CHECKPOINT = "checkpoint"
 
 
 def link_folder(source: Path, target: Path) -> None:
-    """Make a second name for every file of a flat folder, or a copy where the disk has no second names."""
+    """Hard-link every file of a flat folder; copy files where the disk has no hard links."""
     target.mkdir()
     for path in source.iterdir():
         try:

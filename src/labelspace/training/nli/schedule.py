@@ -1,13 +1,13 @@
-"""Two learning rates, for the halves of a cross-encoder (BTZSC, appendix C.1)."""
+"""The two learning rates of a cross-encoder (BTZSC, appendix C.1)."""
 
 from typing import NamedTuple
 
 LARGE_WIDTH = 1024
-"""Backbones this wide or wider count as large. The paper says "large" and "base", and no more."""
+"""Backbones of at least this width count as large. The paper only says "large" and "base"."""
 
 
 class Rates(NamedTuple):
-    """A learning rate for each half of the model."""
+    """Learning rates of backbone and head."""
 
     backbone: float
     head: float
@@ -20,12 +20,12 @@ LARGE = Rates(backbone=8e-6, head=4e-5)
 def highest_rates(
     hidden_size: int, *, learning_rate: float | None = None, head_learning_rate: float | None = None
 ) -> Rates:
-    """Return the rates at the end of the warm-up: the paper's for this size, or those given.
+    """Return the peak rates, at the end of the warm-up: the paper's for this size, or those given.
 
     Args:
-        hidden_size: width of the backbone, in coordinates.
-        learning_rate: in place of the backbone's.
-        head_learning_rate: in place of the head's.
+        hidden_size: width of the backbone.
+        learning_rate: replaces the paper's rate of the backbone.
+        head_learning_rate: replaces the paper's rate of the head.
 
     Returns:
         Both rates.

@@ -1,15 +1,15 @@
-"""Pre-finetuning: an encoder is moved into a domain, and kept from breaking on the way (REZE).
+"""Pre-finetuning: move an encoder into a domain while REZE preserves its geometry.
 
-    sources    the pairs: drawn, refused before any long work, some of them held aside
-    relations  what the encoder makes of them before training, computed once and kept on disk
+    sources    the pairs: drawn, checked before any long work, some held aside
+    relations  the reference encoder's vectors of the pairs, computed once and stored on disk
     offline    REZE's phase 1: the eigenspace of these relations, and the debiased targets of a batch
-    objective  REZE's phase 2: what the loop trains
-    measures   what it did to the space: uniformity, alignment, IsoScore, drift, neighbours kept
-    result     all that is to be said of a run, as one value
-    saving     an encoder with its eigenspace and its result as a folder
-    run        `prefinetune`: all of these, one after the other
+    objective  REZE's phase 2: training, for the loop
+    measures   the effect on the space: uniformity, alignment, IsoScore, drift, neighbours kept
+    result     the record of a run, as one value
+    saving     an encoder with its eigenspace and result as a folder
+    run        `prefinetune`, which runs all of these
 
-Drawing and checking pairs needs no torch; the rest is loaded when first asked for.
+Drawing and checking pairs needs no torch; the rest is imported on first use.
 """
 
 from typing import TYPE_CHECKING

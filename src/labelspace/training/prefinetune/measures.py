@@ -1,4 +1,4 @@
-"""What pre-finetuning does to the space, on pairs that it has not seen."""
+"""The effect of pre-finetuning on the space, measured on held-aside pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,35 +24,35 @@ class Measures:
     """An encoder's space in three numbers."""
 
     uniformity: float
-    """Of the distinct texts; lower is more evenly spread, near 0 is collapsed."""
+    """Uniformity of the distinct texts; lower is more evenly spread, near 0 is collapsed."""
 
     alignment: float
-    """Mean squared distance of anchor and positive; lower is nearer."""
+    """Mean squared distance between anchor and positive; lower is closer."""
 
     isoscore: float | None
-    """Of the distinct texts, 0 to 1, higher is more isotropic; None where the package is not installed."""
+    """IsoScore of the distinct texts, 0 to 1, higher is more isotropic; None if the package is not installed."""
 
 
 class Shift(NamedTuple):
-    """How far the texts have moved between two encoders."""
+    """Movement of the texts between two encoders."""
 
     drift: float
-    """Mean cosine distance of each text from where it was."""
+    """Mean cosine distance between a text's old and new vector."""
 
     neighbours_kept: float
-    """Share of its nearest texts that are still the nearest."""
+    """Share of each text's nearest neighbours that remain so."""
 
     neighbours: int
-    """How many of the nearest are looked at."""
+    """Number of nearest neighbours compared."""
 
 
 @final
 class Yardstick:
-    """The texts of some pairs, to measure one encoder by and to compare two.
+    """The texts of some pairs, to measure one encoder and to compare two.
 
     Args:
-        pairs: two or more distinct texts among them.
-        seed: of the pairs of texts that uniformity looks at.
+        pairs: pairs with at least two distinct texts.
+        seed: seed of the text pairs that uniformity samples.
     """
 
     def __init__(self, pairs: Pairs, *, seed: int) -> None:
@@ -67,21 +67,21 @@ class Yardstick:
         return encoder.encode(self.texts)
 
     def measure(self, vectors: NDArray[np.float32]) -> Measures:
-        """Measure the space of an encoder by its vectors of the texts.
+        """Measure an encoder's space by its vectors of the texts.
 
         Raises:
-            InputError: a vector is not finite, or all of them are one.
+            InputError: a vector is not finite, or all vectors are equal.
         """
         odd = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(odd):
             raise InputError(
-                f"the encoder's vector of {self.texts[odd[0]]!r:.60} has a NaN or an infinity; look at its weights, or "
+                f"the encoder's vector of {self.texts[odd[0]]!r:.60} has a NaN or an infinity; check its weights, or "
                 "try dtype='float32'."
             )
         if (vectors == vectors[0]).all():
             raise InputError(
-                f"the encoder makes one vector of all {len(vectors)} texts that it is measured by; look at the texts, "
-                "or at an encoder that maps them all to one point."
+                f"the encoder makes one vector of all {len(vectors)} texts that it is measured by; check the texts, "
+                "or use an encoder that tells them apart."
             )
         rows = torch.from_numpy(vectors)
         try:
@@ -96,6 +96,6 @@ class Yardstick:
         )
 
     def compare(self, before: NDArray[np.float32], after: NDArray[np.float32]) -> Shift:
-        """Say how far the texts have moved."""
+        """Return how far the texts have moved."""
         nearest = min(NEIGHBOURS, len(self.texts) - 1)
         return Shift(drift(before, after), neighbours_kept(before, after, k=nearest), nearest)

@@ -1,4 +1,4 @@
-"""REZE's phase 2 (Algorithm 1) as an objective: mixed batches, the main loss and the regularizer, a cosine schedule."""
+"""REZE's phase 2 (Algorithm 1) as an objective: mixed batches, main loss and regularizer, a cosine schedule."""
 
 import math
 from collections.abc import Sequence
@@ -22,28 +22,28 @@ from labelspace.training.rows import cut, tokenize
 from labelspace.training.schedule import cosine_factor
 
 LOOKS = 20
-"""Times that a run writes down its mean loss."""
+"""Number of looks per run."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """How the losses stood at one point of the way."""
+    """Mean losses at one point of the run."""
 
     step: int
-    """Updates made."""
+    """Number of updates made."""
 
     loss: float
-    """Mean of the updates since the last look (eq. 10), with dropout."""
+    """Mean loss of the updates since the last look (eq. 10), with dropout."""
 
     main: float
-    """Of it the main loss (eq. 9)."""
+    """The main loss in it (eq. 9)."""
 
     regularizer: float | None
-    """The regularizer (eq. 8), before its weight; None where that is 0."""
+    """The regularizer (eq. 8), before its weight; None if the weight is 0."""
 
     learning_rate: float
-    """Of the last update."""
+    """Learning rate of the last update."""
 
 
 def batch_gradient(
@@ -58,16 +58,16 @@ def batch_gradient(
     """Add the gradient of one batch to the encoder's weights, exactly and in bounded memory.
 
     Args:
-        encoder: inside its `training_mode`; the only thing that a gradient reaches.
-        anchors: texts.
-        positives: the positive of each.
-        target: [pair relation], debiased relations of the reference; None: the main loss alone.
+        encoder: inside its `training_mode`; the only module with gradients.
+        anchors: anchor texts.
+        positives: the positive of each anchor.
+        target: [pair relation], debiased reference relations; None: the main loss alone.
         config: temperature, weight of the regularizer, tokens in memory.
-        seed: of the dropout masks, the same for every `max_tokens_in_memory` of 2,048 (the size of a chunk) or more.
+        seed: seed of the dropout masks; the same for every `max_tokens_in_memory` of at least 2,048, a chunk's size.
 
     Returns:
-        The loss, and of it the main loss and the regularizer before its weight. Where the loss is not finite no
-        gradient is computed.
+        The loss, its main part, and the regularizer before its weight. If the loss is not finite, no gradient is
+        computed.
     """
     rows = tokenize(encoder, [*anchors, *positives])
     chunks = cut(encoder.backbone, rows, config.max_tokens_in_memory)
@@ -92,15 +92,15 @@ def batch_gradient(
 
 @final
 class PrefinetuneObjective:
-    """Pairs of several sources in mixed batches. Kept are the weights of the last look.
+    """Pairs of several sources in mixed batches. Keeps the weights of the last look.
 
     Args:
         encoder: its weights are changed.
-        weights: what learns, from `trainable_weights`.
-        pairs: what is learnt from.
+        weights: trainable weights, from `trainable_weights`.
+        pairs: training pairs.
         targets: debiased relations; None: plain pre-finetuning.
         config: loss and schedule.
-        seed: of the order and of the dropout masks.
+        seed: seed of the order and of the dropout masks.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class PrefinetuneObjective:
         )
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
-        """Add the gradients of a batch."""
+        """Add the gradient of a batch."""
         rows = self._epochs.batch(step)
         loss, main, regularizer = batch_gradient(
             self._encoder,
@@ -143,7 +143,7 @@ class PrefinetuneObjective:
         return loss, {"main": main} if regularizer is None else {"main": main, "regularizer": regularizer}
 
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look:
-        """Take the means since the last look."""
+        """Return the means since the last look."""
         regularizers = [each["regularizer"] for each in parts if "regularizer" in each]
         return Look(
             step=made,

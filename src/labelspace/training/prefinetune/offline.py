@@ -1,4 +1,4 @@
-"""REZE's phase 1 (Algorithm 1): the eigenspace of the reference relations, and from it the targets of any batch."""
+"""REZE's phase 1 (Algorithm 1): the eigenspace of the reference relations, and the targets of any batch."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from labelspace.training.prefinetune.relations import ReferenceRelations
 
 @final
 class Targets:
-    """Debiased reference relations (eq. 7), made for a batch when it is wanted: a few columns of W, and no file more.
+    """Debiased reference relations (eq. 7), computed per batch, so they need no file and little memory.
 
     Args:
-        relations: of all pairs that are trained on.
-        pairs: these.
-        eigenspace: of `find_eigenspace`.
+        relations: relations of all training pairs.
+        pairs: the training pairs.
+        eigenspace: from `find_eigenspace`.
     """
 
     def __init__(self, relations: ReferenceRelations, pairs: Pairs, eigenspace: Eigenspace) -> None:
@@ -43,18 +43,18 @@ def find_eigenspace(
     hopeless: bool = False,
     report: Progress = silent,
 ) -> Eigenspace:
-    """Accumulate the moments of all relations as they are made, and fit the eigenspace.
+    """Accumulate the moments of all relations while they are computed, and fit the eigenspace.
 
     Args:
-        relations: of the pairs, made where they are not yet.
-        pairs: their sources.
+        relations: relations of the pairs, computed if they are not stored yet.
+        pairs: the pairs, for their sources.
         config: rho, gamma, eta and centre.
-        hopeless: True where it has been said already that nothing will be shrunk.
-        report: told how many pairs are done.
+        hopeless: True if the user was already warned that nothing will be shrunk.
+        report: called with the number of pairs done.
 
     Raises:
-        InputError: a vector is not finite, all relations are one, or a source has fewer than 5 pairs.
-        OutputError: the relations cannot be kept.
+        InputError: a vector is not finite, all relations are equal, or a source has fewer than 5 pairs.
+        OutputError: the relations cannot be stored.
 
     Warns:
         LabelSpaceWarning: nothing is shrunk.

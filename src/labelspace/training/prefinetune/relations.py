@@ -1,12 +1,12 @@
-"""Relations of the reference encoder: computed once, kept on disk window by window, read a batch at a time.
+"""Relations of the reference encoder: computed once, stored on disk window by window, read batch by batch.
 
-    <folder>/<key>/relations.f32     [pair relation] in float32: anchor and positive side by side, nothing else
-    <folder>/<key>/windows.jsonl     a line with the sha256 of each window of pairs that is done
-    <folder>/<key>.lock              held while the windows are made
+    <folder>/<key>/relations.f32     [pair relation] in float32: the vectors of anchor and positive side by side
+    <folder>/<key>/windows.jsonl     one line per finished window of pairs, with its sha256
+    <folder>/<key>.lock              held while windows are computed
 
-The key is a hash of the encoder's weights, its precision, its prompt and all token ids, so another encoder, cut or pair
-is another entry. A kill loses the window under way; one that is not what it was written as is made again, with all
-after it. They are kept in float32 whatever the encoder computes in: dispersions of a millionth decide what is shrunk.
+The key is a hash of the encoder's weights, its precision, its prompt and all token ids, so another encoder, truncation
+or pair makes another entry. A kill loses the current window; a damaged window and all later ones are computed again.
+Storage is float32 whatever the encoder computes in, because dispersions of a millionth decide what is shrunk.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from labelspace.progress import Progress, silent
 
 FORMAT = 1
 WINDOW = 1024
-"""Pairs that are tokenised, sorted and encoded together; a text that comes twice among them is encoded once."""
+"""Pairs tokenized, sorted and encoded together; repeated texts among them are encoded once."""
 
 VECTORS = "relations.f32"
 WINDOWS = "windows.jsonl"
@@ -40,12 +40,12 @@ WINDOWS = "windows.jsonl"
 
 @final
 class ReferenceRelations:
-    """The relations of some pairs, made by an encoder that must not change until all are there.
+    """The relations of some pairs, computed by an encoder that must not change until all are stored.
 
     Args:
-        encoder: makes them.
-        pairs: whose anchors and positives.
-        folder: where; entries of other pairs and encoders may lie there too.
+        encoder: the reference encoder.
+        pairs: the pairs.
+        folder: storage folder; other pairs and encoders can share it.
 
     Example:
         >>> import tempfile
@@ -63,16 +63,16 @@ class ReferenceRelations:
         self._entry: Path | None = None
 
     def blocks(self, report: Progress = silent) -> Iterator[tuple[slice, Float[Tensor, "pair relation"]]]:
-        """Yield all relations window by window, computed where they are not on disk.
+        """Yield all relations window by window, computing those that are not on disk.
 
         Args:
-            report: told how many pairs are done.
+            report: called with the number of pairs done.
 
         Yields:
-            Which pairs, and their relations.
+            A slice of the pairs, and their relations.
 
         Raises:
-            OutputError: they cannot be written; the windows done stay.
+            OutputError: they cannot be written; finished windows are kept.
         """
         entry = self._folder / self._key()
         try:
@@ -84,12 +84,12 @@ class ReferenceRelations:
                     yield slice(start, stop), torch.from_numpy(self._map(entry)[start:stop].copy())
         except OSError as error:
             raise OutputError(
-                f"relations cannot be kept in {self._folder} ({error}); those done stay, make room and go on."
+                f"relations cannot be stored in {self._folder} ({error}); finished ones are kept, make room and resume."
             ) from error
         self._entry = entry
 
     def take(self, rows: Sequence[int]) -> Float[Tensor, "pair relation"]:
-        """Return the relations of some pairs; `blocks` must have come to its end before."""
+        """Return the relations of some pairs; `blocks` must have been exhausted before."""
         assert self._entry is not None
         return torch.from_numpy(self._map(self._entry)[list(rows)])
 
@@ -98,7 +98,7 @@ class ReferenceRelations:
         return np.memmap(entry / VECTORS, dtype=np.float32, mode="r", shape=(rows, self._shape[1]))
 
     def _made(self, entry: Path) -> Iterator[int]:
-        """Yield where each window begins, once it is on disk."""
+        """Yield the first row of each window, once the window is on disk."""
         known = _known_windows(entry)
         size = 4 * self._shape[1]
         kept: list[str] = []
@@ -115,12 +115,12 @@ class ReferenceRelations:
             if len(kept) == len(starts):
                 return
             vectors.truncate()
-            # In one step: a kill must not cost the windows that are done.
+            # Atomically, so that a kill does not cost finished windows.
             write_atomically(entry / WINDOWS, "".join(json.dumps({"sha256": one}) + "\n" for one in kept))
             with (entry / WINDOWS).open("a", encoding="utf-8") as log:
                 for start in starts[len(kept) :]:
                     data = self._encode(start).tobytes()
-                    # Written, not mapped: on a full disk writing raises an error, and a map kills the process.
+                    # Written, not mapped: on a full disk a write raises an error, while a map kills the process.
                     vectors.write(data)
                     _settle(vectors)
                     log.write(json.dumps({"sha256": hashlib.sha256(data).hexdigest()}) + "\n")
@@ -128,7 +128,7 @@ class ReferenceRelations:
                     yield start
 
     def _tokens(self, start: int) -> tuple[list[list[int]], list[int]]:
-        """Token ids of the distinct texts of a window, and for all anchors, then all positives, which of them it is."""
+        """Return token ids of a window's distinct texts, and the index of each text, anchors before positives."""
         window = slice(start, start + WINDOW)
         texts = [*self._pairs.anchors[window], *self._pairs.positives[window]]
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
@@ -151,7 +151,7 @@ class ReferenceRelations:
 
 
 def _known_windows(entry: Path) -> list[str]:
-    """The hashes of the windows that a log tells of, up to the first line that cannot be read."""
+    """Return the hashes of the windows in a log, up to the first line that cannot be read."""
     known: list[str] = []
     try:
         for line in (entry / WINDOWS).read_text(encoding="utf-8").splitlines():

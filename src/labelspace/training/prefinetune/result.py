@@ -1,4 +1,4 @@
-"""All that is to be said of a pre-finetuning, as one value."""
+"""The record of a pre-finetuning run, as one value."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -11,73 +11,73 @@ from labelspace.training.prefinetune.measures import Measures
 @final
 @dataclass(frozen=True, kw_only=True)
 class PrefinetuneResult:
-    """What `prefinetune` did: everything needed to tell a good run from a bad one, and to repeat it."""
+    """Result of `prefinetune`: enough to judge the run and to repeat it."""
 
     training: Training
-    """The updates, and the loss on the way."""
+    """The training run."""
 
     before: Measures
-    """The space of the encoder as it came."""
+    """The encoder's space before training."""
 
     after: Measures | None
-    """The space afterwards; None where measuring was interrupted."""
+    """The space after training; None if measuring was interrupted or failed."""
 
     drift: float | None
-    """Mean cosine distance of each text from where the encoder that came had it."""
+    """Mean cosine distance between a text's vectors before and after."""
 
     neighbours_kept: float | None
-    """Share of the nearest texts of each text that are still the nearest."""
+    """Share of each text's nearest neighbours that remain so."""
 
     neighbours: int | None
-    """How many of the nearest are looked at."""
+    """Number of nearest neighbours compared."""
 
     measured_on: str
-    """`"pairs held aside"`, or `"training pairs"` where there were too few to hold any aside."""
+    """`"pairs held aside"`, or `"training pairs"` if there were too few to hold any aside."""
 
     measured_pairs: int
-    """How many of them."""
+    """Number of pairs measured on."""
 
     active: int | None
-    """Directions that may be shrunk (eq. 3); None without the regularizer, as the three below."""
+    """Directions that may be shrunk (eq. 3); None without the regularizer, like the three below."""
 
     shrunk_directions: int | None
     """Directions along which any source is shrunk."""
 
     shrunk_factors: int | None
-    """Factors of all sources and directions that are below 1 (eq. 6)."""
+    """Factors below 1, over all sources and directions (eq. 6)."""
 
     relation_width: int | None
-    """Directions there are: twice the width of the encoder."""
+    """Number of directions: twice the width of the encoder."""
 
     pairs: dict[str, int]
-    """Pairs of each source that were trained on."""
+    """Training pairs of each source."""
 
     pairs_seen: dict[str, int]
-    """Pairs that each source had, with repetitions, before any were drawn."""
+    """Pairs of each source before the draw, with repetitions."""
 
     max_tokens: int
-    """Tokens of a text that were read in training."""
+    """Longest text in tokens during training."""
 
     encoder: dict[str, Any]
-    """The encoder that came: name, source, sizes, prompts."""
+    """The original encoder: name, source, sizes, prompts."""
 
     config: PrefinetuneConfig
     """All options."""
 
     seed: int
-    """Of everything random."""
+    """The seed of the run."""
 
     notes: tuple[str, ...] = ()
-    """What should be known beside the numbers."""
+    """Remarks beside the numbers."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        # The looks have the means of the losses, which are one for each of perhaps a hundred thousand updates.
+        # Leave out the losses of perhaps a hundred thousand updates; the looks hold their means.
         training = {name: value for name, value in self.training.to_dict().items() if name != "losses"}
         return {**asdict(self), "training": training, "notes": list(self.notes)}
 
     def table(self) -> list[tuple[str, str, str]]:
-        """Return what is known before and after as rows of text: name, before, after."""
+        """Return the measurements as rows of text: name, before, after."""
         after = self.after
         rows = [
             (name, _number(getattr(self.before, name)), _number(None if after is None else getattr(after, name)))

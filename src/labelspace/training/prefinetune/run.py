@@ -38,12 +38,12 @@ from labelspace.training.schedule import cosine_factor
 from labelspace.training.trainable import trainable_weights
 
 MOST_TOKENS = 1024
-"""Tokens of a text that are read, where nobody says how many and the encoder can (appendix B)."""
+"""Default limit of tokens per text, if the encoder can read as many (appendix B)."""
 
-# Fewer pairs held aside than this say less of the space than the training pairs do.
+# With fewer pairs held aside, the training pairs say more about the space.
 FEWEST_MEASURED = 10
 
-# Where uniformity keeps less of itself than this share, nearly all texts lie in one place.
+# If less than this share of the uniformity remains, nearly all texts lie in one place.
 COLLAPSED = 0.1
 
 CHECKPOINT = "checkpoint"
@@ -52,33 +52,33 @@ NO_ISOSCORE = "IsoScore was not measured: it needs the extra geometry, pip insta
 
 
 class Prefinetuned(NamedTuple):
-    """An encoder that was moved into a domain, and what is to be said of it.
+    """A pre-finetuned encoder, its result and its eigenspace.
 
-    The encoder is one like any other: every estimator can start from it, `encoder.save` writes it alone, and training
-    it further leaves the two values beside it true of what they were made from.
+    The encoder is an ordinary one: every estimator can start from it, and `encoder.save` writes it alone. Further
+    training changes only the encoder; result and eigenspace keep describing this run.
     """
 
     encoder: Encoder
     """The encoder with its new weights."""
 
     result: PrefinetuneResult
-    """What was done, and the space before and after."""
+    """The record of the run, with the space before and after."""
 
     eigenspace: Eigenspace | None
-    """What REZE found in the relations of the encoder as it came; None where its weight was 0."""
+    """REZE's eigenspace of the original encoder's relations; None if its weight was 0."""
 
     def save(self, folder: str | Path) -> Path:
         """Write a folder that `Encoder` and `SentenceTransformer` open, with `eigenspace.safetensors` and
-        `labelspace.json` in it; from then on the encoder goes by the name of the folder.
+        `labelspace.json` in it; the folder becomes the encoder's name.
 
         Args:
-            folder: its place; replaced where it holds a pre-finetuned encoder.
+            folder: the target; replaced if it holds a pre-finetuned encoder.
 
         Raises:
-            OutputError: it cannot be written, or holds something else; what was there before is unchanged.
+            OutputError: it cannot be written, or holds something else; the old contents are unchanged.
         """
         folder = save_prefinetuned(self.encoder, self.result, self.eigenspace, folder)
-        # A classifier that is trained from this encoder records the name, to begin again from there.
+        # A classifier trained from this encoder records the name, so that `fit` can start there again.
         self.encoder.name, self.encoder.backbone.trained = str(folder), False
         return folder
 
@@ -94,45 +94,44 @@ def prefinetune(
     callbacks: Sequence[Callback] = (),
     verbose: bool = False,
 ) -> Prefinetuned:
-    """Move an encoder into a domain by anchor-positive pairs of several sources, without breaking its geometry.
+    """Move an encoder into a domain by anchor-positive pairs of several sources, while preserving its geometry.
 
-    Offline, the relations of the pairs go once through the encoder as it is, and along the directions that only tell
-    the sources apart they are pulled together. Online, the encoder learns the pairs, and is pulled towards these
-    relations (REZE). With `regularizer_weight=0` the first phase is left out, and it is plain contrastive
-    pre-finetuning.
+    Offline, the original encoder embeds the pairs once, and these relations are shrunk along the directions that only
+    separate the sources. Online, the encoder learns the pairs and is pulled towards the shrunk relations (REZE). With
+    `regularizer_weight=0` there is no offline phase, and training is plain contrastive pre-finetuning.
 
-    Anchors and positives alike are encoded as texts, with the encoder's prompt for texts. A tenth of the pairs of each
-    source, 500 in all at most, is held aside to measure the space before and after (`held_aside`). All texts are held
-    in memory; of their vectors, no more than a window.
+    Anchors and positives are both encoded as texts, with the encoder's text prompt. A tenth of each source's pairs, 500
+    in all at most, is held aside to measure the space before and after (`held_aside`). All texts are in memory, and one
+    window of their vectors at a time.
 
     Args:
         pairs: `labelspace.corpus.Pairs`, sources of pairs (`open_pairs` and its kin), or files with the columns anchor
-            and positive, and a column source where a file has several.
-        encoder: a name, a folder, or an `Encoder`; never changed.
+            and positive, and a column source if a file has several sources.
+        encoder: a name, a folder, or an `Encoder`, which is never changed.
         config: losses and schedule; None: the paper's.
-        seed: of the pairs drawn, the pairs held aside, the order and the dropout masks. The same seed, the same bits
-            on the same machine.
-        folder: where the reference relations are kept, for other runs too, and where about 20 checkpoints are written
-            on the way; None: nothing is left on disk.
-        resume: True goes on from the checkpoint in `folder`, to the same bits as a run that was never interrupted, and
-            begins anew where there is none yet; so a script that says True can be run again whatever stopped it.
-        callbacks: told `loss`, `main`, `regularizer` and `learning_rate` at every step.
+        seed: seed of the pairs drawn, the pairs held aside, the order and the dropout masks. The same seed gives the
+            same bits on the same machine.
+        folder: folder for the reference relations, which other runs can share, and for about 20 checkpoints; None:
+            nothing is left on disk.
+        resume: True resumes from the checkpoint in `folder`, bit-identical to an uninterrupted run, or starts afresh if
+            there is none; so a script with True can simply be run again.
+        callbacks: called with `loss`, `main`, `regularizer` and `learning_rate` at every step.
         verbose: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
-        The encoder, the result and the eigenspace. After Ctrl-C the encoder of the last look, or as it came where
-        there was none; `result.training.best_step` says which.
+        The encoder, the result and the eigenspace. After Ctrl-C the encoder has the weights of the last look, or its
+        original ones if there was none; `result.training.best_step` says which.
 
     Raises:
-        InputError: pairs that cannot be read or are too few, vectors that are not finite or all one.
-        ConfigError: an option makes no sense, the checkpoint is of another run, or `folder` has one that is not
-            finished and `resume` is False.
-        EncoderNotFoundError: nothing stands behind the encoder's name.
+        InputError: pairs cannot be read or are too few, or vectors are not finite or all equal.
+        ConfigError: an option is invalid, the checkpoint belongs to another run, or `folder` has an unfinished run and
+            `resume` is False.
+        EncoderNotFoundError: no encoder has this name.
         TrainingError: a loss is not finite.
         OutputError: relations or a checkpoint cannot be written.
 
     Warns:
-        LabelSpaceWarning: REZE shrinks nothing, for example because there is one source alone.
+        LabelSpaceWarning: REZE shrinks nothing, for example because there is only one source.
 
     Example:
         >>> from labelspace import prefinetune
@@ -161,16 +160,14 @@ def prefinetune(
     if not isinstance(config, PrefinetuneConfig):
         raise ConfigError(f"config must be a PrefinetuneConfig. Got {type(config).__name__} instead.")
     if resume and folder is None:
-        raise ConfigError(
-            "there is nothing to go on from without a folder; pass the folder of the run, or resume=False."
-        )
+        raise ConfigError("there is nothing to resume without a folder; pass the folder of the run, or resume=False.")
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
-        raise OutputError(f"{folder} is a file; relations and checkpoints are kept in a folder, give another name.")
+        raise OutputError(f"{folder} is a file; relations and checkpoints need a folder, give another name.")
     if folder is not None and not resume:
         _check_nothing_unfinished(Path(folder) / CHECKPOINT)
     drawn = gather_pairs(pairs, per_source=config.per_source, seed=seed)
     hopeless = check_pairs(drawn, config)
-    # What is given is never changed; what is opened here is ours.
+    # The caller's encoder is never changed; one opened here is ours.
     trained = encoder.copy() if isinstance(encoder, Encoder) else Encoder(encoder)
     place = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
     with place as work_folder, read_at_most(trained, config.max_tokens) as max_tokens:
@@ -187,7 +184,7 @@ def prefinetune(
 
 
 def _check_nothing_unfinished(checkpoint: Path) -> None:
-    """Refuse to write over a run that could go on."""
+    """Refuse to overwrite a run that could be resumed."""
     if not begun(checkpoint):
         return
     state = read_state(checkpoint)
@@ -197,7 +194,7 @@ def _check_nothing_unfinished(checkpoint: Path) -> None:
         return
     of = "" if total is None else f" of {total}"
     raise ConfigError(
-        f"{checkpoint.parent} holds an unfinished run (update {done}{of}); pass resume=True to go on from it, or "
+        f"{checkpoint.parent} holds an unfinished run (update {done}{of}); pass resume=True to resume it, or "
         f"another folder, or remove {checkpoint}."
     )
 
@@ -205,8 +202,8 @@ def _check_nothing_unfinished(checkpoint: Path) -> None:
 def _has_the_last_rate(look: dict[str, Any], config: dict[str, Any]) -> bool:
     """Return whether the rate at a look is that of a schedule which ends there.
 
-    Older checkpoints do not say how many updates there are, but a schedule of more stands elsewhere at this one. Of the
-    first update alone it cannot be told, and no more than that is lost.
+    Older checkpoints do not record the number of updates, but at this look a longer schedule has another rate. Only
+    after the first update is the answer unknown, and then little is lost.
     """
     done = look["step"]
     ends = config["learning_rate"] * cosine_factor(done - 1, done, config["warmup"])
@@ -215,17 +212,17 @@ def _has_the_last_rate(look: dict[str, Any], config: dict[str, Any]) -> bool:
 
 @contextmanager
 def read_at_most(encoder: Encoder, max_tokens: int | None) -> Iterator[int]:
-    """Let an encoder read so many tokens of a text inside the block, and as many as before after it.
+    """Set an encoder's token limit inside the block, and restore it afterwards.
 
     Args:
-        encoder: its tokenizer is told.
-        max_tokens: as many; None: 1,024, or its limit if that is smaller.
+        encoder: its tokenizer gets the limit.
+        max_tokens: the limit; None: 1,024, or the encoder's own if that is smaller.
 
     Yields:
-        The number.
+        The limit.
 
     Raises:
-        ConfigError: more than it can read.
+        ConfigError: the encoder cannot read that many.
     """
     tokenizer, limit = encoder.backbone.tokenizer, encoder.max_tokens
     if max_tokens is not None and max_tokens > limit:
@@ -262,7 +259,7 @@ def _run(
         "tokens of a text": max_tokens,
     }
     place = Place(work / CHECKPOINT, run, resume) if keep else None
-    if place is not None and resume:  # the relations of other pairs would take hours before anybody said so
+    if place is not None and resume:  # check now: computing relations of other pairs could take hours
         place.check()
     eigenspace = targets = None
     if config.regularizer_weight:
@@ -277,7 +274,7 @@ def _run(
         training = engine.train(objective, checkpoint=place, callbacks=callbacks, report=report)
     after, shift, notes = _afterwards(encoder, yardstick, as_it_came, before)
     if training.best_step:
-        # It is no longer what stands behind that name; a classifier that begins again from there should not be misled.
+        # The name must not lead a later classifier back to the original weights.
         encoder.name = f"{encoder.name}, pre-finetuned"
     result = PrefinetuneResult(
         training=training,
@@ -299,7 +296,7 @@ def _run(
 
 
 def _split(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs, str]:
-    """Pairs to train on, pairs to measure by, and which these are."""
+    """Return training pairs, pairs to measure on, and a description of the latter."""
     rows, aside = hold_aside(pairs, seed=seed, share=share)
     train, measured = pairs.take(rows), pairs.take(aside)
     if len(measured) >= FEWEST_MEASURED:
@@ -311,7 +308,7 @@ def _split(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs, str]:
 def _afterwards(
     encoder: Encoder, yardstick: Yardstick, as_it_came: NDArray[np.float32], before: Measures
 ) -> tuple[Measures | None, Shift | None, list[str]]:
-    # The weights are trained; a missing figure is no reason to lose them.
+    # Keep the trained weights even if this measurement fails.
     try:
         vectors = yardstick.vectors(encoder)
         after, shift = yardstick.measure(vectors), yardstick.compare(as_it_came, vectors)

@@ -1,4 +1,4 @@
-"""A pre-finetuned encoder as a folder, with what led to it. No pickle is written or read.
+"""A pre-finetuned encoder and the record of its run as a folder. No pickle is written or read.
 
     model/
     ├── modules.json, config.json, model.safetensors ...   a sentence-transformers model, and an `Encoder`
@@ -6,7 +6,7 @@
     ├── labelspace.json                                    kind, options, seed, versions, losses, before and after
     └── README.md                                          the model card
 
-The folder is written beside its place under another name and exchanged in one step.
+The folder is written under another name beside the target and swapped in with one step.
 """
 
 from pathlib import Path
@@ -29,19 +29,19 @@ PACKAGES = ("torch", "transformers", "sentence-transformers")
 def save_prefinetuned(
     encoder: Encoder, result: PrefinetuneResult, eigenspace: Eigenspace | None, folder: str | Path
 ) -> Path:
-    """Write an encoder and what led to it; a killed save leaves the old folder or the new one.
+    """Write an encoder and the record of its run; a killed save leaves the old folder or the new one.
 
     Args:
-        encoder: with the weights that `result` speaks of.
-        result: of the run.
-        eigenspace: of the run; None without the regularizer.
-        folder: its place; replaced where it holds a pre-finetuned encoder.
+        encoder: the encoder with the weights that `result` describes.
+        result: record of the run.
+        eigenspace: eigenspace of the run; None without the regularizer.
+        folder: the target; replaced if it holds a pre-finetuned encoder.
 
     Returns:
         The folder.
 
     Raises:
-        OutputError: it cannot be written, or holds something else; what was there before is unchanged.
+        OutputError: it cannot be written, or holds something else; the old contents are unchanged.
     """
     folder = Path(folder)
     check_place(folder, ENCODER)
@@ -57,18 +57,18 @@ def save_prefinetuned(
 
 
 def read_eigenspace(folder: str | Path, *, width: int | None = None) -> Eigenspace:
-    """Open the eigenspace that was saved with an encoder.
+    """Read the eigenspace saved with an encoder.
 
     Args:
-        folder: of the encoder.
-        width: coordinates of the relations that it is wanted for, twice the dimension of an encoder; None: any.
+        folder: the encoder's folder.
+        width: required width of the relations, twice the dimension of an encoder; None: any.
 
     Returns:
         The eigenspace, on the CPU.
 
     Raises:
         ModelFolderError: there is none, or it is damaged or of a newer format.
-        ShapeError: it was made for relations of another width.
+        ShapeError: it has another width.
     """
     path = Path(folder) / EIGENSPACE
     if not path.is_file():
@@ -77,7 +77,7 @@ def read_eigenspace(folder: str | Path, *, width: int | None = None) -> Eigenspa
         )
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
             facts = file.metadata()
     except (OSError, SafetensorError) as error:
         raise ModelFolderError(f"{path} cannot be read ({error}); it is damaged, copy or save it again.") from error
@@ -86,7 +86,7 @@ def read_eigenspace(folder: str | Path, *, width: int | None = None) -> Eigenspa
 
 def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
     weight, training = result.config.regularizer_weight, result.training
-    kept = "kept near to where it was by REZE" if weight else "without a regularizer"
+    kept = "kept close to its original geometry by REZE" if weight else "without a regularizer"
     lines = [
         "---",
         "library_name: sentence-transformers",
@@ -123,5 +123,5 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
 
 
 def _cell(name: str) -> str:
-    """A name from a column of a file may hold what ends a cell or a row."""
+    """Return a name without the characters that end a table's cell or row; names come from data."""
     return " ".join(name.split()).replace("|", "\\|")

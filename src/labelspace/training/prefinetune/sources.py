@@ -1,4 +1,4 @@
-"""The pairs of a pre-finetuning: drawn, refused before any long work where they will not do, some held aside."""
+"""The pairs of a pre-finetuning: drawn, checked before any long work, some held aside."""
 
 import random
 import warnings
@@ -11,32 +11,32 @@ from labelspace.corpus.in_memory import is_table
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.seeds import child_seed
 
-# As in labelspace.geometry.reze, which brings torch; a test compares them.
+# As in labelspace.geometry.reze, which imports torch; a test compares the two.
 FEWEST_PAIRS = 5
 
-# Sources that a message names; a column that is no source has one for every row.
+# Sources named in a message; a column that is not a source has one name for every row.
 MOST_NAMED = 10
 
 MOST_HELD_ASIDE = 500
-"""Pairs that are held aside at most: enough to measure by."""
+"""Largest number of pairs held aside, enough to measure on."""
 
 PairsLike = Pairs | PairSource | str | Path | Iterable[PairSource | str | Path]
-"""Pairs that are drawn already, a source of pairs, a file of them, or several sources and files."""
+"""Pairs already drawn, a source of pairs, a file of pairs, or several sources and files."""
 
 
 def gather_pairs(pairs: PairsLike, *, per_source: int | None = None, seed: int = 0) -> Pairs:
-    """Return pairs in memory, drawn where they are not yet.
+    """Return pairs in memory, drawing them if necessary.
 
     Args:
         pairs: `Pairs`, sources of pairs, or files with the columns anchor and positive (and source).
-        per_source: the most pairs of a source.
-        seed: of the draw.
+        per_source: most pairs per source.
+        seed: seed of the draw.
 
     Returns:
         The pairs, all in memory.
 
     Raises:
-        ConfigError: pairs that are drawn already have more of a source than `per_source`.
+        ConfigError: pairs already drawn have more of a source than `per_source`.
         InputError: as `draw_pairs`.
 
     Example:
@@ -63,25 +63,25 @@ def gather_pairs(pairs: PairsLike, *, per_source: int | None = None, seed: int =
 
 
 def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
-    """Refuse pairs that no run can do anything with, before any long work.
+    """Refuse unusable pairs before any long work.
 
     Args:
-        pairs: all that were drawn.
-        config: of the run.
+        pairs: all pairs drawn.
+        config: options of the run.
 
     Returns:
-        Whether it is known already that REZE will shrink nothing.
+        Whether it is already certain that REZE will shrink nothing.
 
     Raises:
-        InputError: a source without pairs enough, or a single pair in all.
+        InputError: a source with too few pairs, or fewer than two pairs in all.
 
     Warns:
-        LabelSpaceWarning: sources too few to tell any of them from the median; says what is left of REZE.
+        LabelSpaceWarning: there are too few sources to tell any from the median; the message says what REZE still does.
     """
     counts = pairs.counts()
     if len(pairs) < 2:
         raise InputError(
-            "pre-finetuning contrasts pairs with one another and needs two at least. "
+            "pre-finetuning contrasts pairs with one another and needs at least two. "
             f"Got {_of(len(pairs), sum(pairs.seen))}, repetitions not counted."
         )
     if not config.regularizer_weight:
@@ -96,15 +96,15 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
             else "leave these sources out, or join them with others of their kind"
         )
         raise InputError(
-            f"each source needs {FEWEST_PAIRS} pairs at least, repetitions not counted, or its mean says nothing of "
-            f"it. Got fewer in {some_of(few)}; {cure}.{_named_by(pairs)}"
+            f"each source needs at least {FEWEST_PAIRS} pairs, repetitions not counted, for its mean to be meaningful. "
+            f"Got fewer in {some_of(few)}; {cure}.{_named_by(pairs)}"
         )
-    # Of one, and at this width of band of two, none lies farther from their median than the band.
+    # With one source, or with two at this width of the band, none lies farther from the median than the band.
     hopeless = config.eta > 0 and (len(counts) == 1 or (len(counts) == 2 and config.gamma >= 1))
     if hopeless:
         warnings.warn(
-            f"REZE needs three sources to tell which one is apart. Got {', '.join(counts)} alone: it shrinks nothing, "
-            "and what is left of it keeps the encoder near to where it was, which still limits drift.",
+            f"REZE needs three sources to tell which one differs. Got only {', '.join(counts)}: it shrinks nothing, "
+            "and only keeps the encoder close to its original geometry, which still limits drift.",
             LabelSpaceWarning,
             stacklevel=2,
         )
@@ -112,7 +112,7 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
 
 
 def some_of(names: Sequence[str]) -> str:
-    """Return names with commas, ten at most, and how many more there are.
+    """Return up to ten names with commas, and the number of the others.
 
     Example:
         >>> some_of(["a", "b"]), some_of([str(number) for number in range(12)])
@@ -127,7 +127,7 @@ def _of(count: int, seen: int) -> str:
 
 
 def _named_by(pairs: Pairs) -> str:
-    """Say which column names sources that are too small, if one does; perhaps it means something else."""
+    """Return a sentence about the column that names sources which are too small; it may mean something else."""
     named = zip(pairs.counts().values(), pairs.source_columns, strict=False)
     columns = sorted({repr(column) for count, column in named if column and count < FEWEST_PAIRS})
     if not columns:
@@ -137,15 +137,15 @@ def _named_by(pairs: Pairs) -> str:
 
 
 def hold_aside(pairs: Pairs, *, seed: int, share: float = PrefinetuneConfig.held_aside) -> tuple[list[int], list[int]]:
-    """Choose pairs that are measured and never trained on.
+    """Choose pairs to measure on, which are never trained on.
 
     Args:
-        pairs: all that were drawn.
-        seed: of the draw.
-        share: of each source, 0 to 1; rounded down, and never so many that REZE lacks pairs of it.
+        pairs: all pairs drawn.
+        seed: seed of the draw.
+        share: share of each source, 0 to 1; rounded down, and limited so that REZE has enough pairs of the source left.
 
     Returns:
-        Rows to train on, and rows held aside: of every source the same share, and as many at most. Both ascending.
+        Training rows and held-aside rows, both ascending. All sources have the same share and the same limit.
 
     Example:
         >>> rows = [f"text {number}" for number in range(25)]

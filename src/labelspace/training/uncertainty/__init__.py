@@ -1,4 +1,4 @@
-"""A Gaussian head on a frozen encoder: trained from token states that were computed once."""
+"""A Gaussian head on a frozen encoder, trained from token states that are computed once."""
 
 from labelspace.training.uncertainty.fit import HeldOut, Limit, UncertaintyFit, entropy, train_gaussian_head
 from labelspace.training.uncertainty.outputs import Outputs, outputs_of_states, outputs_of_texts

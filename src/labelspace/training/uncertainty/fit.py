@@ -1,4 +1,4 @@
-"""From labelled texts to a trained head: hold rows out, get their token states, train, set the temperature."""
+"""From labelled texts to a trained head: hold rows out, get their token states, train, fit the temperature."""
 
 import warnings
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from labelspace.training.rows import Targets, split
 from labelspace.training.uncertainty.objective import run
 from labelspace.training.uncertainty.outputs import outputs_of_states
 
-# `validation="auto"`. A tenth of so many rows is 20: from fewer a temperature may be far off, see docs/LOG.md.
+# `validation="auto"`. A tenth of 200 rows is 20; from fewer, a temperature may be far off (docs/LOG.md).
 AUTO_SHARE = 0.1
 AUTO_ROWS_PER_LABEL = 20
 AUTO_ROWS = 200
@@ -35,28 +35,28 @@ AUTO_ROWS = 200
 @final
 @dataclass(frozen=True, kw_only=True)
 class UncertaintyFit:
-    """What `fit` did: everything needed to tell a good run from a bad one, and to repeat it."""
+    """Result of training a Gaussian head: enough to judge the run and to repeat it."""
 
     curve: Training
     """The training run."""
 
     calibration: Calibration | None
-    """Temperature and calibration error before and after, on the held-out rows; None where none was held out."""
+    """Temperature, and calibration error before and after, on the held-out rows; None if none were held out."""
 
     held_out_accuracy: float | None
-    """On the held-out rows; None where there are none."""
+    """Accuracy on the held-out rows; None if there are none."""
 
     labelled: int
-    """Rows with a label."""
+    """Number of labelled rows."""
 
     unlabelled: int
-    """Rows without one; they are left out."""
+    """Number of unlabelled rows, which are not used."""
 
     held_out: int
-    """Labelled rows that were not trained on."""
+    """Labelled rows held out of training."""
 
     device: str
-    """Where it was trained."""
+    """Device of the training."""
 
     seed: int
     """The seed of the run."""
@@ -69,22 +69,22 @@ class UncertaintyFit:
 @final
 @dataclass(frozen=True)
 class HeldOut:
-    """What the head says of the rows that were held out: limits of doubt are set on it."""
+    """The head's outputs on the held-out rows, used to set limits."""
 
     uncertainty: NDArray[np.float32]
-    """[text]."""
+    """[text], the head's uncertainty."""
 
     entropy: NDArray[np.float64]
-    """[text], of the probabilities."""
+    """[text], entropy of the probabilities."""
 
     wrong: NDArray[np.bool_]
-    """[text], True where another label than its own is likeliest."""
+    """[text], True where the prediction is wrong."""
 
     def better_ranking(self) -> str:
-        """Return `"uncertainty"` if that puts the wrong answers later than the entropy does, else `"entropy"`.
+        """Return the measure that better separates wrong from right answers: `"uncertainty"` or `"entropy"`.
 
-        By the area under the ROC curve of wrong against right answers, which is the share of pairs in the right order.
-        Of equals it is the entropy, and where the uncertainty tells no document from another.
+        The criterion is the area under the ROC curve of wrong against right answers: the share of pairs in the right
+        order. Ties, and constant uncertainties, give the entropy.
         """
         if self.wrong.all() or not self.wrong.any() or not np.ptp(self.uncertainty):
             return "entropy"
@@ -95,13 +95,13 @@ class HeldOut:
 @final
 @dataclass(frozen=True)
 class Limit:
-    """Up to which doubt a document is answered."""
+    """The limit up to which documents are answered."""
 
     by: str
-    """`"uncertainty"` or `"entropy"`."""
+    """Measure of doubt: `"uncertainty"` or `"entropy"`."""
 
     value: float
-    """The largest that is answered."""
+    """Largest value that is answered."""
 
 
 def train_gaussian_head(
@@ -118,33 +118,33 @@ def train_gaussian_head(
     callbacks: Sequence[Callback] = (),
     show_progress: bool = False,
 ) -> tuple[GaussianHead, HeldOut, UncertaintyFit]:
-    """Train a new head on the token states of labelled texts; the encoder stays as it is.
+    """Train a new head on the token states of labelled texts; the encoder is not changed.
 
     Args:
         encoder: frozen.
-        token_ids: of each text, from `Encoder.tokenize`.
-        targets: [text], the column of each one's label.
-        labels: how many there are.
+        token_ids: token ids of each text, from `Encoder.tokenize`.
+        targets: [text], the column of each text's label.
+        labels: number of labels.
         config: head, objective, schedule.
-        cache: keeps the token states; None: each epoch computes them anew, and nothing is written.
-        seed: of everything random.
-        unlabelled: how many more rows there were, for the record.
-        checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
-        callbacks: told losses and the rate at every step.
+        cache: stores the token states; None computes them again in each epoch and writes nothing.
+        seed: seed of all randomness.
+        unlabelled: number of unlabelled rows, for the record.
+        checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
+        callbacks: called with losses and the rate at every step.
         show_progress: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
-        The head, what it says of the held-out rows, and what was done.
+        The head, its outputs on the held-out rows, and the record of the fit.
 
     Warns:
-        LabelSpaceWarning: training was interrupted, or the states cannot be kept.
+        LabelSpaceWarning: training was interrupted, or the states cannot be stored.
 
     Raises:
-        InputError: a share is to be held out, and there is no row that can be.
-        ConfigError: the checkpoint is of another run.
+        InputError: a validation share is set, but no row can be held out.
+        ConfigError: the checkpoint belongs to another run.
         OutputError: a checkpoint cannot be written.
         TrainingError: the loss is not finite.
-        KeyboardInterrupt: it came before the first epoch was over, so nothing was learnt.
+        KeyboardInterrupt: during the first epoch, when nothing was learnt yet.
     """
     place = Place.of_fit(
         checkpoint,
@@ -219,7 +219,7 @@ def train_gaussian_head(
 
 
 def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.float64]:
-    """Entropy of softmax(logits / temperature) for each text.
+    """Return the entropy of softmax(logits / temperature) for each text.
 
     Args:
         logits: [text label].
@@ -240,7 +240,7 @@ def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np
 
 
 def _share(config: UncertaintyConfig, targets: Targets, labels: int) -> float:
-    """Share of the rows to hold out."""
+    """Return the share of rows to hold out."""
     if isinstance(config.validation, str):
         return AUTO_SHARE if len(targets) >= max(AUTO_ROWS, AUTO_ROWS_PER_LABEL * labels) else 0.0
     return float(config.validation)
@@ -249,14 +249,14 @@ def _share(config: UncertaintyConfig, targets: Targets, labels: int) -> float:
 def _split(
     token_ids: Sequence[Sequence[int]], targets: Targets, share: float, *, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Hold rows out as `rows.split` does, equal texts together: what was trained on says nothing of other texts."""
+    """Hold rows out like `rows.split`, with equal texts on the same side, so that none is both trained and held out."""
     first: dict[bytes, int] = {}
     keys = (np.asarray(ids, dtype=np.int32).tobytes() for ids in token_ids)
     text = np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
     different = np.unique(text)
     _, places = split(targets[different], share, seed=seed)
     held_out = np.isin(text, different[places])
-    # A label may have no text of its own, only texts that come first under another one: it is trained on.
+    # A label may have only texts that first occur under another label; train on those.
     lost = ~np.isin(targets, targets[~held_out])
     held_out &= ~np.isin(text, text[lost])
     return np.flatnonzero(~held_out).tolist(), np.flatnonzero(held_out).tolist()

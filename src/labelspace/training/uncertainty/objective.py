@@ -26,7 +26,7 @@ from labelspace.training.objective import Group, Plan
 from labelspace.training.rows import Targets
 from labelspace.training.schedule import rate_factor
 
-# Batches within which texts are sorted by length.
+# Maximum number of batches within which texts are sorted by length.
 WINDOW = 20
 # `epochs="auto"`.
 PAPER_EPOCHS = 3
@@ -39,17 +39,17 @@ RATES = {"textcnn": 8e-4, "mlp": 8e-4, "mean": 3e-3, "cls": 3e-3, "eos": 3e-3, "
 @final
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The end of an epoch: a kill or Ctrl-C goes back to the last one."""
+    """The end of an epoch; after a kill or Ctrl-C, training goes back to the last one."""
 
     step: int
-    """Updates made."""
+    """Number of updates made."""
 
     seconds: float
-    """Of the epoch; of what was left of it where a run went on from a checkpoint."""
+    """Duration of the epoch in seconds; after resuming, of its remaining part."""
 
 
 def choose_epochs(config: UncertaintyConfig, texts: int) -> int:
-    """Return how often each text is seen; see `UncertaintyConfig.epochs`.
+    """Return the number of epochs; see `UncertaintyConfig.epochs`.
 
     Example:
         >>> [choose_epochs(UncertaintyConfig(), texts) for texts in (12_000, 4_000, 64)]
@@ -62,7 +62,7 @@ def choose_epochs(config: UncertaintyConfig, texts: int) -> int:
 
 
 def choose_rate(config: UncertaintyConfig) -> float:
-    """Return the highest rate; see `UncertaintyConfig.learning_rate`.
+    """Return the peak learning rate; see `UncertaintyConfig.learning_rate`.
 
     Example:
         >>> choose_rate(UncertaintyConfig()), choose_rate(UncertaintyConfig(extractor="attention"))
@@ -78,12 +78,12 @@ class UncertaintyObjective:
     Args:
         head: on `device`; its weights are changed.
         states: token states of all texts.
-        rows: the texts to train on.
-        targets: [text], the label of every text of `states`.
+        rows: the training texts.
+        targets: [text], the label of every text in `states`.
         config: objective and schedule.
         device: where to compute.
-        dtype: the type of the states that the head sees.
-        seed: of order, dropout and sampling.
+        dtype: number format of the states as the head's input.
+        seed: seed of order, dropout and sampling.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class UncertaintyObjective:
         )
 
     def update(self, step: int) -> tuple[float, dict[str, float]]:
-        """Add the gradients of a batch."""
+        """Add the gradient of a batch."""
         texts = [self._rows[place] for place in self._epochs.batch(step)]
         values, mask = self._states.take(texts)
         loss, parts = batch_loss(
@@ -139,7 +139,7 @@ class UncertaintyObjective:
         return backward(loss), parts
 
     def look(self, made: int, losses: Sequence[float], parts: Sequence[dict[str, float]]) -> Look:  # noqa: ARG002
-        """Take the time."""
+        """Measure the time since the last look."""
         began, self._began = self._began, time.perf_counter()
         return Look(step=made, seconds=self._began - began)
 
@@ -158,7 +158,7 @@ def run(
     callbacks: Sequence[Callback] = (),
     report: Progress = silent,
 ) -> Training:
-    """Train the head, in place; after Ctrl-C it is as it was at the end of the last whole epoch.
+    """Train the head in place; after Ctrl-C it has the weights of the end of the last full epoch.
 
     See `UncertaintyObjective` and `engine.train`.
     """
@@ -174,14 +174,14 @@ def batch_loss(
     config: UncertaintyConfig,
     noise: torch.Generator,
 ) -> tuple[Tensor, dict[str, float]]:
-    """Return the loss of one batch and its parts by name (eq. 6, or what stands for eq. 3 in table 4).
+    """Return the loss of one batch and its parts by name (eq. 6, or a replacement for eq. 3 from table 4).
 
     Args:
-        head: with gradients.
+        head: head in training, with gradients.
         states: [text token dim].
         mask: [text token].
         targets: [text].
-        config: which parts, and their weights.
+        config: parts of the loss and their weights.
         noise: draws dropout and the sampled vectors.
     """
     mean, std = head(states, mask, noise=noise)
@@ -203,7 +203,7 @@ def batch_loss(
     if config.contrastive == "none":
         return loss.total, parts
     if config.contrastive == "supervised":
-        # "Processes all samples deterministically" (section 5.5): on the mean, not on what is drawn.
+        # "Processes all samples deterministically" (section 5.5): on the mean, not on a sample.
         contrastive = supervised_contrastive(mean, targets, config.contrastive_temperature)
     else:
         other_mean, other_std = head(states, mask, noise=noise)

@@ -1,7 +1,6 @@
-"""What a trained head says of texts, without gradients.
+"""Outputs of a trained head, without gradients.
 
-Token states, which are large, are held a batch at a time; logits, uncertainty and mean of every text are returned, and
-so held, for all.
+Token states are large, so only one batch of them is in memory; logits, uncertainty and mean are returned for all texts.
 """
 
 from collections.abc import Sequence
@@ -20,16 +19,16 @@ from labelspace.heads import GaussianHead
 
 
 class Outputs(NamedTuple):
-    """Of some texts, in their order."""
+    """Outputs for some texts, in order."""
 
     logits: NDArray[np.float32]
-    """[text label], of the mean."""
+    """[text label], logits of the mean."""
 
     uncertainty: NDArray[np.float32]
     """[text], the mean of std over its coordinates; 0 for a head without uncertainty."""
 
     means: NDArray[np.float32]
-    """[text dim], the mean: what the head makes of the text."""
+    """[text dim], the mean: the head's vector of the text."""
 
 
 def outputs_of_texts(encoder: Encoder, head: GaussianHead, token_ids: Sequence[Sequence[int]]) -> Outputs:
@@ -62,10 +61,10 @@ def outputs_of_states(encoder: Encoder, head: GaussianHead, states: TokenStates,
     """Run stored states of some texts through the head.
 
     Args:
-        encoder: says where and in which precision.
+        encoder: decides device and precision.
         head: trained, on the encoder's device.
-        states: of these texts and perhaps others.
-        rows: which of them.
+        states: states of these texts and perhaps others.
+        rows: the texts to use.
 
     Returns:
         Logits, uncertainty and mean of each text, in the order of `rows`.
