@@ -127,7 +127,7 @@ def test_run_refuses_a_model_that_is_not_there(run, refused, here, model):
 def test_a_damaged_store_is_one_line(run, refused, stored):
     text = stored.path.read_text()
     stored.path.write_text("{\n" + text)
-    assert "results.jsonl, line 1 is no JSON" in refused(run("bench", "table"))
+    assert "results.jsonl, line 1 is not JSON" in refused(run("bench", "table"))
 
 
 def test_a_half_written_last_line_is_a_warning(run, stored):
