@@ -86,7 +86,7 @@ def test_an_invalid_score_is_refused(scores, value):
 
 @pytest.mark.parametrize("family", ["base", "custom", ""])
 def test_a_family_that_the_leaderboard_lacks_is_refused(scores, family):
-    with pytest.raises(ConfigError, match=r"family must be one of 'embedding', 'nli', 'reranker', 'llm', .* cannot be submitted"):
+    with pytest.raises(ConfigError, match=r"family must be one of 'embedding', 'nli', 'reranker', 'llm': .* submitted"):
         payload_of(scores, family=family)
 
 
