@@ -11,7 +11,7 @@ QWEN3 = "Qwen3-Embedding-0.6B"
 
 @functools.cache
 def figures() -> dict[tuple[str, str, str, int], float]:
-    """Return scores by encoder, set (a domain stands for its average), method and rows."""
+    """Return scores by encoder, set (a domain name for its average), method and rows."""
     with TABLE.open(encoding="utf-8", newline="") as file:
         return {
             (row["encoder"], row["set"], row["method"], int(row["rows"])): float(row["score"])

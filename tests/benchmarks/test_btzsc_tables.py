@@ -107,7 +107,7 @@ def test_the_differences_of_the_sets_match_the_notes_of_the_data(rows):
     for name, path in there.items():
         notes = json.loads(path.read_text(encoding="utf-8"))
         same = notes["complete"]
-        if name in MTEB:  # complete is said of train and test together
+        if name in MTEB:  # "complete" covers train and test together
             same = notes["splits"]["test"]["rows"] == MTEB[name].rows and "SLURP" not in notes["note"]
         assert same == (rows.ROWS[name].differ == rows.SAME), name
 

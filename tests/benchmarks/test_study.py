@@ -118,7 +118,7 @@ def test_a_table_marks_missing_runs_and_compares_equal_samples(spaces, plant):
         ),
     )
     lines = report.ablations().splitlines()
-    # Five of ten descriptions: 0.283 between these draws is 0.400 between draws that share none.
+    # Five of ten descriptions: a deviation of 0.283 between these samples is 0.400 between samples without overlap.
     assert lines[2] == "| default | - | 0.700 ± 0.400 | - | - |"
     assert lines[3] == "| swapped | - | 0.400 (-0.100) | - | - |"
     assert report.rivals() == "(not run yet)"

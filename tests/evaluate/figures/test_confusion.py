@@ -1,4 +1,4 @@
-"""The confusion matrix is written whole, in the size said, with the same bytes each time."""
+"""The confusion matrix is complete, has the right size, and has reproducible bytes."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from pictures import png_size, words_of
 
 
 def large(evaluation, count: int):
-    """The same evaluation with many labels of long names."""
+    """The same evaluation with many labels with long names."""
     generator = np.random.default_rng(0)
     confusion = np.zeros((count, count + 1), dtype=np.int64)
     confusion[np.arange(count), np.arange(count)] = generator.integers(5, 30, count)

@@ -1,4 +1,4 @@
-"""The heat map of labels: their own cosines, near ones side by side, legible from 2 labels to 150."""
+"""The heat map shows the labels' cosines, puts near labels side by side, and is legible from 2 labels to 150."""
 
 import numpy as np
 import pytest

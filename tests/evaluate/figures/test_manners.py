@@ -1,4 +1,4 @@
-"""What holds for every figure: the same bytes, nothing cut off, no pyplot, refusals in one line."""
+"""Every figure has reproducible bytes, cuts nothing off, avoids pyplot, and refuses bad input in one line."""
 
 import ast
 import subprocess

@@ -12,7 +12,7 @@ from pictures import words_of
 
 @pytest.fixture
 def curves():
-    """Two ways to be unsure of the same 300 answers, the second knowing less."""
+    """Curves of two uncertainties of the same 300 answers; the second is less informative."""
     generator = np.random.default_rng(0)
     unsure = generator.random(300)
     right = generator.random(300) > 0.5 * unsure
@@ -24,7 +24,7 @@ def curves():
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The lines of the axes, by label, as they are drawn."""
+    """Return the drawn lines by label."""
     from matplotlib.axes import Axes
 
     lines = {}

@@ -1,4 +1,4 @@
-"""A figure shows the space in which a model answers, and no vector that the model does not read."""
+"""A figure shows the space in which a model predicts, and only vectors that the model uses."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def uncertain(encoder: Encoder):
 
 @pytest.fixture(scope="module")
 def projected(encoder: Encoder):
-    """Label embeddings that live behind a projection, and started from descriptions."""
+    """A model with label embeddings after a projection, initialised from descriptions."""
     return lacon(encoder, {"labels": DESCRIBED}, projection=True)
 
 

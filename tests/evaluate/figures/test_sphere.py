@@ -1,4 +1,4 @@
-"""Documents and verbalizers lie on the unit sphere, both spheres are turned alike, and the far side is told."""
+"""Documents and verbalizers lie on the unit sphere, both spheres are aligned, and the far side is paler."""
 
 import shutil
 
