@@ -1,6 +1,6 @@
-"""Which rows of each benchmark set are here, beside those that the published figures are of.
+"""The rows of each benchmark set in our data, compared with the rows behind the published scores.
 
-What differs is what the data's own notes say; a test holds the two together, and `ResultStore` has the counts.
+The differences repeat the notes of the data, which a test checks; the row counts come from the `ResultStore`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,13 +17,13 @@ SAME = "nothing"
 
 
 class Rows(NamedTuple):
-    """What is here of a set."""
+    """Our rows of a set."""
 
     differ: str
-    """How the scored rows differ from the benchmark's, before it draws from them."""
+    """Difference from the benchmark's rows before sampling."""
 
     comparable: bool = True
-    """False: they are not a draw of the same texts."""
+    """False if our rows are not a sample of the same texts."""
 
 
 ROWS: Mapping[str, Rows] = {
@@ -52,24 +52,24 @@ ROWS: Mapping[str, Rows] = {
 
 
 def comparable(name: str) -> bool:
-    """Say whether the rows here are the benchmark's, or a draw of them."""
+    """Return whether our rows are the benchmark's, or a sample of them."""
     return name in ROWS and ROWS[name].comparable
 
 
 def with_mark(name: str) -> str:
-    """Return the name of a set, with a mark where its rows are others."""
+    """Return the name of a set, marked if its rows are not comparable."""
     return name if name not in ROWS or comparable(name) else name + MARK
 
 
 def noted(text: str) -> str:
-    """Return a table with the note that explains its marks, where it has any."""
+    """Add the note that explains the marks to a table that has some."""
     return f"{text}\n\n{OTHER_NOTE}" if MARK in text else text
 
 
 def published_rows(name: str) -> int | None:
-    """Return how many rows the published figures of a set are of: the fewest that give every published accuracy.
+    """Infer the number of rows behind the published scores of a set: the smallest that allows every published accuracy.
 
-    The paper does not say; its accuracies have four decimals. None: no number of rows that is known gives them.
+    The paper does not state it; its accuracies have four decimals. None: no candidate number fits.
     """
     accuracies = [scores[name] for scores in published_scores("accuracy").values()]
     card = BTZSC.get(name) or MTEB[name]
@@ -80,7 +80,7 @@ def published_rows(name: str) -> int | None:
 
 
 def table(here: Mapping[str, int], sets: Iterable[str]) -> str:
-    """Lay out the sets: rows here, in the benchmark, behind the published figures, and what differs."""
+    """Make the table of sets: our rows, the benchmark's, those behind the published scores, and the difference."""
     rows = []
     for name in (name for name in sets if name in here):
         card = BTZSC.get(name) or MTEB[name]

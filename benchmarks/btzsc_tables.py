@@ -36,12 +36,12 @@ Record = dict[str, Any]
 
 
 def records() -> list[Record]:
-    """What has been measured."""
+    """Return all measured records."""
     return ResultStore(STORE).records() if STORE.is_file() else []
 
 
 def table_of(benchmark: str, beside: Sequence[str]) -> BenchTable | None:
-    """The table of one benchmark, if anything of it has been measured."""
+    """Return the table of one benchmark; None if it has no record."""
     found = records()
     tables = bench_tables(found, beside=beside) if found else []
     return next((each for each in tables if each.benchmark == benchmark), None)
@@ -53,7 +53,7 @@ def means(benchmark: str) -> str:
     if table is None:
         return NOT_YET
     head, *rows = table.by_family()
-    # The costs of one quiet run are in a table of their own.
+    # Speed and memory come from a separate run on an idle machine, in a table of their own.
     dropped = {at for at, name in enumerate(head) if name in ("sets", "texts/s", "peak MiB")}
     left, *cells = ([cell for at, cell in enumerate(row) if at not in dropped] for row in (head, *rows))
     names = ", ".join(map(with_mark, table.sets))
@@ -61,14 +61,14 @@ def means(benchmark: str) -> str:
 
 
 def speeds() -> str:
-    """Texts per second of every model on the same texts, one after the other, and times the slowest; peak memory."""
+    """Texts per second of each model on the same texts, as a multiple of the slowest, and peak memory."""
     if not SPEED.is_file():
         return NOT_YET
     found = ResultStore(SPEED).records()
     tasks = list(dict.fromkeys(record["task"] for record in found))
     runs = {model: choose_way(found, model)[1] for model in dict.fromkeys(record["model"] for record in found)}
     rates = {model: {run["task"]: run["texts_per_second"] for run in own} for model, own in runs.items()}
-    # Without what was there before the model, nobody can tell whose memory it was.
+    # Peak memory can be attributed to a model only if the memory before it is known.
     peaks = {model: max((run["peak_memory_mib"] for run in own), default=0) for model, own in runs.items()}
     told = all("memory_before_mib" in record for record in found)
     least = {task: min(own[task] for own in rates.values() if task in own) for task in tasks}
@@ -94,13 +94,13 @@ def by_set(benchmark: str) -> str:
 
 
 def rows() -> str:
-    """How many rows of each set were scored, whole runs alone, and which rows those are."""
+    """Number of rows scored in full runs of each set, and their differences from the benchmark."""
     here = {record["task"]: record["texts"] for record in records() if record["limit"] is None}
     return table_of_rows(here, ROWS) if here else NOT_YET
 
 
 def places() -> str:
-    """Rank among the published models over the sets of the same names, and over those with the benchmark's rows."""
+    """Ranks among the published models, over all measured sets and over those with comparable rows."""
     rows = []
     for model, own in by_model().items():
         found = place(own)
@@ -119,7 +119,7 @@ def places() -> str:
 
 
 def by_model() -> dict[str, dict[str, dict[str, float]]]:
-    """Numbers of each model on each data set of the paper, in the way that says most, as `bench compare` takes them."""
+    """Scores of each model on each data set of the paper, from the way that `bench compare` chooses."""
     known = records()
     models = dict.fromkeys(record["model"] for record in known if record["task"] != NLI_TASK)
     return {model: means_of(choose_way(known, model)[1]) for model in models}

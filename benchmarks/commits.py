@@ -1,6 +1,6 @@
-"""Which results can be traced to code: a table marks those of changed code, or of a commit that is not here.
+"""Trace results to commits: tables mark results of uncommitted code, or of a commit missing from the history.
 
-python benchmarks/commits.py    # how many results of each study are which, as git says
+python benchmarks/commits.py    # number of results of each study by state, according to git
 """
 
 import json
@@ -15,14 +15,14 @@ from store import RESULTS, ROOT, Table
 
 STUDIES = ("lacon", "prefinetune", "quality", "study", "uncertainty")
 LOST = frozenset({"39828f96b732fc9961ada6e51db17a4a5278c42a", "9fac198d19b1ab08c1b9df46b5b3f32c7cd0e78a"})
-"""Commits of results that the repository's history does not hold. Listed so that tables need no git; a test asks it."""
+"""Commits of results that the history lacks, listed so that tables do not need git; a test checks them with git."""
 
 SINGLE = "single files"
 COMMITTED, CHANGED, GONE = "a commit of this history", "changed code (`-dirty`)", "a commit not in this history"
 
 
 def state(commit: str | None, history: Collection[str] | None = None) -> str:
-    """Say what is known of a result's commit; without a history by the list of lost ones."""
+    """Return the state of a result's commit; without a history, use the list of lost commits."""
     if commit is None or commit.endswith("-dirty"):
         return CHANGED
     known = commit not in LOST if history is None else commit in history
@@ -30,7 +30,7 @@ def state(commit: str | None, history: Collection[str] | None = None) -> str:
 
 
 def marked(title: str, results: Iterable[Mapping[str, Any]]) -> str:
-    """Put a dagger behind a title where one of its results cannot be traced to code."""
+    """Add a dagger to a title if one of its results cannot be traced to a commit."""
     untraced = any(state(result.get("provenance", {}).get("commit")) != COMMITTED for result in results)
     return title + DAGGER * untraced
 
@@ -45,7 +45,7 @@ def counts(folder: Path = RESULTS, history: Collection[str] | None = None) -> di
 
 
 def _commits(path: Path) -> list[str | None]:
-    """Return the commit of each run; of what is computed from other runs none, and none of what they share."""
+    """Return the commit of each run, without rows computed from other runs and without `shared.jsonl`."""
     if path.stem.startswith("btzsc"):  # the store of `labelspace bench run`
         return [json.loads(line)["provenance"]["commit"] for line in path.read_text(encoding="utf-8").splitlines()]
     rows = Table(path).rows() if path.stem != "shared" else []
@@ -53,7 +53,7 @@ def _commits(path: Path) -> list[str | None]:
 
 
 def history(folder: Path = ROOT) -> frozenset[str] | None:
-    """Return every commit that led to the one checked out; None without git, or where the clone is shallow."""
+    """Return all ancestors of the checked-out commit, and itself; None without git or in a shallow clone."""
     git = ["git", "--no-optional-locks", "-C", str(folder)]
     try:
         shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
@@ -66,7 +66,7 @@ def history(folder: Path = ROOT) -> frozenset[str] | None:
 
 
 def table(history: Collection[str] | None = None) -> str:
-    """How many results of each study come from which code."""
+    """Number of results of each study by the state of their commit."""
     states = (COMMITTED, CHANGED, GONE)
     found = counts(history=history).items()
     return markdown(["results of", *states], [[name, *(str(own[one]) for one in states)] for name, own in found])

@@ -1,11 +1,11 @@
-"""Our scorers beside the authors' harness (package btzsc), on the same models and texts, in one run.
+"""Compare our scorers with the authors' harness (package btzsc) on the same models and texts, in one run.
 
     python benchmarks/harness.py agree --nli FOLDER --triplet FOLDER    # float32: largest difference, same argmax
-    python benchmarks/harness.py speed --nli FOLDER    # texts per second, both as a user gets them by default
+    python benchmarks/harness.py speed --nli FOLDER    # texts per second, both with their defaults
 
-FOLDER is a cross-encoder that `labelspace train-nli` wrote. The harness cannot open its head, so its own code runs on
-the same weights behind `_AsSequenceClassifier`; that both open a checkpoint of transformers alike is tested on tiny
-ones (tests/families). Run nothing else beside `speed`.
+FOLDER is a cross-encoder written by `labelspace train-nli`. The harness cannot open its head, so the harness's code
+runs on the same weights through `_AsSequenceClassifier`. That both open a transformers checkpoint alike is tested on
+tiny ones (tests/families). Run `speed` on an otherwise idle machine.
 """
 
 import argparse
@@ -31,7 +31,7 @@ MINILM = "all-MiniLM-L6-v2"
 
 
 class _AsSequenceClassifier:
-    """A checkpoint of ours with the face that the harness expects of transformers' models."""
+    """Our checkpoint behind the interface that the harness expects of transformers' models."""
 
     def __init__(self, model: NLIModel) -> None:
         self.model = model.eval()
@@ -43,7 +43,7 @@ class _AsSequenceClassifier:
 
 
 def theirs(kind: str, folder: str) -> Any:
-    """One of the harness's adapters."""
+    """Open a model with the harness's adapter."""
     if kind == "embedding":
         return EmbeddingModel(folder, device="cpu")
     model = NLIModel.load(Path(folder), dtype="float32", device="cpu")
@@ -56,17 +56,17 @@ def theirs(kind: str, folder: str) -> Any:
 
 
 def ours(kind: str, folder: str, dtype: str) -> Any:
-    """The scorer of ours that does the same."""
+    """Open the same model with our scorer."""
     if kind == "embedding":
         return open_model(f"embedding:{folder}", dtype=dtype).scorer
-    # The harness takes the bare entailment logit of a three-way head, section 4 of the paper too.
+    # The harness scores a three-way head by its entailment logit, as in section 4 of the paper.
     if kind == "reranker":
         return RerankerScorer(folder, dtype=dtype)
     return EntailmentScorer(folder, dtype=dtype, score="logit")
 
 
 def agree(kinds: list[str], folders: dict[str, str], task: Task) -> dict[str, Any]:
-    """Scores in float32."""
+    """Compare scores in float32."""
     found = {}
     labels = list(task.space.verbalizers)
     for kind in kinds:
@@ -82,7 +82,7 @@ def agree(kinds: list[str], folders: dict[str, str], task: Task) -> dict[str, An
 
 
 def speed(kinds: list[str], folders: dict[str, str], task: Task, repeats: int) -> dict[str, Any]:
-    """In turn: theirs, ours, theirs, ours ..."""
+    """Time both in turns: theirs, ours, theirs, ours ..."""
     found = {}
     labels = list(task.space.verbalizers)
     for kind in kinds:
@@ -106,7 +106,7 @@ def speed(kinds: list[str], folders: dict[str, str], task: Task, repeats: int) -
 
 
 def main() -> None:
-    """Measure one thing and write it down."""
+    """Run one measurement and store it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["agree", "speed"])
     parser.add_argument("--nli", help="a cross-encoder of labelspace train-nli; without it, embeddings only")

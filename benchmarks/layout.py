@@ -1,22 +1,22 @@
-"""Tables in Markdown and the figures in their cells, for every report."""
+"""Markdown tables and their cells, for all reports."""
 
 import statistics
 from collections.abc import Iterable, Sequence
 
 NOT_YET = "(not run yet)"
-"""What stands where nothing has been run."""
+"""Text in place of a table without results."""
 
 DAGGER = "†"
 DAGGER_NOTE = f"{DAGGER} Measured on code with uncommitted changes, or at a commit that this repository does not hold."
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = "---:|") -> str:
-    """Lay out a table, with a note below it where a cell has a dagger (see commits.py).
+    """Lay out a table, with a note below it if a cell has a dagger (see commits.py).
 
     Args:
-        head: a title for each column.
-        rows: cells of each row; none: `NOT_YET`.
-        side: how the columns after the first are aligned; numbers to the right.
+        head: column titles.
+        rows: cells of each row; empty gives `NOT_YET`.
+        side: Markdown alignment of the columns after the first; default: right, for numbers.
     """
     if not rows:
         return NOT_YET
@@ -27,18 +27,18 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = 
 
 
 def filled(rows: Iterable[Sequence[str]], heads: int = 1) -> list[Sequence[str]]:
-    """Leave out the rows that have a dash in every cell behind so many heads: nothing of them was run."""
+    """Leave out rows without results: a dash in every cell after the first `heads`."""
     return [row for row in rows if any(cell != "-" for cell in row[heads:])]
 
 
 def bold_best(cells: Sequence[str]) -> list[str]:
-    """Set the highest of the figures that cells begin with in bold; of equal ones, as printed, each."""
+    """Set the cells with the highest leading number in bold; all of them if several are equal as printed."""
     figures = [float(cell.split()[0]) for cell in cells]
     return [f"**{cell}**" if own == max(figures) else cell for cell, own in zip(cells, figures, strict=True)]
 
 
 def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
-    """Mean, and the standard deviation where there are several."""
+    """Format the mean, with the standard deviation if there are several values."""
     if not values:
         return "-"
     mean = form.format(statistics.fmean(values))
@@ -46,6 +46,6 @@ def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
 
 
 def percent(values: Sequence[float], beside: str = "") -> str:
-    """The same of shares, in percent; and what another source has, in brackets."""
+    """Format shares as in `spread`, in percent, with another source's number in brackets."""
     cell = spread([100 * value for value in values], "{:.1f}")
     return f"{cell} ({beside})" if beside and values else cell

@@ -1,4 +1,4 @@
-"""What the scripts that measure one thing share: a time, and a row of the table `single`."""
+"""Helpers of the scripts that measure one thing: timing, and a row in the table `single`."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,19 +12,19 @@ SINGLE = Table(RESULTS / "single.jsonl")
 
 
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Time one call."""
+    """Call `work`, and return its seconds and result."""
     started = time.perf_counter()
     value = work()
     return time.perf_counter() - started, value
 
 
 def measure(name: str, data: str, work: Callable[[], Mapping[str, Any]]) -> None:
-    """Measure one thing and keep it, in place of what was measured before.
+    """Measure one thing and store it in place of the previous result.
 
     Args:
-        name: of the row.
-        data: which data it is of.
-        work: returns the result.
+        name: name of the row.
+        data: name of the data.
+        work: function that measures and returns the result.
     """
     refuse_dirty(SINGLE.path)
     SINGLE.add("measured", name, work(), provenance=provenance(seeds=[0], data=data) | {"commit": COMMIT})

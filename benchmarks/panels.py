@@ -1,4 +1,4 @@
-"""Figures of the pages: panels beside one another, one look, a file each."""
+"""Figures of the docs pages: panels in one style, one file per figure."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from labelspace.evaluate.palette import FEW, MARKERS
 
 Figures = Mapping[str, Callable[[Path], tuple[Path, ...]]]
 Panel = Callable[[Any], None]
-"""Draws into its axes."""
+"""A function that draws into its axes."""
 
 
 def all_figures(figures: Figures, folder: Path) -> list[Path]:
-    """Draw what there are results for, as .png alone, which is what a page shows."""
+    """Draw every figure that has results, as .png, the format of the pages."""
     return [path for name, draw in figures.items() for path in draw(folder / f"{name}.png")]
 
 
@@ -28,14 +28,14 @@ def panelled(
     columns: int | None = None,
     finish: Callable[[Any], None] = lambda _: None,
 ) -> tuple[Path, ...]:
-    """Draw panels, and return the files; none: nothing is drawn.
+    """Draw panels, and return the files; without panels nothing is drawn.
 
     Args:
-        path: of the figure; its name says what is drawn.
-        panels: row by row.
-        size: inches across and up.
-        columns: panels of a row; None: all of them.
-        finish: what the figure as a whole has besides.
+        path: file of the figure; its stem names it in error messages.
+        panels: panels, row by row.
+        size: width and height in inches.
+        columns: panels per row; None: all in one row.
+        finish: draws what belongs to the whole figure.
     """
     if not panels:
         return ()
@@ -49,13 +49,13 @@ def panelled(
 
 
 def quiet(axes: Any, **which: str) -> None:
-    """Lay a pale grid behind what is drawn."""
+    """Draw a pale grid in the background."""
     axes.grid(color="#e4e4e4", linewidth=0.6, **which)
     axes.set_axisbelow(True)
 
 
 def line(axes: Any, points: Mapping[Any, Sequence[float]], place: int, title: str) -> None:
-    """Draw means with a band of one standard deviation, where there are several scores."""
+    """Draw means, with a band of one standard deviation for several scores."""
     if not points:
         return
     across = sorted(points)
@@ -66,18 +66,18 @@ def line(axes: Any, points: Mapping[Any, Sequence[float]], place: int, title: st
 
 
 def level(axes: Any, height: float, place: int) -> None:
-    """Draw what lines are held against."""
+    """Draw a dashed reference line."""
     axes.axhline(height, color=FEW[place], linestyle="--", linewidth=0.9)
 
 
 def dots(axes: Any, points: Any, place: int, **looks: Any) -> None:
-    """Scatter points, (across, up) each, in the colour and with the marker of their place in the palette."""
+    """Scatter points, (x, y) each, with the colour and marker of a place in the palette."""
     own = np.array([point[:2] for point in points], dtype=float).reshape(-1, 2)
     looks = {"color": FEW[place % len(FEW)], "marker": MARKERS[place % len(MARKERS)], "linewidths": 0, **looks}
     axes.scatter(own[:, 0], own[:, 1], **looks)
 
 
 def bare(axes: Any) -> None:
-    """Take away the ticks of a map, whose axes mean nothing."""
+    """Remove the ticks of a map, whose axes have no meaning."""
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,4 +1,4 @@
-"""Figures of a paper, typed from its tables into a CSV file: a line for each table and row, a column for each set."""
+"""Numbers of a paper, transcribed from its tables to CSV: one line per table row, one column per data set."""
 
 import csv
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def tables_of(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return figures by table, row and column; several numbers in a cell, as a mean and its deviation, are a tuple."""
+    """Return numbers by table, row and column; a cell with several, such as mean and deviation, is a tuple."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     with path.open(encoding="utf-8", newline="") as lines:
         for line in csv.DictReader(lines):

@@ -1,6 +1,6 @@
 """SetFit as in its paper: 20 pairs of each kind for each text, batches of 16, one epoch, logistic regression on top.
 
-Or at the defaults of its package, which go through every pair of texts once, the rarer kind of pair repeated.
+Alternatively with its package's defaults: every pair of texts once, with the rarer kind of pair oversampled.
 """
 
 import tempfile
@@ -23,19 +23,20 @@ def run_setfit(
     most_updates: int | None = None,
     pairs_of_a_text: int | None = PAIRS_OF_A_TEXT,
 ) -> tuple[list[str], float]:
-    """Train on a data set of `text` and `label`, and answer texts.
+    """Train on a data set with columns `text` and `label`, and classify texts.
 
     Args:
-        folder: the encoder.
-        dataset: labels are places in `names`.
-        names: of the labels.
-        texts: to answer.
-        seed: of pairs and their order.
-        most_updates: training ends after so many; None: after the epoch.
-        pairs_of_a_text: half of them of one class; None: the package's default, `oversampled_updates`.
+        folder: folder of the encoder.
+        dataset: training rows; a label is an index into `names`.
+        names: label names.
+        texts: texts to classify.
+        seed: seed of the pairs and their order.
+        most_updates: maximum number of updates; None: the whole epoch.
+        pairs_of_a_text: pairs per text, half of them of one class; None: the package's default, see
+            `oversampled_updates`.
 
     Returns:
-        A label for each text, and the seconds of training.
+        A label name for each text, and the seconds of training.
     """
     from setfit import SetFitModel, Trainer, TrainingArguments
 
@@ -61,12 +62,12 @@ def run_setfit(
 
 
 def updates(texts: int) -> int:
-    """Updates of one epoch on so many texts."""
+    """Return the updates of one epoch on this number of texts."""
     return -(-texts * PAIRS_OF_A_TEXT // TEXTS_OF_A_BATCH)
 
 
 def oversampled_updates(counts: Sequence[int]) -> int:
-    """Updates of one epoch at the package's default, for so many texts of each class."""
+    """Return the updates of one epoch at the package's defaults, from the number of texts of each class."""
     texts = sum(counts)
     alike = sum(count * (count - 1) // 2 for count in counts)
     return -(-2 * max(alike, texts * (texts - 1) // 2 - alike) // TEXTS_OF_A_BATCH)

@@ -1,4 +1,4 @@
-"""A piece of a study: one run, one row of its table; a piece whose row is there is skipped."""
+"""Pieces of a study: each is one run and one row of its table, and is skipped if the row exists."""
 
 import contextlib
 import json
@@ -18,12 +18,12 @@ from store import COMMIT, ENCODER, Row, Table, refuse_dirty
 from labelspace.evaluate.provenance import provenance
 
 ROUNDED = ("seconds", "fit_seconds", "training_seconds")
-"""Kept to the millisecond: more digits would only fill the table."""
+"""Fields rounded to milliseconds, to keep the table small."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What holds for all pieces of one call; each study adds its own."""
+    """Settings of all pieces of one call; each study adds its own."""
 
     data: Path
     out: Path
@@ -31,14 +31,14 @@ class Settings:
 
     encoder: str = ENCODER
     pooling: str | None = None
-    """Another than the encoder's own."""
+    """Pooling in place of the encoder's own."""
 
     small: bool = False
-    """True: one set, one seed, few changes, to see that it works."""
+    """True for a smoke test: one set, one seed, few changes."""
 
     @property
     def short(self) -> str:
-        """The encoder's name without the way to it, and its pooling where that is not its own."""
+        """The encoder's name without its path, and its pooling if that is not its own."""
         name = Path(self.encoder).name
         return name if self.pooling is None else f"{name}-{self.pooling}"
 
@@ -50,42 +50,42 @@ class Piece:
     part: str
     name: str
     facts: dict[str, Any]
-    """What it is a run of; goes into the result."""
+    """Facts that identify the run, copied into the result."""
 
     work: Callable[[], dict[str, Any]] = field(repr=False)
-    """Does it."""
+    """Runs the piece and returns its result."""
 
     seeds: tuple[int, ...] = ()
     data: str = ""
     dtype: str | None = None
-    """Number format of what is scored; None: what an encoder chooses."""
+    """Dtype of scoring; None: the encoder's choice."""
 
     alone: bool = False
-    """True: in a process of its own, because its peak memory is part of the result."""
+    """True: run in its own process, because peak memory is part of the result."""
 
     def result(self, out: Path) -> Row | None:
-        """Return its row; None: it is still to be run."""
+        """Return the piece's row; None if it has not been run."""
         return Table(out).row(self.part, self.name)
 
 
 def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: Sequence[str]) -> int:
-    """Run what is missing until the time is up, and return how many pieces are still to be run.
+    """Run missing pieces until the time is up, and return the number of pieces left.
 
-    A piece that fails does not keep those behind it from running; the call ends with its name. Two calls at once share
-    the pieces: what one is at work on, the other passes over.
+    A failing piece does not stop the next ones; the call ends with its name. Concurrent calls share the work: each
+    skips the pieces that another is running.
 
     Args:
-        pieces: in the order to run them.
+        pieces: pieces, in the order to run them.
         out: the table of results.
-        minutes: no piece begins after so many.
-        command: runs one piece by itself when its part and name are added.
+        minutes: no piece starts after this many minutes.
+        command: command that runs one piece when `--piece PART/NAME` is appended.
     """
     refuse_dirty(out, COMMIT)
     refuse_stale(pieces, out)
     ends = time.monotonic() + 60 * minutes
     failed: list[str] = []
     for number, piece in enumerate(pieces, 1):
-        if piece.result(out):  # asked late: another process may be at work on the same pieces
+        if piece.result(out):  # checked at each turn: another process may have finished it
             continue
         if time.monotonic() > ends:
             break
@@ -101,20 +101,20 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
                     run_piece(piece, out)
         except Timeout:
             continue
-        except Exception:  # noqa: BLE001  hours of other pieces wait behind it
+        except Exception:  # noqa: BLE001  one failure must not stop hours of other pieces
             traceback.print_exc()
             failed.append(name)
     if failed:
-        raise SystemExit(f"{len(failed)} pieces failed: {', '.join(failed)}; the same command tries them again.")
+        raise SystemExit(f"{len(failed)} pieces failed: {', '.join(failed)}; repeat the command to retry them.")
     return sum(not piece.result(out) for piece in pieces)
 
 
 @contextlib.contextmanager
 def claimed(piece: Piece, out: Path) -> Iterator[None]:
-    """Hold a piece against other processes; who is killed holds nothing any more.
+    """Lock a piece against other processes; the lock of a killed process is released.
 
     Raises:
-        Timeout: another process holds it.
+        Timeout: another process holds the lock.
     """
     path = out.parent / ".claims" / f"{out.stem}-{piece.part}-{piece.name}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,10 +126,10 @@ def claimed(piece: Piece, out: Path) -> Iterator[None]:
 
 
 def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:
-    """End where a row has other settings than its piece has now, or its part another protocol: both would be averaged.
+    """Refuse a table with rows of other settings or another protocol, which would be averaged with the new ones.
 
     Raises:
-        SystemExit: with what differs.
+        SystemExit: a row differs; the message names the difference.
     """
     protocols = {piece.part: piece.facts["protocol"] for piece in pieces if "protocol" in piece.facts}
     facts = {(piece.part, piece.name): piece.facts for piece in pieces}
@@ -137,11 +137,11 @@ def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:
         part, name = row["part"], row["name"]
         wanted = facts.get((part, name)) or {"protocol": protocols.get(part, row.get("protocol"))}
         if words := "; ".join(differences(wanted, row)):
-            raise SystemExit(f"{out.name}: {part}/{name} was run with other settings ({words}); say another --out.")
+            raise SystemExit(f"{out.name}: {part}/{name} was run with other settings ({words}); give another --out.")
 
 
 def differences(facts: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
-    """Return in what a result is not the one that it should be, in words."""
+    """List the facts in which a stored result differs from the wanted ones."""
     wanted = json.loads(json.dumps(facts))
     return [f"{name} {there.get(name)}, not {value}" for name, value in wanted.items() if there.get(name) != value]
 
@@ -152,10 +152,12 @@ def run_piece(piece: Piece, out: Path) -> None:
     result = piece.work()
     seconds = time.perf_counter() - started
     if "seconds" in result:
-        raise ValueError(f"{piece.part}/{piece.name}: 'seconds' are those of the piece; call its own something else")
+        raise ValueError(
+            f"{piece.part}/{piece.name}: 'seconds' is reserved for the time of the piece; rename the result's field"
+        )
     row = {**piece.facts, **result, "seconds": seconds}
     row |= {name: round(row[name], 3) for name in ROUNDED if name in row}
     origin = provenance(seeds=list(piece.seeds), data=piece.data, dtype=piece.dtype)
-    # One call is one command, also where it runs pieces in processes of their own.
+    # Store the command of the whole call, also for pieces that run in their own process.
     origin |= {"commit": COMMIT, "command": re.sub(r" --piece \S+", "", origin["command"])}
     Table(out).add(piece.part, piece.name, row, provenance=origin)

@@ -1,10 +1,10 @@
-"""What the shared prefix of a generative reranker is worth: gemma-3-270m with 77 labels, with and without it.
+"""Measure the speed-up of a generative reranker's shared prefix: gemma-3-270m with 77 labels, with and without it.
 
     python benchmarks/prefix.py
 
-The labels are the 77 intents; the texts are short ones (banking77, where the labels come from) and longer ones.
-Both ways give the same scores; the plain one computes every whole prompt, with the better of two token budgets.
-Run nothing else beside it.
+The labels are the 77 intents; the texts are short (banking77, the source of the labels) and longer ones. Both ways give
+the same scores. The plain way computes every prompt in full, with the faster of two token budgets. Run it on an
+otherwise idle machine.
 """
 
 import argparse
@@ -26,13 +26,13 @@ PLAIN_BUDGETS = (2048, 16_384)
 
 
 def difference(name: str, texts: list[str], labels: list[str]) -> float:
-    """The largest difference of a score between both ways, in float32."""
+    """Return the largest difference between the scores of both ways, in float32."""
     reranker = GenerativeReranker(name, dtype="float32")
     return float(np.abs(reranker.score_texts(texts, labels) - reranker._score_without_cache(texts, labels)).max())
 
 
 def compare(reranker: GenerativeReranker, texts: list[str], labels: list[str], repeats: int) -> dict[str, Any]:
-    """In turn: whole prompts in each budget, then the shared prefix."""
+    """Time in turns: full prompts with each budget, then the shared prefix."""
     own = reranker.config
 
     def plain(budget: int) -> np.ndarray:
@@ -74,7 +74,7 @@ def both_ways(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write it down."""
+    """Measure and store the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="runs/gemma-3-270m.gguf")
     parser.add_argument("--texts", type=int, default=3)

@@ -1,8 +1,8 @@
-"""Macro-F1 on the five data sets: untrained and trained, every anchor.
+"""Macro-F1 on the five data sets, untrained and trained, with every anchor.
 
     python benchmarks/run.py quality --tasks rottentomatoes emotion --seeds 0 1 2
 
-The pool comes from the train split, never from test.
+The pool comes from the train split, never from the test split.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from labelspace.config import SearchConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(pieces.Settings):
-    """What holds for all pieces of one call."""
+    """Settings of all pieces of one call."""
 
     tasks: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -36,7 +36,7 @@ class Settings(pieces.Settings):
 
 
 def untrained_pieces(settings: Settings) -> Iterator[Piece]:
-    """Score each task by the encoder as it came."""
+    """Score each task with the untrained encoder."""
     for name in settings.tasks:
         task = _task(settings, name)
         yield _piece(settings, "untrained", task, "untrained", (), partial(_untrained, settings, task))
@@ -96,20 +96,20 @@ def _trained(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this study alone has."""
-    parser.add_argument("--pooling", choices=("cls", "mean"), help="another than the encoder's own")
+    """Add the options of this study."""
+    parser.add_argument("--pooling", choices=("cls", "mean"), help="in place of the encoder's own")
     parser.add_argument("--tasks", nargs="+", default=list(SOURCES), choices=list(SOURCES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--verbalizers", choices=["official", "own"], default="official")
     parser.add_argument("--max-steps", type=int, default=1000)
     parser.add_argument("--learning-rate", default="uniformity", choices=["uniformity", "base"])
-    parser.add_argument("--test-rows", type=int, help="at most so many test rows, a fixed draw; all")
+    parser.add_argument("--test-rows", type=int, help="maximum test rows, a fixed sample; default: all")
     parser.add_argument("--search-steps", type=int, default=SearchConfig.steps)
     parser.add_argument("--strategy", default=SearchConfig.strategy)
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Return what the options say."""
+    """Make the settings from the options."""
     own = ("pooling", "verbalizers", "max_steps", "learning_rate", "test_rows")
     search = SearchConfig(steps=options.search_steps, strategy=options.strategy)
     lists = {"tasks": tuple(options.tasks), "seeds": tuple(options.seeds)}

@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/benchmarks.md: the five data sets, and what is measured once; see tables.py."""
+"""The tables of README.md and docs/benchmarks.md: the five data sets and the single measurements; see tables.py."""
 
 import statistics
 from collections import defaultdict
@@ -25,14 +25,14 @@ PAPER = {
     "emotion": (0.13, 0.43),
     "banking77_cards": (0.59, 0.88),
 }
-"""Table 1 of the paper, MiniLM, untrained and trained; it has no row for all 77 intents."""
+"""Table 1 of the paper, MiniLM, untrained and trained; the table does not have all 77 intents."""
 
 MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
 Runs = Mapping[str, Sequence[Row]]
 
 
 def trained_runs(encoder: str, rate: str = "uniformity", strategy: str = "halving", *, full: bool = False) -> Runs:
-    """Trained runs by task, with the official verbalizers; `full`: those with the default number of steps."""
+    """Return trained runs by task, with the official verbalizers; `full`: only those with the default steps."""
     runs: dict[str, list[Row]] = defaultdict(list)
     for row in results("quality", "trained", encoder=encoder, pooling=None, verbalizers="official"):
         way = (row["search"]["strategy"], row["training"]["learning_rate"])
@@ -42,13 +42,13 @@ def trained_runs(encoder: str, rate: str = "uniformity", strategy: str = "halvin
 
 
 def untrained(encoder: str, pooling: str | None = None) -> dict[str, Row]:
-    """Untrained runs by task, with the official verbalizers."""
+    """Return untrained runs by task, with the official verbalizers."""
     rows = results("quality", "untrained", encoder=encoder, pooling=pooling, verbalizers="official")
     return {row["task"]: row for row in rows}
 
 
 def scores(runs: Sequence[Row], anchor: str = DEFAULT_ANCHOR) -> list[float]:
-    """Macro-F1 of each run with one anchor."""
+    """Return the macro-F1 of each run with one anchor."""
     return [row["macro_f1_predicted"][anchor] for row in runs]
 
 
@@ -80,7 +80,7 @@ def anchors(encoder: str, rate: str = "base") -> str:
 
 
 def paper() -> str:
-    """Beside the paper's MiniLM row; the untrained model in both poolings."""
+    """Comparison with the paper's MiniLM row, with the untrained model in both poolings."""
     mean, cls, after = untrained(MINILM), untrained(MINILM, "cls"), trained_runs(MINILM)
     rows = []
     for task, (theirs_before, theirs_after) in PAPER.items():
@@ -94,13 +94,13 @@ def paper() -> str:
 
 
 def beside(one: Runs, other: Runs, head: Sequence[str], more: Callable[[Row, Row], tuple[list[str], list[str]]]) -> str:
-    """Lay out rates and scores of two ways of training, one seed of each task.
+    """Lay out learning rates and scores of two ways of training, one seed of each task.
 
     Args:
         one: runs by task.
-        other: the runs beside them.
-        head: of the cells.
-        more: cells before and behind the rates and the scores, from the two runs.
+        other: runs to compare with, by task.
+        head: column titles.
+        more: makes the cells before and after the rates and scores from two runs.
     """
     rows = []
     for task, title in TASKS.items():
@@ -124,13 +124,13 @@ def search() -> str:
 
 
 def rates() -> str:
-    """The rate chosen by uniformity against the encoder's base rate, the same number of steps."""
+    """The learning rate chosen by uniformity against the encoder's base rate, with equal steps."""
     head = ["chosen rate", "base rate", "macro-F1, chosen", "macro-F1, base"]
     return beside(trained_runs(MINILM), trained_runs(MINILM, "base"), head, lambda *_: ([], []))
 
 
 def steps() -> str:
-    """The default number of steps against the fewer of the other tables, both with the search."""
+    """The default number of steps against the smaller one of the other tables, both with the search."""
 
     def made(*pair: Row) -> tuple[list[str], list[str]]:
         return [f"{row['steps']} of {row['training']['max_steps']}" for row in pair], []
@@ -140,7 +140,7 @@ def steps() -> str:
 
 
 def runs(encoder: str, rate: str = "uniformity") -> str:
-    """How training went."""
+    """Learning rates, steps and uniformity of the training runs."""
     found, rows = trained_runs(encoder, rate), []
     for task in (task for task in TASKS if task in found):
         done = found[task]
@@ -151,12 +151,12 @@ def runs(encoder: str, rate: str = "uniformity") -> str:
 
 
 def single(name: str) -> list[Row]:
-    """Return the one result of a script that measures once; none where it was not run."""
+    """Return the result of a single measurement as a list, empty if it was not run."""
     return results("single", "measured", name=name)
 
 
 def speed() -> str:
-    """Encoding, training step, memory: ratios of two things measured in one run."""
+    """Encoding, training step, memory: ratios of two measurements of one run."""
     rows = []
     for row in single("speed_encode"):
         ratios = ", ".join(f"{pair['ratio']:.2f}" for pair in row["pairs"])
@@ -197,7 +197,7 @@ def paper_rows() -> str:
 
 
 def prefix() -> str:
-    """What the shared prefix of a generative reranker is worth."""
+    """Speed-up by the shared prefix of a generative reranker."""
     rows = []
     for found in single("speed_prefix"):
         for name, row in found["sets"].items():

@@ -30,17 +30,17 @@ class Rows:
         return sorted(set(self.truth))
 
     def take(self, rows: Sequence[int]) -> "Rows":
-        """Return some of the rows, in the order asked for."""
+        """Return the given rows, in that order."""
         return Rows([self.texts[row] for row in rows], [self.truth[row] for row in rows])
 
     def of_class(self, name: str) -> list[int]:
-        """Return where the rows of a label are."""
+        """Return the row numbers of a label."""
         return [row for row, label in enumerate(self.truth) if label == name]
 
 
 @functools.lru_cache(maxsize=2)
 def read(folder: Path, split: str) -> Rows:
-    """Read one split; two texts a row make pairs."""
+    """Read one split; rows with two texts become pairs."""
     names = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["label_names"]
     table = pq.read_table(folder / f"{split}.parquet")
     texts: list[Document] = table["text"].to_pylist()

@@ -1,13 +1,13 @@
-"""Run the experiments of a study, piece by piece: what has its row in the table of results is skipped.
+"""Run the experiments of a study piece by piece, skipping those with a row in the table of results.
 
-    python benchmarks/run.py STUDY                    # what is missing, until 20 minutes are up
-    python benchmarks/run.py STUDY --parts PART ...   # some parts; --help names them
-    python benchmarks/run.py STUDY --small            # to see that it works, into build/
+    python benchmarks/run.py STUDY                    # missing pieces, for 20 minutes
+    python benchmarks/run.py STUDY --parts PART ...   # some parts; --help lists them
+    python benchmarks/run.py STUDY --small            # a smoke test, into build/
     python benchmarks/run.py STUDY --full --tables    # the tables of the paper's protocol
     python benchmarks/run.py STUDY --figures docs/figures
 
-STUDY is quality (five data sets), study (description-only), lacon, uncertainty or prefinetune. Two calls at once share
-the work. `python benchmarks/tables.py` writes the pages.
+STUDY is quality (five data sets), study (description-only), lacon, uncertainty or prefinetune. Concurrent calls share
+the work. `python benchmarks/tables.py` writes the tables into the docs pages.
 """
 
 import importlib
@@ -19,7 +19,7 @@ PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "pre
 
 
 def run(words: list[str]) -> None:
-    """Run what the words of a command line ask for."""
+    """Run a study from the words of a command line."""
     if not words or words[0] not in PLANS:
         print(__doc__)
         raise SystemExit(0 if words[:1] in (["-h"], ["--help"]) else 2)

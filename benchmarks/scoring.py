@@ -1,4 +1,4 @@
-"""Scores of documents that are encoded already, once for each anchor."""
+"""Scores of encoded documents, one for each anchor."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,19 +14,19 @@ from labelspace.evaluate.metrics import NO_DIVISION
 
 
 def macro_f1_predicted(truth: Sequence[str], predicted: Any) -> float:
-    """Mean F1 of the labels, those that are predicted alone too."""
+    """Mean F1 over the labels that occur or are predicted."""
     return float(f1_score(truth, list(predicted), average="macro", **NO_DIVISION))
 
 
 def accuracy_and_macro_f1(truth: Sequence[str], predicted: Any) -> dict[str, float]:
-    """Accuracy, and mean F1 of the labels that are there."""
+    """Accuracy, and mean F1 over the labels that occur."""
     chosen = list(predicted)
     macro = f1_score(truth, chosen, labels=sorted(set(truth)), average="macro", **NO_DIVISION)
     return {"accuracy": float(accuracy_score(truth, chosen)), "macro_f1": float(macro)}
 
 
 def answers_by_anchor(encoder: Encoder, space: LabelSpace, vectors: np.ndarray) -> dict[str, NDArray[Any]]:
-    """Return the label that each anchor gives each document."""
+    """Return each document's predicted label, for each anchor."""
     label_vectors, names = encode_labels(encoder, space), np.array(space.names, dtype=object)
     return {
         anchor: names[cosines(vectors, anchor_matrix(label_vectors, space, anchor)).argmax(axis=1)]

@@ -1,10 +1,10 @@
-"""Speed as ratios of two things measured in the same run.
+"""Measure speed as ratios of two measurements of the same run.
 
     python benchmarks/speed.py encode      # Encoder.encode against SentenceTransformer.encode with its defaults
     python benchmarks/speed.py step        # a training step against the float32, padded, single-batch reference
     python benchmarks/speed.py products    # matrix products of its shapes, bfloat16 against float32, one thread
 
-Run nothing else beside it.
+Run it on an otherwise idle machine.
 """
 
 import argparse
@@ -31,7 +31,7 @@ MINILM = "all-MiniLM-L6-v2"
 
 
 def encode(options: argparse.Namespace) -> dict[str, Any]:
-    """Documents per second on AG News test, in turn: theirs, ours, theirs, ours ..."""
+    """Measure documents per second on AG News test in turns: theirs, ours, theirs, ours ..."""
     task = load_task("agnews", options.data, "official")
     texts = task.texts[: options.documents]
     ours = Encoder(options.encoder)
@@ -62,7 +62,7 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def reference_step(encoder: Encoder, space: LabelSpace, steps: int) -> tuple[list[float], list[float]]:
-    """The plain way: float32, all texts padded to the longest, one batch, AdamW."""
+    """Time the plain implementation: float32, all texts padded to the longest, one batch, AdamW."""
     texts, targets = sweep_texts(space)
     token_ids = encoder.tokenize([*texts, *space.verbalizers])
     batch = encoder.backbone.batch(token_ids, list(range(len(token_ids))))
@@ -86,7 +86,7 @@ def reference_step(encoder: Encoder, space: LabelSpace, steps: int) -> tuple[lis
 
 
 def step(options: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of one update, and both loss curves, constant learning rate."""
+    """Measure seconds per update and both loss curves, at a constant learning rate."""
     results = {}
     for name in options.tasks:
         space = load_task(name, options.data, "own").labels
@@ -106,7 +106,7 @@ def step(options: argparse.Namespace) -> dict[str, Any]:
                 callbacks=[lambda *_, stamps=stamps: stamps.append(time.perf_counter())],
             )
         fast = np.diff(stamps).tolist()
-        # The first step pays for warming up on both sides.
+        # Leave out the first step, the warm-up of both sides.
         results[name] = {
             "reference_seconds": slow,
             "labelspace_seconds": fast,
@@ -121,7 +121,7 @@ def step(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def products(options: argparse.Namespace) -> dict[str, Any]:
-    """Billions of operations a second in MiniLM's linear layers, 1,024 tokens: the most that can be had."""
+    """Measure GFLOP/s in MiniLM's linear layers at 1,024 tokens: the bound on what bfloat16 can gain."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     rates: dict[str, dict[str, float]] = {}
@@ -142,7 +142,7 @@ def products(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure one thing and write it down."""
+    """Run one measurement and store it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["encode", "step", "products"])
     parser.add_argument("--data", type=Path, default=DATA)

@@ -1,8 +1,8 @@
-"""Results of runs: one table for each study, a row for each run, in the order of part and name.
+"""Results of runs: one table per study, one row per run, sorted by part and name.
 
-What many rows share (code, machine and command; protocol; configuration) stands once, in `shared.jsonl` beside the
-tables, and a row holds its key. A table is written anew and renamed, under a lock: a killed process leaves the old
-table or the new one, and two processes may add rows at a time.
+Values shared by many rows (code, machine and command; protocol; configuration) are stored once in `shared.jsonl` beside
+the tables, and rows hold their keys. A table is rewritten and renamed under a lock: a killed process leaves the old
+table or the new one, and several processes can add rows.
 """
 
 import functools
@@ -21,16 +21,16 @@ from labelspace.folders import write_atomically
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 SCRATCH = ROOT / "build"
-"""Git ignores it, so trials may be written there."""
+"""Folder for trial results, ignored by git."""
 
 COMMIT = source_commit()
-"""The code that this process has read: a commit made while it runs is not what it runs."""
+"""Commit of the running code, read at import: a later commit is not the code of this process."""
 
 CODE = ("labelspace", "commit", "versions", "hardware", "command")
-"""Entries of a provenance that the runs of one call share."""
+"""Provenance entries shared by the runs of one call."""
 
 SHARED = ("protocol", "config", "training", "search", "revision", "pool", "memory_method")
-"""Other entries of a row that many rows share."""
+"""Other entries shared by many rows."""
 
 Row = dict[str, Any]
 
@@ -42,20 +42,20 @@ class Table:
     path: Path
 
     def rows(self, part: str | None = None) -> list[Row]:
-        """Return the rows of a part, or all; they are read once and must not be changed."""
+        """Return the rows of a part, or all rows. They are cached, so do not change them."""
         found = _rows(self.path, *map(_stamp, (self.path, self._shared)))
         return [row for row in found if part in (None, row["part"])]
 
     def row(self, part: str, name: str) -> Row | None:
-        """Return one row; None: there is none."""
+        """Return one row; None if it does not exist."""
         return next((row for row in self.rows(part) if row["name"] == name), None)
 
     def add(self, part: str, name: str, result: Mapping[str, Any], *, provenance: Mapping[str, Any]) -> None:
-        """Add a row, in place of one that has the same part and name.
+        """Add a row, replacing one with the same part and name.
 
         Raises:
-            SystemExit: the code was changed since its commit, and the table belongs to the repository.
-            ValueError: the provenance lacks an entry, or the result is not made of plain finite values.
+            SystemExit: the code has uncommitted changes, and the table belongs to the repository.
+            ValueError: the provenance lacks an entry, or the result is not plain finite values.
         """
         refuse_dirty(self.path, provenance.get("commit"))
         missing = [key for key in REQUIRED if key not in provenance]
@@ -66,7 +66,7 @@ class Table:
             rows = {(old["part"], old["name"]): old for old in _lines(self.path)}
             rows[part, name] = row
             known = {line["key"]: line["value"] for line in _lines(self._shared)}
-            if not shared.keys() <= known.keys():  # first: a row without what it refers to could not be read
+            if not shared.keys() <= known.keys():  # written first: a row needs its shared values to be readable
                 _write(self._shared, ({"key": key, "value": value} for key, value in sorted((known | shared).items())))
             _write(self.path, (rows[key] for key in sorted(rows)))
 
@@ -82,33 +82,33 @@ class Table:
 
 
 TABLES: dict[str, Path] = {}
-"""Where the table of a study is read from when it is not in `RESULTS`."""
+"""Study -> table to read in place of the one in `RESULTS`."""
 
 ENCODER = "all-MiniLM-L6-v2"
-"""The encoder that tables and figures are of, where they are not of several."""
+"""The encoder of tables and figures that show one encoder."""
 
 
 def results(study: str, part: str | None = None, **facts: Any) -> list[Row]:
-    """Return the rows of a study's part that have these facts, in the order of their names."""
+    """Return the rows of a study's part with these facts, sorted by name."""
     rows = Table(TABLES.get(study, RESULTS / f"{study}.jsonl")).rows(part)
     return [row for row in rows if all(row.get(name) == value for name, value in facts.items())]
 
 
 def refuse_dirty(path: Path, commit: str | None = COMMIT) -> None:
-    """End where results of code that no commit holds would go into the repository.
+    """Refuse to write results of uncommitted code into the repository.
 
     Raises:
-        SystemExit: the code was changed since its commit, or has none.
+        SystemExit: the code has uncommitted changes, or no commit.
     """
     place = path.resolve()
     if place.is_relative_to(ROOT) and not place.is_relative_to(SCRATCH) and (commit or "-dirty").endswith("-dirty"):
         raise SystemExit(
-            f"{path.name}: the code has uncommitted changes; commit them, or say --out outside the checkout."
+            f"{path.name}: the code has uncommitted changes; commit them, or give an --out outside the checkout."
         )
 
 
 def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
-    """Return a row as it is written, and what it refers to by key."""
+    """Return a row as written, and its shared values by key."""
     shared: Row = {}
 
     def share(value: Any) -> str:
@@ -128,26 +128,26 @@ def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
 
 
 def _unpacked(row: Row, shared: Row) -> Row:
-    """Return a row with all that it refers to; the other way round than `_packed`."""
+    """Return a row with its shared values; the inverse of `_packed`."""
     origin = row["provenance"]
     provenance = {"seeds": [row.get("seed")], **shared[origin["code"]], **origin, "data": shared[origin["data"]]}
     return row | {key: shared[row[key]] for key in SHARED if key in row} | {"provenance": provenance}
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return what changes when a file is written."""
+    """Return modification time and inode of a file, which change when it is written."""
     return (path.stat().st_mtime_ns, path.stat().st_ino) if path.exists() else None
 
 
 @functools.lru_cache(maxsize=16)
 def _rows(path: Path, *_stamps: tuple[int, int] | None) -> list[Row]:
-    rows = _lines(path)  # first: what a row refers to is written before it
+    rows = _lines(path)  # read first: shared values are written before the rows that use them
     shared = {line["key"]: line["value"] for line in _lines(path.with_name("shared.jsonl"))}
     return [_unpacked(row, shared) for row in rows]
 
 
 def _lines(path: Path) -> list[Row]:
-    """Read the lines of a file; none where there is no file.
+    """Read the lines of a file; a missing file has none.
 
     Raises:
         SystemExit: a line is damaged.
@@ -158,9 +158,7 @@ def _lines(path: Path) -> list[Row]:
         try:
             found.append(json.loads(line))
         except ValueError as error:
-            raise SystemExit(
-                f"{path}, line {number} is damaged ({error}); remove it, and run again what it held."
-            ) from None
+            raise SystemExit(f"{path}, line {number} is damaged ({error}); remove it, and repeat its run.") from None
     return found
 
 

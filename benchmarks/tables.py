@@ -1,7 +1,7 @@
-"""Write the tables of README.md and of the pages in docs from the tables of results.
+"""Write the tables of README.md and the docs pages from the tables of results.
 
-python benchmarks/tables.py            # rewrite what stands between the markers
-python benchmarks/tables.py --check    # exit 1 where a page is not what the results say
+python benchmarks/tables.py            # rewrite the text between the markers
+python benchmarks/tables.py --check    # exit 1 if a page does not match the results
 """
 
 import argparse
@@ -52,14 +52,14 @@ def rewritten(text: str) -> str:
 
 
 def main() -> None:
-    """Rewrite the pages, or say which are stale."""
+    """Rewrite the pages, or list those that are stale."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     stale = [page for page in PAGES if page.read_text(encoding="utf-8") != rewritten(page.read_text(encoding="utf-8"))]
     for page in stale:
         if options.check:
-            print(f"{page.relative_to(ROOT)} is not what benchmarks/results says; run benchmarks/tables.py")
+            print(f"{page.relative_to(ROOT)} does not match benchmarks/results; run benchmarks/tables.py")
         else:
             page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
     raise SystemExit(1 if options.check and stale else 0)

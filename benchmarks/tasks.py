@@ -27,7 +27,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a task comes from."""
+    """Files of a task."""
 
     label_file: str
     folder: str
@@ -49,9 +49,9 @@ def load_task(name: str, data: Path, verbalizers: str, *, test_rows: int | None 
     Args:
         name: a key of SOURCES.
         data: the data folder.
-        verbalizers: "official" takes the benchmark authors' hypotheses where they have one (72 of the 77 intents),
-            read at run time; "own" keeps those of the label file.
-        test_rows: at most so many test rows, drawn with a fixed seed; None for all.
+        verbalizers: "official" uses the benchmark authors' hypotheses, read at run time, for the labels that have one
+            (72 of the 77 intents); "own" keeps those of the label file.
+        test_rows: maximum test rows, drawn with a fixed seed; None: all.
     """
     source = SOURCES[name]
     space = LabelSpace.from_file(ROOT / "examples" / source.label_file)

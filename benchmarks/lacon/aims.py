@@ -1,4 +1,4 @@
-"""Tables of what the paper does not ask: no dip between zero labels and few, the cost of a step, memory."""
+"""Tables beyond the paper: no dip between zero labels and few, the cost of a step, memory."""
 
 import statistics
 from collections import defaultdict
@@ -25,7 +25,7 @@ MOST_MIB = 2048
 
 
 def curve_scores(task: str, method: str) -> dict[int, BySeed]:
-    """Macro-F1 by labels a class and seed; what has one run for all seeds stands for each of them."""
+    """Return macro-F1 by labels per class and seed; a single run for all seeds counts for each of them."""
     found: dict[int, BySeed] = defaultdict(dict)
     for result in curve_runs(task, method):
         if "macro_f1_predicted_by_count" in result:
@@ -37,21 +37,21 @@ def curve_scores(task: str, method: str) -> dict[int, BySeed]:
 
 
 def curve_runs(task: str, method: str) -> list[Result]:
-    """The results that a line of the curve is made of."""
+    """Return the results behind a line of the curve."""
     if method == "setfit":
         return setfit_runs(task)
     return runs_of("curve", task=task, method=method)
 
 
 def setfit_runs(task: str) -> list[Result]:
-    """SetFit's runs of a task: at each count those of its whole schedule where there are any, else those cut short."""
+    """Return SetFit's runs of a task: at each count those with the full schedule, else truncated ones."""
     cut, whole = (runs_of(part, task=task) for part in ("setfit", "setfit-whole"))
     done = {run["per_class"] for run in whole}
     return [run for run in cut if run["per_class"] not in done] + whole
 
 
 def setfit_schedules() -> str:
-    """What SetFit gains or loses when it is not cut short: the draws that have both runs, at each count."""
+    """Change in SetFit's score by its full schedule, at each count, over the samples that have both runs."""
     rows = []
     for task in TASKS:
         cut, whole = (
@@ -66,7 +66,7 @@ def setfit_schedules() -> str:
 
 
 def setfit_defaults() -> str:
-    """SetFit at the defaults of its package beside its template and ours: the same labelled rows, one draw."""
+    """SetFit with its package's defaults, SetFit with its template, and ours, on one sample of labelled rows."""
     rows = []
     for task in TASKS:
         for run in runs_of("setfit-default", task=task):
@@ -80,14 +80,14 @@ def setfit_defaults() -> str:
 
 
 def cut_short(task: str) -> set[int]:
-    """Counts at which SetFit was stopped before its own schedule was through: it might have come further."""
+    """Return the counts at which SetFit was stopped before the end of its schedule, so its score may be too low."""
     return {run["per_class"] for run in setfit_runs(task) if run["steps"] < run["whole_schedule"]}
 
 
 def means_of(scores: Mapping[int, BySeed]) -> dict[int, float]:
-    """Mean of each count over the seeds that all counts have, so that an unfinished curve compares equal draws.
+    """Average each count over the seeds that all counts have, so that an unfinished curve compares equal samples.
 
-    A count with a single run, because nothing in it is random, stands for every seed.
+    A count with a single run, because nothing in it is random, counts for every seed.
     """
     several = [own.keys() for count, own in scores.items() if count]
     common = set.intersection(*map(set, several)) if several else set()
@@ -96,7 +96,7 @@ def means_of(scores: Mapping[int, BySeed]) -> dict[int, float]:
 
 
 def largest_dip(means: Mapping[int, float]) -> tuple[float, int, int] | None:
-    """The most that is lost from one count to the next, and between which; below zero where nothing is lost."""
+    """Return the largest loss from one count to the next, and these counts; negative if nothing is lost."""
     counts = sorted(means)
     steps = [(means[low] - means[high], low, high) for low, high in pairwise(counts)]
     return max(steps) if steps else None
@@ -119,7 +119,7 @@ def curve() -> str:
 
 
 def aim() -> str:
-    """What the aim asks of each step: no fall beyond 0.01, and at or above the better of descriptions and SetFit."""
+    """The aim at each step: no fall beyond 0.01, and at or above the better of descriptions and SetFit."""
     rows = []
     for task in TASKS:
         ours, setfit = curve_scores(task, "lacon"), curve_scores(task, "setfit")
@@ -156,7 +156,7 @@ def aim() -> str:
 
 
 def prior() -> str:
-    """The weight of the descriptions beside so many labels, and what decided it."""
+    """The weight of the descriptions at each number of labels, and the reason for it."""
     rows = []
     for task in TASKS:
         cells = []
@@ -168,12 +168,12 @@ def prior() -> str:
     return markdown(["labels a class", *map(str, COUNTS[1:])], filled(rows))
 
 
-# A step with descriptions has twice the texts, so it cannot keep the aim, which is of the same batch; it is shown.
+# A step with descriptions has twice the texts. The aim is for equal batches and does not apply; the step is only shown.
 FEW_TITLE = "LaCon-vanilla, descriptions beside the rows"
 
 
 def speed() -> str:
-    """A step beside plain cross-entropy's on the same batch."""
+    """Time of a training step against plain cross-entropy's on the same batch."""
     rows = []
     for found in runs_of("speed", what="step"):
         for method, ratio in found["ratio"].items():
@@ -187,7 +187,7 @@ def speed() -> str:
 
 
 def loss() -> str:
-    """Equation 7 and its gradient with more and more classes: memory and time."""
+    """Memory and time of equation 7 and its gradient with increasing numbers of classes."""
     rows = []
     for found in sorted(runs_of("speed", what="loss"), key=lambda r: r["classes"]):
         parts = [f"{1000 * found['seconds_of_parts'][name]:.1f}" for name in ("instance", "label", "regularizer")]

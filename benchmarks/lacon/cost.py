@@ -1,6 +1,6 @@
-"""What LaCon costs: a training step beside plain cross-entropy's, and its loss at 10,000 classes.
+"""The cost of LaCon: a training step against plain cross-entropy's, and its loss at 10,000 classes.
 
-The texts are descriptions that are in the repository, so that the numbers need no data. Run nothing else beside it.
+Texts are descriptions from the repository, so no data is needed. Run it on an otherwise idle machine.
 """
 
 import statistics
@@ -30,17 +30,17 @@ from lacon.protocol import Settings
 TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
 BATCH = 32
 LABELS = 8
-# Descriptions joined into one text: some 27 tokens with one, 130 with five.
+# Number of descriptions joined into one text: about 27 tokens with one, 130 with five.
 JOINED = {"short": 1, "long": 5}
 METHODS_TIMED = ("ce", "lacon-vanilla", "lacon-fusion")
-# A step of few labelled rows as `fit` makes it by default: as many descriptions beside them as a batch has texts.
+# A default step of `fit` with few labelled rows: the batch also has as many descriptions as texts.
 WITH_PRIOR = "lacon-few"
 CLASSES = (1000, 3000, 10_000)
 DIM = 384
 
 
 def speed_pieces(settings: Settings) -> Iterator[Piece]:
-    """A step on short texts, a step on long ones; the loss for each number of classes in a process of its own."""
+    """A step on short and on long texts; the loss for each number of classes, each in its own process."""
     for length in ("short",) if settings.small else tuple(JOINED):
         yield Piece(
             part="speed",
@@ -63,7 +63,7 @@ def speed_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def batch_of(length: str) -> tuple[list[str], np.ndarray]:
-    """The pinned batch: texts of the first labels in turn, and the label of each."""
+    """Return the fixed batch: texts of the first labels in turn, and their labels."""
     space = LabelSpace.from_file(TEXTS)
     joined = JOINED[length]
     texts, targets = [], []
@@ -76,7 +76,7 @@ def batch_of(length: str) -> tuple[list[str], np.ndarray]:
 
 
 class Stepper:
-    """One method with an encoder and a head of its own; `step` is what training does for one batch."""
+    """One method with its own encoder and head; `step` is one training update."""
 
     def __init__(
         self, encoder: Encoder, options: Options, texts: list[str], targets: np.ndarray, *, prior: float = 0.0
@@ -88,12 +88,12 @@ class Stepper:
         words = self.config.head != "vanilla"
         dim = encoder.backbone.hidden_size if words else encoder.dimension
         self.heads = 1 if classifies else choose_heads(self.config.heads, dim)
-        # With descriptions label embeddings are placed, and there is no projection.
+        # With descriptions, label embeddings start from them, and there is no projection.
         projection = self.config.projection is not False and not prior
         shape = HeadShape(head=self.config.head, classifies=classifies, projection=projection, labels=LABELS, dim=dim)
         self.head = LaConHead(shape, generator=torch.Generator().manual_seed(0)).to(encoder.backbone.device)
         self.batch = Labelled(tokenize(encoder, texts), targets)
-        self.descriptions = self.batch if prior else None  # the texts are descriptions already, so they stand for both
+        self.descriptions = self.batch if prior else None  # the texts are descriptions, so they serve as both
         self.number = 0
 
     def step(self, optimizer: torch.optim.Optimizer) -> float:
@@ -109,18 +109,18 @@ class Stepper:
         return time.perf_counter() - started
 
     def run(self, steps: int) -> list[float]:
-        """Make so many updates, and return the seconds of each."""
+        """Make this number of updates, and return the seconds of each."""
         backbone = self.encoder.backbone
         with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.dropout):
             highest = choose_rate(self.config.learning_rate, backbone.hidden_size)
             rates = Rates(encoder=highest, head=self.config.head_learning_rate)
             optimizer = make_optimizer(groups_of(weights, self.head, rates), self.config.weight_decay)
-            self.step(optimizer)  # the optimizer makes its state in the first
+            self.step(optimizer)  # the first step creates the optimizer's state
             return [self.step(optimizer) for _ in range(steps)]
 
 
 def _steps(settings: Settings, length: str) -> dict[str, Any]:
-    """Median seconds of a step; the methods in turns, so that what else the machine does meets all of them."""
+    """Median seconds of a step, with the methods in turns, so that other load affects all of them."""
     texts, targets = batch_of(length)
     encoder = Encoder(settings.encoder)
     steppers = {method: Stepper(encoder.copy(), METHODS[method].options, texts, targets) for method in METHODS_TIMED}
@@ -147,7 +147,7 @@ def _steps(settings: Settings, length: str) -> dict[str, Any]:
 
 
 def _loss(settings: Settings, classes: int) -> dict[str, Any]:
-    """Equation 7 and its gradient at so many classes: what memory it adds, and the time of its parts."""
+    """Equation 7 and its gradient at one number of classes: added memory, and time of its parts."""
     generator = torch.Generator().manual_seed(0)
     instances = torch.randn(BATCH, DIM, generator=generator, requires_grad=True)
     labels = torch.randn(classes, DIM, generator=generator, requires_grad=True)
@@ -160,7 +160,7 @@ def _loss(settings: Settings, classes: int) -> dict[str, Any]:
         work().backward()
         return time.perf_counter() - started
 
-    # A few labels first: what torch loads at its first backward is no part of what the loss adds.
+    # Run once with few labels: memory that torch loads at its first backward is not part of the loss.
     few = torch.randn(8, DIM, generator=generator, requires_grad=True)
     lacon_loss(instances, few, targets % 8, temperature).total.backward()
     held = resident_mib()

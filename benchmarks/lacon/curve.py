@@ -1,7 +1,7 @@
-"""From no label to 64 a class: LaConClassifier with descriptions, beside descriptions alone and logistic regression.
+"""From no label to 64 per class: LaConClassifier with descriptions, descriptions alone, and logistic regression.
 
-The aim is that no step loses more than 0.01 of macro-F1. The rows of a seed are nested: its two labels of a class
-contain its one.
+The aim is that no step loses more than 0.01 of macro-F1. The samples of a seed are nested: the one with two labels of
+a class contains the one with one.
 """
 
 import functools
@@ -32,15 +32,15 @@ Labelled = tuple[list[str], list[str]]
 
 
 def tasks_and_counts(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """What the curve is made of."""
+    """Return the tasks and label counts of the curve."""
     return (SMALL_TASKS, SMALL_COUNTS) if settings.small else (TASKS, COUNTS)
 
 
 def curve_pieces(settings: Settings) -> Iterator[Piece]:
-    """Whole rounds first: a curve that stops early has all counts of its seeds."""
+    """One seed after the other, so that an unfinished curve has all counts of its seeds."""
     tasks, counts = tasks_and_counts(settings)
     for name in tasks:
-        # Without dropout and without a draw nothing in description-only training is random: one run is all of them.
+        # Description-only training without dropout is deterministic: one run counts for all seeds.
         yield curve_piece(settings, name, "lacon", 0, (0,), partial(_no_label, settings, name))
         yield curve_piece(
             settings, name, "logistic", None, settings.curve_seeds, partial(_logistic, settings, name, counts[1:])
@@ -56,7 +56,7 @@ def curve_pieces(settings: Settings) -> Iterator[Piece]:
 def curve_piece(
     settings: Settings, task: str, method: str, count: int | None, seeds: tuple[int, ...], work: Any
 ) -> Piece:
-    """One result of the curve; logistic regression has all counts and seeds in one."""
+    """One result of the curve; for logistic regression, all counts and seeds."""
     which = "" if count is None else f"_n{count:02d}_seed{seeds[0]:02d}"
     return Piece(
         part=method if method.startswith("setfit") else "curve",
@@ -72,14 +72,14 @@ def curve_piece(
 
 @functools.lru_cache(maxsize=2)
 def task_of(settings: Settings, name: str) -> Task:
-    """The task, with the benchmark authors' verbalizers, as in the other studies."""
+    """Read the task, with the benchmark authors' verbalizers, as in the other studies."""
     return load_task(name, settings.data, "official", test_rows=settings.protocol.curve_rows)
 
 
 def first(settings: Settings, task: Task, count: int, seed: int) -> Labelled:
-    """Draw so many labelled texts of each class; fewer where a class has fewer.
+    """Draw `count` labelled texts of each class, or all if a class has fewer.
 
-    The largest draw is made and its beginning taken: a smaller draw of `random.sample` is no part of it.
+    The sample is the beginning of the largest one, as smaller draws of `random.sample` would not be nested.
     """
     texts, truth = load_rows(settings.data / SOURCES[task.name].folder, "train", task.labels)
     texts, truth = few(texts, truth, task.labels.names, COUNTS[-1], seed)
@@ -89,11 +89,11 @@ def first(settings: Settings, task: Task, count: int, seed: int) -> Labelled:
 
 @functools.lru_cache(maxsize=1)
 def described(settings: Settings, name: str) -> LaConClassifier:
-    """Train on the descriptions alone, at the encoder's base rate; kept, because every run with labels begins there.
+    """Train on the descriptions alone, at the encoder's base rate; cached, as every run with labels starts from it.
 
-    Nothing in it is random, so every run with labels would come to the same weights first: this encoder has a published
-    rate, so the texts that `fit` is given choose none. One thing differs from a plain `fit`: that asks the untrained
-    encoder whether rows contradict descriptions, and here the trained one is asked; `_some_labels` asks the other too.
+    It is deterministic, so every run with labels would reach the same weights first: this encoder has a published rate,
+    so the texts given to `fit` select none. One thing differs from a plain `fit`, which asks the untrained encoder
+    whether rows contradict descriptions: here the trained one is asked. `_some_labels` asks the untrained one as well.
     """
     steps = settings.protocol.description_steps
     folder = settings.out.with_name("described") / f"{settings.short}_{name}_{steps}_{(COMMIT or 'none')[:10]}"
@@ -124,11 +124,11 @@ def _no_label(settings: Settings, name: str) -> dict[str, Any]:
 
 
 def _some_labels(settings: Settings, name: str, count: int, seed: int) -> dict[str, Any]:
-    """LaCon as it comes, every option at its default; the steps on descriptions have been made before."""
+    """LaCon with default options; the steps on descriptions have been made before."""
     task = task_of(settings, name)
     texts, truth = first(settings, task, count, seed)
     asked = agreement(settings, task, texts, truth, seed)
-    if asked.contradicted:  # what is left of the descriptions is then trained on anew
+    if asked.contradicted:  # training then starts again with the remaining descriptions
         clf = LaConClassifier(task.labels, encoder=opened(settings.encoder, None, settings.pooling), seed=seed).fit(
             texts, truth
         )
@@ -167,7 +167,7 @@ def agreement(settings: Settings, task: Task, texts: list[str], truth: list[str]
 
 
 def _logistic(settings: Settings, name: str, counts: tuple[int, ...]) -> dict[str, Any]:
-    """Logistic regression on the frozen encoder's vectors, every count and seed."""
+    """Logistic regression on the frozen encoder's vectors, for every count and seed."""
     task = task_of(settings, name)
     encoder = opened(settings.encoder, None, settings.pooling)
     test = encoder.encode(task.texts)

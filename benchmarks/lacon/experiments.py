@@ -1,4 +1,4 @@
-"""Tables 2 to 6 and figures 2, 3, 5 and 6: every method of a repeat gets the same rows and the same seed."""
+"""Tables 2 to 6 and figures 2, 3, 5 and 6. All methods of a repeat get the same rows and seed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -15,12 +15,12 @@ from lacon.methods import METHODS, Options, encoder_of, measured, scores, train
 from lacon.protocol import Settings
 from lacon.sets import FEW, MAIN, SETS, drawn, sample, shuffled, test_rows, train_rows
 
-# Figure 2 is a picture without a legend in the text we have. Of its counts all sets of table 4 are run in full; by
-# default two in English with rows enough, and two repeats.
+# Our text of the paper has figure 2 without a legend. With --full, all sets of table 4 are run at its counts; by
+# default two English sets with enough rows, and two repeats.
 PER_CLASS = (10, 20, 50, 100)
 CURVES = ("qqp", "yelp_polarity")
-# On train rows, RTE with 256 and CoLA with 1,024 taught the small encoder nothing, nor did QNLI with 256: by default
-# the like of them stand in where there would be nothing to see, and the paper's come with --full.
+# RTE with 256 rows, CoLA with 1,024 and QNLI with 256 taught the small encoder nothing, measured on train rows. By
+# default similar sets replace them; --full runs the paper's.
 IMBALANCED, PAPER_IMBALANCED = ("yelp_polarity", "qqp"), ("qnli", "cola")
 DEGREES = (1, 3, 5, 10, 20)
 MINORITY = 32
@@ -31,8 +31,8 @@ CLASS_METHODS = ("lacon-fusion", "ce-scl")
 CLASS_ROWS, FEW_CLASS_ROWS = 1000, 32
 GRID_SET, PAPER_GRID_SET = "qnli", "rte"
 
-# What each row of tables 3 and 6 takes away or leaves. LaCon-vanilla itself is in `main`, and so is CE. Table 6 prints
-# "L_ICL + L_LER" with the figures that table 3 has for "- L_LCL": it is one run, with all heads.
+# Options of the rows of tables 3 and 6. LaCon-vanilla and CE are in `main`. Table 6's "L_ICL + L_LER" has the numbers
+# of table 3's "- L_LCL": it is one run, with all heads.
 ABLATIONS: Mapping[str, Options] = {
     "one-head": {"heads": 1},
     "no-instance": {"instance_weight": 0.0},
@@ -50,14 +50,14 @@ GRID: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "heads": ((1, 2, 3, 4, 6, 8, 12, 16, 24), (1, 2, 6, 12)),
     "regularizer_weight": (tuple(round(0.1 * step, 1) for step in range(11)), (0.0, 0.1, 0.5, 1.0)),
 }
-"""The paper's values, and the few that are run by default."""
+"""The paper's values, and the subset run by default."""
 
 BOTH = ("ce", "lacon-vanilla")
 Draw = Callable[[], tuple[Rows, Rows]]
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
-    """Table 2: every method on every set. Whole repeats first: a run that stops early has all methods."""
+    """Table 2: every method on every set, one repeat after the other, so that an unfinished run has all methods."""
     sets = ("cola",) if settings.small else MAIN
     for seed, name, method in product(settings.seeds("main"), sets, METHODS):
         draw = partial(_sampled, settings, name, seed)
@@ -65,7 +65,7 @@ def main_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def few_pieces(settings: Settings) -> Iterator[Piece]:
-    """Table 4 and figure 2: so many rows of each class to train on, and as many to choose the epoch by."""
+    """Table 4 and figure 2: few rows of each class to train on, and as many to select the epoch."""
     sets, counts = (("bustm",), (10,)) if settings.small else (FEW, (20, 10, 50, 100))
     seeds, epochs = settings.seeds("few"), settings.protocol.few_epochs
     for seed, count, name, method in product(seeds, counts, sets, BOTH):
@@ -73,13 +73,13 @@ def few_pieces(settings: Settings) -> Iterator[Piece]:
         wanted = settings.full or settings.small or count == 20 or picture
         if wanted and count <= (SETS[name].most or count):
             facts, draw = {"method": method, "per_class": count}, partial(_few, settings, name, count, seed)
-            # All epochs are run, and the best is kept: table 4's way.
+            # As in table 4: run all epochs, keep the best.
             options = METHODS[method].options | {"epochs": epochs, "patience": epochs, "validation": 0.5}
             yield _piece(settings, "few", name, facts, f"{method}_n{count:03d}", seed, draw, options)
 
 
 def imbalance_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 3 and table 5: 32 rows of the rarer class, and more and more of the other."""
+    """Figure 3 and table 5: 32 rows of the rarer class, and increasing numbers of the other."""
     sets = ("cola",) if settings.small else PAPER_IMBALANCED if settings.full else IMBALANCED
     degrees = (3,) if settings.small else DEGREES
     for seed, name, degree, method in product(settings.seeds("imbalance"), sets, degrees, BOTH):
@@ -98,7 +98,7 @@ def ablation_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def class_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 6: more and more labels of DBpedia, each draw of labels part of the next."""
+    """Figure 6: increasing numbers of DBpedia's labels, in nested samples."""
     counts = (2,) if settings.small else CLASSES if settings.full else FEW_CLASSES
     for seed, count, method in product(settings.seeds("classes"), counts, CLASS_METHODS):
         facts, draw = {"method": method, "classes": count}, partial(_some_classes, settings, count, seed)
@@ -107,7 +107,7 @@ def class_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 5: temperature, heads and lambda, one at a time around the defaults; nothing is chosen by it."""
+    """Figure 5: temperature, heads and lambda, one at a time around the defaults; used for no selection."""
     target = PAPER_GRID_SET if settings.full or settings.small else GRID_SET
     dim = encoder_of(settings).dimension
     default = {name: getattr(LaConConfig, name) for name in GRID} | {"heads": choose_heads(None, dim)}
@@ -115,7 +115,7 @@ def grid_pieces(settings: Settings) -> Iterator[Piece]:
     values["heads"] = tuple(sorted({*(heads for heads in values["heads"] if dim % heads == 0), default["heads"]}))
     if settings.small:
         values = {"heads": (1, default["heads"])}
-    # The defaults are a point of each line, and one run.
+    # The defaults are a point on each line, run once.
     moves = [(name, value) for name, own in values.items() for value in own if value != default[name]]
     points = {f"{name}-{value:g}": {name: value} for name, value in moves}
     for seed, (change, moved) in product(settings.seeds("grid"), ({"default": {}} | points).items()):
@@ -158,7 +158,7 @@ def _sampled(settings: Settings, name: str, seed: int) -> tuple[Rows, Rows]:
 
 def _few(settings: Settings, name: str, count: int, seed: int) -> tuple[Rows, Rows]:
     rows = train_rows(name, settings.data, few=True)
-    # Half of them is held out by the estimator, as many of each class.
+    # The estimator holds out half of them, stratified by class.
     return drawn(rows, dict.fromkeys(rows.names, 2 * count), seed), _test(settings, name)
 
 
@@ -170,13 +170,13 @@ def _imbalanced(settings: Settings, name: str, degree: int, seed: int) -> tuple[
 
 
 def rarer_class(rows: Rows) -> str:
-    """The label with fewer rows; the paper does not say which of QNLI's two it makes the minority."""
+    """Return the label with fewer rows; the paper does not say which of QNLI's two it makes the minority."""
     return min(rows.names, key=lambda label: len(rows.of_class(label)))
 
 
 def _some_classes(settings: Settings, count: int, seed: int) -> tuple[Rows, Rows]:
     rows, most = train_rows("dbpedia", settings.data), settings.protocol.test_rows
-    # Two labels of fourteen have a seventh of the scored rows.
+    # Two of the fourteen labels have only a seventh of the scored rows.
     test = test_rows("dbpedia", settings.data, None if most is None else 4 * most)
     names = rows.names
     chosen = {names[place] for place in shuffled(range(len(names)), seed, "classes")[:count]}

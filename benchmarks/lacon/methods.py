@@ -1,4 +1,4 @@
-"""LaCon and its baselines, all as options of one estimator: the same encoder, the same loop."""
+"""LaCon and its baselines as options of one estimator, with the same encoder and training loop."""
 
 import functools
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ class Method(NamedTuple):
     options: Options
 
 
-# CE is the encoder with a linear layer and nothing between (the paper has "BERT w/ g" apart). Of the two contrastive
-# baselines the weights and temperatures are their own, which LaCon says it follows: 0.15 at 0.1 of ConSERT's joint
-# training, as in the commands of its code; 0.9 to 0.1 at 0.3 of Gunel et al., as remembered.
+# CE is the encoder with a linear layer and nothing in between (the paper lists "BERT w/ g" separately). The two
+# contrastive baselines keep their own weights and temperatures, as LaCon says it does: 0.15 at 0.1 for ConSERT's joint
+# training, as in the commands of its code; 0.9 to 0.1 at 0.3 for Gunel et al., from memory.
 _CE: Options = {"objective": "cross-entropy", "projection": False}
 METHODS: Mapping[str, Method] = {
     "ce": Method("CE", _CE),
@@ -53,23 +53,23 @@ OURS = ("lacon-vanilla", "lacon-fusion")
 
 @functools.cache
 def opened(name: str, max_tokens: int | None, pooling: str | None = None) -> Encoder:
-    """An encoder, opened once; never trained itself, classifiers copy it."""
+    """Open an encoder, once per process; classifiers copy it before training."""
     return Encoder(name, max_tokens=max_tokens, pooling=pooling)
 
 
 def encoder_of(settings: Settings) -> Encoder:
-    """The encoder of the paper's experiments, which cuts texts where the protocol says."""
+    """Open the encoder of the paper's experiments, with the protocol's maximum tokens."""
     return opened(settings.encoder, settings.protocol.max_tokens, settings.pooling)
 
 
 def train(settings: Settings, options: Options, rows: Rows, seed: int) -> LaConClassifier:
-    """Train once; options change the protocol's."""
+    """Train once; options override the protocol's."""
     training = {**settings.protocol.training(), **options}
     return LaConClassifier(encoder=encoder_of(settings), seed=seed, **training).fit(rows.texts, rows.truth)
 
 
 def measured(clf: LaConClassifier, test: Rows) -> dict[str, Any]:
-    """Score a trained classifier, and say how training went."""
+    """Score a trained classifier, and return the facts of its training."""
     curve = clf.fit_result_.curve
     assert curve is not None
     return {
@@ -86,7 +86,7 @@ def measured(clf: LaConClassifier, test: Rows) -> dict[str, Any]:
 
 
 def scores(truth: list[str], predicted: Any) -> dict[str, Any]:
-    """Every metric of table 1, and F1 of each label for table 5."""
+    """Compute every metric of table 1, and the F1 of each label for table 5."""
     names = sorted(set(truth))
     found = list(predicted)
     by_class = f1_score(truth, found, labels=names, average=None, **NO_DIVISION)

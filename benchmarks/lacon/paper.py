@@ -1,4 +1,4 @@
-"""The paper's own figures, BERT-base, in percent: a mean and its deviation; table 4 has none, table 5 two F1."""
+"""The paper's numbers, BERT-base, in percent: mean and deviation; table 4 has no deviation, table 5 two F1."""
 
 from pathlib import Path
 
@@ -12,4 +12,4 @@ TABLE_5 = _TABLES["5"]
 
 ABLATED = ("mrpc", "rte", "cola")
 ABLATIONS = _TABLES["3"] | _TABLES["6"]
-"""Tables 3 and 6 share what they share; "vanilla" differs from table 2 in two standard deviations."""
+"""Rows of tables 3 and 6 in one mapping; two standard deviations of "vanilla" differ from table 2."""

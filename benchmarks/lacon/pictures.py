@@ -21,7 +21,7 @@ from lacon.sets import FEW as FEW_SETS
 from lacon.sets import SETS
 
 METRICS = {"accuracy": "accuracy", "macro_f1_predicted": "macro-F1", "matthews": "Matthews"}
-# Places in the palette: those that meet in a picture are far apart.
+# Places in the palette: methods of one picture get very different colours.
 PLACES = {"ce": 0, "lacon-vanilla": 1, "ce-scl": 2, "lacon-fusion": 3}
 Lines = Mapping[str, Mapping[Any, Sequence[float]]]
 
@@ -56,7 +56,7 @@ def _by_method(part: str, name: str, along: str) -> Lines:
 
 
 def _counted(path: Path, found: Mapping[str, Lines], across: str, ticks: Sequence[int]) -> tuple[Path, ...]:
-    """A panel for each data set, a line for each method; along the axis each count stands as far as the next."""
+    """Draw a panel for each data set and a line for each method, with evenly spaced counts on the x-axis."""
     places = {count: place for place, count in enumerate(ticks)}
 
     def panel(name: str, axes: Any) -> None:

@@ -4,9 +4,9 @@
     python benchmarks/run.py lacon --full --minutes 600       # the paper's protocol
 
 Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
-(figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (its curve, cut short), setfit-whole
-(what was cut, to its end where that is near), setfit-default (at the defaults of its package), speed. The protocol is
-`lacon/protocol.py`; a row holds its own, and one table holds rows of one protocol.
+(figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (SetFit's curve, truncated),
+setfit-whole (truncated runs with the full schedule, if it is short enough), setfit-default (SetFit's package
+defaults), speed. The protocol is in `lacon/protocol.py`; each row records it, and one table holds one protocol.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from lacon.tsne import tsne_pieces
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this study alone has."""
+    """Add the options of this study."""
     parser.add_argument("--pooling", choices=("mean", "cls"), help="default: the encoder's own; the paper has cls")
     parser.add_argument("--repeats", type=int, help="seeds of every part; default: 1 to 5 by part, with --full 10")
     for name, value in SMALL.to_dict().items():
@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Return what the options say."""
+    """Make the settings from the options."""
     own = {name: getattr(options, name) for name in ("pooling", "full", "repeats")}
     return Settings(**common, **own, protocol=changed(PAPER if options.full else SMALL, vars(options)))
 

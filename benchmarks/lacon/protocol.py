@@ -1,7 +1,7 @@
-"""How much of everything: what two cores do in a few hours, or the protocol of the paper.
+"""Numbers of rows, updates and repeats: for a few hours on two cores, or the paper's protocol.
 
-Hours of each part on one core stand in the table of the page; a repeat of table 2 alone takes more than one. The paper
-asks for no curve.
+The page has a table with the hours of each part on one core; a repeat of table 2 takes more than one. The curve is not
+in the paper.
 """
 
 from collections.abc import Mapping
@@ -10,56 +10,55 @@ from typing import Any
 
 import pieces
 
-# Repeats of the default protocol. Table 2 has seven data sets in English to test over.
+# Repeats of the default protocol. Table 2 has seven English data sets to test over.
 REPEATS: Mapping[str, int] = {"main": 2, "few": 3, "imbalance": 1, "ablation": 1, "classes": 1, "grid": 1}
 PAPER_REPEATS = 10
 CURVE_SEEDS = 5
 CURVE_OPTIONS = ("curve_rows", "description_steps", "setfit_steps")
-"""What the curve has of the protocol; LaCon itself is there as it comes."""
+"""Options of the protocol that apply to the curve; LaCon itself has its defaults there."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """What a run trains and scores on. The defaults fit two cores; `PAPER` is section 3.1."""
+    """Sizes and training options of a run. The defaults fit two cores; `PAPER` is section 3.1."""
 
     rows: int | None = 1024
-    """Labelled rows of a run, as many of each class as it has room for; None: the paper's 5,000 of each of two
-    classes or 1,000 of each of more, and all of MRPC, RTE and CoLA. 256 teach the small encoder no set of
-    pairs but QQP."""
+    """Labelled rows of a run, equally many of each class; None: the paper's 5,000 per class for two classes, 1,000 for
+    more, and all rows of MRPC, RTE and CoLA. With 256 the small encoder learns no set of pairs but QQP."""
 
     test_rows: int | None = 500
-    """At most so many scored rows, one draw for all runs; None: all."""
+    """Maximum scored rows, one sample for all runs; None: all."""
 
     max_tokens: int | None = 64
-    """Texts, and pairs, are cut here; None: where the encoder cuts them. The paper does not say."""
+    """Maximum tokens of a text or pair; None: the encoder's maximum. The paper does not say."""
 
     epochs: int = 3
-    """Times that each row is seen."""
+    """Epochs."""
 
     few_epochs: int = 12
-    """The same where rows are few or their number differs: table 4, figures 2, 3 and 6; 20 in section 4.1."""
+    """Epochs with few or varying numbers of rows: table 4, figures 2, 3 and 6; 20 in section 4.1."""
 
     learning_rate: float = 1e-4
-    """Of the encoder. The paper's 1e-5 to 3e-5 are for thousands of updates of a larger encoder; 200 updates of a small
-    one are over before those rates move it. Chosen beforehand and the same for all methods; nothing was searched."""
+    """Learning rate of the encoder. The paper's 1e-5 to 3e-5 suit thousands of updates of a larger encoder; they hardly
+    change a small one in 200 updates. Fixed in advance for all methods, without a search."""
 
     head_learning_rate: float = 1e-3
-    """Of what stands on it."""
+    """Learning rate of the head."""
 
     batch_size: int = 16
-    """Rows of an update; the paper searches 8 to 96."""
+    """Rows per update; the paper searches 8 to 96."""
 
     validation: float = 0.0
-    """Share held out for early stopping; the paper's 5 % of 1,024 rows are 51, too few to choose by."""
+    """Share held out for early stopping. The paper's 5 % of 1,024 rows would be 51, too few to select by."""
 
     curve_rows: int | None = 1000
-    """At most so many scored rows of the curve."""
+    """Maximum scored rows of the curve."""
 
     description_steps: int = 60
     """Updates of description-only training, as in the description-only study."""
 
     setfit_steps: int | None = 100
-    """SetFit stops after so many updates of 16 pairs; None: 20 pairs of each kind for each text, as in its paper."""
+    """Maximum updates of SetFit, 16 pairs each; None: 20 pairs of each kind for each text, as in its paper."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -88,7 +87,7 @@ PAPER = Protocol(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(pieces.Settings):
-    """What holds for all pieces of one call; the paper reads [CLS], so its pooling is `"cls"`."""
+    """Settings of all pieces of one call; the paper's pooling is `"cls"`."""
 
     protocol: Protocol = field(default=SMALL)
     full: bool = False
@@ -107,16 +106,16 @@ class Settings(pieces.Settings):
         return tuple(range(self.repeats or (1 if self.small else CURVE_SEEDS)))
 
     def facts(self, **more: Any) -> dict[str, Any]:
-        """Return what goes into every result: the encoder and the protocol."""
+        """Return the facts of every result: encoder and protocol."""
         return {"encoder": self.short, **more, "protocol": self.protocol.to_dict()}
 
     def curve_facts(self, **more: Any) -> dict[str, Any]:
-        """Return the same for the curve."""
+        """Return the facts of every result of the curve."""
         protocol = self.protocol.to_dict()
         return self.facts(**more) | {"protocol": {name: protocol[name] for name in CURVE_OPTIONS}}
 
 
 def changed(protocol: Protocol, options: Mapping[str, Any]) -> Protocol:
-    """Return the protocol with the options that were given; None is one that was not."""
+    """Return the protocol with the given options; None leaves an option unchanged."""
     names = {one.name for one in fields(Protocol)}
     return replace(protocol, **{name: value for name, value in options.items() if name in names and value is not None})

@@ -1,6 +1,6 @@
 """The tables of docs/lacon.md; see benchmarks/tables.py.
 
-Scores are in percent, as in the paper; its own figures, BERT-base trained on its own samples, stand in brackets.
+Scores are in percent, as in the paper. The paper's numbers, BERT-base trained on its own samples, are in brackets.
 """
 
 import json
@@ -29,7 +29,7 @@ CHANGES = {
     "ce-projection": "CE with g",
 }
 OPTIONS = {"temperature": "temperature", "heads": "heads", "regularizer_weight": "weight of L_LER"}
-"""Of figure 5."""
+"""Options of figure 5."""
 
 ADDED = {
     "instance-one-head": "L_ICL",
@@ -42,7 +42,7 @@ ADDED = {
 
 
 def main() -> str:
-    """Table 2: every method on every set, and p over its repeats of ours against CE."""
+    """Table 2: every method on every set, and p of ours against CE over the repeats."""
     found = {name: {method: by_seed("main", set=name, method=method) for method in METHODS} for name in MAIN}
     found = {name: scores for name, scores in found.items() if any(scores.values())}
     if not found:
@@ -63,7 +63,7 @@ def main() -> str:
 
 
 def tests() -> str:
-    """Ours against every baseline over the data sets: one mean of each set, so that each counts once."""
+    """Ours against every baseline, tested over the data sets with one mean each."""
     rows = []
     for baseline in BASELINES:
         cells = []
@@ -84,7 +84,7 @@ def tests() -> str:
 
 
 def _majority(name: str) -> str:
-    """Score of one answer for all rows, by the set's metric; of Matthews' correlation it is 0."""
+    """Score of the majority label by the set's metric; 0 for Matthews' correlation."""
     shares = {run["majority"] for run in runs_of("main", set=name)}
     return "-" if len(shares) != 1 else percent([*shares])
 
@@ -95,7 +95,7 @@ def few() -> str:
 
 
 def more() -> str:
-    """Figure 2: the gain over CE with more and more rows of each class, over the draws that all counts have."""
+    """Figure 2: the gain over CE with increasing rows per class, over the samples that all counts have."""
     rows = []
     for name in FEW:
         own = {
@@ -112,19 +112,19 @@ def more() -> str:
 
 
 def imbalance() -> str:
-    """Figure 3: the score with ever fewer rows of one class."""
+    """Figure 3: the score by degree of imbalance."""
     larger = {name: {run["majority"] for run in runs_of("imbalance", set=name)} for name in sets_of("imbalance")}
     rows = [[*row, percent([*own])] for row, own in zip(_by_degree(), larger.values(), strict=True)]
     return markdown(["CE to LaCon (gain)", *map(str, DEGREES), "the larger class, for all"], rows)
 
 
 def balanced() -> str:
-    """The same as the mean recall of the two classes: it does not ask how many of each are scored."""
+    """Figure 3 as mean recall of the two classes, which does not depend on their share of the test rows."""
     return markdown(["CE to LaCon (gain)", *map(str, DEGREES)], _by_degree("mean_recall"))
 
 
 def _by_degree(metric: str | None = None) -> list[list[str]]:
-    """A row for each set of figure 3, a cell for each degree; None: the metric of the set."""
+    """Rows for the sets of figure 3 with a cell for each degree; metric None: the set's own."""
 
     def cell(name: str, degree: int) -> str:
         return _pair_cell(*(by_seed("imbalance", metric, set=name, method=one, degree=degree) for one in BOTH))
@@ -149,17 +149,17 @@ def minority() -> str:
 
 
 def ablation() -> str:
-    """Table 3: one thing taken away; CE without g is not in it, and stands here with its figures of table 2."""
+    """Table 3: one component removed. CE without g is added here with its numbers of table 2."""
     return _ablated(CHANGES)
 
 
 def added() -> str:
-    """Table 6: the losses one after another."""
+    """Table 6: the losses added one by one."""
     return _ablated(ADDED)
 
 
 def classes() -> str:
-    """Figure 6: more and more labels of DBpedia."""
+    """Figure 6: increasing numbers of DBpedia's labels."""
     counts = sorted({result["classes"] for result in results("classes")})
     rows = []
     for method in CLASS_METHODS:
@@ -169,7 +169,7 @@ def classes() -> str:
 
 
 def grid_points() -> dict[str, dict[float, list[float]]]:
-    """Scores by option and value; the defaults are a point of each line."""
+    """Return scores by option and value; the defaults are a point on each line."""
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     runs = results("grid")
     default = next((result["point"] for result in runs if result["change"] == "default"), {})
@@ -193,7 +193,7 @@ def grid() -> str:
 
 
 def tsne() -> str:
-    """How far the classes of figure 4 are apart, as a number: silhouette of the vectors by cosine, -1 to 1."""
+    """Separation of the classes of figure 4: cosine silhouette of the vectors, -1 to 1."""
     rows = []
     for name in dict.fromkeys(found["set"] for found in results("tsne")):
         for found in runs_of("tsne", set=name):
@@ -203,7 +203,7 @@ def tsne() -> str:
 
 
 def protocol() -> str:
-    """What the paper's tables were made with; several rows where a table of results holds several."""
+    """The protocol of the results; several rows if the results have several protocols."""
     parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne")
     found = Counter(json.dumps(result["protocol"]) for part in parts for result in results(part))
     names = ("rows", "test_rows", "max_tokens", "epochs", "few_epochs", "batch_size")
@@ -216,7 +216,7 @@ def protocol() -> str:
 
 
 def hours() -> str:
-    """How long the results of each part took, one process on one core each, whatever else the machine did."""
+    """Hours of each part, one process on one core each, not corrected for other load."""
     rows = []
     for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit", "setfit-whole"):
         if found := [result["seconds"] for result in results(part)]:
@@ -239,7 +239,7 @@ def _two_methods(part: str, names: Sequence[str], facts: Mapping[str, Any], besi
 
 
 def _pair_cell(plain: BySeed, ours: BySeed) -> str:
-    """From the mean of one to that of the other, over the draws that both have, and the gain with its deviation."""
+    """Format both means over the samples that both have, and the gain with its deviation."""
     seeds = sorted(plain.keys() & ours.keys())
     if not seeds:
         return "-"
@@ -250,7 +250,7 @@ def _pair_cell(plain: BySeed, ours: BySeed) -> str:
 
 
 def _rarer_first(result: Result) -> list[str]:
-    """The labels, the one with fewer train rows first."""
+    """Return the labels, the one with fewer train rows first."""
     counts = result["class_rows"]
     return sorted(counts, key=lambda name: (counts[name], name))
 
@@ -264,7 +264,7 @@ def _ablated(words: Mapping[str, str]) -> str:
         for name in names:
             if change in ABLATIONS:
                 runs = runs_of("ablation", set=name, change=change)
-            else:  # of the draws that the changes were run on, not of more
+            else:  # only the samples that the ablations were run on
                 runs = runs_of("main", set=name, method="ce" if change == "ce" else "lacon-vanilla")
                 runs = [run for run in runs if run["seed"] in drawn[name]]
             used[name] += runs

@@ -15,28 +15,28 @@ BySeed = dict[int, float]
 
 
 def results(part: str) -> list[Result]:
-    """Results of a part with the encoder of the page."""
+    """Return the results of a part with the page's encoder."""
     return store.results("lacon", part, encoder=store.ENCODER)
 
 
 def sets_of(part: str) -> list[str]:
-    """The data sets that a part has results of, in the order of the tables."""
+    """Return the data sets with results in a part, in the order of the tables."""
     there = {found["set"] for found in results(part)}
     return [name for name in SETS if name in there]
 
 
 def runs_of(part: str, **facts: Any) -> list[Result]:
-    """The results of a part that are of these facts."""
+    """Return the results of a part with these facts."""
     return store.results("lacon", part, encoder=store.ENCODER, **facts)
 
 
 def by_seed(part: str, metric: str | None = None, /, **facts: Any) -> BySeed:
-    """Score of each repeat, by a metric or that of its data set, of the runs that are of these facts."""
+    """Return the score of each repeat of the runs with these facts; metric None: the data set's own."""
     return {found["seed"]: found[metric or found["metric"]] for found in runs_of(part, **facts)}
 
 
 def figure(value: Figure | float | None) -> str:
-    """A figure of the paper."""
+    """Format a number of the paper."""
     if value is None:
         return ""
     return f"{value[0]:.1f} ± {value[1]:.1f}" if isinstance(value, tuple) else f"{value:.1f}"
@@ -52,12 +52,12 @@ def signed_rank(ours: BySeed, theirs: BySeed) -> float | None:
 
 
 def paired_p(differences: Sequence[float]) -> float | None:
-    """The same of differences; 1 where all are zero, about which the test says nothing."""
+    """Compute the p-value from differences; 1 if all are zero, where the test is undefined."""
     if len(differences) < 2:
         return None
     if not any(differences):
         return 1.0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few pairs, ties: p is then approximate, and small samples show that anyway
+        warnings.simplefilter("ignore")  # few pairs or ties make p approximate; the table shows the number of pairs
         found: Any = wilcoxon(differences)
         return float(found.pvalue)

@@ -1,4 +1,4 @@
-"""SetFit with its template on the same draws as the curve; left out with a note where the package is not there."""
+"""SetFit with its template on the curve's samples; skipped with a note if the package is not installed."""
 
 import sys
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from lacon.curve import curve_piece, first, task_of, tasks_and_counts
 from lacon.methods import opened
 from lacon.protocol import Settings
 
-# SetFit's own documentation makes eight templated texts of each class, with labels or without.
+# SetFit's documentation uses eight templated texts of each class, with or without labels.
 TEMPLATED = 8
-# The part setfit-whole runs longer schedules than the protocol's, up to this: all counts of all tasks but Banking77.
+# Maximum updates of part setfit-whole: enough for all counts of all tasks but Banking77.
 MOST_WHOLE = 1100
 LABELS = {"emotion": 6, "agnews": 4, "banking77": 77, "rottentomatoes": 2}
 # Labelled rows of each class at the package's defaults. Its pairs grow with the square of the texts: 16 rows of each of
@@ -35,7 +35,7 @@ def setfit_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def whole_pieces(settings: Settings) -> Iterator[Piece]:
-    """Those that the protocol cuts short, run to their end where that is not too far."""
+    """Runs that the protocol truncates, with their full schedule if it is at most `MOST_WHOLE` updates."""
     most = settings.protocol.setfit_steps
     if most is None or settings.small:
         return
@@ -48,7 +48,7 @@ def whole_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def default_pieces(settings: Settings) -> Iterator[Piece]:
-    """SetFit at the defaults of its package, one draw of each task: labelled rows and no template, every pair once."""
+    """SetFit with its package's defaults, one sample of each task: labelled rows, no template, every pair once."""
     if settings.small or find_spec("setfit") is None:
         return
     for name, count in DEFAULT_COUNTS.items():
@@ -57,7 +57,7 @@ def default_pieces(settings: Settings) -> Iterator[Piece]:
 
 def _pieces(settings: Settings, part: str, most: int | None) -> Iterator[Piece]:
     if find_spec("setfit") is None:
-        print("setfit is not installed, so its curve is left out; `make .venv/.peers` has it.", file=sys.stderr)
+        print("setfit is not installed, so its curve is skipped; install it with `make .venv/.peers`.", file=sys.stderr)
         return
     tasks, counts = tasks_and_counts(settings)
     for seed in settings.curve_seeds:
@@ -68,7 +68,7 @@ def _pieces(settings: Settings, part: str, most: int | None) -> Iterator[Piece]:
 
 
 def _run(settings: Settings, name: str, count: int, seed: int, most: int | None) -> dict[str, Any]:
-    """SetFit on the curve's draw, with its templated texts; without a label they are all there is."""
+    """SetFit on the curve's sample plus its templated texts, which are the only texts at zero labels."""
     from datasets import Dataset
     from setfit import get_templated_dataset
 

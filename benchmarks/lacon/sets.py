@@ -1,4 +1,4 @@
-"""The data sets of tables 1 and 4, and draws of their rows.
+"""The data sets of tables 1 and 4, and samples of their rows.
 
 Label names come from y alone, as in the paper: its label embeddings start at random (section 2.1), and these labels
 have no descriptions.
@@ -16,7 +16,7 @@ from labelspace.seeds import child_seed
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set is and how the paper scores it."""
+    """A data set's files, and the paper's metric for it."""
 
     title: str
     folder: str
@@ -24,16 +24,16 @@ class Source:
     """`"accuracy"`, `"macro_f1_predicted"` or `"matthews"` (table 1; accuracy for the two that only table 4 has)."""
 
     whole: bool = False
-    """True: the paper trains on all rows (section 3.1), so a smaller draw keeps the shares of the classes."""
+    """True: the paper trains on all rows (section 3.1), so a smaller sample keeps the class shares."""
 
     dev: bool = False
-    """True: there is a second labelled split to draw few-shot rows from."""
+    """True: few-shot rows can also be drawn from a second labelled split."""
 
     english: bool = True
-    """False: more than half of the tokens are unknown to the encoders that run here, so it tells little of methods."""
+    """False: our encoders do not know more than half of the tokens, so the set says little about methods."""
 
     most: int | None = None
-    """Rows of each class that few-shot training and its held-out rows can have; None: as many as are asked for."""
+    """Maximum rows of each class for few-shot training and its held-out rows; None: no maximum."""
 
 
 SETS: Mapping[str, Source] = {
@@ -54,7 +54,7 @@ PER_CLASS_OF_TWO, PER_CLASS_OF_MORE = 5000, 1000
 
 
 def train_rows(name: str, data: Path, *, few: bool = False) -> Rows:
-    """Return what may be trained on; `few` adds the second split of the FewCLUE sets."""
+    """Return the rows to train on; `few` adds the second split of the FewCLUE sets."""
     source = SETS[name]
     rows = read(data / source.folder, "train")
     if few and source.dev:
@@ -63,20 +63,20 @@ def train_rows(name: str, data: Path, *, few: bool = False) -> Rows:
 
 
 def test_rows(name: str, data: Path, most: int | None) -> Rows:
-    """Return what is scored: `validation`, the same draw whatever the seed."""
+    """Return the scored rows of the split `validation`, the same sample for every seed."""
     rows = read(data / SETS[name].folder, "validation")
     return rows if most is None else rows.take(sorted(shuffled(range(len(rows)), 0, "scored", name)[:most]))
 
 
 def shuffled(rows: Sequence[int], seed: int, *words: str) -> list[int]:
-    """Return the rows in an order that the seed decides; what is drawn is its beginning, so small draws are nested."""
+    """Shuffle rows by the seed; samples are taken from the beginning, so they are nested."""
     order = list(rows)
     random.Random(child_seed(seed, *words)).shuffle(order)
     return order
 
 
 def drawn(rows: Rows, counts: Mapping[str, int], seed: int) -> Rows:
-    """Draw so many rows of each label, without replacement; fewer where a label has fewer."""
+    """Draw `counts` rows of each label without replacement, or all if a label has fewer."""
     orders = {name: shuffled(rows.of_class(name), seed, "rows", name) for name in counts}
     return rows.take([row for name, count in counts.items() for row in orders[name][:count]])
 
@@ -85,10 +85,10 @@ def sample(name: str, rows: Rows, most: int | None, seed: int) -> Rows:
     """Draw the train rows of a repeat as section 3.1 does, or a smaller sample of the same kind.
 
     Args:
-        name: of the data set.
+        name: name of the data set.
         rows: the train split.
-        most: rows in all; None: the paper's number.
-        seed: of the draw.
+        most: total number of rows; None: the paper's number.
+        seed: seed of the sample.
     """
     if SETS[name].whole:
         return rows if most is None else rows.take(shuffled(range(len(rows)), seed, "rows")[:most])

@@ -1,4 +1,4 @@
-"""Figure 4: where training puts the scored rows, and the labels among them."""
+"""Figure 4: t-SNE of the scored rows and the labels after training."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -37,7 +37,7 @@ def _run(settings: Settings, name: str, method: str) -> dict[str, Any]:
     test = test_rows(name, settings.data, settings.protocol.test_rows)
     clf = train(settings, METHODS[method].options, rows, 0)
     shown = test.take(sorted(shuffled(range(len(test)), 0, "shown")[:POINTS]))
-    texts = clf.head_.vectors(shown.texts)  # as the classifier compares them: behind the projection, if there is one
+    texts = clf.head_.vectors(shown.texts)  # as the classifier compares them, after the projection if there is one
     # Cross-entropy has a linear layer and no label embeddings: nothing to show.
     labels = list(clf.label_space_.names) if isinstance(clf.head_, ComparesLabels) else []
     everything = np.vstack([texts, *([clf.head_.label_vectors(clf.label_space_)] if labels else [])])
@@ -46,6 +46,6 @@ def _run(settings: Settings, name: str, method: str) -> dict[str, Any]:
         **measured(clf, test),
         "points": [[*place, label] for place, label in zip(places[: len(shown)], shown.truth, strict=True)],
         "labels": dict(zip(labels, places[len(shown) :], strict=True)),
-        # Of the vectors themselves, because a t-SNE map keeps no distances.
+        # Computed on the vectors, because a t-SNE map does not preserve distances.
         "silhouette": float(silhouette_score(texts, shown.truth, metric="cosine")),
     }

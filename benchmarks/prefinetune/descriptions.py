@@ -1,4 +1,4 @@
-"""What pre-finetuning does to classification by descriptions alone, which no paper has measured."""
+"""The effect of pre-finetuning on classification by descriptions alone, which no paper has measured."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -21,9 +21,9 @@ ANCHORS = ("verbalizer", "descriptions")
 
 
 def description_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every classification target from every start; the seed is that of the encoder.
+    """Every classification target from every starting encoder; the seed is that of the encoder.
 
-    Without dropout and without a draw nothing in description training is random: the base encoder has one run.
+    Description training without dropout is deterministic, so the base encoder has one run.
     """
     classified = [target for target in targets(settings) if TARGETS[target].task == "classification"]
     for seed, target in product(settings.seeds, classified):
@@ -50,7 +50,7 @@ def _run(settings: Settings, target: str, start: str, seed: int) -> dict[str, An
     clf = DescriptionClassifier(
         space, encoder=encoder, learning_rate="base", max_steps=2 if settings.small else STEPS, seed=seed
     ).fit()
-    if clf.fit_result_.curve.stop_reason == "interrupted":  # half a run is no result
+    if clf.fit_result_.curve.stop_reason == "interrupted":  # an interrupted run is not a result
         raise KeyboardInterrupt
     return {
         "start_sha256": sha256,

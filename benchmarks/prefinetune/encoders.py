@@ -1,4 +1,4 @@
-"""Pre-finetuned encoders: made once, kept on disk, and made again where one is missing."""
+"""Pre-finetuned encoders: made once, stored on disk, and made again if missing."""
 
 import dataclasses
 import functools
@@ -33,22 +33,22 @@ METHODS: Mapping[str, dict[str, Any]] = {
     "reze-mean": {"centre": "mean"},
 }
 UNSHRUNK = "reze-unshrunk"
-"""What the pull towards the encoder as it came does by itself; the paper has no such run."""
+"""Control: the pull towards the original encoder by itself, without shrinking; the paper has no such run."""
 CONTROLS: Mapping[str, dict[str, Any]] = {UNSHRUNK: {"eta": 0.0}}
 UNNAMED = {f"{method}-unnamed": method for method in ("pft", "reze")}
-"""Starts that have met no label name of a target: what these alone do in finance."""
+"""Controls whose encoders have seen no label name of a target, to measure the effect of label names in finance."""
 # Figure 2; 0 is PFT and 1 is REZE.
 WEIGHTS = (0.1, 0.5, 5.0, 10.0)
 FEW_WEIGHTS = (0.5, 5.0)
 SWEEP: Mapping[str, dict[str, Any]] = {f"reze-weight-{weight:g}": {"regularizer_weight": weight} for weight in WEIGHTS}
 SWEEP_SEED = SEEDS[0]
 
-# Texts of the targets by which a space is measured; more than an encoder has coordinates, or IsoScore is low by that.
+# Target texts for measuring a space; more than the encoder's dimensions, as IsoScore is too low otherwise.
 MEASURED = 1000
 
 
 def encoder_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every method on every mix, whole rounds first; then the weights of figure 2, one seed; then the controls."""
+    """Every method on every mix, one seed after the other; then figure 2's weights, one seed; then the controls."""
     mixes, seeds = mix_names(settings), settings.seeds
     runs = [(mix, method, seed) for seed, mix, method in product(seeds, mixes, METHODS)]
     runs += [(mix, method, SWEEP_SEED) for mix, method in product(mixes, sweep_methods(settings))]
@@ -59,14 +59,14 @@ def encoder_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def unnamed_starts(settings: Settings, target: str) -> tuple[str, ...]:
-    """Return the starts without label names of a target; elsewhere than in finance no source has any."""
+    """Return the starts without label names of a target; only finance has sources with label names."""
     scored = TARGETS[target]
     there = scored.domain == "finance" and scored.task == "classification" and not settings.per_target
     return tuple(UNNAMED) if there else ()
 
 
 def sweep_methods(settings: Settings) -> tuple[str, ...]:
-    """Return the methods of figure 2 beside PFT and REZE; all of them with the paper's mixes."""
+    """Return the methods of figure 2 beside PFT and REZE; all weights only with the paper's mixes."""
     weights = FEW_WEIGHTS[1:] if settings.small else WEIGHTS if settings.per_target else FEW_WEIGHTS
     return tuple(f"reze-weight-{weight:g}" for weight in weights)
 
@@ -83,7 +83,7 @@ def _piece(settings: Settings, mix: str, method: str, seed: int) -> Piece:
 
 
 def base(settings: Settings) -> Encoder:
-    """Return the encoder as it came; opened once, never trained itself."""
+    """Return the original encoder, opened once per process and never trained itself."""
     return _opened(settings.encoder, settings.max_tokens)
 
 
@@ -93,14 +93,14 @@ def _opened(name: str, max_tokens: int | None) -> Encoder:
 
 
 def in_float32(encoder: Encoder) -> Encoder:
-    """Let an encoder compute in float32 from now on, and return it; its weights always are in that."""
+    """Switch an encoder to float32 and return it; its weights are float32 in any case."""
     encoder.backbone.dtype = torch.float32
-    encoder.backbone.weights_changed()  # a copy of them in bfloat16 is of no more use
+    encoder.backbone.weights_changed()  # drop the cached bfloat16 copy
     return encoder
 
 
 def starting_encoder(settings: Settings, target: str, start: str, seed: int) -> tuple[Encoder, str | None]:
-    """Return the encoder that a target is fine-tuned from, and the checksum of its weights; None for the base."""
+    """Return the encoder that fine-tuning on a target starts from, and its checksum; None for the base."""
     if start == "base":
         return base(settings), None
     mix = UNNAMED_MIX if start in UNNAMED else mix_name(settings, target)
@@ -113,7 +113,7 @@ def _reopened(folder: Path, max_tokens: int | None) -> tuple[Encoder, str]:
 
 
 def place_of(settings: Settings, mix: str, method: str, seed: int) -> Path:
-    """Return the folder of an encoder; its name ends in a hash of all that decides it, on one machine to the bit."""
+    """Return the folder of an encoder; its name ends in a hash of all that determines its bits on one machine."""
     decided = [settings.encoder, settings.max_tokens, config_of(method).to_dict()]
     decided += [read_mix(settings, mix).pairs.fingerprint(), seed]
     decided += [base(settings).dtype, torch.get_num_threads()]
@@ -122,15 +122,15 @@ def place_of(settings: Settings, mix: str, method: str, seed: int) -> Path:
 
 
 def config_of(method: str) -> PrefinetuneConfig:
-    """Return the options of a method; what is not named is the paper's."""
+    """Return the options of a method; all others are the paper's."""
     return PrefinetuneConfig(**{**METHODS, **SWEEP, **CONTROLS}[method])
 
 
 def make(settings: Settings, mix: str, method: str, seed: int) -> Path:
-    """Return the folder of an encoder, pre-finetuned now if it is not there; one process does it, others wait for it.
+    """Return the folder of an encoder, pre-finetuning it if missing; concurrent processes wait for the one that does.
 
     Raises:
-        TrainingError: the encoder has come to give one vector for all texts, or its loss is not finite.
+        TrainingError: the encoder has collapsed to one vector for all texts, or its loss is not finite.
     """
     folder = place_of(settings, mix, method, seed)
     settings.encoders.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def make(settings: Settings, mix: str, method: str, seed: int) -> Path:
 
 
 def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) -> None:
-    # What takes hours without a cap goes on after a kill; else the checkpoints would cost more than they save.
+    # Without a cap training takes hours and is checkpointed; with one, checkpoints would cost more than they save.
     work = folder.with_name(folder.name + ".unfinished") if settings.per_source is None else None
     done = prefinetune(
         read_mix(settings, mix).pairs,
@@ -152,9 +152,9 @@ def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) ->
         resume=work is not None and work.is_dir(),
     )
     notes = " ".join(done.result.notes)
-    if not done.result.training.finished or "interrupted" in notes:  # half a run is no result
+    if not done.result.training.finished or "interrupted" in notes:  # an interrupted run is not a result
         raise KeyboardInterrupt
-    if done.result.after is None:  # other pieces go on
+    if done.result.after is None:  # ends this piece only
         raise TrainingError(f"{mix}, {method}, seed {seed}: {notes}")
     done.save(folder)
     if work is not None:
@@ -162,7 +162,7 @@ def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) ->
 
 
 def told_of(folder: Path) -> dict[str, Any]:
-    """Return the result of the run that made an encoder, as it was saved with it."""
+    """Return the result of the run that made an encoder, saved beside it."""
     header = peek(folder)
     return {field.name: header[field.name] for field in dataclasses.fields(PrefinetuneResult)}
 
@@ -175,9 +175,9 @@ def checksum(folder: Path) -> str:
 
 def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]:
     found = read_mix(settings, mix)
-    folder = make(settings, mix, method, seed)  # another piece may have made it
+    folder = make(settings, mix, method, seed)  # may exist already, made by another piece
     told = told_of(folder)
-    told["encoder"]["name"] = settings.short  # a result tells no way to a file
+    told["encoder"]["name"] = settings.short  # no path in a result
     looks = told["training"].pop("looks")
     told["training"]["losses"] = [looks[0]["main"], looks[-1]["main"]]
     return {
@@ -195,7 +195,7 @@ def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]
 
 
 def _targets(settings: Settings, mix: str, folder: Path) -> dict[str, Any]:
-    """Measure the space, before and after, on texts of the targets, which no pre-finetuning has seen."""
+    """Measure the space before and after on target texts, which no pre-finetuning has seen."""
     yardstick, rows = _yardstick(settings, targets_of(settings, mix))
     vectors = (rows, yardstick.vectors(_reopened(folder, settings.max_tokens)[0]))
     before, after = (yardstick.measure(rows) for rows in vectors)
@@ -210,13 +210,13 @@ def _targets(settings: Settings, mix: str, folder: Path) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=2)
 def _yardstick(settings: Settings, names: tuple[str, ...]) -> tuple[Yardstick, Any]:
-    """Return what a space is measured by on some targets, and the vectors of the encoder as it came."""
+    """Return the measure of a space on some targets, and the original encoder's vectors."""
     yardstick = Yardstick(target_pairs(settings, names), seed=0)
     return yardstick, yardstick.vectors(base(settings))
 
 
 def target_pairs(settings: Settings, names: tuple[str, ...], most: int = MEASURED) -> Pairs:
-    """Draw so many pairs of the train sides of some targets, as many of each as of the others."""
+    """Draw pairs from the train sides of some targets, equally many from each."""
     anchors, positives, numbers, seen = [], [], [], []
     for number, name in enumerate(names):
         rows = train_side(folder_of(settings, name), TARGETS[name].task)

@@ -1,10 +1,10 @@
 """Tables 2 and 3 and figure 2: fine-tune on a target, map its vectors or not, and score a linear head or a search.
 
-Fine-tuning is the main loss on the target's own pairs: a text with its label's name, a query with its document.
-Whitening and flow are fitted on the vectors of these pairs by the fine-tuned encoder, and map everything that is scored
-(section 4.1.3). Vectors have unit length before a head sees them, also after a map. The C of a head is chosen behind
-maps that have not seen the rows it is chosen by. All vectors that are mapped or scored are computed in float32, as in
-the paper (appendix B): whitening raises the smallest variances to 1, with all that bfloat16 leaves there.
+Fine-tuning uses the main loss on the target's own pairs: a text with its label's name, a query with its document.
+Whitening and flow are fitted on the fine-tuned encoder's vectors of these pairs, and applied to everything that is
+scored (section 4.1.3). Vectors are normalised before a head, also after a map. The C of a head is chosen with maps
+fitted without the held-out fold. All mapped or scored vectors are computed in float32, as in the paper (appendix B):
+whitening scales the smallest variances up to 1, including bfloat16's rounding errors.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -48,29 +48,31 @@ Fit = Callable[[Matrix], Map]
 Scores = dict[str, dict[str, float]]
 
 UNTUNED = "untuned"
-"""The base encoder without fine-tuning; the other starts are `"base"`, which is the paper's FT, and the methods."""
+"""The base encoder without fine-tuning; other starts are `"base"`, the paper's FT, and the methods."""
 
 UNTUNED_METHODS = {f"{method}-{UNTUNED}": method for method in ("pft", "reze", UNSHRUNK)}
-"""Pre-finetuned encoders without fine-tuning, which is all that can be had without rows of the target."""
+"""Pre-finetuned encoders without fine-tuning, the only option without rows of the target."""
 
 MAPS = ("none", "whitening", "flow")
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every start on every target, whole rounds first; flows for PFT alone, table 3 with the most rows, as there."""
+    """Every start on every target, one seed after the other; flows for PFT only, table 3 with the most rows."""
     rounds = _rounds(settings)
     for seed, (target, size), start in product(settings.seeds, rounds, (UNTUNED, "base", *METHODS)):
         if start != "reze-mean" or size == max(sizes(settings, target)):
             maps = MAPS if start == "pft" or settings.per_target else MAPS[:1] if start == "reze-mean" else MAPS[:2]
             yield _piece(settings, "main", target, start, size, seed, maps)
     for seed, (target, size) in product(settings.seeds, rounds):
-        unnamed = unnamed_starts(settings, target) if size == min(SIZES) else ()  # few rows, where names may matter
+        unnamed = (
+            unnamed_starts(settings, target) if size == min(SIZES) else ()
+        )  # few rows, where label names may matter
         for start in (*UNTUNED_METHODS, UNSHRUNK, *unnamed):
             yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
 
 
 def sweep_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 2: the weights beside 0 (PFT) and 1 (REZE), one seed, no map, the fewest and the most rows."""
+    """Figure 2: weights other than 0 (PFT) and 1 (REZE), one seed, no map, the fewest and the most rows."""
     for target, size in _rounds(settings):
         there = sizes(settings, target)
         if size not in (there[0], there[-1]) and not settings.per_target:
@@ -118,7 +120,7 @@ def _run(settings: Settings, target: str, start: str, size: int, seed: int, maps
 
 
 def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str, Any]:
-    """Train an encoder on the pairs of a target, all of them, by the main loss with the options of pre-finetuning."""
+    """Train an encoder on all pairs of a target by the main loss, with the options of pre-finetuning."""
     pairs = Pairs(
         anchors=rows.texts,
         positives=rows.positives,
@@ -144,13 +146,13 @@ def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str,
 
 @lru_cache(maxsize=16)
 def _encoded_by_base(settings: Settings, texts: tuple[str, ...]) -> Matrix:
-    # Test rows and corpora that every size and seed of the untuned base has in common; the largest is 12 MB.
+    # Cached, as all sizes and seeds of the untuned base share test rows and corpora; the largest takes 12 MB.
     return untuned(settings).encode(texts)
 
 
 @lru_cache(maxsize=1)
 def untuned(settings: Settings) -> Encoder:
-    """Return the encoder as it came, to be scored."""
+    """Return the original encoder for scoring."""
     return in_float32(base(settings).copy())
 
 
@@ -163,7 +165,7 @@ def classified(
     maps: Sequence[str],
     seed: int,
 ) -> dict[str, Any]:
-    """Fit a linear probe, its C chosen on the labelled rows, on their vectors, and score the test rows by it."""
+    """Fit a linear probe on the labelled rows, with C chosen on them, and score the test rows."""
     test = test_rows(settings, target)
     train_vectors, test_vectors = encoder.encode(rows.texts), encode(test.texts)
 
@@ -178,14 +180,14 @@ def classified(
 
 
 def choose_c(fit: Fit, vectors: Matrix, labels: Sequence[str]) -> float:
-    """Choose the C of a head by five folds, each behind a map of the other four; the smallest of the best.
+    """Choose the C of a head by five folds, each with a map fitted on the other four; ties go to the smallest.
 
-    A map that has seen a fold tells nothing of it: whitening puts no more rows than coordinates all at the same
-    distance, and any C would do. Without a map this is the search of `probe.linear_probe(tuned=True)`.
+    The map must not see the held-out fold: whitening fitted on no more rows than dimensions puts them all at the same
+    distance, so every C would score alike. Without a map this is the search of `probe.linear_probe(tuned=True)`.
     """
     names = np.array(labels, dtype=object)
     right = []
-    # Folds without classes: some labels have two rows.
+    # Not stratified, because some labels have only two rows.
     for train, held_out in KFold(5, shuffle=True, random_state=0).split(vectors):
         apply = fit(vectors[train])
         seen, unseen = unit(apply(vectors[train])), unit(apply(vectors[held_out]))
@@ -194,7 +196,7 @@ def choose_c(fit: Fit, vectors: Matrix, labels: Sequence[str]) -> float:
 
 
 def head_of(c: float) -> Any:
-    """Return a linear head to be fitted."""
+    """Return an unfitted linear head."""
     return linear_probe(tuned=False).set_params(C=c)
 
 
@@ -223,13 +225,13 @@ def searched(
 def mapped(
     maps: Sequence[str], fitted_on: Matrix, seed: int, score: Callable[[Map, Fit], dict[str, float]]
 ) -> dict[str, Any]:
-    """Score behind each map; one that cannot be fitted, or makes what is no number, is told and left out.
+    """Score with each map; a map that cannot be fitted, or gives non-finite values, is reported and left out.
 
     Args:
-        maps: of `MAPS`.
-        fitted_on: vectors of the rows of the target.
-        seed: of a flow.
-        score: from the map of these vectors, and from what makes one of others.
+        maps: names of `MAPS`.
+        fitted_on: vectors of the target's rows.
+        seed: seed of a flow.
+        score: makes scores from the map fitted on these vectors, and from a function that fits one on others.
     """
     scores: Scores = {}
     told: dict[str, Any] = {}
@@ -246,7 +248,7 @@ def mapped(
 
 
 def fit_map(name: str, seed: int, vectors: Matrix) -> tuple[Map, dict[str, Any]]:
-    """Fit a map, and say what is to be told of it."""
+    """Fit a map, and return it with its facts."""
     if name == "flow":
         flow = fit_flow(vectors, seed=seed)
         return partial(finite, flow.apply), {"flow": flow_facts(flow)}
@@ -254,26 +256,26 @@ def fit_map(name: str, seed: int, vectors: Matrix) -> tuple[Map, dict[str, Any]]
 
 
 def finite(apply: Map, vectors: Matrix) -> Matrix:
-    """Map vectors; a search would take an infinity for a vector like others.
+    """Map vectors and check them, because a search would accept infinite values.
 
     Raises:
-        InputError: a value is not finite afterwards.
+        InputError: a mapped value is not finite.
     """
     found = apply(vectors)
     broken = int((~np.isfinite(found).all(axis=1)).sum())
     if broken:
-        raise InputError(f"{broken} of {len(found)} vectors are not finite behind the map.")
+        raise InputError(f"{broken} of {len(found)} vectors are not finite after the map.")
     return found
 
 
 def flow_facts(flow: Flow) -> dict[str, Any]:
-    """Say how a flow was trained: epochs, the one kept, and the loss of both parts before training and there."""
+    """Return the facts of a flow's training: epochs, best epoch, and both parts' loss before and at the best epoch."""
     parts = {"train": flow.losses, "held_out": flow.held_out_losses}
     ends = {name: [losses[0], losses[flow.kept_epoch]] for name, losses in parts.items() if losses}
     return {"epochs": len(flow.losses) - 1, "kept_epoch": flow.kept_epoch, "losses": ends}
 
 
 def unit(vectors: Matrix) -> Matrix:
-    """Return vectors of length 1; one of length 0 stays."""
+    """Normalise vectors to length 1; a zero vector stays."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1.0)

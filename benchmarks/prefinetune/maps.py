@@ -1,4 +1,4 @@
-"""Figure 4: where relation vectors lie before pre-finetuning, after PFT and after REZE."""
+"""Figure 4: relation vectors before pre-finetuning, after PFT and after REZE."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +21,7 @@ SHOWN = 60
 
 
 def map_pieces(settings: Settings) -> Iterator[Piece]:
-    """One picture for each domain."""
+    """One map for each domain."""
     for domain in domains(settings):
         yield Piece(
             part="maps",
@@ -48,7 +48,7 @@ def _run(settings: Settings, domain: str) -> dict[str, Any]:
     first = targets(settings, domain)[0]
     relations = [_relations(starting_encoder(settings, first, start, SWEEP_SEED)[0], pairs) for start in STARTS]
     every = np.concatenate(relations)
-    # One PCA of all three, so that a cloud that has moved is seen to have moved.
+    # One PCA for all three encoders, so that shifts between them are visible.
     places = project(every, method="pca", dimensions=2)
     held = float(places.var(axis=0).sum() / every.var(axis=0).sum())
     by_start = np.split(places.round(4), len(STARTS))

@@ -1,4 +1,4 @@
-"""The paper's own figures where ours have a counterpart: tables 2, 3, 5 and 7."""
+"""The paper's numbers with a counterpart in our results: tables 2, 3, 5 and 7."""
 
 import csv
 import functools
@@ -11,7 +11,7 @@ QWEN3 = "Qwen3-Embedding-0.6B"
 
 @functools.cache
 def figures() -> dict[tuple[str, str, str, int], float]:
-    """Return scores by encoder, set (a domain stands for its average), method and rows."""
+    """Return scores by encoder, set (a domain name for its average), method and rows."""
     with TABLE.open(encoding="utf-8", newline="") as file:
         return {
             (row["encoder"], row["set"], row["method"], int(row["rows"])): float(row["score"])
@@ -20,5 +20,5 @@ def figures() -> dict[tuple[str, str, str, int], float]:
 
 
 def figure(encoder: str, name: str, method: str, rows: int) -> float | None:
-    """Return one score, or None where the paper has none."""
+    """Return one score; None if the paper has none."""
     return figures().get((encoder, name, method, rows))

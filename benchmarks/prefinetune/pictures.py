@@ -18,7 +18,7 @@ HATCHES = ("", "///", "...", "xxx", "---")
 
 
 def sweep_figure(path: Path) -> tuple[Path, ...]:
-    """Figure 2: domain averages by the weight of the regularizer, at even distances; 0 is PFT, dashed is FT."""
+    """Figure 2: domain averages by weight of the regularizer, evenly spaced; 0 is PFT, dashed is FT."""
     found = {weight: runs for weight, runs in weights().items() if runs}
     means = {(weight, size): weight_averages(runs, size) for weight, runs in found.items() for size in SIZES}
     alone = {size: weight_averages(fine_tuned_alone(), size) for size in SIZES}
@@ -27,7 +27,7 @@ def sweep_figure(path: Path) -> tuple[Path, ...]:
     def panel(where: str, axes: Any) -> None:
         for place, size in enumerate(SIZES):
             scores = [means[weight, size][where] for weight in found]
-            if None in scores:  # a line that skips a weight would say what was not measured
+            if None in scores:  # a line across a missing weight would suggest a measurement
                 continue
             looks = {"color": FEW[place], "marker": MARKERS[place], "markersize": 4, "label": f"{size:,} rows"}
             axes.plot(range(len(found)), scores, **looks)
@@ -45,7 +45,7 @@ def sweep_figure(path: Path) -> tuple[Path, ...]:
 
 
 def isotropy_figure(path: Path) -> tuple[Path, ...]:
-    """Figure 3: IsoScore of texts of the targets before and after, with the standard deviation over seeds."""
+    """Figure 3: IsoScore of target texts before and after, with the standard deviation over seeds."""
     runs = results("encoders")
     mixes = sorted({run["mix"] for run in runs})
     width = 0.8 / len(BARS)
@@ -53,7 +53,7 @@ def isotropy_figure(path: Path) -> tuple[Path, ...]:
     def values_of(mix: str, method: str) -> list[float]:
         own = [run for run in runs if run["mix"] == mix and method in ("base", run["method"])]
         measured = [run["targets"]["isoscore"][method != "base"] for run in own]
-        return [value for value in measured if value is not None]  # the package may have been missing
+        return [value for value in measured if value is not None]  # IsoScore is None if its package was missing
 
     def panel(axes: Any) -> None:
         for (place, method), (column, mix) in product(enumerate(BARS), enumerate(mixes)):

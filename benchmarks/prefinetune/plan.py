@@ -5,8 +5,8 @@
     python benchmarks/run.py prefinetune --encoder all-mpnet-base-v2 --parts main    # more rows of table 2
 
 Parts: encoders (figure 3), maps (figure 4), descriptions (ours), main (tables 2, 3 and 5 to 7), sweep (figure 2),
-targets (what guessing would score). Any part makes the encoders that it needs and that are not there any more. Beside
-the paper's methods are controls: REZE with nothing shrunk, and a mix without the sources that share a target's labels.
+targets (scores of guessing). Every part makes the encoders that it needs if they are missing. Two controls are added to
+the paper's methods: REZE without shrinking, and a mix without the sources that share a target's labels.
 """
 
 import argparse
@@ -27,12 +27,12 @@ from prefinetune.target_facts import target_pieces
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this study alone has."""
+    """Add the options of this study."""
     parser.add_argument("--encoders", type=Path, default=SCRATCH / "prefinetuned", help="folder for encoders")
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Return what the options say."""
+    """Make the settings from the options."""
     sizes: dict[str, Any] = {}
     if options.full:
         sizes = {"per_source": None, "test_rows": None, "max_tokens": None, "per_target": True}

@@ -1,4 +1,4 @@
-"""nDCG: how near to the top a search puts what answers a query."""
+"""nDCG: a measure of how near to the top a search ranks relevant documents."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,16 +12,16 @@ def ndcg(scores: NDArray[np.floating], relevant: Sequence[Mapping[int, float]], 
     .. math::
         \mathrm{nDCG@}k = \frac{\sum_{i=1}^{k} g_{\pi(i)} / \log_2(i + 1)}{\sum_{i=1}^{k} g^*_i / \log_2(i + 1)}
 
-    with :math:`\pi(i)` the document at place i, g its gain, and g* the gains in falling order. Of documents with the
-    same score the earlier one comes first. Gains are taken as they are, which for 0 and 1 is what 2^g - 1 is.
+    with :math:`\pi(i)` the document at rank i, g its gain, and g* the gains in descending order. Ties in score go to
+    the earlier document. Gains are used linearly, which for 0 and 1 equals 2^g - 1.
 
     Args:
         scores: [query document], higher is nearer.
-        relevant: of each query the gain of each document that answers it, by its number.
-        k: places that count.
+        relevant: for each query, document number -> gain of the relevant documents.
+        k: number of ranks that count.
 
     Returns:
-        [query], 0 to 1; 0 for a query that nothing answers.
+        [query] nDCG, 0 to 1; 0 for a query without a relevant document.
 
     Example:
         >>> ndcg(np.array([[0.9, 0.5, 0.1]]), [{1: 1.0}]).round(4).tolist()

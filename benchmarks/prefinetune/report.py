@@ -20,9 +20,9 @@ from prefinetune.settings import SEEDS, SIZES
 
 BySeed = dict[int, float]
 Method = tuple[str, str]
-"""What fine-tuning starts from, and what maps its vectors."""
+"""Starting encoder of fine-tuning, and the map of its vectors."""
 
-# The keys of paper.csv stand beside; None: the paper has no such row.
+# Method -> title and key of paper.csv; None: the paper has no such row.
 MAIN: Mapping[Method, tuple[str, str | None]] = {
     ("base", "none"): ("FT", "ft"),
     ("pft", "none"): ("PFT", "pft"),
@@ -51,12 +51,12 @@ DESCRIBED |= {start: f"{method.upper()} without label names" for start, method i
 
 
 def results(part: str, encoder: str | None = None, **facts: Any) -> list[Result]:
-    """Results of a part by one encoder and of these facts; None: that of these tables."""
+    """Return the results of a part with these facts and one encoder; None: the encoder of the tables."""
     return store.results("prefinetune", part, encoder=encoder or store.ENCODER, **facts)
 
 
 def by_seed(found: Iterable[Result], target: str, method: Method, size: int, what: str = "score") -> BySeed:
-    """One figure of a target by seed."""
+    """Return one score of a target by seed."""
     start, mapped = method
     return {
         run["seed"]: run["scores"][mapped][what]
@@ -66,9 +66,9 @@ def by_seed(found: Iterable[Result], target: str, method: Method, size: int, wha
 
 
 def averages(found: Sequence[Result], domain: str, method: Method, size: int) -> tuple[BySeed, int]:
-    """Mean over the targets of a domain by seed, for the seeds that have all of them; and of how many targets.
+    """Return the mean over a domain's targets for each seed that has all of them, and the number of targets.
 
-    A target counts at a size that any method was run at: CosQA has no 1,000 rows.
+    A target counts at a size if any method was run at it: CosQA has fewer than 1,000 rows.
     """
     names = [
         name
@@ -81,7 +81,7 @@ def averages(found: Sequence[Result], domain: str, method: Method, size: int) ->
 
 
 def main() -> str:
-    """Table 2: averages over the targets of each domain, of every encoder that has results."""
+    """Table 2: averages over the targets of each domain, for every encoder with results."""
     if not results("main"):
         return NOT_YET
     cells = [(domain, size) for domain in DOMAINS for size in SIZES]
@@ -101,7 +101,7 @@ def main() -> str:
 
 
 def detail() -> str:
-    """Tables 5 to 7: every target; the paper's E5 in brackets where it has the same task."""
+    """Tables 5 to 7: every target, with the paper's E5 in brackets for equal tasks."""
     found = results("main")
     rows = []
     for name, target in TARGETS.items():
@@ -118,12 +118,12 @@ def detail() -> str:
 
 
 def macro(found: Iterable[Result]) -> list[Result]:
-    """Results that have a macro-F1."""
+    """Return the results with a macro-F1."""
     return [run for run in found if TARGETS[run["target"]].task == "classification"]
 
 
 def mean_median() -> str:
-    """Table 3: shrinking towards the mean of the sources, or towards their median; the paper's are of 1,000 rows."""
+    """Table 3: shrinking towards the mean or the median of the sources; the paper's numbers are with 1,000 rows."""
     found = results("main")
     rows = []
     for name, target in TARGETS.items():
@@ -140,7 +140,7 @@ def mean_median() -> str:
 
 
 def gains() -> str:
-    """Where it helps: REZE, PFT and FT against one another with the same rows and seeds, and how often it is above."""
+    """Gains: REZE, PFT and FT against each other with the same rows and seeds, and the number of positive gains."""
     found = results("main")
     rows = []
     for name, target in TARGETS.items():
@@ -157,19 +157,19 @@ def gains() -> str:
 
 
 def weights() -> dict[float, list[Result]]:
-    """Results of one seed by the weight of the regularizer; those of 0 and of 1 are of the main part."""
+    """Return results of one seed by weight of the regularizer; weights 0 and 1 come from part main."""
     starts = {0.0: "pft", 1.0: "reze", **{weight: f"reze-weight-{weight:g}" for weight in WEIGHTS}}
     every = [run for part in ("main", "sweep") for run in results(part, seed=SEEDS[0])]
     return {weight: [run for run in every if run["start"] == start] for weight, start in sorted(starts.items())}
 
 
 def fine_tuned_alone() -> list[Result]:
-    """What figure 2 is to be held against: results of the same seed without pre-finetuning."""
+    """Return the reference of figure 2: results of the same seed without pre-finetuning."""
     return results("main", start="base", seed=SEEDS[0])
 
 
 def weight_averages(found: Sequence[Result], size: int) -> dict[str, float | None]:
-    """Means of one weight by domain, and over the domains, from `weights`; None where a target is missing."""
+    """Return the means of one weight by domain and over the domains; None if a target is missing."""
     start = found[0]["start"] if found else ""
     means: dict[str, float | None] = {}
     for domain in DOMAINS:
@@ -197,7 +197,7 @@ def sweep() -> str:
 
 
 def isotropy() -> str:
-    """Figure 3, and the space in other numbers; of pairs held aside, and of texts of the targets."""
+    """Figure 3 and further measures of the space, on held-out pairs and on target texts."""
     rows = []
     for mix in sorted({run["mix"] for run in results("encoders")}):
         runs = results("encoders", mix=mix)
@@ -229,7 +229,7 @@ def _space(runs: Sequence[Result], when: int) -> list[str]:
 
 
 def descriptions() -> str:
-    """Macro-F1 by descriptions alone, from the encoder as it came and from pre-finetuned ones."""
+    """Macro-F1 by descriptions alone, from the original encoder and from pre-finetuned ones."""
     rows = []
     for name, target in TARGETS.items():
         for start, title in DESCRIBED.items():
@@ -237,7 +237,7 @@ def descriptions() -> str:
                 ways = list(itertools.product(("untrained", "trained"), ("verbalizer", "descriptions")))
                 f1 = [{run["seed"]: run[when][anchor]["macro_f1"] for run in runs} for when, anchor in ways]
                 accuracy = {run["seed"]: run["trained"]["descriptions"]["accuracy"] for run in runs}
-                # Nothing is drawn for the base: its one run is all that there is.
+                # The base is deterministic and has one run.
                 cells = [f"{own[SEEDS[0]]:.4f}" if start == "base" else over_seeds(own) for own in (*f1, accuracy)]
                 rows.append([target.title, title, *cells])
     head = ["macro-F1", "encoder", "untrained, verbalizer", "untrained, mean of descriptions"]
@@ -245,7 +245,7 @@ def descriptions() -> str:
 
 
 def setup() -> str:
-    """What was capped, what was left out, which seeds there are, and what it took."""
+    """Caps, left-out sources, seeds and cost of the runs."""
     rows = []
     for mix in sorted({run["mix"] for run in results("encoders")}):
         runs = results("encoders", mix=mix)
@@ -296,7 +296,7 @@ def setup() -> str:
 
 
 def targets() -> str:
-    """What a score is to be held against, and how far the halves of a search share documents."""
+    """Reference scores of guessing, and the share of documents common to both halves of a search."""
     rows = []
     found = {run["target"]: run for run in results("targets")}
     for name in (name for name in TARGETS if name in found):
@@ -329,13 +329,13 @@ def _word(value: Any) -> str:
 
 
 def theirs(encoder: str, name: str, method: str | None, size: int) -> str:
-    """A figure of the paper, or a dash."""
+    """Format a number of the paper, or a dash."""
     value = None if method is None else paper.figure(encoder, name, method, size)
     return "-" if value is None else f"{value:.4f}"
 
 
 def over_seeds(values: Mapping[int, float], digits: int = 4) -> str:
-    """Mean and standard deviation over seeds, and how many they are where they are not all."""
+    """Format mean and standard deviation over seeds, and the number of seeds if some are missing."""
     cell = spread(list(values.values()), f"{{:.{digits}f}}")
     return f"{cell} (n = {len(values)})" if 0 < len(values) < len(SEEDS) else cell
 

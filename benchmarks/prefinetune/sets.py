@@ -1,4 +1,4 @@
-"""Sources and targets of the two domains: the mix to pre-finetune on, and the rows of a target."""
+"""Sources and targets of the two domains: the mix for pre-finetuning, and the rows of a target."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ from prefinetune.settings import SIZES, Settings
 
 @dataclass(frozen=True)
 class Target:
-    """A task of a domain that encoders are compared on."""
+    """A task of a domain on which encoders are compared."""
 
     domain: str
     task: str
@@ -37,33 +37,33 @@ TARGETS: Mapping[str, Target] = {
     "cosqa": Target("code", "retrieval", "CosQA"),
 }
 DOMAINS = ("finance", "code")
-# One mix for a domain can have no text of what is scored: with more targets it would have few sources left.
+# One mix per domain excludes all texts of the scored targets; with more targets few sources would be left.
 SCORED = ("fomc", "financial_phrasebank", "tatqa", "stackoverflow_topics", "nl2bash")
 SMALL = ("fomc", "tatqa")
 
-# Sets with the same texts: where one is a target, the other is no source either. See the data's README.
+# Sets with the same texts: if one is a target, the other is not a source. See the data's README.
 SHARED_TEXTS = (("fiqa_sentiment", "fiqa_aspect"), ("fincausal_detect", "fincausal_pairs"))
 
 LABEL_NAMES = "label-names"
 UNNAMED_MIX = f"finance-without-{LABEL_NAMES}"
-"""The mix without any source that has a label of a target for a positive; that of code has none anyway."""
+"""The mix without sources whose positives are label names of a target; code has no such source."""
 
 
 @dataclass(frozen=True)
 class Mix:
-    """The pairs to pre-finetune on."""
+    """The pairs for pre-finetuning."""
 
     pairs: Pairs
     left_out: tuple[str, ...]
-    """Sources that no pair comes from."""
+    """Sources left out entirely."""
 
     dropped: Mapping[str, int]
-    """Pairs of other sources that hold a text of a target."""
+    """Other sources -> number of pairs dropped because they contain a text of a target."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Labelled texts, or queries each with a document that answers it."""
+    """Labelled texts, or queries with a relevant document each."""
 
     texts: tuple[str, ...]
     positives: tuple[str, ...]
@@ -75,7 +75,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Search:
-    """Queries, all documents, and which of these answer each query."""
+    """Queries, all documents, and the relevant ones of each query."""
 
     queries: tuple[str, ...]
     documents: tuple[str, ...]
@@ -83,7 +83,7 @@ class Search:
 
 
 def targets(settings: Settings, domain: str | None = None) -> tuple[str, ...]:
-    """Return the names of the targets, of a domain alone or of all."""
+    """Return the names of the targets of a domain; None: of all domains."""
     names = SMALL if settings.small else TARGETS if settings.per_target else SCORED
     return tuple(name for name in names if domain in (None, TARGETS[name].domain))
 
@@ -99,7 +99,7 @@ def folder_of(settings: Settings, name: str) -> Path:
 
 
 def mix_name(settings: Settings, target: str) -> str:
-    """Return the name of the mix whose encoders a target starts from."""
+    """Return the name of the mix of the encoders that fine-tuning on a target starts from."""
     return f"{TARGETS[target].domain}-without-{target}" if settings.per_target else TARGETS[target].domain
 
 
@@ -109,7 +109,7 @@ def mix_names(settings: Settings) -> tuple[str, ...]:
 
 
 def targets_of(settings: Settings, mix: str) -> tuple[str, ...]:
-    """Return the targets that a mix is kept free of."""
+    """Return the targets whose texts a mix excludes."""
     if mix == UNNAMED_MIX:
         return targets(settings, "finance")
     return tuple(name for name in targets(settings) if mix_name(settings, name) == mix)
@@ -119,13 +119,13 @@ def targets_of(settings: Settings, mix: str) -> tuple[str, ...]:
 def read_mix(settings: Settings, name: str) -> Mix:
     """Draw the pairs of a mix.
 
-    Left out are the sources of its targets, those that share their texts, and every pair of another source that holds
-    a text of a target: a train or test text, a query, or a document that answers one. Documents that answer none may
-    come. The mix without label names leaves out the sources that have one too.
+    It excludes the sources of its targets, sources that share their texts, and every pair of another source that
+    contains a text of a target: a train or test text, a query, or a relevant document. Other documents may occur. The
+    mix without label names also excludes the sources that contain one.
     """
     domain, _, alone = name.partition("-without-")
     unnamed = alone == LABEL_NAMES
-    # Also those that a small run does not score.
+    # Includes targets that a small run does not score.
     left = (alone,) if alone and not unnamed else tuple(one for one in SCORED if TARGETS[one].domain == domain)
     out = {*left, *(one for group in SHARED_TEXTS if set(group) & set(left) for one in group)}
     kept_out = {text for one in left for text in target_texts(folder_of(settings, one), TARGETS[one].task)}
@@ -149,7 +149,7 @@ def read_mix(settings: Settings, name: str) -> Mix:
 
 
 def target_texts(folder: Path, task: str) -> set[str]:
-    """Return the texts that no mix may hold: of the train side and of the test side."""
+    """Return the texts that a mix must exclude, from the train and the test side."""
     if task == "classification":
         return {plain(text) for split in ("train", "test") for text in _columns(folder, split)["text"]}
     queries, documents = _columns(folder, "queries"), _columns(folder, "corpus")
@@ -161,13 +161,13 @@ def target_texts(folder: Path, task: str) -> set[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text by which it is known again: white space and case do not count."""
+    """Normalise a text for comparison, ignoring white space and case."""
     return " ".join(text.split()).casefold()
 
 
 @functools.lru_cache(maxsize=4)
 def train_side(folder: Path, task: str) -> Rows:
-    """Read all rows that a target can be fine-tuned on; queries that the test asks too are left out."""
+    """Read all rows for fine-tuning on a target, without queries that are in the test side too."""
     if task == "classification":
         rows = _columns(folder, "train")
         return Rows(tuple(rows["text"]), tuple(rows["label_text"]))
@@ -178,14 +178,14 @@ def train_side(folder: Path, task: str) -> Rows:
 
 
 def sizes(settings: Settings, name: str) -> tuple[int, ...]:
-    """Return how many rows to fine-tune on: each of 100, 500, 1,000 that is more than the one before it gave."""
+    """Return the numbers of rows to fine-tune on: those of 100, 500, 1,000 that give more rows than the last."""
     count = len(train_side(folder_of(settings, name), TARGETS[name].task))
     wanted = SIZES[:1] if settings.small else SIZES
     return tuple(size for before, size in zip((0, *wanted), wanted, strict=False) if before < count)
 
 
 def train_rows(settings: Settings, name: str, size: int, seed: int) -> Rows:
-    """Draw rows of a target's train side, each class by its share; the draw of 500 holds the draw of 100."""
+    """Draw a stratified sample of a target's train side; samples are nested, so 500 rows contain the 100."""
     rows = train_side(folder_of(settings, name), TARGETS[name].task)
     groups = rows.positives if TARGETS[name].task == "classification" else ("",) * len(rows)
     order = nested_order(groups, child_seed(seed, "target rows", name))[:size]
@@ -193,7 +193,7 @@ def train_rows(settings: Settings, name: str, size: int, seed: int) -> Rows:
 
 
 def nested_order(groups: Sequence[str], seed: int) -> list[int]:
-    """Shuffle rows so that any first part of them holds each group by its share."""
+    """Shuffle rows so that every prefix is stratified by group."""
     draw = np.random.default_rng(seed)
     keys = np.empty(len(groups))
     for group in sorted(set(groups)):
@@ -203,17 +203,17 @@ def nested_order(groups: Sequence[str], seed: int) -> list[int]:
 
 
 def test_rows(settings: Settings, name: str) -> Rows:
-    """Return the scored texts of a classification target: one draw for all."""
+    """Return the scored texts of a classification target, one sample for all runs."""
     rows = _columns(folder_of(settings, name), "test")
     chosen = _drawn(len(rows["text"]), settings.test_rows, name)
     return Rows(tuple(rows["text"][row] for row in chosen), tuple(rows["label_text"][row] for row in chosen))
 
 
 def search_of(settings: Settings, name: str) -> Search:
-    """Return the queries of a retrieval target, one draw for all, and its whole corpus.
+    """Return the queries of a retrieval target, one sample for all runs, and its whole corpus.
 
-    Documents that differ in case and white space alone are one, and so are queries: an answer's twin, or what answers
-    the same question elsewhere, is no wrong answer.
+    Documents that differ only in case and white space are merged, and so are queries: a copy of a relevant document, or
+    an answer to the same question asked elsewhere, must not count as wrong.
     """
     folder = folder_of(settings, name)
     queries, documents, answers = (_columns(folder, part) for part in ("queries", "corpus", "qrels"))
@@ -237,7 +237,7 @@ def search_of(settings: Settings, name: str) -> Search:
 
 
 def label_names(settings: Settings, name: str) -> list[str]:
-    """Return the label names of a classification target; of another there are none."""
+    """Return the label names of a classification target; a retrieval target has none."""
     if TARGETS[name].task != "classification":
         return []
     return json.loads((folder_of(settings, name) / "meta.json").read_text(encoding="utf-8"))["label_names"]

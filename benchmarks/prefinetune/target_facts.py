@@ -1,4 +1,4 @@
-"""What a score of a target is to be held against: guessing, and what both halves of a search have in common."""
+"""Reference facts of a target: the score of guessing, and documents common to both halves of a search."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -37,9 +37,9 @@ def _run(settings: Settings, target: str) -> dict[str, Any]:
 
 
 def guessing(labels: Sequence[str]) -> dict[str, float]:
-    """Return the accuracy of the commonest label, and the macro-F1 of drawing every label equally often.
+    """Return the accuracy of the majority label, and the macro-F1 of guessing labels uniformly.
 
-    A label of share p, drawn once in k, has the precision p and the recall 1 / k.
+    A label of share p among k labels then has precision p and recall 1 / k.
     """
     shares = [count / len(labels) for count in Counter(labels).values()]
     k = len(shares)

@@ -1,4 +1,4 @@
-"""One thing changed at a time, five descriptions of ten drawn by each seed; every anchor is scored in every run."""
+"""Ablations: one change at a time; each seed draws five of ten descriptions, and each run scores every anchor."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -29,11 +29,11 @@ from study.spaces import (
 SEEDS = (0, 1, 2, 3, 4)
 FEWER_UPDATES = "updates-20"
 QUICK = "all-MiniLM-L6-v2"
-"""Runs of 60 updates on all intents end within 20 minutes for this encoder alone; mpnet's take twice that on a core."""
+"""The only encoder whose 60 updates on all intents take less than 20 minutes on a core; mpnet takes twice that."""
 
 
 class Change(NamedTuple):
-    """What differs from the default."""
+    """A change from the default."""
 
     name: str
     count: int = PAPER_K
@@ -54,19 +54,19 @@ CHANGES = (
     Change(FEWER_UPDATES, options={"max_steps": 20}),
 )
 ONLY = {MISLEADING: ("default", "bare-names"), INTENTS: ("default", FEWER_UPDATES)}
-"""Tasks that are run with some of the changes; all intents with few updates too, see `QUICK`."""
+"""Tasks that are run with some of the changes only; all intents also with few updates, see `QUICK`."""
 EVERYWHERE = tuple(change.name for change in CHANGES if change.name != FEWER_UPDATES)
 
 
 def ablation_pieces(settings: Settings) -> Iterator[Piece]:
-    """Every change on every task with every seed; the misleading names with the two that concern names alone."""
+    """Every change on every task with every seed; the task with misleading names only with the two about names."""
     seeds = SEEDS[:1] if settings.small else SEEDS
     tasks = ("rottentomatoes",) if settings.small else (*TASKS, MISLEADING, INTENTS)
     wanted = settings.changes or (("default", "swapped") if settings.small else tuple(c.name for c in CHANGES))
     changes = [change for change in CHANGES if change.name in wanted]
-    # Whole rounds first: a study that stops early has all changes.
+    # One seed after the other, so that an unfinished study has all changes.
     for seed, name, change in itertools.product(seeds, tasks, changes):
-        once = change.count == WRITTEN and seed  # all ten are one draw
+        once = change.count == WRITTEN and seed  # all ten descriptions: every seed draws the same
         slow = name == INTENTS and change.name != FEWER_UPDATES and not settings.short.startswith(QUICK)
         if change.name in ONLY.get(name, EVERYWHERE) and not once and not slow:
             yield Piece(
@@ -83,7 +83,7 @@ _TASKS: dict[str, Task] = {}
 
 
 def task_of(settings: Settings, name: str) -> Task:
-    """The task, read once; of the last one only."""
+    """Read a task; the last one is cached."""
     if name not in _TASKS:
         _TASKS.clear()
         _TASKS[name] = study_task(name, settings.data, test_rows=settings.test_rows)

@@ -1,4 +1,4 @@
-"""Train once on a label space, score every anchor, untrained and trained."""
+"""Train once on a label space, and score every anchor, untrained and trained."""
 
 import functools
 import time
@@ -16,7 +16,7 @@ from study.settings import Settings
 
 @functools.cache
 def opened(settings: Settings) -> Encoder:
-    """An encoder, opened once; never trained itself, classifiers copy it."""
+    """Open the encoder, once per process; classifiers copy it before training."""
     return Encoder(settings.encoder, pooling=settings.pooling)
 
 
@@ -24,14 +24,14 @@ _ENCODED: dict[tuple[str, str], np.ndarray] = {}
 
 
 def encoded(settings: Settings, task: Task) -> np.ndarray:
-    """[text dim] the test texts by the untrained encoder, once a process: five tasks of 2,000 rows are some 30 MB."""
+    """Return [text dim] vectors of the test texts by the untrained encoder, cached: five tasks take about 30 MB."""
     if (settings.short, task.name) not in _ENCODED:
         _ENCODED[settings.short, task.name] = opened(settings).encode(task.texts)
     return _ENCODED[settings.short, task.name]
 
 
 def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -> dict[str, Any]:
-    """Train on the space and score the task's test texts, before and after."""
+    """Train on the space, and score the task's test texts before and after."""
     clf = DescriptionClassifier(space, encoder=opened(settings), **options)
     started = time.perf_counter()
     clf.fit(task.pool)
@@ -50,7 +50,7 @@ def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -
 
 
 def spread_of(encoder: Encoder, texts: list[str], *, documents: int, pairs: int, seed: int) -> float:
-    """Uniformity (eq. 4) of a drawn sample of texts."""
+    """Compute the uniformity (eq. 4) of a sample of texts."""
     drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:documents])
     vectors = torch.from_numpy(encoder.encode([texts[row] for row in drawn]))
     return uniformity(torch.nn.functional.normalize(vectors), sample_pairs(len(drawn), pairs, seed)).item()

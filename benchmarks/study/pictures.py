@@ -26,7 +26,7 @@ from study.trajectory import trajectory, trajectory_figure
 
 
 def rivals_figure(path: Path) -> tuple[Path, ...]:
-    """Every run of every method as a dot, with the mean: how far they spread, and how low the worst lies."""
+    """Every run of every method as a dot, with the mean, to show spread and worst run."""
     tasks = [task for task in RUNS if results("rivals", task=task)]
 
     def panel(task: str, axes: Any) -> None:
@@ -34,7 +34,7 @@ def rivals_figure(path: Path) -> tuple[Path, ...]:
             values = sorted(r["macro_f1_predicted"] for r in results("rivals", task=task, method=method))
             if not values:
                 continue
-            # Side by side in the order of their values: the same picture each time, and no random state.
+            # Spread points by their rank rather than at random, so that the figure is reproducible.
             beside = place + 0.16 * np.cos(np.arange(len(values)) * 2.4)
             dots(axes, zip(beside, values, strict=True), place, s=16, alpha=0.7)
             mean = statistics.fmean(values)
@@ -50,7 +50,7 @@ def rivals_figure(path: Path) -> tuple[Path, ...]:
 
 
 def uniformity_figure(path: Path) -> tuple[Path, ...]:
-    """Macro-F1 over uniformity of the train pool, a dot for each rate; the star is what uniformity would choose."""
+    """Macro-F1 over uniformity of the train pool, a dot for each rate; the star is the rate chosen by uniformity."""
     panels = {}
     for encoder, words in ENCODERS.items():
         for task in TASKS:
@@ -71,7 +71,7 @@ def uniformity_figure(path: Path) -> tuple[Path, ...]:
 
 
 def curve_figure(path: Path) -> tuple[Path, ...]:
-    """Labelled texts a class against macro-F1 of a logistic regression; dashed: descriptions alone."""
+    """Macro-F1 of logistic regression over labelled texts per class; dashed: descriptions alone."""
     curves = {found["task"]: found["macro_f1_predicted"] for found in results("curve")}
     tasks = [task for task in TASKS if task in curves]
 
@@ -91,7 +91,7 @@ def curve_figure(path: Path) -> tuple[Path, ...]:
 
 
 def model_figures(settings: Settings, folder: Path) -> tuple[Path, ...]:
-    """Train on AG News and let `labelspace figures` draw (figures 1 and 2b of the paper), and draw the trajectory."""
+    """Train on AG News, draw the model with `labelspace figures` (figures 1 and 2b), and draw the trajectory."""
     task = load_task("agnews", settings.data, "official", test_rows=settings.test_rows)
     command = [sys.executable, "-m", "labelspace"]
     with tempfile.TemporaryDirectory() as scratch:

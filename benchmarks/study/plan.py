@@ -3,7 +3,7 @@
     python benchmarks/run.py study --parts ablations --changes default --encoder all-mpnet-base-v2
     python benchmarks/run.py study --figures docs/figures --model-figures
 
-SetFit is among the packages of `make .venv/.peers`.
+`make .venv/.peers` installs SetFit.
 """
 
 import argparse
@@ -20,16 +20,16 @@ from study.settings import Settings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this study alone has."""
-    parser.add_argument("--pooling", choices=("cls", "mean"), help="another than the encoder's own")
-    parser.add_argument("--changes", nargs="+", default=[], choices=[c.name for c in CHANGES], help="of the ablations")
+    """Add the options of this study."""
+    parser.add_argument("--pooling", choices=("cls", "mean"), help="in place of the encoder's own")
+    parser.add_argument("--changes", nargs="+", default=[], choices=[c.name for c in CHANGES], help="ablations to run")
     parser.add_argument("--max-steps", type=int, default=Settings.max_steps)
-    parser.add_argument("--test-rows", type=int, default=Settings.test_rows, help="at most so many, a fixed draw")
-    parser.add_argument("--model-figures", action="store_true", help="with --figures: those of a trained model too")
+    parser.add_argument("--test-rows", type=int, default=Settings.test_rows, help="maximum, a fixed sample")
+    parser.add_argument("--model-figures", action="store_true", help="with --figures: also those of a trained model")
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Return what the options say."""
+    """Make the settings from the options."""
     own = {name: getattr(options, name) for name in ("pooling", "max_steps", "test_rows", "model_figures")}
     return Settings(**common, **own, changes=tuple(options.changes))
 

@@ -1,4 +1,4 @@
-"""Every learning rate of the paper's grid: uniformity on train and on test documents, macro-F1 (Figure 3)."""
+"""Uniformity on train and test documents and macro-F1, for every learning rate of the paper's grid (Figure 3)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -17,13 +17,13 @@ from study.spaces import PAPER_K, TASKS, with_descriptions
 
 
 def base_rate(settings: Settings) -> float:
-    """The encoder's published rate, or the one that stands in for it."""
+    """Return the encoder's published learning rate, or the fallback."""
     spec = opened(settings).spec
     return (spec and spec.base_learning_rate) or FALLBACK_LEARNING_RATE
 
 
 def rate_pieces(settings: Settings) -> Iterator[Piece]:
-    """One run for each rate; the descriptions are the first five, as published."""
+    """One run for each rate, with the first five descriptions, which are those published."""
     grid = PAPER_LEARNING_RATES[::4] if settings.small else PAPER_LEARNING_RATES
     rates = sorted({*grid, base_rate(settings)})
     for name in ("rottentomatoes",) if settings.small else TASKS:

@@ -1,4 +1,4 @@
-"""Uniformity against macro-F1 over learning rates (Figure 3): is the rule that chooses the rate right?"""
+"""Macro-F1 against uniformity over learning rates (Figure 3), to check the rule that chooses the rate."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 LEAST_RANGE = 0.05
-"""Of uniformity across, so that points that hardly differ lie near one another."""
+"""Minimum range of the x-axis, so that points that hardly differ are drawn close together."""
 
 
 class RatePoint(NamedTuple):
-    """One run: what a learning rate does to the space, and how good the classifier is then."""
+    """One run: uniformity and score after training at a learning rate."""
 
     learning_rate: float
-    """The rate of the run."""
+    """Learning rate of the run."""
 
     uniformity: float
-    """Of the pool after it; lower is more uniform. Infinite where the loss was not finite."""
+    """Uniformity of the pool after training; lower is more uniform. Infinite if the loss was not finite."""
 
     score: float
-    """Macro-F1, 0 to 1; NaN where the loss was not finite."""
+    """Macro-F1, 0 to 1; NaN if the loss was not finite."""
 
     chosen: bool
-    """True for the rate of lowest uniformity, which the rule of section 3.1 takes."""
+    """True for the rate of lowest uniformity, which the rule of section 3.1 chooses."""
 
 
 def rates_figure(panels: Mapping[tuple[str, str], Sequence[RatePoint]], path: str | Path) -> tuple[Path, ...]:
     """Draw macro-F1 over uniformity, a dot for each learning rate, with the least-squares line and Pearson's r.
 
-    A line that falls to the right says that a lower uniformity goes with a better score, as the rule that chooses the
-    learning rate supposes. The band holds the mean with 95 % confidence; the most uniform rate is a star.
+    A falling line means that lower uniformity goes with a better score, which the rule for the learning rate assumes.
+    The band is the 95 % interval of the mean; the most uniform rate is a star.
 
     Args:
         panels: points by (encoder, data set): a row for each encoder, a column for each data set.
@@ -49,7 +49,7 @@ def rates_figure(panels: Mapping[tuple[str, str], Sequence[RatePoint]], path: st
         The files written.
 
     Raises:
-        InputError: no panel, or one without a finite point.
+        InputError: no panel, or a panel without a finite point.
 
     Reference:
         "Description-only supervision", Figure 3.
@@ -87,7 +87,7 @@ def rates_figure(panels: Mapping[tuple[str, str], Sequence[RatePoint]], path: st
 
 
 def progress_colours() -> "Colormap":
-    """Return colours from dark to light that never get so light as to be lost on white."""
+    """Return colours from dark to light that stay visible on white."""
     import matplotlib
     from matplotlib.colors import ListedColormap
 
@@ -95,7 +95,7 @@ def progress_colours() -> "Colormap":
 
 
 def rate_words(rate: float) -> str:
-    """Write a learning rate as people do: 3e-5."""
+    """Format a learning rate, such as 3e-5."""
     mantissa, _, power = f"{rate:.2e}".partition("e")
     return f"{float(mantissa):g}e{int(power)}"
 
@@ -139,7 +139,7 @@ def _draw_panel(axes: "Axes", panel: Sequence[RatePoint], colours: Any) -> None:
             linewidths=0.7 if point.chosen else 0.4,
             zorder=3 if point.chosen else 2,
         )
-    # The band may be far wider than the points; these decide what is seen.
+    # Set the range by the points, as the band may be far wider.
     room = max(0.25 * float(np.ptp(up)), 0.01)
     axes.set_ylim(up.min() - room, up.max() + room)
     axes.set_xlim(across.min() - margin, across.max() + margin)

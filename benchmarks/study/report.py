@@ -43,24 +43,24 @@ CORNER = "mean ± corrected deviation"
 
 
 def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> str:
-    """Mean, and the standard deviation that draws would have if they shared no description."""
+    """Format the mean, with the standard deviation corrected for samples that share descriptions."""
     if len(values) < 2:
         return spread(values, form)
     return f"{form.format(statistics.fmean(values))} ± {overlap.deviation(values, share):.3f}"
 
 
 def results(part: str, encoder: str = ENCODER, **facts: str) -> list[Result]:
-    """Results of a part with one encoder, and of these facts."""
+    """Return the results of a part with one encoder and these facts."""
     return store.results("study", part, encoder=encoder, **facts)
 
 
 def default_runs(task: str) -> list[Result]:
-    """Runs of a task in which nothing was changed."""
+    """Return the runs of a task without a change."""
     return results("ablations", task=task, change="default")
 
 
 def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
-    """Each change on each task: macro-F1 with one anchor, and the difference to the default of the same draws."""
+    """Each change on each task: macro-F1 with one anchor, and the difference from the default on the same samples."""
 
     def cell(change: Change, task: str) -> str:
         own, default = (
@@ -78,11 +78,11 @@ def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
 
 
 COLUMNS = [*((task, "default") for task in TASKS), (INTENTS, FEWER_UPDATES), (INTENTS, "default")]
-"""Task and change of the columns of Table 1; all 77 intents with few updates and with as many as elsewhere."""
+"""Task and change of the columns of Table 1; all 77 intents with few updates and with the usual number."""
 
 
 def before_and_after() -> str:
-    """Table 1 of the paper: the encoders that were run here, and those of the paper."""
+    """Table 1 of the paper: our encoders, and the paper's."""
     rows = []
     for encoder, words in ENCODERS.items():
         for when, anchor, what in (
@@ -108,7 +108,7 @@ def before_and_after() -> str:
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:
-    """What training adds to the untrained mean of the same descriptions, and in how many draws it adds anything."""
+    """Gain of training over the untrained mean of the same descriptions, and the number of samples with a gain."""
     columns = [*COLUMNS, (MISLEADING, "default")]
     rows = []
     for encoder, words in ENCODERS.items():
@@ -143,18 +143,18 @@ def _title(task: str, change: str) -> str:
 
 
 def seeds_of(part: str) -> str:
-    """Which seeds each encoder was run with."""
+    """Seeds that each encoder was run with."""
     found = {words: sorted({r["seed"] for r in results(part, name)}) for name, words in ENCODERS.items()}
     return "; ".join(f"{words}: seeds {', '.join(map(str, seeds))}" for words, seeds in found.items() if seeds) + "."
 
 
 def anchors() -> str:
-    """Every anchor before and after training, five descriptions drawn by each seed."""
+    """Every anchor before and after training, with five descriptions drawn by each seed."""
     return _anchor_table({TITLES[task]: (default_runs(task), task) for task in TASKS})
 
 
 def misleading() -> str:
-    """Names that mislead: bare names against verbalizers."""
+    """Misleading label names: bare names against verbalizers."""
     parts = {"verbalizers": "default", "bare names": "bare-names"}
     found = {words: results("ablations", task=MISLEADING, change=change) for words, change in parts.items()}
     return _anchor_table({words: (runs, MISLEADING) for words, runs in found.items()})
@@ -172,14 +172,14 @@ def _anchor_table(found: Mapping[str, tuple[Sequence[Result], str]]) -> str:
 
 
 def ranges(anchor: str = DEFAULT_ANCHOR) -> str:
-    """The lowest and the highest of the draws, in a sentence."""
+    """Lowest and highest score over the samples of each task, as a sentence."""
     found = {task: [r["macro_f1_predicted"][anchor] for r in default_runs(task)] for task in (*TASKS, INTENTS)}
     words = [f"{TITLES[task]} {min(own):.3f} to {max(own):.3f}" for task, own in found.items() if own]
     return "; ".join(words) + "." if words else NOT_YET
 
 
 def rates(anchor: str = DEFAULT_ANCHOR) -> str:
-    """Who would choose which rate, and what it scores; Pearson's r of uniformity and macro-F1."""
+    """The learning rate chosen by each rule and its score, and Pearson's r of uniformity and macro-F1."""
     rows = []
     for encoder, task in itertools.product(ENCODERS, TASKS):
         own = sorted(results("rates", encoder, task=task), key=lambda r: r["learning_rate"])
@@ -201,9 +201,9 @@ def rates(anchor: str = DEFAULT_ANCHOR) -> str:
 
 
 def rivals() -> str:
-    """Each method's mean, its spread as measured and with nothing shared, ours above it; worst run, seconds, memory.
+    """Each method's mean, its spread as measured and corrected, our gain over it, worst run, seconds, memory.
 
-    The labelled rows of a rival's draw are one in eighty of their class at the most: they count as shared by none.
+    A rival's sample takes at most one in eighty labelled rows of a class, so its samples count as not overlapping.
     """
     rows = []
     for task in RUNS:
@@ -230,7 +230,7 @@ def rivals() -> str:
 
 
 def curve(anchor: str = DEFAULT_ANCHOR) -> str:
-    """Labelled texts a class that a logistic regression needs to match descriptions alone."""
+    """Labelled texts per class that logistic regression needs to match descriptions alone."""
     rows = []
     for result in results("curve"):
         task = result["task"]

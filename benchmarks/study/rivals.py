@@ -1,6 +1,6 @@
 """A few labelled texts against descriptions alone: SetFit, logistic regression, ours; and a learning curve (Figure 2a).
 
-Every run is a process of its own, so that its peak memory is its own; training seconds leave out loading and scoring.
+Every run has its own process, so that peak memory is that of the run; training seconds exclude loading and scoring.
 """
 
 import itertools
@@ -34,7 +34,7 @@ Labelled = tuple[list[str], list[str]]
 
 
 def rival_pieces(settings: Settings) -> Iterator[Piece]:
-    """Each method with each draw; the runs of one draw follow one another."""
+    """Each method with each sample, sample by sample."""
     runs = {"emotion": 1} if settings.small else RUNS
     methods = {"setfit": setfit, "setfit-template": partial(setfit, template=True)}
     methods |= {"logistic": run_logistic, "ours": run_ours}
@@ -54,7 +54,7 @@ def rival_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def curve_pieces(settings: Settings) -> Iterator[Piece]:
-    """Logistic regression on the frozen encoder with ever more labelled texts, all draws of a task in one piece."""
+    """Logistic regression on the frozen encoder with increasing labelled texts, all samples of a task in one piece."""
     for name in ("rottentomatoes",) if settings.small else TASKS:
         yield Piece(
             part="curve",
@@ -67,12 +67,12 @@ def curve_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def labelled(task: Task, settings: Settings) -> Labelled:
-    """The labelled train split."""
+    """Read the labelled train split."""
     return load_rows(settings.data / SOURCES[task.name].folder, "train", task.labels)
 
 
 def few(texts: Sequence[str], truth: Sequence[str], names: Sequence[str], shots: int, seed: int) -> Labelled:
-    """So many labelled texts of each class, drawn by the seed; fewer where a class has fewer."""
+    """Draw `shots` labelled texts of each class by the seed, or all if a class has fewer."""
     chosen: list[int] = []
     for name in names:
         rows = [row for row, label in enumerate(truth) if label == name]
@@ -81,7 +81,7 @@ def few(texts: Sequence[str], truth: Sequence[str], names: Sequence[str], shots:
 
 
 def setfit(settings: Settings, task: Task, seed: int, *, template: bool = False) -> dict[str, Any]:
-    """SetFit, with or without templated texts of the labels' names beside the labelled ones."""
+    """SetFit, with or without additional templated texts of the label names."""
     from datasets import Dataset
     from setfit import get_templated_dataset
 
@@ -121,7 +121,7 @@ def _result(task: Task, predicted: Any, seconds: float, labelled: int) -> dict[s
 
 
 def run_ours(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
-    """Five of ten descriptions of each label, no labelled text."""
+    """Ours, with five of ten descriptions of each label and no labelled text."""
     space = drawn(task.labels, PAPER_K, seed)
     clf = DescriptionClassifier(
         space, encoder=opened(settings), learning_rate="base", max_steps=settings.max_steps, seed=seed
@@ -146,7 +146,7 @@ def _curve(settings: Settings, name: str) -> dict[str, Any]:
     task = task_of(settings, name)
     texts, truth = labelled(task, settings)
     encoder = opened(settings)
-    # Encoding the largest draws once is enough: smaller ones are parts of them.
+    # Encode only the largest sample of a seed: smaller ones are its beginnings.
     found: dict[str, list[float]] = {str(count): [] for count in PER_CLASS}
     test = encoder.encode(task.texts)
     for seed in range(2 if settings.small else CURVE_DRAWS):

@@ -1,4 +1,4 @@
-"""What holds for all pieces of one call of the description-only study."""
+"""Settings of the description-only study."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ import pieces
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(pieces.Settings):
-    """What holds for all pieces of one call."""
+    """Settings of all pieces of one call."""
 
     max_steps: int = 60
     test_rows: int | None = 2000
-    """At most so many scored rows, a fixed draw."""
+    """Maximum scored rows, a fixed sample."""
 
     changes: tuple[str, ...] = ()
-    """Of the ablations, these alone; none: all."""
+    """Ablations to run; empty: all."""
 
     model_figures: bool = False
-    """True: figures of a model too, which is trained first."""
+    """True: also train a model and draw its figures."""

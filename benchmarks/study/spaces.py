@@ -1,4 +1,4 @@
-"""Label spaces of the study: ten descriptions for each label, draws of them, and what can be wrong with them."""
+"""Label spaces of the study: ten descriptions for each label, samples of them, and damaged versions."""
 
 import random
 from collections.abc import Callable
@@ -17,14 +17,14 @@ MISLEADING = "amazon_counterfactual"
 INTENTS = "banking77"
 PAPER_K = 5
 WRITTEN = 10
-"""Descriptions of a label that draws are made from."""
+"""Number of descriptions of a label to draw from."""
 
 INTENTS_K, INTENTS_WRITTEN = 4, 5
-"""All 77 intents have five descriptions, not ten: each draw leaves one out."""
+"""Each of the 77 intents has five descriptions, not ten, and a sample takes four."""
 
 
 def share_drawn(name: str, count: int = PAPER_K) -> float:
-    """Return the share of a task's descriptions that a draw of so many takes; of all intents always four of five."""
+    """Return the share of a task's descriptions in a sample; for all intents always four of five."""
     return INTENTS_K / INTENTS_WRITTEN if name == INTENTS else count / WRITTEN
 
 
@@ -43,7 +43,7 @@ def study_task(name: str, data: Path, *, test_rows: int | None) -> Task:
 
 
 def with_descriptions(space: LabelSpace, of: Callable[[Label], tuple[str, ...]]) -> LabelSpace:
-    """The same labels and verbalizers, other descriptions."""
+    """Return the same labels and verbalizers with other descriptions."""
     return LabelSpace(
         [
             Label(label.name, verbalizer=verbalizer, descriptions=of(label))
@@ -54,7 +54,7 @@ def with_descriptions(space: LabelSpace, of: Callable[[Label], tuple[str, ...]])
 
 
 def drawn(space: LabelSpace, count: int, seed: int) -> LabelSpace:
-    """So many descriptions of each label, drawn by the seed, in their order."""
+    """Draw `count` descriptions of each label by the seed, keeping their order."""
 
     def draw(label: Label) -> tuple[str, ...]:
         chosen = random.Random(child_seed(seed, "descriptions", label.name)).sample(
@@ -66,13 +66,13 @@ def drawn(space: LabelSpace, count: int, seed: int) -> LabelSpace:
 
 
 def bare(space: LabelSpace) -> LabelSpace:
-    """The label's name alone in place of its verbalizer."""
+    """Replace each verbalizer by the label's name."""
     names = [Label(label.name, verbalizer=label.name, descriptions=label.descriptions) for label in space.labels]
     return LabelSpace(names, name=space.name)
 
 
 def swapped(space: LabelSpace, seed: int, *, one_in: int = PAPER_K) -> LabelSpace:
-    """One description in five goes to another label, round and round; each label keeps its number of them."""
+    """Give one description in five to another label, in a cycle; each label keeps its number of descriptions."""
     generator = random.Random(child_seed(seed, "swapped"))
     order = list(space.labels)
     generator.shuffle(order)
@@ -90,7 +90,7 @@ def swapped(space: LabelSpace, seed: int, *, one_in: int = PAPER_K) -> LabelSpac
 
 
 def halved(space: LabelSpace, seed: int) -> LabelSpace:  # noqa: ARG001  nothing is drawn
-    """Each description breaks off in the middle."""
+    """Cut each description in the middle."""
 
     def half(text: str) -> str:
         words = text.split()
@@ -100,7 +100,7 @@ def halved(space: LabelSpace, seed: int) -> LabelSpace:  # noqa: ARG001  nothing
 
 
 def filled(space: LabelSpace, seed: int, *, one_in: int = PAPER_K) -> LabelSpace:
-    """One description in five says nothing about the label."""
+    """Replace one description in five by a sentence that says nothing about the label."""
     filler = yaml.safe_load((LABELS / "filler.yaml").read_text(encoding="utf-8"))["filler"]
     generator = random.Random(child_seed(seed, "filler"))
     pool = generator.sample(filler, len(filler))
@@ -108,7 +108,7 @@ def filled(space: LabelSpace, seed: int, *, one_in: int = PAPER_K) -> LabelSpace
     def fill(label: Label) -> tuple[str, ...]:
         texts = list(label.descriptions)
         for place in generator.sample(range(len(texts)), max(1, len(texts) // one_in)):
-            # Each sentence goes to one label; when they run out, two are joined.
+            # Use each sentence once; when they run out, join two.
             texts[place] = pool.pop() if pool else " ".join(generator.sample(filler, 2))
         return tuple(texts)
 

@@ -1,4 +1,4 @@
-"""Alignment and uniformity along training: what the loss pulls together, and what must not follow."""
+"""Alignment and uniformity during training."""
 
 import math
 import warnings
@@ -23,63 +23,63 @@ from labelspace.training.description.learning_rate import PoolUniformity
 from study.rates_figure import progress_colours, rate_words
 
 MEASUREMENTS = 40
-"""About so many, where the caller does not say how often."""
+"""Default number of measurements, approximately."""
 
 NAMED_POINTS = 8
 
 LEAST_RANGE = 0.05
-"""Of an axis, so that a way of next to no change does not look like one across the whole space."""
+"""Minimum range of an axis, so that a tiny change does not look large."""
 
 
 class TrajectoryPoint(NamedTuple):
-    """Where the space is after so many updates."""
+    """Alignment and uniformity after a number of updates."""
 
     step: int
-    """Updates made; 0: untrained."""
+    """Number of updates; 0: untrained."""
 
     alignment: float
-    """Of descriptions with the verbalizer of their label; lower is nearer."""
+    """Alignment of descriptions with the verbalizer of their label; lower is nearer."""
 
     uniformity: float
-    """Of the pool; lower is more uniform."""
+    """Uniformity of the pool; lower is more uniform."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Trajectory:
-    """The way of a space through training."""
+    """Alignment and uniformity during a training run."""
 
     points: tuple[TrajectoryPoint, ...]
-    """In the order of their steps."""
+    """Measurements in the order of their steps."""
 
     best_step: int
-    """The step whose weights were kept."""
+    """Step whose weights were kept."""
 
     learning_rate: float
-    """At the end of the warm-up."""
+    """Learning rate at the end of the warm-up."""
 
     pool: str
-    """Where the documents came from."""
+    """Source of the documents."""
 
 
 def trajectory(
     model: DescriptionClassifier, pool: Any, *, every: int | None = None, steps: int | None = None
 ) -> Trajectory:
-    """Train a fitted model anew from its untrained encoder, at the rate it has, and measure on the way.
+    """Repeat the training of a fitted model from its untrained encoder, at its learning rate, and measure on the way.
 
-    The model itself stays as it is. With its own number of steps this is the very training that it had.
+    The model itself is unchanged. With its own number of steps this repeats its training exactly.
 
     Args:
-        model: which training is repeated.
-        pool: unlabelled documents; uniformity is measured on them, on the same pairs each time.
-        every: steps between two measurements; None makes about 40 of them.
-        steps: most updates; None takes the model's `max_steps`.
+        model: model whose training is repeated.
+        pool: unlabelled documents for measuring uniformity, on the same pairs each time.
+        every: steps between two measurements; None: about 40 measurements.
+        steps: maximum updates; None: the model's `max_steps`.
 
     Returns:
-        A point before training, one every so many steps, and one for the best step.
+        A point before training, one every `every` steps, and one for the best step.
 
     Raises:
-        ConfigError: an option makes no sense.
+        ConfigError: an invalid option.
         InputError: fewer than two documents.
 
     Reference:
@@ -103,7 +103,7 @@ def trajectory(
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
-        # Without a pool: it is measured here.
+        # Train without a pool: its uniformity is measured here.
         result = train_on_descriptions(
             encoder, model.label_space_, config, search, pool=None, seed=model.seed, callbacks=[look]
         )
@@ -116,7 +116,7 @@ def trajectory(
 
 
 def trajectory_figure(found: Trajectory, path: str | Path) -> tuple[Path, ...]:
-    """Draw uniformity over alignment along training, from dark to light; the step whose weights were kept is a star.
+    """Draw uniformity over alignment during training, from dark to light; the best step is a star.
 
     To the left is better aligned, down is better spread. A way that goes left and up buys its alignment with a
     collapsing space: the learning rate is too high.
@@ -177,19 +177,19 @@ def trajectory_figure(found: Trajectory, path: str | Path) -> tuple[Path, ...]:
         bar.ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         order = _named_first(steps, found.best_step)
         names = ["" if number >= NAMED_POINTS else _name(steps[place], found) for number, place in enumerate(order)]
-        around = np.concatenate([places, places[:1]])  # the way, and back along the arrow
+        around = np.concatenate([places, places[:1]])  # the trajectory, and back along the arrow
         name_points(axes, places[order], names, way=around)
         return write_figure(figure, files)
 
 
 @final
 class _Measure:
-    """Alignment of one label space and uniformity of one pool, each tokenised once."""
+    """Measures alignment of one label space and uniformity of one pool, each tokenised once."""
 
     def __init__(self, encoder: Encoder, space: LabelSpace, pool: Pool, search: SearchConfig, seed: int) -> None:
         self._encoder = encoder
         self._uniformity = PoolUniformity(encoder, pool, search, seed)
-        # A label without a description has no pair; it counts for nothing here.
+        # A label without a description has no pair, and is skipped.
         self._own = [column for column, texts in enumerate(space.descriptions) for _ in texts]
         self._descriptions = encoder.tokenize([text for texts in space.descriptions for text in texts])
         self._verbalizers = encoder.tokenize(space.verbalizers, role="label")
@@ -197,7 +197,7 @@ class _Measure:
     def __call__(self, step: int) -> TrajectoryPoint:
         backbone = self._encoder.backbone
         learning = backbone.model.training
-        # In the middle of training: without dropout, and with nothing kept from the weights of before.
+        # Measure during training: without dropout, and without vectors cached from earlier weights.
         backbone.model.eval()
         backbone.weights_changed()
         try:
@@ -221,7 +221,7 @@ def _draw_arrow(axes: Any, first: np.ndarray, last: np.ndarray) -> None:
 
 
 def _named_first(steps: np.ndarray, best: int) -> list[int]:
-    """Return numbers of points: the best, the first, the last, then those that lie evenly between, then the rest."""
+    """Return point numbers by priority: the best, first and last, then evenly spaced ones, then the rest."""
     ends = [int(np.flatnonzero(steps == best)[0]) if best in steps else 0, 0, len(steps) - 1]
     between = np.linspace(0, len(steps) - 1, NAMED_POINTS).round().astype(int).tolist()
     return list(dict.fromkeys([*ends, *between, *range(len(steps))]))

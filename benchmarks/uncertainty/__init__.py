@@ -1,18 +1,18 @@
 """The uncertainty-aware paper's experiments; docs/uncertainty-study.md is their page.
 
 plan         parts and options
-settings     how much of everything: what two cores can do, or all rows
-sets         the eight MTEB tasks of table 1, and draws of rows
+settings     settings of a call: defaults for two cores, or the paper's lengths
+sets         the eight MTEB tasks of table 1, and samples of rows
 variants     TextCNN, +LCL, +UCL, both; the other extractors and contrastive parts; the linear probe
 states       token states of each set, stored once, and the encoder's own vectors from them
-choose       rates and weights on train rows alone
-selection    what wins there, by one rule
+choose       tuning of rates and weights on train rows only
+selection    the rule that selects among them
 experiments  tables 2, 3, 4, 7 and 8, figures 3 and 4: train from stored token states, score once
-answers      what main's runs answered row by row, kept beside the results
-compared     these set beside one another: gains, areas, figure 5
-usage        ours: the estimator as a user gets it: calibration, promised coverage and risk, on test rows
-cost         table 5, and what an epoch costs beside encoding again
-draws        test rows drawn again: how sure a difference of areas is
-paper        the paper's own figures
-report, aims tables, and whether the targets are reached; pictures: figures
+answers      row-by-row answers of main's runs, stored outside the results
+compared     comparison of these answers: gains, areas, figure 5
+usage        ours: the estimator with its defaults: calibration, promised coverage and risk, on test rows
+cost         table 5, and the cost of an epoch against encoding again
+draws        bootstrap intervals of differences in area
+paper        the paper's numbers
+report, aims tables, and the targets of the study; pictures: figures
 """

@@ -1,6 +1,7 @@
-"""Whether the targets are reached: gains over the linear probe, doubt that finds errors, the cost of the head.
+"""The targets of the study: gain over the linear probe, uncertainty that finds errors, the cost of the head.
 
-A target that is a matter of test rows says of which sets these are too few to tell: the interval of 95 % holds 0.
+For targets measured on test rows, the table also names the sets with too few rows to decide: their 95 % interval
+contains 0.
 """
 
 import statistics
@@ -21,12 +22,12 @@ from uncertainty.sets import SETS
 MOST_LATENCY = 1.05
 LEAST_EPOCHS = 10
 MOST_FALL, LEFT = 0.01, 0.1
-"""Of a rejection curve that rises: how far it may fall between two points, and the share of texts where it ends; of the
-last few texts a single answer moves it by points."""
+"""Criteria of a rising rejection curve: the largest fall allowed between two points, and the share of texts at which
+the curve ends, because a single answer moves it by points when few texts are left."""
 
 
 def gains() -> str:
-    """The whole method above the linear probe, by set; the paper gains 1.6 points over its own."""
+    """Gain of the whole method over the linear probe, by set; the paper's method gains 1.6 points over its probe."""
     rows = []
     for encoder in ENCODERS:
         for method, rival in product(METHODS, RIVALS):
@@ -54,7 +55,7 @@ def gains() -> str:
 
 
 def average_gain(encoder: str, method: str, rival: str) -> list[str] | None:
-    """Whether the mean accuracy over the sets is above another's, and on which it is not; None: nothing was run."""
+    """Whether the mean accuracy over the sets exceeds a rival's, and the sets where it does not; None: no results."""
     every = {name: _gain(encoder, name, method, rival) for name in SETS}
     found = {name: gain for name, gain in every.items() if gain}
     if not found:
@@ -68,7 +69,7 @@ def average_gain(encoder: str, method: str, rival: str) -> list[str] | None:
 
 
 def mean_curve(runs: Sequence[Result], by: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shares rejected, up to where `LEFT` is left, and the accuracy of what is left, mean over runs."""
+    """Shares rejected until `LEFT` remains, and the accuracy on the rest, averaged over runs."""
     curve = np.mean([run["curve"][by] for run in runs], axis=0)
     shares = np.linspace(0, 1, len(curve))
     kept = shares <= 1 - LEFT
@@ -76,19 +77,19 @@ def mean_curve(runs: Sequence[Result], by: str) -> tuple[NDArray[np.float64], ND
 
 
 def largest_fall(runs: Sequence[Result], by: str = "uncertainty") -> float:
-    """By how much accuracy falls at most from one point of the curve to any later one."""
+    """Largest fall in accuracy from one point of the curve to any later one."""
     _, curve = mean_curve(runs, by)
     return float((np.maximum.accumulate(curve) - curve).max())
 
 
 def rises(runs: Sequence[Result], by: str = "uncertainty") -> bool:
-    """Whether the curve rises: it never falls by more than `MOST_FALL`, and ends above where it began."""
+    """Return whether the curve rises: it never falls by more than `MOST_FALL`, and ends above its start."""
     _, curve = mean_curve(runs, by)
     return largest_fall(runs, by) <= MOST_FALL and bool(curve[-1] > curve[0])
 
 
 def slope(runs: Sequence[Result], by: str = "uncertainty") -> float:
-    """Of the line through the curve by least squares: what rejecting all would gain."""
+    """Slope of the least-squares line through the curve: the gain extrapolated to rejecting all."""
     return float(np.polyfit(*mean_curve(runs, by), 1)[0])
 
 
@@ -104,7 +105,7 @@ def _curve_rows(found: Mapping[str, Sequence[Result]]) -> list[list[str]]:
 
 
 def _gain(encoder: str, name: str, method: str, rival: str) -> tuple[float, float] | None:
-    """The gain on one set and its standard error; None: the two were not compared."""
+    """Gain on one set and its standard error; None if the two were not compared."""
     found = report.compared(encoder, name)
     return found["gains"].get(method, {}).get(rival) if found else None
 
@@ -125,7 +126,7 @@ def _area_row(encoder: str, method: str, by: str, other: str) -> list[str]:
 
 
 def targets() -> str:
-    """On how many data sets each target holds, where it does not, and where the test rows are too few to tell."""
+    """Number of data sets on which each target holds, those where it fails, and those with too few test rows."""
     rows = []
     for encoder in ENCODERS:
         for method in METHODS:
@@ -142,7 +143,7 @@ def targets() -> str:
 
 
 def areas() -> str:
-    """Differences of areas under the rejection curve by set, in points, with their intervals."""
+    """Differences in area under the rejection curve by set, in points, with intervals."""
     rows = []
     for encoder, method in product(ENCODERS, METHODS):
         for name, title in SETS.items():
@@ -155,7 +156,7 @@ def areas() -> str:
 
 
 def _cost_rows(result: Result) -> list[list[str]]:
-    """What is asked of one cost, and whether it is so."""
+    """Target and result of one cost."""
     texts = f"{result['length']} texts"
     if result["what"] == "latency":
         ratio = result["ratio"]

@@ -1,4 +1,4 @@
-"""What main's runs answered, row by row: kept beside the results and not in them, for part `compared`."""
+"""Row-by-row answers of main's runs, stored outside the results, for part `compared`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,33 +11,35 @@ from uncertainty.settings import Settings
 
 
 class Answers(NamedTuple):
-    """Of one run, for each test row."""
+    """Answers of one run, one entry per test row."""
 
     right: NDArray[np.bool_]
     entropy: NDArray[np.float64]
     uncertainty: NDArray[np.float64]
-    """All 0: the run has none."""
+    """Uncertainty; all 0 if the run has none."""
 
 
 def place(settings: Settings, name: str, variant: str, seed: int) -> Path:
-    """Return the file of a run; another protocol has another table, and so another folder."""
+    """Return the file of a run; each protocol has its own table, and so its own folder."""
     return settings.answers / settings.out.stem / f"{settings.short}_{name}_{variant}_seed{seed}.safetensors"
 
 
 def keep(settings: Settings, name: str, variant: str, seed: int, answers: Answers) -> None:
-    """Keep what a run answered."""
+    """Store the answers of a run."""
     path = place(settings, name, variant, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_file(answers._asdict(), path)
 
 
 def kept(settings: Settings, name: str, variant: str, seed: int) -> Answers:
-    """Return what a run answered.
+    """Load the answers of a run.
 
     Raises:
-        FileNotFoundError: the run was made elsewhere, or its answers were removed.
+        FileNotFoundError: the run was made on another machine, or its answers were removed.
     """
     path = place(settings, name, variant, seed)
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there; answers are kept where part main ran, so run that again here.")
+        raise FileNotFoundError(
+            f"there is no {path}: answers stay on the machine that ran part main; run it again here."
+        )
     return Answers(**load_file(path))

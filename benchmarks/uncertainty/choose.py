@@ -1,7 +1,7 @@
-"""What weights and rates a backbone wants, on train rows alone: four fifths of them are trained on, the others scored.
+"""Tune loss weights and learning rates per backbone on train rows: train on four fifths, score the last fifth.
 
-Section 5.3 tunes learning rate and lambda_LCL for each backbone. Nothing here has seen a test row, so what wins by the
-rule of `selection.py` stands in the tables beside the defaults.
+Section 5.3 tunes learning rate and lambda_LCL for each backbone. No test row is used here, so the winner by the rule of
+`selection.py` is shown in the tables beside the defaults.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Runs of main set beside one another row by row: gains and their errors, areas, errors by another model's doubt."""
+"""Compare runs of main row by row: gains with standard errors, areas, errors by another model's uncertainty."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -15,17 +15,17 @@ from uncertainty.selection import waiting
 from uncertainty.settings import Settings
 
 METHODS = ("textcnn-both", "textcnn-chosen", "attention-both-chosen")
-"""The whole method, with the paper's options for its nearest encoder, with those that train rows chose, and on the
-attention of its ablation instead of TextCNN, chosen in the same way."""
+"""The whole method: with the paper's options for its nearest encoder; with options chosen on train rows; and with the
+ablation's attention in place of TextCNN, chosen in the same way."""
 
 RIVALS = (*PROBES, "textcnn-base")
 AREAS = (("uncertainty", "random"), ("uncertainty", "entropy"), ("entropy", "random"))
 GUIDE = "textcnn-ucl"
-"""The paper rejects by the uncertainty of this one, whoever answers."""
+"""Variant whose uncertainty the paper uses for rejection, whichever model answers."""
 
 
 def compared_pieces(settings: Settings) -> Iterator[Piece]:
-    """A row for each set, once all its runs can be made."""
+    """Make a piece for each set whose runs are all possible."""
     if waiting(settings, ["main"]):
         return
     for name in sets_of(settings):
@@ -46,7 +46,7 @@ def _run(settings: Settings, name: str) -> dict[str, Any]:
 
 
 def compared(runs: dict[str, list[Answers]]) -> dict[str, Any]:
-    """Compare the runs of each variant, a seed each, on the same test rows."""
+    """Compare the runs of the variants, one per seed, on the same test rows."""
     methods = [method for method in METHODS if method in runs]
     guided = [variant for variant in ("textcnn-base", "textcnn-both") if GUIDE in runs]
     return {
@@ -60,14 +60,14 @@ def compared(runs: dict[str, list[Answers]]) -> dict[str, Any]:
 
 
 def paired_gain(ours: Sequence[Answers], theirs: Sequence[Answers]) -> tuple[float, float]:
-    """Gain in accuracy on the same test rows and its standard error over them; each side is a mean over seeds."""
+    """Return the gain in accuracy on the same test rows and its standard error; each side is averaged over seeds."""
     first, second = (np.mean([run.right for run in runs], axis=0) for runs in (ours, theirs))
     difference = first - second
     return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
 def _guided(runs: Sequence[Answers], guides: Sequence[Answers]) -> dict[str, Any]:
-    """Answers of one variant, rejected by the uncertainty of another of the same seed."""
+    """Reject the answers of one variant by the uncertainty of another with the same seed."""
     curves = [rejection_curve(guide.uncertainty, run.right) for run, guide in zip(runs, guides, strict=True)]
     places = np.linspace(0, len(curves[0].accuracy) - 1, CURVE_POINTS).astype(int)
     return {
@@ -78,6 +78,6 @@ def _guided(runs: Sequence[Answers], guides: Sequence[Answers]) -> dict[str, Any
 
 
 def errors_by_doubt(base: Sequence[Answers], full: Sequence[Answers]) -> dict[str, int]:
-    """Wrong answers of one model among the texts that another finds so hard, over all seeds."""
+    """Count one model's errors by the difficulty band that another model gives the texts, over all seeds."""
     bands = [difficulty(other.uncertainty, run.right) for run, other in zip(base, full, strict=True)]
     return {level[0].level: sum(band.errors for band in level) for level in zip(*bands, strict=True)}

@@ -1,7 +1,7 @@
-"""Table 5, and what stored token states save: parameters, latency, throughput, seconds of an epoch.
+"""Table 5, and the time saved by stored token states: parameters, latency, throughput, seconds per epoch.
 
-Texts are descriptions that are in the repository, so that the numbers need no data. Run nothing else beside it: the
-parts of a ratio are measured in turns, in one process. The load of the machine at the start goes into the result.
+Texts are descriptions from the repository, so no data is needed. Run it on an otherwise idle machine. The parts of a
+ratio are measured in turns, in one process. The load at the start is part of the result.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
 BATCH = 32
 # TextCNN is the paper's; attention multiplies a twelfth as much.
 CONFIGS = {name: UncertaintyConfig(extractor=name, epochs=1, validation=0.0) for name in ("textcnn", "attention")}
-# Descriptions joined into one text: some 27 tokens with one, 130 with five.
+# Number of descriptions joined into one text: about 27 tokens with one, 130 with five.
 JOINED = {"short": 1, "long": 5}
 
 
@@ -61,12 +61,12 @@ def cost_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def _with_load(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    load = os.getloadavg()  # of 1, 5 and 15 minutes, before this adds to it
+    load = os.getloadavg()  # averages over 1, 5 and 15 minutes, read before this run adds to them
     return {**work(), "load_average": list(load)}
 
 
 def texts_of(length: str) -> tuple[list[str], np.ndarray, int]:
-    """Descriptions, the label of each, and how many labels there are."""
+    """Return descriptions, their labels, and the number of labels."""
     space = LabelSpace.from_file(TEXTS)
     joined = JOINED[length]
     texts, targets = [], []
@@ -85,7 +85,7 @@ def _head(encoder: Encoder, extractor: str, labels: int) -> GaussianHead:
 
 
 def _latency(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
-    """Seconds of one batch of 32 with and without the head, in turns; tokenised beforehand, as in table 5."""
+    """Time a batch of 32 with and without the head, in turns; tokenised beforehand, as in table 5."""
     encoder = Encoder(settings.encoder)
     texts, _, labels = texts_of(length)
     ids = encoder.tokenize(texts[:BATCH])
@@ -112,7 +112,7 @@ def _latency(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
 
 
 def _epoch(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
-    """Seconds of an epoch from stored states beside one that encodes again, and beside encoding alone."""
+    """Time an epoch from stored states, one that encodes again, and encoding alone."""
     encoder = Encoder(settings.encoder)
     texts, targets, labels = texts_of(length)
     if settings.small:
@@ -159,9 +159,9 @@ def _epoch(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
 
 
 def _in_turns(ways: dict[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
-    """Seconds of each way in each turn, after one turn that is thrown away; a way that returns a number timed itself.
+    """Return the seconds of each way in each turn, after a warm-up turn; a way that returns a number times itself.
 
-    Every other turn goes backwards, so that none of them always comes first.
+    Every other turn runs in reverse order, so that no way always comes first.
     """
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     for turn in range(turns + 1):

@@ -1,4 +1,4 @@
-"""How sure a difference of areas under the rejection curve is: test rows drawn again, with replacement."""
+"""Bootstrap intervals of differences in area under the rejection curve, over test rows."""
 
 import functools
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ RANDOM = "random"
 
 
 class Gap(NamedTuple):
-    """A mean over runs, and the interval that holds 95 % of its draws."""
+    """A mean over runs, and its 95 % bootstrap interval."""
 
     value: float
     low: float
@@ -25,17 +25,19 @@ class Gap(NamedTuple):
 
     @property
     def is_told(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
 def area_gap(runs: Sequence[Answers], by: str, other: str) -> Gap:
-    """Area under the rejection curve by one doubt less that by another, mean over runs; each draw is of all runs alike.
+    """Return the area under the rejection curve by one uncertainty minus that by another, averaged over runs.
+
+    Each draw takes the same rows from all runs.
 
     Args:
-        runs: of the same test rows.
+        runs: runs on the same test rows.
         by: `"uncertainty"` or `"entropy"`.
-        other: the same, or `"random"`, whose area is the accuracy.
+        other: `"uncertainty"`, `"entropy"` or `"random"`, whose area is the accuracy.
     """
     value = float(np.mean([_area(run, by) - _area(run, other) for run in runs]))
     drawn = np.mean([_drawn(run, by) - _drawn(run, other) for run in runs], axis=0)
@@ -57,15 +59,15 @@ def drawn_areas(doubts: NDArray[np.float64] | None, right: NDArray[np.bool_]) ->
     """Return the area of each draw.
 
     Args:
-        doubts: of each row; None: in random order.
-        right: which rows were answered rightly.
+        doubts: uncertainty of each row; None: random order.
+        right: True for rows answered rightly.
     """
     flags = right.astype(np.float64)
     rows = drawn_rows(len(flags))
     if doubts is None:
         return flags[rows].mean(axis=1)
     _, rank, sizes = np.unique(doubts, return_inverse=True, return_counts=True)
-    # Who is in doubt alike is right alike, as in `rejection_curve`.
+    # Spread right answers evenly over equal uncertainties, as in `rejection_curve`.
     share = np.bincount(rank, weights=flags) / sizes
     rank, answered = rank.astype(rows.dtype), np.arange(1, len(flags) + 1)
     areas = []
@@ -77,6 +79,6 @@ def drawn_areas(doubts: NDArray[np.float64] | None, right: NDArray[np.bool_]) ->
 
 @functools.lru_cache(maxsize=2)
 def drawn_rows(count: int) -> NDArray[np.integer]:
-    """Return the rows of each draw, the same whatever is drawn for: differences are of the same rows."""
-    kind = np.int16 if count <= np.iinfo(np.int16).max else np.int64  # what is short is sorted in linear time
+    """Return the rows of each draw; they depend on the count only, so that differences are over the same rows."""
+    kind = np.int16 if count <= np.iinfo(np.int16).max else np.int64  # numpy sorts int16 in linear time
     return np.random.default_rng(child_seed(0, "bootstrap", count)).integers(0, count, (DRAWS, count), dtype=kind)

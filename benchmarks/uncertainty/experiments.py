@@ -1,4 +1,4 @@
-"""Train a head from stored token states, and score it once on test rows that nothing was chosen by."""
+"""Train a head from stored token states, and score it once on test rows, which no choice has used."""
 
 import random
 import time
@@ -31,18 +31,18 @@ from uncertainty.settings import Settings
 from uncertainty.states import both, opened, states_of, vectors_of
 from uncertainty.variants import ABLATIONS, GRID, GRID_SETS, MAIN, PARTS, Options, full_config, grid_twin
 
-# The C of each probe: that of MTEB, or what the training rows choose among; on thousands of rows 100 may be too stiff.
+# C of each probe: MTEB's, or candidates to choose from on training rows. With thousands of rows 100 may be too small.
 PROBES: Mapping[str, tuple[float, ...]] = {"probe": (1.0,), "probe-tuned": (1.0, 10.0, 100.0, 1000.0)}
 CURVE_POINTS = 50
-# Figure 4: so many test rows of each label together, as in the paper.
+# Figure 4: number of test rows in all, with equally many of each label, as in the paper.
 SHOWN: Mapping[str, int] = {"imdb": 2000, "banking77": 770}
 SHOWN_VARIANTS = tuple(f"{extractor}-{part}" for extractor in ("mean", "textcnn") for part in PARTS)
 CURVES = ("textcnn-both", "textcnn-chosen", "attention-both-chosen")
-"""The variants of main whose rows hold a rejection curve, and errors by doubt."""
+"""Variants of main whose rows store a rejection curve, and errors by uncertainty."""
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
-    """Tables 2, 3 and 7: linear probe and TextCNN; whole rounds first."""
+    """Tables 2, 3 and 7: linear probe and TextCNN, one seed after the other."""
     variants = main_variants(settings)
     for seed, name in product(settings.seeds, sets_of(settings)):
         for probe, choices in PROBES.items() if seed == settings.seeds[0] else ():
@@ -60,7 +60,7 @@ def ablation_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def grid_pieces(settings: Settings) -> Iterator[Piece]:
-    """Figure 3: one option at a time, one seed; what is one of `main` is read from there."""
+    """Figure 3: one option at a time, one seed; runs that `main` has too are read from there."""
     for option, values in GRID.items():
         for value in values[:2] if settings.small else values:
             for name in ("toxic_conversations",) if settings.small else GRID_SETS:
@@ -74,12 +74,12 @@ def sets_of(settings: Settings) -> tuple[str, ...]:
 
 
 def main_variants(settings: Settings) -> dict[str, Options]:
-    """Return what main trains beside the probes."""
+    """Return the variants that main trains beside the probes."""
     return _variants(settings, "main", MAIN, ("textcnn-base", "textcnn-both"))
 
 
 def _variants(settings: Settings, part: str, variants: Mapping[str, Options], few: Sequence[str]) -> dict[str, Options]:
-    """Variants with the defaults, and those with chosen options where the choices are there."""
+    """Return variants with defaults, and those with chosen options if the choices have results."""
     own = {variant: variants[variant] for variant in few} if settings.small else dict(variants)
     return own | chosen_variants(settings, part)
 
@@ -103,7 +103,7 @@ def _piece(settings: Settings, part: str, name: str, variant: str, seed: int, wo
 def trained_head(
     settings: Settings, name: str, options: Options, seed: int, chosen: Sequence[int] | None = None
 ) -> tuple[GaussianHead, dict[str, Any]]:
-    """Train a head on all rows, or on those chosen, and return it with what is to be known of the run."""
+    """Train a head on all rows, or on those chosen, and return it with the facts of the run."""
     config = UncertaintyConfig(validation=0.0, **options)
     encoder = opened(settings)
     rows, states = both(settings, name)[0], states_of(settings, name)[0]
@@ -129,7 +129,7 @@ def trained_head(
         dtype=encoder.backbone.dtype,
         seed=child_seed(seed, "training"),
     )
-    if curve.stop_reason != "epochs":  # half a run is no result
+    if curve.stop_reason != "epochs":  # an interrupted run is not a result
         raise KeyboardInterrupt
     head.requires_grad_(False)
     facts = {
@@ -159,7 +159,7 @@ def _run(settings: Settings, part: str, name: str, variant: str, options: Option
 
 
 def _points(means: NDArray[np.float32], uncertainty: NDArray[np.float32], test: Rows, most: int) -> str:
-    """Places by t-SNE of as many test rows of each label, `x,y,label,uncertainty` each."""
+    """Return t-SNE positions of equally many test rows of each label, as `x,y,label,uncertainty`."""
     names = sorted(set(test.truth))
     own = {name: [row for row, truth in enumerate(test.truth) if truth == name] for name in names}
     drawn = [row for rows in own.values() for row in random.Random(0).sample(rows, min(most // len(names), len(rows)))]
@@ -173,13 +173,13 @@ def _points(means: NDArray[np.float32], uncertainty: NDArray[np.float32], test: 
 def answered(
     logits: NDArray[np.float32], uncertainty: NDArray[np.float32], test: Rows, names: Sequence[str]
 ) -> Answers:
-    """Return which test rows were answered rightly, and how doubtful each was."""
+    """Return for each test row whether its answer is right, and its uncertainty."""
     right = np.array([names[column] == own for column, own in zip(logits.argmax(axis=1), test.truth, strict=True)])
     return Answers(right, entropy(logits, 1.0).astype(np.float64), uncertainty.astype(np.float64))
 
 
 def scored(logits: NDArray[np.float32], answers: Answers, test: Rows, names: Sequence[str]) -> dict[str, Any]:
-    """Return accuracy, macro-F1, and how well doubt finds the errors."""
+    """Return accuracy, macro-F1, and the areas under the rejection curves."""
     predicted = [names[column] for column in logits.argmax(axis=1)]
     curves = doubt_curves(answers)
     return {
@@ -196,13 +196,13 @@ def scored(logits: NDArray[np.float32], answers: Answers, test: Rows, names: Seq
 
 
 def doubt_curves(answers: Answers) -> dict[str, RejectionCurve]:
-    """Return the rejection curve by each doubt that there is."""
+    """Return the rejection curve by each available uncertainty."""
     doubts = ("entropy", "uncertainty") if np.ptp(answers.uncertainty) else ("entropy",)
     return {by: rejection_curve(getattr(answers, by), answers.right) for by in doubts}
 
 
 def curves_of(answers: Answers) -> dict[str, Any]:
-    """Return what figure 5 shows of a run: its curves, and its errors by uncertainty."""
+    """Return the data of figure 5: a run's curves, and its errors by uncertainty."""
     places = np.linspace(0, len(answers.right) - 1, CURVE_POINTS).astype(int)
     order = np.argsort(answers.uncertainty, kind="stable")
     return {
@@ -216,7 +216,7 @@ def curves_of(answers: Answers) -> dict[str, Any]:
 
 
 def _probe(settings: Settings, name: str, probe: str, choices: Sequence[float]) -> dict[str, Any]:
-    """Logistic regression on the encoder's own vectors: with the one C, or with that chosen on the training rows."""
+    """Fit logistic regression on the encoder's vectors, with the one C or with C chosen on the training rows."""
     rows, test = both(settings, name)
     names = sorted(set(rows.truth))
     vectors, test_vectors = vectors_of(settings, name)

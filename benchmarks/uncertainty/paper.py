@@ -1,4 +1,4 @@
-"""The paper's own figures: train and test rows of table 1, accuracy in percent of tables 2, 7, 8 and 9, and table 5."""
+"""The paper's numbers: train and test rows of table 1, accuracy in percent of tables 2, 7, 8 and 9, and table 5."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The figures of the page of results: options (Fig. 3), maps (Fig. 4), errors by uncertainty (Fig. 5)."""
+"""The figures of docs/uncertainty-study.md: options (Fig. 3), maps (Fig. 4), errors by uncertainty (Fig. 5)."""
 
 import statistics
 from functools import partial
@@ -22,7 +22,7 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
     found = {key: 100 * run["accuracy"] for key, run in grid_runs(ENCODERS[0]).items()}
 
     def panel(option: str, axes: Any) -> None:
-        # Values side by side, whatever lies between them: weights of KL go from 0 over five powers of ten.
+        # Evenly spaced values: KL weights include 0 and span five powers of ten.
         values, first = GRID[option], option == next(iter(GRID))
         for place, name in enumerate(GRID_SETS):
             there = [number for number, value in enumerate(values) if (option, value, name) in found]
@@ -40,7 +40,7 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
 
 
 def maps_figure(path: Path) -> tuple[Path, ...]:
-    """Figure 4: test rows by t-SNE, each label its own shade and marker as far as they go; large: uncertain."""
+    """Figure 4: t-SNE of test rows, with a colour and marker per label as far as they last; large: uncertain."""
     runs = [run for part in ("main", "ablations") for run in results(STUDY, part, encoder=ENCODERS[0])]
     found = {(run["set"], run["variant"]): _points(run["points"]) for run in runs if "points" in run}
     panels = [(name, one) for name, one in product(SHOWN, SHOWN_VARIANTS) if any(name == own for own, _ in found)]
@@ -62,12 +62,12 @@ def maps_figure(path: Path) -> tuple[Path, ...]:
 
 
 def _points(words: str) -> list[list[float]]:
-    """x, y, label and uncertainty of each text."""
+    """Parse x, y, label and uncertainty of each text."""
     return [[float(value) for value in point.split(",")] for point in words.split()]
 
 
 def rejection_figure(path: Path) -> tuple[Path, ...]:
-    """Figure 5: accuracy of what is left against the share rejected, a panel for each set; means over seeds."""
+    """Figure 5: accuracy on the rest against the share rejected, a panel for each set; means over seeds."""
     every = {name: runs_of("main", ENCODERS[0], name, "textcnn-both") for name in SETS}
     runs = {name: own for name, own in every.items() if own}
     shares = np.linspace(0, 1, CURVE_POINTS)[:-1]  # the last point would be the accuracy of one document

@@ -2,12 +2,12 @@
 
     python benchmarks/run.py uncertainty --parts main --encoder all-mpnet-base-v2
     python benchmarks/run.py uncertainty --full --minutes 600    # 512 tokens of each text
-    python benchmarks/run.py uncertainty --parts cost            # with nothing else at work on the machine
+    python benchmarks/run.py uncertainty --parts cost            # on an otherwise idle machine
 
-Parts: choice (rates and weights, on train rows alone), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
-(figure 3), compared (main's answers row by row: gains, areas, figure 5), usage (calibration and abstention as a user
-gets them). One more, cost (table 5, epochs), wants a machine that does nothing else, so it is run only where --parts
-names it. What was chosen stands in main and ablations too: the first call after choice is whole runs it.
+Parts: choice (learning rates and weights, on train rows only), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
+(figure 3), compared (main's answers row by row: gains, areas, figure 5), usage (calibration and abstention with
+defaults). The part cost (table 5, epochs) needs an idle machine, so it is run only if --parts names it. Chosen options
+are runs of main and ablations too: the first call after choice is complete runs them.
 """
 
 import argparse
@@ -29,19 +29,19 @@ from uncertainty.usage import usage_pieces
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what this study alone has."""
+    """Add the options of this study."""
     parser.add_argument("--states", type=Path, default=SCRATCH / "token-states", help="folder for token states")
     parser.add_argument("--answers", type=Path, default=SCRATCH / "answers", help="folder for answers row by row")
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Return what the options say."""
+    """Make the settings from the options."""
     tokens = 512 if options.full else Settings.max_tokens
     return Settings(**common, states=options.states, answers=options.answers, max_tokens=tokens)
 
 
 def note(settings: Settings, parts: list[str]) -> str:
-    """Say what was not run because choices are missing."""
+    """Name the variants that were not run because choices are missing."""
     late = waiting(settings, parts) if settings.data.is_dir() else []
     words = f"not run: {', '.join(late)}; they want all of part choice for {settings.short}. Run that, then these."
     return words if late else ""

@@ -34,11 +34,11 @@ TITLES = {
     "mlp-chosen": "MLP of the same size, rate chosen",
 }
 OPTIONS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "learning_rate": "learning rate"}
-"""Of figure 3."""
+"""Options of figure 3."""
 
 AREAS = "accuracy; area by uncertainty, by entropy"
 SMALL_SET = "toxic_conversations"
-"""Two hundred rows to train on and a hundred to score, 93 of one label."""
+"""A set with 200 train rows and 100 test rows, 93 of them of one label."""
 
 MARK = "‡"
 NOTE = f"{MARK} Not comparable with the paper: other train rows, or few of its test rows. No set has its 512 tokens."
@@ -47,12 +47,12 @@ MAIN = ("probe", "probe-tuned", *(f"textcnn-{part}" for part in PARTS), "textcnn
 
 
 def titles() -> list[str]:
-    """The sets, with a mark on those that do not stand beside the paper's figures; `beside_paper` explains it."""
+    """Titles of the sets, with a mark on those not comparable with the paper; `beside_paper` explains the mark."""
     return [title + MARK * (name in NOT_COMPARABLE) for name, title in SETS.items()]
 
 
 def titles_with_rows() -> list[str]:
-    """The same, and what was cut of the rows that the paper has."""
+    """Titles of the sets, with the rows left out compared with the paper."""
     runs = [run for run in results(STUDY, "main") if run["encoder"] in ENCODERS]
     return [_with_rows(*named, runs) for named in zip(SETS, titles(), strict=True)]
 
@@ -71,7 +71,7 @@ def _with_rows(name: str, title: str, runs: Sequence[Result]) -> str:
 
 
 def beside_paper(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a table that holds figures of the paper."""
+    """Lay out a table with numbers of the paper, and explain the marks."""
     return f"{markdown(head, rows)}\n\n{NOTE}" if rows else NOT_YET
 
 
@@ -84,9 +84,9 @@ def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
 
 
 def choice() -> str:
-    """What `choose.py` found: accuracy on train rows that were not trained on, and the areas of rejection.
+    """Results of `choose.py`: accuracy on held-out train rows, and areas under the rejection curve.
 
-    Bold is what the rule of `selection.py` takes.
+    The choice by the rule of `selection.py` is bold.
     """
     rows = []
     for encoder in ENCODERS:
@@ -148,7 +148,7 @@ def every_part() -> str:
 
 
 def grid_runs(encoder: str) -> dict[tuple[str, float, str], Result]:
-    """The runs of figure 3, seed 0, by option, value and set; those that are one of `main` come from there."""
+    """Runs of figure 3, seed 0, by option, value and set; those shared with `main` come from there."""
     found = {}
     for option, values in GRID.items():
         for value, name in product(values, GRID_SETS):
@@ -173,8 +173,8 @@ def grid() -> str:
 def rejection() -> str:
     """Figure 5 in numbers: areas under the accuracy-rejection curve, means over seeds.
 
-    The paper rejects by the uncertainty of TextCNN + UCL, whoever answers; that stands beside the method's own. What
-    rejecting half gains is in points; below 0 the doubt misleads.
+    The paper rejects by the uncertainty of TextCNN + UCL, whichever model answers; the table shows this beside the
+    method's own. The gain from rejecting half is in points; below 0 the uncertainty misleads.
     """
     rows = []
     for encoder, (name, title) in product(ENCODERS, SETS.items()):
@@ -215,12 +215,12 @@ def difficulty() -> str:
 
 
 def _errors(run: Result) -> int:
-    """How many test rows a run answered wrongly."""
+    """Number of test rows that a run answered wrongly."""
     return round((1 - run["accuracy"]) * run["test_rows"])
 
 
 def usage() -> str:
-    """Calibration and promises on test rows."""
+    """Calibration and promised risks on test rows."""
     rows = []
     for encoder, (name, title) in product(ENCODERS, SETS.items()):
         runs = results(STUDY, "usage", encoder=encoder, set=name)
@@ -269,7 +269,7 @@ def cost() -> str:
 
 
 def seeds() -> str:
-    """How much was run: seeds, and what came of the options that depend on the rows."""
+    """Seeds that were run, and the values of options that depend on the rows."""
     lines = []
     for encoder in ENCODERS:
         found = _seeds(encoder, "main", MAIN[2:])
@@ -290,7 +290,7 @@ def seeds() -> str:
 
 
 def _seeds(encoder: str, part: str, variants: Collection[str]) -> str:
-    """The seeds of a part, and of one that was not run everywhere on how many of the sets it is whole."""
+    """Seeds of a part, and for an incomplete part the number of complete sets."""
     there: dict[int, dict[str, set[str]]] = {}
     for run in results(STUDY, part, encoder=encoder):
         if run["variant"] in variants:
@@ -328,12 +328,12 @@ def _by_ucl(encoder: str, name: str, variant: str) -> str:
 
 
 def runs_of(part: str, encoder: str, name: str, variant: str) -> list[Result]:
-    """Results of one variant on one set, a seed each."""
+    """Results of one variant on one set, one per seed."""
     return results(STUDY, part, encoder=encoder, set=name, variant=variant)
 
 
 def compared(encoder: str, name: str) -> Result | None:
-    """What a comparison of main's runs on one set, row by row, has found."""
+    """Result of the row-by-row comparison of main's runs on one set."""
     return next(iter(results(STUDY, "compared", encoder=encoder, set=name)), None)
 
 

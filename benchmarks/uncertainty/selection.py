@@ -1,7 +1,7 @@
-"""Which choice wins, by the results of part `choice`: train rows alone.
+"""Select options from the results of part `choice`, which uses train rows only.
 
-The rule: for each encoder and family of `variants.FAMILIES` the options with the highest mean accuracy over the sets
-that choices are scored on. Of equal ones TextCNN's defaults win, else the first listed.
+The rule: for each encoder and family of `variants.FAMILIES`, take the options with the highest mean accuracy over the
+sets that choices are scored on. Ties go to TextCNN's defaults, else to the first listed.
 """
 
 import statistics
@@ -16,12 +16,12 @@ from uncertainty.variants import CHOICES, CHOSEN, FAMILIES, GRID_SETS, Options, 
 
 
 def choices_of(settings: Settings) -> dict[str, Options]:
-    """Return what is tried."""
+    """Return the choices that are tried."""
     return dict(list(CHOICES.items())[:2]) if settings.small else dict(CHOICES)
 
 
 def sets_of(settings: Settings) -> tuple[str, ...]:
-    """Return the sets that it is tried on."""
+    """Return the sets that choices are tried on."""
     return ("toxic_conversations",) if settings.small else GRID_SETS
 
 
@@ -31,18 +31,18 @@ def choice_name(settings: Settings, name: str, choice: str) -> str:
 
 
 def choice_facts(settings: Settings, name: str, choice: str) -> dict[str, Any]:
-    """Return what its result is of."""
+    """Return the facts of the result of one choice on one set."""
     options = CHOICES[choice]
     return settings.facts(name, choice=choice, options=options, config=full_config(options), seed=0)
 
 
 def winner(family: Mapping[str, Options], results: Iterable[Mapping[str, Any]], sets: Sequence[str]) -> str | None:
-    """Return the choice that wins by the rule above; None: results are missing.
+    """Return the winning choice by the rule above; None if results are missing.
 
     Args:
-        family: its choices.
-        results: of one encoder, of any choices.
-        sets: on all of these each choice must have been scored.
+        family: choices of the family.
+        results: results of one encoder, for any choices.
+        sets: sets on which every choice must have a result.
     """
     found = {(result["choice"], result["set"]): result["accuracy"] for result in results}
     if not family or not all((choice, name) in found for choice in family for name in sets):
@@ -53,14 +53,14 @@ def winner(family: Mapping[str, Options], results: Iterable[Mapping[str, Any]], 
     def is_default(options: Options) -> bool:
         return all(options[key] == full_config({})[key] for key in tuned)
 
-    return max(family, key=lambda choice: (means[choice], is_default(family[choice])))  # of equal ones the first
+    return max(family, key=lambda choice: (means[choice], is_default(family[choice])))  # ties go to the first
 
 
 def chosen_variants(settings: Settings, part: str) -> dict[str, Options]:
-    """Return the chosen variants of a part whose choices are all there.
+    """Return the chosen variants of a part whose choices have all results.
 
     Raises:
-        SystemExit: a choice was made with other settings or data than these.
+        SystemExit: a choice was run with other settings or data.
     """
     results, found = _results(settings), {}
     for family, variant in CHOSEN.get(part, {}).items():
@@ -71,7 +71,7 @@ def chosen_variants(settings: Settings, part: str) -> dict[str, Options]:
 
 
 def waiting(settings: Settings, parts: Sequence[str]) -> list[str]:
-    """Return the chosen variants of these parts that results of part `choice` are missing for."""
+    """Return the chosen variants of these parts that lack results of part `choice`."""
     return [
         variant
         for part in parts
@@ -96,5 +96,5 @@ def _results(settings: Settings) -> list[dict[str, Any]]:
         differ = differences(choice_facts(settings, result["set"], result["choice"]), result)
         if differ:
             name = choice_name(settings, result["set"], result["choice"])
-            raise SystemExit(f"choice/{name} was run with other settings ({'; '.join(differ)}); say another --out.")
+            raise SystemExit(f"choice/{name} was run with other settings ({'; '.join(differ)}); give another --out.")
     return results

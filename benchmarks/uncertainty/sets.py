@@ -1,4 +1,4 @@
-"""The eight tasks of table 1, and fixed draws of their rows."""
+"""The eight tasks of table 1, and fixed samples of their rows."""
 
 import functools
 import hashlib
@@ -11,7 +11,7 @@ from rows import Rows, read
 
 from labelspace.seeds import child_seed
 
-# The MASSIVE sets lack two intents less when the validation rows are trained on too: see the data's README.
+# Training on the validation rows as well adds two intents to the MASSIVE sets, see the data's README.
 WITH_VALIDATION = ("massive_intent", "massive_scenario")
 SETS: Mapping[str, str] = {
     "amazon_counterfactual": "AmazonCounterfactual",
@@ -25,15 +25,15 @@ SETS: Mapping[str, str] = {
 }
 
 OTHER_TRAIN_ROWS = ("massive_intent", "massive_scenario")
-"""Trained on the corpus that SLURP, and so MASSIVE, was built from: MASSIVE's own train rows are not in the data."""
+"""Sets trained on the corpus that SLURP, and so MASSIVE, was built from, as the data lacks MASSIVE's train rows."""
 
 NOT_COMPARABLE = (*OTHER_TRAIN_ROWS, "mtop_domain", "toxic_conversations")
-"""Sets whose scores do not stand beside the paper's: other train rows, or few of its test rows."""
+"""Sets whose scores are not comparable with the paper's: other train rows, or few of its test rows."""
 
 
 @functools.cache
 def revision(folder: Path) -> str:
-    """Which data this is: the commits that it was taken from; where `meta.json` names none, a hash of the files."""
+    """Return the revision of the data: its source commits, or a hash of the files if `meta.json` names none."""
     sources = json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("source", [])
     if sources:
         return ", ".join(f"{source['repo']}@{source['commit']}" for source in sources)
@@ -44,7 +44,7 @@ def revision(folder: Path) -> str:
 
 
 def train_rows(name: str, data: Path, most: int | None) -> Rows:
-    """Return the rows to train on: one draw, each class by its share and with one row at least."""
+    """Return the rows to train on: one stratified sample with at least one row of each class."""
     rows = read(data / "mteb" / name, "train")
     if name in WITH_VALIDATION:
         rows += read(data / "mteb" / name, "validation")
@@ -60,7 +60,7 @@ def train_rows(name: str, data: Path, most: int | None) -> Rows:
 
 
 def test_rows(name: str, data: Path, most: int | None) -> Rows:
-    """Return the scored rows: one draw."""
+    """Return the scored rows: one sample."""
     rows = read(data / "mteb" / name, "test")
     if most is None or len(rows) <= most:
         return rows

@@ -1,4 +1,4 @@
-"""Token states of every set, made by the first run that needs them, and the vectors pooled from them."""
+"""Token states of every set, computed by the first run that needs them, and the vectors pooled from them."""
 
 import functools
 import warnings
@@ -19,8 +19,8 @@ from uncertainty.sets import test_rows, train_rows
 from uncertainty.settings import Settings
 
 STATES_BYTES = 30 * 1024**3
-# What is larger is encoded in parts: who is killed goes on at the part. What is smaller is the entry that
-# UncertaintyClassifier finds too.
+# Larger sets are encoded in parts, so that a killed run resumes at the part. Smaller ones are stored as
+# UncertaintyClassifier stores them.
 WHOLE_TOKENS_BYTES, TEXTS_OF_A_PART = 1024**3, 2500
 BATCH = 256
 
@@ -28,23 +28,23 @@ _OPENED: dict[str, Encoder] = {}
 
 
 def opened(settings: Settings) -> Encoder:
-    """The encoder, opened once."""
+    """Open the encoder, once per process."""
     if settings.encoder not in _OPENED:
         _OPENED[settings.encoder] = Encoder(settings.encoder, max_tokens=settings.max_tokens)
     return _OPENED[settings.encoder]
 
 
 def both(settings: Settings, name: str) -> tuple[Rows, Rows]:
-    """Rows to train on, and scored ones."""
+    """Return the rows to train on and the scored ones."""
     return train_rows(name, settings.data, settings.rows), test_rows(name, settings.data, settings.test_rows)
 
 
 @final
 class JoinedStates:
-    """Several stored states one after another, as one.
+    """Concatenation of several stored states.
 
     Args:
-        parts: at least one.
+        parts: the states, at least one.
     """
 
     def __init__(self, parts: Sequence[TokenStates]) -> None:
@@ -71,7 +71,7 @@ class JoinedStates:
 
 @functools.lru_cache(maxsize=1)
 def states_of(settings: Settings, name: str) -> tuple[TokenStates, TokenStates]:
-    """Token states of the rows to train on and of the scored ones."""
+    """Return the token states of the rows to train on and of the scored ones."""
     train, test = (_stored(settings, rows.texts) for rows in both(settings, name))
     return train, test
 
@@ -81,7 +81,7 @@ def _stored(settings: Settings, texts: list[str]) -> TokenStates:
     ids = encoder.tokenize(texts)
     whole = 2 * encoder.backbone.hidden_size * sum(map(len, ids)) <= WHOLE_TOKENS_BYTES
     with warnings.catch_warnings():
-        # Without a cache every epoch would encode again, for hours.
+        # Fail without a cache: every epoch would encode again, for hours.
         warnings.simplefilter("error", LabelSpaceWarning)
         if whole:
             return cache.open(encoder, ids)
@@ -90,7 +90,7 @@ def _stored(settings: Settings, texts: list[str]) -> TokenStates:
 
 
 def vectors_of(settings: Settings, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The encoder's own vectors of the rows to train on and of the scored ones, from their token states."""
+    """Pool the encoder's vectors of the rows to train on and of the scored ones from their token states."""
     texts = [rows.texts for rows in both(settings, name)]
     train, test = (_pooled(settings, *one) for one in zip(states_of(settings, name), texts, strict=True))
     return train, test
@@ -102,5 +102,7 @@ def _pooled(settings: Settings, states: TokenStates, texts: list[str]) -> NDArra
     vectors = torch.cat([F.normalize(mean(*states.take(part)), dim=-1) for part in parts]).numpy()
     own = opened(settings).encode(texts[:8])
     if float((own * vectors[:8]).sum(axis=1).min()) < 0.999:
-        raise RuntimeError(f"{settings.encoder} does not pool by the mean: its vectors cannot be had from token states")
+        raise RuntimeError(
+            f"{settings.encoder} does not use mean pooling: its vectors cannot be computed from token states"
+        )
     return vectors

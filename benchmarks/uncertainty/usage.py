@@ -1,4 +1,4 @@
-"""The estimator as a user gets it: what its probabilities and its promises are worth on test rows."""
+"""The estimator with its defaults: calibration of its probabilities and promised risks on test rows."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,7 +24,7 @@ HELD_OUT = 0.1
 
 
 def usage_pieces(settings: Settings) -> Iterator[Piece]:
-    """Defaults on every set, with a tenth held out even where the default would hold out none."""
+    """Run the defaults on every set, but always with a tenth of the rows held out."""
     names = tuple(SETS)[:1] if settings.small else tuple(SETS)
     for seed, name in product(settings.seeds, names):
         yield Piece(
@@ -43,9 +43,9 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
         encoder=opened(settings), cache=settings.states, cache_bytes=STATES_BYTES, validation=HELD_OUT, seed=seed
     )
     clf.fit(rows.texts, rows.truth)
-    if clf.fit_result_.curve.stop_reason != "epochs":  # half a run is no result
+    if clf.fit_result_.curve.stop_reason != "epochs":  # an interrupted run is not a result
         raise KeyboardInterrupt
-    answers = clf.answers(test.texts)  # the encoder runs once for all that follows
+    answers = clf.answers(test.texts)  # encode once for all measurements below
     right = answers.names == np.array(test.truth, dtype=object)
     before = _softmax(answers.scores)
     calibration = clf.fit_result_.calibration

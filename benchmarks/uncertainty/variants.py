@@ -1,4 +1,4 @@
-"""What is trained: the method, what it is made of, and what it is compared with."""
+"""The variants trained: the method, its parts, and its rivals."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ LCL: Options = {"uncertain": False, "kl_weight": 0.0}
 UCL: Options = {"contrastive": "none", "contrastive_weight": 0.0}
 PARTS: Mapping[str, Options] = {"base": BASE, "lcl": LCL, "ucl": UCL, "both": {}}
 
-# Section 5.3 fixes the temperature at 2.0, where SimCSE and SupCon hardly tell texts apart; so also at their own.
+# Section 5.3 fixes the temperature at 2.0, where SimCSE and SupCon hardly separate texts; so run their own as well.
 CONTRASTIVE: Mapping[str, Options] = {
     "simcse": {"uncertain": False, "kl_weight": 0.0, "contrastive": "self-supervised", "contrastive_temperature": 2.0},
     "supcon": {"uncertain": False, "kl_weight": 0.0, "contrastive": "supervised", "contrastive_temperature": 2.0},
@@ -27,7 +27,7 @@ COLDER: Mapping[str, Options] = {
 MAIN: Mapping[str, Options] = {f"textcnn-{part}": options for part, options in PARTS.items()}
 """Tables 2, 3 and 7, the right-hand columns."""
 
-# Other extractors with TextCNN's rate, the paper's; beside them those with a rate of their own, `CHOSEN`.
+# Other extractors with the paper's learning rate for TextCNN; `CHOSEN` has those with a rate of their own.
 ABLATIONS: Mapping[str, Options] = {
     **{
         f"{extractor}-{part}": {"extractor": extractor, "learning_rate": PAPER_RATE, **options}
@@ -37,7 +37,7 @@ ABLATIONS: Mapping[str, Options] = {
     "mlp-base": {"extractor": "mlp", "learning_rate": PAPER_RATE, **BASE},
     **{f"textcnn-{name}": options for name, options in {**CONTRASTIVE, **COLDER}.items()},
 }
-"""The rest of tables 7, 4 and 8. The paper's encoder keeps its vector at the end token, ours in the mean."""
+"""The rest of tables 7, 4 and 8. The paper's encoder pools the end token, ours the mean."""
 
 # Figure 3, one option at a time around the defaults. Were equation 5 a mean over coordinates, the paper's 1e-3 would be
 # 1e-3 over the width here, 2.6e-6 for MiniLM and 1.3e-6 for mpnet: hence the small weights.
@@ -49,9 +49,9 @@ GRID: Mapping[str, tuple[float, ...]] = {
 GRID_SETS = ("banking77", "amazon_counterfactual", "tweet_sentiment_extraction")
 
 
-# What is chosen among for each backbone: the pair of section 5.3 together, the rates of the other extractors, which
-# have fewer weights and no dropout, and the weights of SimCSE and SupCon: 0.9 is the paper's for LCL, whose gradient at
-# temperature 2 is far smaller than theirs at their own. Ordered; see `selection.py`.
+# Candidates for each backbone: the pair of section 5.3 together; learning rates of the other extractors, which have
+# fewer weights and no dropout; and weights of SimCSE and SupCon. The paper's 0.9 is for LCL, whose gradient at
+# temperature 2 is far smaller than theirs at their own temperatures. The order matters; see `selection.py`.
 FAMILIES: Mapping[str, Mapping[str, Options]] = {
     "textcnn": {
         f"textcnn_rate-{rate:g}_lcl-{weight:g}": {"learning_rate": rate, "contrastive_weight": weight}
@@ -69,7 +69,7 @@ FAMILIES: Mapping[str, Mapping[str, Options]] = {
             ("mlp", (1e-4, 3e-4, 8e-4)),
         )
     },
-    # Attention costs a twelfth of TextCNN's products: the whole method on it, in the same way.
+    # Attention needs a twelfth of TextCNN's products; choose the whole method on it in the same way.
     "attention-both": {
         f"attention-both_rate-{rate:g}_lcl-{weight:g}": {
             "extractor": "attention",
@@ -86,7 +86,7 @@ FAMILIES: Mapping[str, Mapping[str, Options]] = {
         for name, options in COLDER.items()
     },
 }
-# Of `choose.py`: beside the families the weight of KL by itself, which nothing is chosen by.
+# Choices of `choose.py`: the families, and the KL weight by itself, which decides nothing.
 CHOICES: Mapping[str, Options] = {
     **{choice: options for family in FAMILIES.values() for choice, options in family.items()},
     **{f"textcnn_kl-{weight:g}": {"kl_weight": weight} for weight in (0.0, 1e-6, 1e-5, 1e-4)},
@@ -95,21 +95,21 @@ CHOSEN: Mapping[str, Mapping[str, str]] = {
     "main": {"textcnn": "textcnn-chosen", "attention-both": "attention-both-chosen"},
     "ablations": {family: f"{family}-chosen" for family in FAMILIES if family not in ("textcnn", "attention-both")},
 }
-"""The variants with what was chosen, by part and family; beside those with the defaults."""
+"""Variants with chosen options, by part and family; they are run in addition to the defaults."""
 
 
 def full_config(options: Options) -> dict[str, Any]:
-    """Return every option of a run that holds nothing out: results of another default are no results of this run."""
+    """Return all options of a run without held-out rows, so that a result of another default is not taken for it."""
     return plain(UncertaintyConfig(validation=0.0, **options))
 
 
 def plain(config: UncertaintyConfig) -> dict[str, Any]:
-    """Return the options of a run with the rate that it has."""
+    """Return the options of a run with its learning rate."""
     return {**config.to_dict(), "learning_rate": choose_rate(config)}
 
 
 def grid_twin(option: str, value: float) -> str | None:
-    """Return the variant of `MAIN` that this point of the grid is; None: none, it is to be run."""
+    """Return the variant of `MAIN` that equals this grid point; None if it must be run."""
     if value == full_config({})[option]:
         return "textcnn-both"
     return "textcnn-ucl" if (option, value) == ("contrastive_weight", 0.0) else None

@@ -1,4 +1,4 @@
-"""Two small data sets, a store and pairs of sentences, for the tests of the runner."""
+"""Fixtures of the runner's tests: two small data sets, a store, NLI pairs."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ def data(tmp_path) -> Path:
 
 @pytest.fixture
 def store(tmp_path) -> ResultStore:
-    """An empty one."""
+    """An empty store."""
     return ResultStore(tmp_path / "results.jsonl")
 
 
 @pytest.fixture
 def nli_folder(tmp_path) -> Path:
-    """Eight pairs of two sources."""
+    """A folder with eight NLI pairs of two sources."""
     pairs = {
         "premise": ["it rains", "it rains", "a team won", "a team won"] * 2,
         "hypothesis": ["it is wet", "it is dry", "somebody won", "nobody won"] * 2,

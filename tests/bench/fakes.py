@@ -1,4 +1,4 @@
-"""What the tests of the benchmark share: data sets in the format of the data folder, scorers of a line, records."""
+"""Helpers of the benchmark's tests: data sets in the layout of the data folder, one-line scorers, records."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ WORDS = ("match", "vote", "price", "film", "goal", "bank", "team", "law")
 
 
 class FakeScorer:
-    """Scores by a hash of text and label: the same everywhere, and no model."""
+    """A scorer without a model: a hash of text and label, equal on every machine."""
 
     def __init__(self, *, seconds: float = 0.0, bad: float | None = None, shape: int = 0) -> None:
         self.seconds = seconds
@@ -53,7 +53,7 @@ def fake_model(spec: str = "embedding:fake", *, family: str = "embedding", **opt
 
 
 def write_task(folder: Path, name: str, *, rows: int = 12, classes: Sequence[str] = ("bad", "good")) -> Path:
-    """Write a data set as the data folder has it, with texts of our own."""
+    """Write a data set in the layout of the data folder, with made-up texts."""
     place = folder / "btzsc" / name
     place.mkdir(parents=True)
     texts = [f"text {number} about the {WORDS[number % len(WORDS)]}" for number in range(rows)]

@@ -1,4 +1,4 @@
-"""A published model's row of Table 2, and its mean over the MTEB sets, counted from the published scores."""
+"""A published model's row of Table 2 and its MTEB mean, computed from the published scores."""
 
 import statistics
 from collections.abc import Iterable

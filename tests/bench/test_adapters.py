@@ -1,4 +1,4 @@
-"""Scorers and models of the btzsc package stand in for one another, and bad scores are one clear error."""
+"""Scorers work as models of the btzsc package and the other way round; bad scores are a clear error."""
 
 import abc
 import math
@@ -19,7 +19,7 @@ TEXTS = ["one", "three", "fifteen"]
 
 
 class Theirs:
-    """A model as somebody would write it for the package."""
+    """A model written for the btzsc package."""
 
     model_type = "reranker"
     model_name = "theirs"
@@ -49,7 +49,7 @@ class Ours:
         return np.array([[-abs(len(text) - len(each)) for each in space.verbalizers] for text in texts], np.float32)
 
 
-def test_their_model_is_asked_for_the_verbalizers():
+def test_a_harness_model_gets_the_verbalizers_as_labels():
     model = Theirs()
     found = HarnessScorer(model, batch_size=8).scores(tuple(TEXTS), SPACE)
     assert model.asked == [(TEXTS, ["It is a.", "It is bb.", "This text is about c."], 8)]
@@ -57,13 +57,13 @@ def test_their_model_is_asked_for_the_verbalizers():
     assert found[0, 0] == pytest.approx(3 / 8)
 
 
-def test_their_model_keeps_its_name_and_type():
+def test_a_harness_model_keeps_its_name_and_type():
     scorer = HarnessScorer(Theirs())
     assert (scorer.name, scorer.family) == ("theirs", "reranker")
     assert scorer.describe()["adapter"] == "btzsc"
 
 
-def test_lists_and_tensors_are_scores_too():
+def test_lists_and_tensors_are_accepted_as_scores():
     torch = pytest.importorskip("torch")
     for give in (lambda t, own: [[0.5] * len(own) for _ in t], lambda t, own: torch.full((len(t), len(own)), 0.5)):
         assert HarnessScorer(Theirs(give)).scores(TEXTS, SPACE).tolist() == [[0.5] * 3] * 3
@@ -85,13 +85,13 @@ def test_lists_and_tensors_are_scores_too():
             InputError,
             r"gave inf for text 2 and label '.*bb?\.?'",
         ),
-        (lambda t, own: [[0], [0, 0]], InputError, "no matrix of numbers"),
-        (lambda t, own: [["high", "low", "low"]] * 3, InputError, "no matrix of numbers"),
+        (lambda t, own: [[0], [0, 0]], InputError, "not a matrix of numbers"),
+        (lambda t, own: [["high", "low", "low"]] * 3, InputError, "not a matrix of numbers"),
     ],
     ids=["label missing", "vector", "transposed", "nan", "infinite", "ragged", "words"],
 )
 @pytest.mark.parametrize("way", ["theirs", "ours"])
-def test_scores_that_are_none_are_refused_either_way(way, give, error, message):
+def test_invalid_scores_are_refused_in_both_directions(way, give, error, message):
     ask = {
         "theirs": lambda: HarnessScorer(Theirs(give)).scores(TEXTS, SPACE),
         "ours": lambda: HarnessModel(Ours(give)).predict_scores(TEXTS, list(SPACE.names)),
@@ -101,7 +101,7 @@ def test_scores_that_are_none_are_refused_either_way(way, give, error, message):
     assert way in str(caught.value)
 
 
-def test_our_scorer_answers_as_their_model():
+def test_a_scorer_works_as_a_harness_model():
     model = HarnessModel(Ours())
     assert (model.model_name, model.model_type) == ("ours", "nli")
     found = model.predict_scores(["abc"], ["abc", "abcdef"], batch_size=2)
@@ -113,7 +113,7 @@ def test_labels_may_be_the_same_sentence_twice():
     assert HarnessModel(Ours()).predict(["abc"], ["abc", "abc"]).tolist() == [0]
 
 
-def test_there_and_back_is_the_same_scorer():
+def test_both_adapters_in_a_row_give_the_same_scores():
     again = HarnessScorer(HarnessModel(Ours()))
     assert (again.scores(TEXTS, SPACE) == Ours().scores(TEXTS, SPACE)).all()
     assert (again.name, again.family) == ("ours", "nli")
@@ -125,7 +125,7 @@ def test_an_object_without_the_method_is_refused(adapter):
         adapter(object())
 
 
-def test_their_model_is_open_under_its_name():
+def test_an_open_harness_model_has_its_own_name():
     opened = open_harness(Theirs())
     assert (opened.spec, opened.name, opened.family) == ("harness:theirs", "theirs", "reranker")
     assert (opened.parameters, opened.revision, opened.describe["dtype"]) == (None, None, "float32")
@@ -134,13 +134,13 @@ def test_their_model_is_open_under_its_name():
 @pytest.mark.parametrize(
     ("kind", "family"), [("llm", "llm"), ("base", "base"), ("custom", "custom"), ("my own", "custom"), (None, "custom")]
 )
-def test_a_type_that_is_none_of_ours_is_a_family_of_its_own(kind, family):
+def test_an_unknown_model_type_becomes_the_custom_family(kind, family):
     model = Theirs()
     model.model_type = kind
     assert open_harness(model).family == family
 
 
-def test_weights_are_counted_where_there_is_a_module():
+def test_weights_are_counted_if_there_is_a_module():
     torch = pytest.importorskip("torch")
     model = Theirs()
     model.model = torch.nn.Linear(3, 2, dtype=torch.bfloat16)
@@ -163,12 +163,12 @@ def test_the_packages_own_model_scores_as_it_does_alone(tmp_path, tiny_encoder_f
     assert record["revision"].startswith("sha256:")
 
 
-def test_a_batch_size_that_makes_no_sense_is_refused():
+def test_an_invalid_batch_size_is_refused():
     with pytest.raises(ConfigError, match="batch_size"):
         HarnessScorer(Theirs(), batch_size=0)
 
 
-def test_it_counts_as_a_model_of_the_package_where_that_is_there(monkeypatch):
+def test_it_is_registered_as_a_model_of_an_installed_package(monkeypatch):
     class BaseModel(abc.ABC):
         @abc.abstractmethod
         def predict_scores(self, texts, labels, batch_size=32): ...
@@ -181,7 +181,7 @@ def test_it_counts_as_a_model_of_the_package_where_that_is_there(monkeypatch):
     assert isinstance(HarnessModel(Ours()), BaseModel)
 
 
-def test_the_package_itself_takes_it():
+def test_the_package_accepts_it():
     benchmark = pytest.importorskip("btzsc.benchmark", reason="the package btzsc is not installed")
     model = HarnessModel(Ours())
     assert benchmark.BTZSCBenchmark._resolve_model(model) is model

@@ -1,4 +1,4 @@
-"""A measured model is ranked among the published ones on the same data sets, and on no others."""
+"""A measured model is ranked among the published ones on the same data sets."""
 
 import json
 import math
@@ -19,12 +19,12 @@ def measured(**scores: float) -> dict[str, dict[str, float]]:
 
 
 def rank_by_hand(score: float, names: list[str]) -> int:
-    """Sort everybody's mean over the same sets, best first, and look where this one stands."""
+    """Sort all means over the same sets, best first, and return this one's place."""
     means = [statistics.fmean(row[name] for name in names) for row in published_scores().values()]
     return sorted([*means, score], reverse=True).index(score) + 1
 
 
-def test_each_rank_is_that_of_a_sorted_list():
+def test_each_rank_equals_the_place_in_a_sorted_list():
     scores = {"agnews": 0.7, "banking77": 0.61, "imdb": 0.9, "massive": 0.55}
     found = place(measured(**scores))
     for each in found.data_sets:
@@ -36,7 +36,7 @@ def test_each_rank_is_that_of_a_sorted_list():
     assert (found.overall.sets, found.overall.of, found.overall.among) == (4, 22, 39)
 
 
-def test_the_published_means_are_over_the_measured_sets_alone():
+def test_published_means_are_over_the_measured_sets_only():
     """Over all 22 sets the best model has 0.72; on IMDB alone others are better, and higher."""
     found = place(measured(imdb=0.5)).overall
     assert found is not None
@@ -44,8 +44,8 @@ def test_the_published_means_are_over_the_measured_sets_alone():
     assert found.median == statistics.median(row["imdb"] for row in published_scores().values())
 
 
-def test_a_published_model_stands_where_the_paper_has_it():
-    """Its own scores: nobody but the better ones is above it, itself being in the list."""
+def test_a_published_model_gets_the_rank_of_the_paper():
+    """Only better models rank above it, although the list holds the model itself."""
     scores = published_scores()
     for name in ("Qwen3-Reranker-8B", "gte-large-en-v1.5", "bert-large-uncased"):
         found = place({task: {"macro_f1_predicted": scores[name][task]} for task in (*BTZSC, *MTEB)})
@@ -57,13 +57,13 @@ def test_a_published_model_stands_where_the_paper_has_it():
         assert (found.overall.sets, found.mteb.sets) == (22, 8)
 
 
-def test_families_are_told_apart():
+def test_each_family_is_ranked_separately():
     found = place(measured(agnews=0.7, capsotu=0.5, banking77=0.6))
     assert [(each.what, each.sets, each.of) for each in found.families] == [("topic", 2, 11), ("intent", 1, 3)]
     assert found.mteb is None
 
 
-def test_mteb_is_no_part_of_the_benchmarks_mean():
+def test_the_btzsc_mean_excludes_mteb():
     found = place({"mteb/imdb": {"macro_f1_predicted": 0.9}})
     assert found.overall is None
     assert found.families == ()
@@ -71,7 +71,7 @@ def test_mteb_is_no_part_of_the_benchmarks_mean():
     assert found.mteb.sets == 1
 
 
-def test_the_best_and_the_worst_score_take_the_ends():
+def test_the_best_and_the_worst_score_get_the_first_and_the_last_rank():
     assert place(measured(agnews=1.0)).data_sets[0].rank == 1
     assert place(measured(agnews=0.0)).data_sets[0].rank == 39
 
@@ -95,7 +95,7 @@ def test_the_table_says_how_many_sets_a_mean_is_over():
     assert "same data sets" in text
 
 
-def test_it_goes_into_json():
+def test_a_placement_is_json_serializable():
     found = place(measured(agnews=0.7))
     assert json.loads(json.dumps(found.to_dict()))["overall"]["rank"] == found.overall.rank
 
@@ -107,17 +107,17 @@ def test_nothing_to_compare_is_refused(scores):
 
 
 @pytest.mark.parametrize("value", [math.nan, 71.0, -0.1, None, "0.5"])
-def test_a_score_that_is_none_is_refused(value):
+def test_an_invalid_score_is_refused(value):
     with pytest.raises(InputError, match="agnews: macro_f1_predicted must be a number from 0 to 1"):
         place({"agnews": {"macro_f1_predicted": value}})
 
 
-def test_another_metric_is_refused():
+def test_an_unknown_metric_is_refused():
     with pytest.raises(ConfigError, match="metric must be one of"):
         place(measured(agnews=0.7), metric="auroc")
 
 
-# ---- do two lists of data sets order the models alike?
+# ---- rank agreement of two lists of data sets
 
 
 def test_the_agreement_of_btzsc_and_mteb_is_what_the_paper_says():
@@ -130,7 +130,7 @@ def test_the_agreement_of_btzsc_and_mteb_is_what_the_paper_says():
     assert found["all"][1] == sum(models for group, (_, models) in found.items() if group != "all") == 38
 
 
-def test_a_rank_on_some_sets_says_how_far_it_carries():
+def test_a_rank_on_some_sets_comes_with_the_rank_agreement():
     scores = published_scores("macro_f1_predicted")
     few = place({name: {"macro_f1_predicted": 0.5} for name in ("imdb", "agnews")})
     whole = [statistics.fmean(row[name] for name in BTZSC) for row in scores.values()]

@@ -1,4 +1,4 @@
-"""Figures of the benchmark: whole, repeatable, with published models beside measured ones, readable without hue."""
+"""Figures of the benchmark are complete and repeatable, show published models, and are readable in greyscale."""
 
 import re
 import struct
@@ -69,13 +69,13 @@ def test_a_figure_is_written_in_both_formats_with_the_same_bytes_each_time(kind,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_of_the_axes_are_words_and_not_formulas(kind, records, found, tmp_path):
+def test_axis_numbers_are_plain_text_and_not_formulas(kind, records, found, tmp_path):
     words = words_of(draw(kind, tmp_path / "figure.svg", records, found)[0])
     assert "$" not in words
     assert "mathdefault" not in words
 
 
-def test_measured_models_are_named_and_published_ones_told_apart(records, tmp_path):
+def test_measured_models_are_named_and_differ_from_published_ones(records, tmp_path):
     words = words_of(figures.scaling_figure(tmp_path / "scaling.svg", records)[0])
     for word in ("one", "two", "three", "published", "measured", "mean over 3 of 22 data sets", "100M", "1B"):
         assert word in words
@@ -104,19 +104,19 @@ def test_names_of_models_that_coincide_cover_neither_each_other_nor_the_edge(mod
             assert inside.y0 <= box.y0 < box.y1 <= inside.y1
 
 
-def test_speed_is_of_measured_models_on_their_machine(records, tmp_path):
+def test_the_speed_figure_names_the_machine_and_shows_measured_models_only(records, tmp_path):
     words = words_of(figures.speed_figure(tmp_path / "speed.svg", records)[0])
     assert "texts per second, on a processor" in words
     assert "published" not in words
     other = {"hardware": {"processor": "another", "accelerator": None}}
     mixed = [*records, record("embedding:far", provenance=other)]
-    assert "not to be compared" in words_of(figures.speed_figure(tmp_path / "mixed.svg", mixed)[0])
+    assert "not comparable" in words_of(figures.speed_figure(tmp_path / "mixed.svg", mixed)[0])
     with pytest.raises(InputError, match="no measured speed"):
         figures.speed_figure(tmp_path / "none.svg", [])
 
 
-def test_the_speed_in_a_figure_is_that_of_the_data_sets_of_its_score(tmp_path, monkeypatch):
-    """The set that the other model lacks is in no mean, so its texts and seconds are in no speed."""
+def test_speed_and_score_in_a_figure_are_over_the_same_data_sets(tmp_path, monkeypatch):
+    """A set that one model lacks is not in the means, so it is not in the speeds either."""
     runs = [record("embedding:one", texts=100, seconds=2.0), record("nli:two", texts=100, seconds=50.0)]
     drawn = []
     monkeypatch.setattr(figures, "scatter", lambda axes, points: drawn.extend(points))
@@ -124,7 +124,7 @@ def test_the_speed_in_a_figure_is_that_of_the_data_sets_of_its_score(tmp_path, m
     assert [(point.name, point.x) for point in drawn] == [("embedding:one", 50.0), ("nli:two", 2.0)]
 
 
-def test_a_model_of_a_kind_of_its_own_is_in_points_and_legend(tmp_path):
+def test_a_custom_model_is_in_points_and_legend(tmp_path):
     pairs = {"metrics": {"auroc": 0.8}, "by_source": {"mnli_matched_dev": 0.8}}
     runs = [record("harness:mine", family="custom"), record("harness:mine", "nli", benchmark="nli", **pairs)]
     for kind in ("scaling", "speed", "nli"):
@@ -133,7 +133,7 @@ def test_a_model_of_a_kind_of_its_own_is_in_points_and_legend(tmp_path):
         assert "other" in words
 
 
-def test_one_model_alone_has_a_picture(tmp_path):
+def test_a_single_model_can_be_drawn(tmp_path):
     words = words_of(figures.speed_figure(tmp_path / "speed.svg", [record("embedding:alone")])[0])
     assert "alone" in words
     assert "50" in words
@@ -217,7 +217,7 @@ def test_the_authors_own_cross_encoders_are_published_and_in_one_group_each():
     assert own == set(names), "bart-large-mnli and nli-roberta-base are not theirs"
 
 
-def test_missing_matplotlib_and_a_wrong_place_are_one_clear_error(records, found, tmp_path, monkeypatch):
+def test_missing_matplotlib_and_an_unwritable_folder_are_clear_errors(records, found, tmp_path, monkeypatch):
     with pytest.raises(OutputError, match="no extension"):
         figures.scaling_figure(tmp_path / "x.gif", records)
     (tmp_path / "file").write_text("")

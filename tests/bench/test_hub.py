@@ -1,4 +1,4 @@
-"""The hub's rows of pairs become texts with one label each, or one clear error: never a wrong number of classes."""
+"""The hub's pairs become texts with one label each, or a clear error, never a wrong number of classes."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ WHERE = "agnews on the hub"
 
 
 def pairs(*answers: int | None, hypotheses: tuple[str, ...] = NEWS) -> list[tuple[str, str, int]]:
-    """One text per answer, each with all hypotheses; None: none of them is right."""
+    """Pairs of one text per answer, each with all hypotheses; None: no hypothesis is true."""
     return [
         (f"text {i}", hypothesis, int(place == answer))
         for i, answer in enumerate(answers)
@@ -32,7 +32,7 @@ def read(rows: list[tuple[str, str, int]]):
 
 
 @pytest.mark.parametrize("first", range(4))
-def test_the_classes_are_counted_by_hypotheses_whatever_the_first_answer_is(first):
+def test_classes_are_counted_by_hypotheses_for_any_first_label(first):
     """Counting up to the first repeat of the 0/1 pattern gives 1 class where the first answer is not class 0."""
     found = read(pairs(first, 2, 0, 3))
     assert found.targets == [first, 2, 0, 3]
@@ -45,7 +45,7 @@ def test_the_same_text_twice_in_a_row_is_two_rows():
     assert (found.texts, found.targets) == (["text 0", "text 0"], [1, 2])
 
 
-def test_a_text_without_a_right_answer_is_of_no_class():
+def test_a_text_without_a_true_hypothesis_has_no_class():
     assert read(pairs(0, None, 3)).targets == [0, -1, 3]
 
 
@@ -55,7 +55,7 @@ def test_another_number_of_classes_than_expected_is_noted():
     assert read(pairs(0, 1)).notes == ()
 
 
-def test_a_hypothesis_of_two_lines_is_kept_as_it_is_and_named_on_one():
+def test_a_two_line_hypothesis_is_unchanged_and_its_name_is_one_line():
     found = read(pairs(0, 1, hypotheses=("It is\nsport.", "It is trade.")))
     assert (found.space.names[0], found.space.verbalizers[0]) == ("It is sport.", "It is\nsport.")
 
@@ -112,13 +112,13 @@ def twice(rows: list) -> list:
         "one class",
     ],
 )
-def test_rows_that_do_not_fit_are_refused_by_row(broken, message):
+def test_malformed_rows_are_refused_by_row(broken, message):
     with pytest.raises(InputError, match=message):
         read(broken(pairs(0, 2, 3)))
 
 
 class Table:
-    """What `datasets.load_dataset` returns, as far as it is used."""
+    """The part of a `datasets.Dataset` that is used."""
 
     def __init__(self, rows: list[tuple[str, str, int]], columns: tuple[str, ...] = hub.COLUMNS) -> None:
         self.column_names = list(columns)
@@ -130,7 +130,7 @@ class Table:
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, answer) -> list[tuple]:
-    """Put `answer` in place of the package datasets; the list returned fills with what it was asked."""
+    """Replace the package datasets by `answer`; the returned list collects the requests."""
     asked: list[tuple] = []
 
     def load_dataset(*args, **options):
@@ -144,7 +144,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, answer) -> list[tuple]:
     return asked
 
 
-def test_a_task_comes_from_the_hub_where_no_folder_is_given(monkeypatch):
+def test_without_a_folder_a_task_comes_from_the_hub(monkeypatch):
     monkeypatch.setattr(hub, "BLOCK", 5)
     asked = stand_in(monkeypatch, Table(pairs(1, None, 2)))
     task = tasks.load_task("agnews")
@@ -153,19 +153,19 @@ def test_a_task_comes_from_the_hub_where_no_folder_is_given(monkeypatch):
     assert "1 row of classes without a verbalizer left out" in task.notes
 
 
-def test_the_harness_takes_rows_without_an_answer_for_class_0(monkeypatch):
+def test_rows_without_a_true_hypothesis_are_class_0_as_in_the_harness(monkeypatch):
     stand_in(monkeypatch, Table(pairs(1, None, 2)))
     assert tasks.load_task("agnews", unverbalized="class_0").targets.tolist() == [1, 0, 2]
 
 
-def test_a_hub_out_of_reach_is_one_clear_error(monkeypatch):
+def test_an_unreachable_hub_is_a_clear_error(monkeypatch):
     stand_in(monkeypatch, ConnectionError("Couldn't reach\nthe hub"))
     with pytest.raises(InputError, match=r"agnews of btzsc/btzsc cannot be read .*give a folder") as caught:
         tasks.load_task("agnews")
     assert "\n" not in str(caught.value)
 
 
-def test_other_columns_are_one_clear_error(monkeypatch):
+def test_missing_columns_are_a_clear_error(monkeypatch):
     stand_in(monkeypatch, Table([], columns=("text", "label")))
     with pytest.raises(InputError, match=r"has no column 'hypothesis'\. Got text, label instead"):
         tasks.load_task("agnews")
@@ -189,10 +189,10 @@ def test_the_papers_rows_are_on_the_hub_for_two_sets_only(monkeypatch):
         tasks.load_task("agnews", protocol="paper")
 
 
-# ---- offline, and which commit
+# ---- offline mode, commits
 
 
-def test_offline_a_set_that_is_not_cached_is_one_clear_error(monkeypatch):
+def test_an_uncached_set_is_a_clear_error_offline(monkeypatch):
     stand_in(monkeypatch, ValueError("Couldn't find cache for btzsc/btzsc\nfor config 'agnews'"))
     with pytest.raises(InputError, match=r"agnews of btzsc/btzsc is not in the hub's cache .*load it once") as caught:
         tasks.load_task("agnews", offline=True)
@@ -200,7 +200,7 @@ def test_offline_a_set_that_is_not_cached_is_one_clear_error(monkeypatch):
 
 
 @pytest.mark.parametrize("ends", ["well", "badly"])
-def test_offline_is_for_the_reading_alone(monkeypatch, ends):
+def test_offline_mode_ends_after_reading(monkeypatch, ends):
     seen = []
 
     def load_dataset(*args, **options):
@@ -217,7 +217,7 @@ def test_offline_is_for_the_reading_alone(monkeypatch, ends):
     assert module.config.HF_HUB_OFFLINE is False
 
 
-def test_offline_only_what_is_cached_is_there(monkeypatch):
+def test_only_cached_sets_are_available_offline(monkeypatch):
     def load_dataset(repository, name, *, split):
         if name != "imdb":
             raise ValueError(f"Couldn't find cache for {name}")
@@ -232,7 +232,7 @@ def test_offline_only_what_is_cached_is_there(monkeypatch):
     assert found.why["mteb/imdb"] == "read from a folder only"
 
 
-def test_a_failure_of_the_packages_own_kind_is_a_clear_error_too(monkeypatch):
+def test_an_error_class_of_the_package_itself_is_a_clear_error(monkeypatch):
     class DatasetsError(Exception):
         pass
 
@@ -256,7 +256,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
     ],
     ids=["checksums", "cache", "no commit", "empty", "nothing"],
 )
-def test_the_commit_of_the_rows_is_known_where_the_package_says_it(monkeypatch, facts, revision):
+def test_the_commit_of_the_rows_is_read_from_the_package(monkeypatch, facts, revision):
     table = Table(pairs(1, None, 2))
     vars(table).update(facts)
     stand_in(monkeypatch, table)

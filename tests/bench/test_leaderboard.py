@@ -1,4 +1,4 @@
-"""A payload is what the btzsc leaderboard takes, and holds no number that nobody measured."""
+"""A payload has the layout of the btzsc leaderboard, and holds measured numbers only."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from labelspace.errors import ConfigError, InputError
 
 @pytest.fixture
 def scores() -> dict[str, dict[str, float]]:
-    """All 22 sets, another number each."""
+    """Different scores for each of the 22 sets."""
     return {task: {metric: (i + j) / 30 for j, metric in enumerate(METRICS)} for i, task in enumerate(BTZSC)}
 
 
@@ -21,7 +21,7 @@ def payload_of(scores: dict, **options) -> dict:
     return leaderboard_payload(scores, **{"name": "me/mine", "family": "embedding", **options})
 
 
-def test_a_complete_payload_is_valid_and_goes_into_json(scores):
+def test_a_complete_payload_is_valid_and_json_serializable(scores):
     payload = payload_of(scores, parameters=434_000_000, revision="abc", precision="bfloat16", limit=1000)
     assert validate(json.loads(json.dumps(payload))) == []
     assert payload["model"] == {
@@ -34,7 +34,7 @@ def test_a_complete_payload_is_valid_and_goes_into_json(scores):
     assert payload["evaluation"]["max_samples"] == 1000
 
 
-def test_the_authors_own_check_takes_it_too(scores):
+def test_the_authors_own_check_accepts_it(scores):
     theirs = pytest.importorskip("btzsc.leaderboard.validate", reason="the package btzsc is not installed")
     assert theirs.validate_result_payload(payload_of(scores)) == []
 
@@ -58,7 +58,7 @@ def test_missing_sets_are_refused_by_name(scores):
         payload_of(scores)
 
 
-def test_a_partial_payload_has_no_zero_for_what_is_missing(scores):
+def test_a_partial_payload_has_no_zero_for_missing_families(scores):
     payload = payload_of({"imdb": scores["imdb"]}, partial=True)
     assert list(payload["results"]["by_task"]) == ["sentiment"]
     assert list(payload["results"]["overall"].values()) == pytest.approx(list(scores["imdb"].values()))
@@ -67,18 +67,18 @@ def test_a_partial_payload_has_no_zero_for_what_is_missing(scores):
     assert len(problems) == 3 + 21
 
 
-def test_other_data_sets_stay_out(scores):
+def test_other_data_sets_are_left_out(scores):
     payload = payload_of({**scores, "own/mail": scores["imdb"], "mteb/imdb": scores["imdb"]})
     assert set(payload["results"]["by_dataset"]) == set(BTZSC)
 
 
-def test_nothing_measured_is_refused_even_as_a_part():
+def test_an_empty_payload_is_refused_even_if_partial():
     with pytest.raises(InputError, match="none of the 22"):
         payload_of({}, partial=True)
 
 
 @pytest.mark.parametrize("value", [math.nan, 1.5, -0.1, "0.5", True, None])
-def test_a_score_that_is_none_is_refused(scores, value):
+def test_an_invalid_score_is_refused(scores, value):
     scores["imdb"]["accuracy"] = value
     with pytest.raises(InputError, match=r"imdb\.accuracy must be a number from 0 to 1"):
         payload_of(scores)
@@ -86,7 +86,7 @@ def test_a_score_that_is_none_is_refused(scores, value):
 
 @pytest.mark.parametrize("family", ["base", "custom", ""])
 def test_a_family_that_the_leaderboard_lacks_is_refused(scores, family):
-    with pytest.raises(ConfigError, match=r"family must be one of 'embedding', 'nli', 'reranker', 'llm', .* no place"):
+    with pytest.raises(ConfigError, match=r"family must be one of 'embedding', 'nli', 'reranker', 'llm': .* submitted"):
         payload_of(scores, family=family)
 
 

@@ -1,4 +1,4 @@
-"""Peak memory is what the process held while the block ran, also where it is given back before the end."""
+"""Peak memory is the most that the process held during the block, even if it was freed before the end."""
 
 import ctypes
 import gc
@@ -12,7 +12,7 @@ from labelspace.bench.memory import PeakMemory, give_back, gpu_peak_mib, residen
 
 
 @pytest.mark.skipif(not memory._STATM.exists(), reason="samples /proc")
-def test_memory_that_was_held_and_given_back_is_in_the_peak():
+def test_memory_freed_before_the_end_counts_in_the_peak():
     import time
 
     before = resident_mib()
@@ -24,7 +24,7 @@ def test_memory_that_was_held_and_given_back_is_in_the_peak():
     assert "sampled" in peak.method
 
 
-def test_without_proc_it_is_what_the_system_says(monkeypatch, tmp_path):
+def test_without_proc_the_systems_maximum_is_used(monkeypatch, tmp_path):
     monkeypatch.setattr(memory, "_STATM", tmp_path / "none")
     with PeakMemory() as peak:
         pass
@@ -32,13 +32,13 @@ def test_without_proc_it_is_what_the_system_says(monkeypatch, tmp_path):
     assert "ru_maxrss" in peak.method
 
 
-def test_an_error_in_the_block_ends_the_watching():
+def test_an_error_in_the_block_stops_the_sampling():
     with pytest.raises(KeyError), PeakMemory() as peak:
         raise KeyError
     assert peak._thread is None or not peak._thread.is_alive()
 
 
-def test_there_is_no_gpu_memory_on_a_processor():
+def test_there_is_no_gpu_memory_on_a_cpu():
     assert gpu_peak_mib("cpu") is None
 
 
@@ -48,7 +48,7 @@ def _has_malloc_trim() -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not _has_malloc_trim(), reason="needs glibc")
-def test_what_gone_objects_held_is_given_back():
+def test_memory_of_freed_objects_is_returned():
     pieces = [bytes(4096) for _ in range(30_000)]
     pin = bytes(4096)  # above them in the heap, so that the heap cannot shrink by itself
     del pieces
@@ -59,7 +59,7 @@ def test_what_gone_objects_held_is_given_back():
     assert pin
 
 
-def test_without_glibc_nothing_is_given_back_and_nothing_breaks(monkeypatch):
+def test_without_glibc_give_back_does_nothing(monkeypatch):
     class Library:
         pass
 

@@ -1,4 +1,4 @@
-"""A model is one word: what it is read as, what it opens, and that it scores as the classifier does."""
+"""Model specifications are parsed, open the right model, and score as the classifier does."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ def saved(tmp_path_factory, tiny_encoder_folder):
         ("saved:my/model", "saved", "my/model", {}),
     ],
 )
-def test_a_word_is_read_and_written_back(text, kind, name, rest):
+def test_a_specification_is_parsed_and_printed_back(text, kind, name, rest):
     spec = ModelSpec.parse(text)
     expected = {"kind": kind, "name": name, "pooling": None, "score": None, "gguf_file": None}
     assert vars(spec) == {**expected, **rest}
@@ -67,19 +67,19 @@ def test_a_word_is_read_and_written_back(text, kind, name, rest):
         ("reranker:x@cls", "takes no pooling"),
     ],
 )
-def test_words_that_make_no_sense_are_refused(text, said):
+def test_invalid_specifications_are_refused(text, said):
     with pytest.raises(ConfigError, match=said):
         ModelSpec.parse(text)
 
 
-def test_a_file_or_a_score_goes_with_its_kind_only():
+def test_a_gguf_file_or_a_score_needs_its_kind():
     with pytest.raises(ConfigError, match="takes no GGUF file"):
         ModelSpec(kind="nli", name="x", gguf_file="y.gguf")
     with pytest.raises(ConfigError, match="takes no score"):
         ModelSpec(kind="llm", name="x", score="logit")
 
 
-def test_a_bare_folder_is_what_its_labelspace_json_says(saved, tmp_path):
+def test_a_bare_folder_gets_its_kind_from_labelspace_json(saved, tmp_path):
     assert ModelSpec.parse(str(saved)).kind == "saved"
     (tmp_path / "labelspace.json").write_text(json.dumps({"kind": "nli-cross-encoder"}))
     assert ModelSpec.parse(str(tmp_path)).kind == "nli"
@@ -133,7 +133,7 @@ def test_a_saved_model_scores_as_itself_on_its_own_labels_and_on_others(saved):
     assert computed_dtype(f"saved:{saved}", "bfloat16") == "float32", "it brings its own"
 
 
-def test_a_saved_model_that_learnt_from_labels_scores_by_what_it_learnt(tiny_encoder_folder, tmp_path):
+def test_a_saved_model_trained_on_labels_scores_with_what_it_learnt(tiny_encoder_folder, tmp_path):
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
     texts, y = ["red one", "blue two"] * 12, [SPACE.names[0], SPACE.names[1]] * 12
     for clf in (
@@ -152,7 +152,7 @@ def test_a_saved_model_that_learnt_from_labels_scores_by_what_it_learnt(tiny_enc
         open_model(f"saved:{pairs.save(tmp_path / 'pairs')}")
 
 
-def test_a_saved_model_that_brings_code_is_opened_where_that_is_allowed(own_code_folder, tmp_path):
+def test_a_saved_model_with_code_is_opened_only_if_allowed(own_code_folder, tmp_path):
     encoder = Encoder(own_code_folder, dtype="float32", trust_remote_code=True)
     folder = labelspace.ZeroShotClassifier(SPACE, encoder).fit().save(tmp_path / "model")
     with pytest.raises(RemoteCodeError, match="trust_remote_code=True"):
@@ -161,7 +161,7 @@ def test_a_saved_model_that_brings_code_is_opened_where_that_is_allowed(own_code
     assert opened.scorer.scores(TEXTS, SPACE).shape == (len(TEXTS), len(SPACE))
 
 
-def test_other_weights_are_another_revision(tiny_encoder_folder, tmp_path):
+def test_different_weights_have_different_revisions(tiny_encoder_folder, tmp_path):
     folder = shutil.copytree(tiny_encoder_folder, tmp_path / "model")
     assert weights_revision(folder) == weights_revision(tiny_encoder_folder)
     with (folder / "model.safetensors").open("ab") as handle:
@@ -207,7 +207,7 @@ def test_the_families_are_opened_with_the_options_given(kind, family, monkeypatc
     assert given == {"name": "some/model", "trust_remote_code": False, **options, **own}
 
 
-def test_a_model_that_is_not_there_and_a_wrong_option_are_refused(monkeypatch):
+def test_a_missing_model_and_an_invalid_option_are_refused(monkeypatch):
     with pytest.raises(EncoderError, match="nobody/nothing"):
         open_model("embedding:nobody/nothing", offline=True)
     with pytest.raises(ConfigError, match="dtype must be one of"):

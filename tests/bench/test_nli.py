@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("up", [0, 1, 2], ids=["file", "folder", "folder above"])
-def test_pairs_are_found_in_a_file_its_folder_or_the_one_above(data, up):
+def test_pairs_are_found_in_a_file_its_folder_or_its_parent(data, up):
     found = load_nli([data, *data.parents][up])
     assert list(found) == ["first", "second"]
     assert found["first"].premises[:2] == ["first 0", "first 1"]
@@ -78,7 +78,7 @@ def test_a_source_of_one_kind_is_left_out(tmp_path):
     ],
     ids=["label", "hypothesis", "source", "no label"],
 )
-def test_a_row_that_does_not_fit_is_named(tmp_path, row, message):
+def test_a_malformed_row_is_named(tmp_path, row, message):
     with pytest.raises(InputError, match=message):
         load_nli(write_pairs(tmp_path / "dev.parquet", [*rows_of("mine", 3), row]))
 
@@ -101,7 +101,7 @@ def test_pairs_of_one_kind_only_are_refused(tmp_path):
         load_nli(write_pairs(tmp_path / "dev.parquet", [("a", "b", 0, "mine")]))
 
 
-def test_a_limit_that_makes_no_sense_is_refused(data):
+def test_an_invalid_limit_is_refused(data):
     with pytest.raises(ConfigError, match="limit"):
         load_nli(data, limit=1)
 
@@ -120,7 +120,7 @@ def test_each_source_has_its_auroc_and_the_mean_is_unweighted():
     assert found == {"x": 1.0, "y": 0.5, "mean": 0.75}
 
 
-def test_the_mean_is_over_the_papers_sources_where_they_are_there():
+def test_the_mean_is_over_the_papers_sources_if_any_are_present():
     found = nli_auroc(rising, {"anli_r1_dev": pairs_of(False, True), "other": pairs_of(True, False)})
     assert found == {"anli_r1_dev": 1.0, "other": 0.0, "mean": 1.0}
 
@@ -139,7 +139,7 @@ def test_the_papers_columns_are_named_once_each():
     ],
     ids=["too many", "matrix", "nan"],
 )
-def test_pair_scores_that_are_none_are_refused(scorer, error, message):
+def test_invalid_pair_scores_are_refused(scorer, error, message):
     with pytest.raises(error, match=message):
         nli_auroc(scorer, {"mine": pairs_of(True, False)})
 
@@ -167,7 +167,7 @@ def test_an_encoders_pair_score_is_the_cosine(tiny_encoder_folder, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_file(), reason="the folder with the real NLI pairs is not here")
-def test_the_real_pairs_have_the_sources_that_their_readme_says():
+def test_the_real_pairs_have_the_sources_of_their_readme():
     found = load_nli(REAL)
     assert set(PUBLISHED_COLUMNS) < set(found)
     assert len(found["mnli_matched_dev"]) == 9814

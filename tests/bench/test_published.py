@@ -1,4 +1,4 @@
-"""The shipped figures are those of the paper's tables, to the two decimals that it prints."""
+"""The shipped scores equal the paper's tables to the two printed decimals."""
 
 import pytest
 
@@ -133,7 +133,7 @@ def test_tables_9_to_12(metric, model):
     assert [*(found[name] for name in MTEB_COLUMNS), mean] == pytest.approx(TABLES_9_TO_12[metric, model], abs=ROUNDING)
 
 
-def test_both_benchmarks_rank_the_models_as_far_alike_as_the_paper_says():
+def test_the_rank_agreement_of_both_benchmarks_is_the_papers():
     rows = [paper_row(model) for model in published_models()]
     found = kendall_tau([row.overall.mean for row in rows], [row.mteb.mean for row in rows])
     assert found.tau == pytest.approx(0.69, abs=0.01)  # appendix E
@@ -141,13 +141,13 @@ def test_both_benchmarks_rank_the_models_as_far_alike_as_the_paper_says():
 
 
 @pytest.mark.parametrize(("family", "tau"), [("nli", 0.64), ("reranker", 1.0), ("llm", 0.62), ("embedding", 0.31)])
-def test_the_ranks_within_families_agree_as_far_as_the_paper_says(family, tau):
+def test_the_rank_agreement_within_families_is_the_papers(family, tau):
     rows = [paper_row(name) for name, model in published_models().items() if model.family == family]
     found = kendall_tau([row.overall.mean for row in rows], [row.mteb.mean for row in rows])
     assert found.tau == pytest.approx(tau, abs=0.02)
 
 
-def test_the_overall_mean_weighs_every_set_the_same():
+def test_the_overall_mean_is_unweighted():
     row = paper_row("bart-large-mnli")
     assert row.overall.sets == 22
     assert {family: row.families[family].sets for family in FAMILIES} == {
@@ -160,6 +160,6 @@ def test_the_overall_mean_weighs_every_set_the_same():
     assert row.overall.mean == pytest.approx(weighed)
 
 
-def test_what_is_handed_out_can_be_changed_without_harm():
+def test_changing_a_returned_table_changes_no_later_result():
     published_scores()["bart-large-mnli"]["agnews"] = 2.0
     assert published_scores()["bart-large-mnli"]["agnews"] < 1

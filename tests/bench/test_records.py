@@ -1,4 +1,4 @@
-"""A line of the store with a value that cannot be is one clear error: never a traceback, never a wrong mean."""
+"""A store line with an invalid value is a clear error, never a traceback or a wrong mean."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ FOUR = record()["metrics"]
 
 
 def written(tmp_path: Path, **wrong) -> ResultStore:
-    """A store whose second line has other values."""
+    """A store whose second line has the given values."""
     lines = [{"schema": 1, **record()}, {"schema": 1, **record(task="imdb"), **wrong}]
     file = tmp_path / "results.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -24,7 +24,7 @@ def written(tmp_path: Path, **wrong) -> ResultStore:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_the_shipped_stores_are_read_to_the_last_line(path):
+def test_the_shipped_stores_can_be_read(path):
     assert len(ResultStore(path).records()) == len(path.read_text().splitlines())
 
 
@@ -106,7 +106,7 @@ def test_a_wrong_value_is_one_error_with_file_line_and_field(tmp_path, wrong, sa
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_a_field_that_everything_needs_is_missed_by_name(tmp_path, name):
+def test_a_missing_required_field_is_named(tmp_path, name):
     line = {"schema": 1, **record()}
     del line[name]
     (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n")
@@ -114,19 +114,19 @@ def test_a_field_that_everything_needs_is_missed_by_name(tmp_path, name):
         ResultStore(tmp_path / "results.jsonl").records()
 
 
-def test_pairs_need_their_sources(tmp_path):
+def test_nli_records_need_their_sources(tmp_path):
     with pytest.raises(InputError, match="by_source must be"):
         written(tmp_path, **{**PAIRS, "by_source": None}).records()
     assert len(written(tmp_path, **PAIRS).records()) == 2
 
 
-def test_fields_and_metrics_that_nobody_knows_are_let_be(tmp_path):
+def test_unknown_fields_and_metrics_are_allowed(tmp_path):
     more = {"carbon": {"kg": 1}, "metrics": {**FOUR, "kappa": 0.3}}
     assert written(tmp_path, **more).records()[1]["carbon"] == {"kg": 1}
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, '{"schema": true}'], ids=["deep", "schema"])
-def test_lines_that_are_no_records_are_said_to_be_none(tmp_path, line):
+def test_lines_that_are_not_records_are_refused(tmp_path, line):
     (tmp_path / "results.jsonl").write_text(line + "\n")
     with pytest.raises(InputError, match="line 1 is no"):
         ResultStore(tmp_path / "results.jsonl").records()
@@ -135,8 +135,8 @@ def test_lines_that_are_no_records_are_said_to_be_none(tmp_path, line):
 @pytest.mark.parametrize(
     "wrong", [{"texts": 0}, {"family": None}, {"metrics": {"macro_f1_predicted": 0.5}}, {"limit": "10"}], ids=str
 )
-def test_what_would_not_be_read_back_is_not_written(tmp_path, wrong):
+def test_a_record_that_could_not_be_read_back_is_not_written(tmp_path, wrong):
     store = ResultStore(tmp_path / "results.jsonl")
-    with pytest.raises(ConfigError, match="would not be read back"):
+    with pytest.raises(ConfigError, match="record cannot be stored"):
         store.append({**record(), **wrong})
     assert not store.path.exists()

@@ -1,4 +1,4 @@
-"""The runner keeps what is finished, does nothing twice, says what it left out, and counts as the metrics do."""
+"""The runner stores finished runs, repeats none, reports what it left out, and agrees with the metrics."""
 
 import logging
 import os
@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_metrics_on_the_argmax(data, store):
 
 
 @pytest.mark.slow
-def test_texts_go_through_in_blocks_whose_number_changes_nothing(data, store, monkeypatch, tmp_path):
+def test_the_number_of_blocks_changes_no_result(data, store, monkeypatch, tmp_path):
     whole = run([fake_model()], ["imdb"], store, data=data, bootstrap=0).finished[0]
     monkeypatch.setattr(scoring_module, "ENCODER_BLOCK", 5)
     monkeypatch.setattr(scoring_module, "PAIR_BLOCK", 6)
@@ -68,7 +68,7 @@ def test_texts_go_through_in_blocks_whose_number_changes_nothing(data, store, mo
         assert model.scorer.calls == calls, "the first few texts warm up"
 
 
-def test_what_is_stored_is_not_run_again_and_is_listed(data, store):
+def test_stored_results_are_reused_and_listed(data, store):
     run([fake_model()], ["imdb"], store, data=data, bootstrap=0)
     model = fake_model()
     report = run([model], NAMES, store, data=data, bootstrap=0)
@@ -85,17 +85,17 @@ def test_a_model_all_of_whose_runs_are_stored_is_not_opened(data, store, tiny_en
     assert run([spec], ["imdb"], store, data=data, dtype="float32").reused == first.finished
 
 
-def test_a_stored_result_of_other_texts_is_run_again_and_that_is_said(data, store):
+def test_a_stored_result_of_other_texts_is_rerun_with_a_note(data, store):
     run([fake_model()], ["imdb"], store, data=data, bootstrap=0)
     table = pq.read_table(data / "btzsc" / "imdb" / "test.parquet").slice(2)
     pq.write_table(table, data / "btzsc" / "imdb" / "test.parquet")
     report = run([fake_model()], ["imdb"], store, data=data, bootstrap=0)
     assert [record["texts"] for record in report.finished] == [10]
-    assert any("about other texts or labels; it is not reused" in note for note in report.notes)
+    assert any("of other texts or labels; it is not reused" in note for note in report.notes)
     assert len(store.records()) == 1
 
 
-def test_absent_tasks_are_named_with_why_and_the_others_run(data, store):
+def test_absent_tasks_are_named_with_the_reason_and_the_others_run(data, store):
     report = run([fake_model()], ["sentiment"], store, data=data, bootstrap=0)
     assert {record["task"] for record in report.finished} == set(NAMES)
     assert set(report.absent) == set(expand_tasks(["sentiment"])) - set(NAMES)
@@ -104,7 +104,7 @@ def test_absent_tasks_are_named_with_why_and_the_others_run(data, store):
         run([fake_model()], ["emotion"], store, data=data)
 
 
-def test_the_papers_rows_are_run_where_they_are_known_and_the_others_named(data, store):
+def test_known_paper_rows_are_run_and_the_other_sets_named(data, store):
     report = run([fake_model()], NAMES, store, data=data, protocol="paper", bootstrap=0)
     assert [record["task"] for record in report.finished] == ["rottentomatoes"]
     assert report.absent == {"imdb": "the paper's rows are not known"}
@@ -117,14 +117,14 @@ def test_seeds_draw_texts_with_a_limit(data, store):
     assert not report.notes
 
 
-def test_seeds_and_a_limit_of_numpy_are_stored_as_pythons_own(data, store):
+def test_numpy_seeds_and_limits_are_stored_as_python_ints(data, store):
     given = {"limit": np.int64(6), "seeds": np.arange(2), "bootstrap": np.int64(0)}
     report = run([fake_model()], ["imdb"], store, data=data, **given)
     assert [(record["seed"], record["limit"]) for record in report.finished] == [(0, 6), (1, 6)]
     assert not run([fake_model()], ["imdb"], store, data=data, limit=6, seeds=(0, 1), bootstrap=0).finished
 
 
-def test_seeds_without_a_limit_are_one_run_and_that_is_said(data, store):
+def test_seeds_without_a_limit_give_one_run_with_a_note(data, store):
     report = run([fake_model()], ["imdb"], store, data=data, seeds=(3, 4), bootstrap=0)
     assert keys(report.finished) == [("embedding:fake", "imdb", 0)]
     assert "without one each model is run once" in report.notes[0]
@@ -132,20 +132,20 @@ def test_seeds_without_a_limit_are_one_run_and_that_is_said(data, store):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=["nan", "inf", "minus inf"])
-def test_scores_that_are_not_finite_are_one_error_and_nothing_is_written_of_that_run(data, store, bad):
+def test_non_finite_scores_are_an_error_and_the_run_is_not_stored(data, store, bad):
     models = [fake_model("embedding:good"), fake_model("embedding:broken", bad=bad)]
     with pytest.raises(EncoderError, match="embedding:broken on imdb: the scores of 1 of 8 texts are not finite"):
         run(models, ["imdb"], store, data=data, bootstrap=0)
     assert keys(store.records()) == [("embedding:good", "imdb", 0)]
 
 
-def test_scores_of_another_shape_are_one_error(data, store):
+def test_scores_of_another_shape_are_an_error(data, store):
     with pytest.raises(EncoderError, match=r"must be \[text label\], \(8, 2\). Got shape \(8, 1\)"):
         run([fake_model(shape=1)], ["imdb"], store, data=data)
 
 
-def test_a_models_own_error_comes_through_as_it_is(data, store):
-    """As of a language model whose tokenizer has too few answer letters for the labels."""
+def test_a_models_own_error_is_raised_unchanged(data, store):
+    """An error such as a language model's with too few answer letters for the labels."""
 
     class NoSymbols:
         def scores(self, texts, space):
@@ -158,7 +158,7 @@ def test_a_models_own_error_comes_through_as_it_is(data, store):
     assert store.records() == []
 
 
-def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(data, store, caplog):
+def test_ctrl_c_keeps_finished_runs_and_says_how_to_resume(data, store, caplog):
     class Stops(FakeScorer):
         def scores(self, texts, space):
             if len(self.calls) == 3:  # two calls for the first task, the warm-up and the block
@@ -169,8 +169,8 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(data, store, caplog
     object.__setattr__(model, "scorer", Stops())
     with caplog.at_level(logging.INFO, "labelspace"), pytest.raises(KeyboardInterrupt):
         run([model], NAMES, store, data=data, bootstrap=0)
-    assert "1 of 2 runs were finished" in caplog.text
-    assert "the same command goes on" in caplog.text
+    assert "1 of 2 runs are finished" in caplog.text
+    assert "repeat the command to resume" in caplog.text
     assert keys(store.records()) == [("embedding:fake", "rottentomatoes", 0)]
     assert len(run([fake_model()], NAMES, store, data=data, bootstrap=0).finished) == 1
 
@@ -194,7 +194,7 @@ run([fake_model(seconds=seconds)], ["imdb"], Path(sys.argv[1]), data=Path(sys.ar
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_run_killed_in_the_middle_goes_on_to_the_same_records_and_none_twice(data, store, tmp_path, request):
+def test_a_killed_run_resumes_to_the_same_records_without_duplicates(data, store, tmp_path, request):
     command = [sys.executable, "-c", KILLED, str(store.path), str(data)]
     environment = {**os.environ, "PYTHONPATH": str(request.config.rootpath / "tests"), "OMP_NUM_THREADS": "1"}
     with subprocess.Popen([*command, "0.02"], stdout=subprocess.PIPE, text=True, env=environment) as child:
@@ -203,7 +203,7 @@ def test_a_run_killed_in_the_middle_goes_on_to_the_same_records_and_none_twice(d
         child.send_signal(signal.SIGKILL)
         before += [int(line) for line in child.stdout.read().split()]
     assert child.returncode == -signal.SIGKILL
-    # As if the kill had fallen into the next write as well.
+    # Simulate a kill during the next write as well.
     with store.path.open("ab") as handle:
         handle.write(b'{"schema": 1, "model": "embedding:fa')
     options = {"data": data, "limit": 6, "seeds": range(12), "bootstrap": 0}
@@ -237,7 +237,7 @@ def test_end_to_end_a_real_encoder_scores_as_the_zero_shot_classifier(data, stor
 
 
 @pytest.mark.slow
-def test_end_to_end_every_family_scores_and_one_that_cannot_stops_with_its_own_error(data, store, tmp_path):
+def test_end_to_end_every_family_scores_or_stops_with_its_own_error(data, store, tmp_path):
     from families.tiny_causal import tiny_causal
     from families.tiny_pairs import build_pairs
 
@@ -255,7 +255,7 @@ def test_end_to_end_every_family_scores_and_one_that_cannot_stops_with_its_own_e
     assert [record["task"] for record in store.records()] == ["imdb"] * 4 + ["emotiondair"] * 4
 
 
-def test_a_file_of_ones_own_is_a_task(tmp_path, store):
+def test_the_users_own_file_is_a_task(tmp_path, store):
     (tmp_path / "mail.csv").write_text("body,kind\nthe match,sports\nthe vote,politics\nthe goal,sports\n")
     LabelSpace.from_names(["sports", "politics"]).to_file(tmp_path / "labels.yaml")
     own = OwnFile(file=tmp_path / "mail.csv", labels=tmp_path / "labels.yaml", text_column="body", label_column="kind")
@@ -266,7 +266,7 @@ def test_a_file_of_ones_own_is_a_task(tmp_path, store):
 
 
 @pytest.mark.slow
-def test_nli_auroc_is_a_result_of_its_own(data, store, nli_folder, tiny_encoder_folder):
+def test_nli_auroc_is_a_separate_record(data, store, nli_folder, tiny_encoder_folder):
     models = [str(tiny_encoder_folder), fake_model()]
     report = run(models, ["imdb"], store, data=data, nli=nli_folder, dtype="float32", bootstrap=0)
     found = [record for record in report.finished if record["task"] == "nli"]
@@ -277,7 +277,7 @@ def test_nli_auroc_is_a_result_of_its_own(data, store, nli_folder, tiny_encoder_
     assert len(run(models[:1], ["imdb"], store, data=data, nli=nli_folder, dtype="float32").reused) == 2
 
 
-def test_memory_holds_one_block_of_scores_and_not_all(data, store, monkeypatch):
+def test_only_one_block_of_scores_is_held_in_memory(data, store, monkeypatch):
     import tracemalloc
 
     classes = [f"class {number}" for number in range(72)]
@@ -313,7 +313,7 @@ def test_memory_holds_one_block_of_scores_and_not_all(data, store, monkeypatch):
     ],
     ids=["protocol", "unverbalized", "limit", "bootstrap", "no seed", "seed", "dtype"],
 )
-def test_options_that_make_no_sense_are_refused_before_anything_runs(data, store, wrong, said):
+def test_invalid_options_are_refused_before_anything_runs(data, store, wrong, said):
     with pytest.raises(ConfigError, match=said):
         run([fake_model()], ["imdb"], store, data=data, **wrong)
     assert not store.path.exists()
@@ -328,7 +328,7 @@ def test_unknown_tasks_and_no_models_are_refused(data, store):
         run([fake_model()], [], store, data=data)
 
 
-def test_words_stand_for_many_tasks():
+def test_task_words_expand_to_many_tasks():
     assert len(expand_tasks(["btzsc"])) == 22
     assert len(expand_tasks(["mteb"])) == 8
     assert len(expand_tasks(["all"])) == 30

@@ -1,4 +1,4 @@
-"""What the runner takes models and data from: objects of the btzsc package, the hub; and what it lets go of between."""
+"""The runner takes models of the btzsc package and data of the hub, and releases each model before the next."""
 
 import sys
 import weakref
@@ -19,7 +19,7 @@ NAMES = ("rottentomatoes", "imdb")
 
 
 class Theirs:
-    """A model as somebody writes it for the btzsc package; scores by the length of text and label."""
+    """A model written for the btzsc package; scores by the length of text and label."""
 
     def __init__(self, **facts) -> None:
         self.asked: list[list[str]] = []
@@ -32,7 +32,7 @@ class Theirs:
 
 
 @pytest.mark.slow
-def test_a_model_of_the_package_runs_as_it_is(data, store):
+def test_a_model_of_the_package_runs_unchanged(data, store):
     mine = Theirs(model_name="me/mine", model_type="reranker")
     report = run([mine, Theirs()], ["imdb"], store, data=data, bootstrap=0)
     assert [(record["model"], record["family"], record["dtype"]) for record in report.finished] == [
@@ -48,16 +48,14 @@ def test_a_model_of_the_package_runs_as_it_is(data, store):
     assert "harness:Theirs" in bench_tables(store.records())[0].to_text()
 
 
-def test_a_model_whose_weights_nobody_knows_is_reused_by_name_and_that_is_said(data, store):
+def test_a_model_of_unknown_weights_is_reused_by_name_with_a_note(data, store):
     run([Theirs()], ["imdb"], store, data=data, bootstrap=0)
     report = run([Theirs()], ["imdb"], store, data=data, bootstrap=0)
     assert len(report.reused) == 1
-    assert report.notes == (
-        "harness:Theirs: what the store has under this name is taken; nobody can tell its weights.",
-    )
+    assert report.notes == ("harness:Theirs: the stored result of this name is reused; its weights cannot be checked.",)
 
 
-def test_two_models_of_one_name_are_refused_and_one_given_twice_runs_once(data, store):
+def test_two_models_with_one_name_are_refused_and_a_repeated_model_runs_once(data, store):
     for pair in ([Theirs(), Theirs()], [fake_model(), fake_model()]):
         with pytest.raises(ConfigError, match=r"two models are called \S+; give each a name of its own"):
             run(pair, ["imdb"], store, data=data)
@@ -65,14 +63,14 @@ def test_two_models_of_one_name_are_refused_and_one_given_twice_runs_once(data, 
     assert len(run([same, same], ["imdb"], store, data=data, bootstrap=0).finished) == 1
 
 
-def test_what_is_no_model_is_refused(data, store):
+def test_an_object_that_is_not_a_model_is_refused(data, store):
     with pytest.raises(ConfigError, match=r"must be an object, not a class\. Got Theirs; call it first"):
         run([Theirs], ["imdb"], store, data=data)
     with pytest.raises(ConfigError, match="a model is one word such as"):
         run([object()], ["imdb"], store, data=data)
 
 
-def test_it_scores_no_pairs_of_sentences(data, store, nli_folder):
+def test_a_harness_model_scores_no_pairs_of_sentences(data, store, nli_folder):
     report = run([Theirs()], ["imdb"], store, data=data, nli=nli_folder, bootstrap=0)
     assert [record["task"] for record in report.finished] == ["imdb"]
     assert any("harness:Theirs scores no pairs of sentences" in note for note in report.notes)
@@ -82,7 +80,7 @@ def test_it_scores_no_pairs_of_sentences(data, store, nli_folder):
 
 
 class HubTable:
-    """What the hub gives for one data set: pairs of two texts with two hypotheses."""
+    """Hub rows of one data set: pairs of two texts with two hypotheses."""
 
     column_names = ["text", "hypothesis", "labels"]
     cache_files = [{"filename": "/cache/btzsc___btzsc/imdb/0.0.0/" + "c0ffee42" * 5 + "/btzsc-test.arrow"}]
@@ -93,7 +91,7 @@ class HubTable:
 
 @pytest.fixture
 def hub(monkeypatch):
-    """In place of the package datasets: imdb and yelpreviews are there, yelpreviews damaged; the rest out of reach."""
+    """Replace the package datasets: imdb is available, yelpreviews is damaged, the rest is unreachable."""
     asked: list[tuple[str, bool]] = []
 
     def load_dataset(repository, name, *, split):
@@ -110,7 +108,7 @@ def hub(monkeypatch):
     return module
 
 
-def test_sets_that_the_hub_does_not_give_are_absent_with_why_and_the_others_run(hub, store):
+def test_unreadable_hub_sets_are_absent_with_the_reason_and_the_others_run(hub, store):
     report = run([fake_model()], ["sentiment", "mteb/imdb"], store, bootstrap=0)
     assert [record["task"] for record in report.finished] == ["imdb"]
     assert set(report.absent) == {*expand_tasks(["sentiment"]), "mteb/imdb"} - {"imdb"}
@@ -120,14 +118,14 @@ def test_sets_that_the_hub_does_not_give_are_absent_with_why_and_the_others_run(
     assert report.absent["mteb/imdb"] == "read from a folder only"
 
 
-def test_where_the_hub_gives_nothing_there_is_one_error(hub, store):
+def test_an_unreadable_hub_is_an_error(hub, store):
     with pytest.raises(InputError, match=r"none of the 2 tasks can be run \(emotiondair: .*Couldn't reach") as caught:
         run([fake_model()], ["emotion"], store)
     assert "\n" not in str(caught.value)
     assert not store.path.exists()
 
 
-def test_offline_reaches_the_data(hub, store):
+def test_offline_is_passed_to_the_data(hub, store):
     run([fake_model()], ["imdb", "agnews"], store, bootstrap=0, offline=True)
     assert set(hub.asked) == {("imdb", True), ("agnews", True)}
     assert hub.config.HF_HUB_OFFLINE is False, "only while the data is read"
@@ -147,7 +145,7 @@ def test_the_hubs_commit_is_in_the_provenance(hub, store, data):
 # ---- memory
 
 
-def test_what_was_held_before_a_model_is_in_its_record(data, store, tiny_encoder_folder, monkeypatch):
+def test_memory_held_before_a_model_is_in_its_record(data, store, tiny_encoder_folder, monkeypatch):
     given_back = []
     monkeypatch.setattr(runner, "give_back", lambda: given_back.append(len(given_back)))
     monkeypatch.setattr(runner, "resident_mib", lambda: 100.0 + len(given_back))
@@ -159,7 +157,7 @@ def test_what_was_held_before_a_model_is_in_its_record(data, store, tiny_encoder
 
 
 @pytest.mark.slow
-def test_a_model_that_is_done_is_gone_before_the_next_is_opened(data, store, monkeypatch):
+def test_a_model_is_released_before_the_next_is_opened(data, store, monkeypatch):
     alive: weakref.WeakSet = weakref.WeakSet()
     seen = []
 

@@ -1,4 +1,4 @@
-"""The similarity of data sets is the formula, whatever way it is computed."""
+"""The similarity of data sets equals its formula."""
 
 import random
 from collections import Counter
@@ -11,7 +11,7 @@ from labelspace.errors import InputError
 
 
 def jaccard_by_hand(one: list[str], other: list[str]) -> float:
-    """Sum of the smaller over sum of the larger relative frequency, word by word."""
+    """Divide the sum of the smaller frequencies by the sum of the larger ones, word by word."""
     first, second = Counter(" ".join(one).split()), Counter(" ".join(other).split())
     smaller = larger = 0.0
     for word in sorted(set(first) | set(second)):
@@ -47,12 +47,12 @@ def test_the_matrix_holds_every_pair_and_is_symmetric_with_ones():
     assert np.array_equal(np.diag(found.values), np.ones(4))
 
 
-def test_the_same_words_in_another_order_or_number_are_the_same_and_none_shared_is_nought():
+def test_similarity_ignores_order_and_text_count_and_is_0_without_shared_words():
     found = similarities({"a": ["one two"], "b": ["two", "one", "two one"], "c": ["three"]})
     assert found.values.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
 
 
-def test_words_are_words_in_any_script_without_case_or_punctuation():
+def test_words_are_found_in_any_script_without_case_or_punctuation():
     assert word_frequencies(["Don't, DON'T!"]) == {"don't": 1.0}
     assert set(word_frequencies(["Größe 東京 x1"])) == {"größe", "東京", "x1"}
 
@@ -61,7 +61,7 @@ def test_a_generator_is_read_once():
     assert similarities({"a": (text for text in ["x", "y"])}).texts == (2,)
 
 
-def test_no_data_set_and_one_without_words_are_refused():
+def test_no_data_set_or_a_set_without_words_is_refused():
     with pytest.raises(InputError, match="there is no data set"):
         similarities({})
     with pytest.raises(InputError, match=r"^empty: the texts of a data set hold no word"):

@@ -1,4 +1,4 @@
-"""Intervals, rank correlation and AUROC agree with themselves written slowly."""
+"""Intervals, rank correlation and AUROC equal slow reference implementations."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ from labelspace.evaluate.metrics import Tally
 
 
 def rows_of_labels(count: int, labels: int, right: float, seed: int) -> tuple[list[int], list[int]]:
-    """Targets, and predictions that are right with a given chance and else anything, "none" among it."""
+    """Targets, and predictions that are right with a given probability and otherwise random, including "none"."""
     draw = random.Random(seed)
     targets = [draw.randrange(labels) for _ in range(count)]
     predicted = [target if draw.random() < right else draw.randrange(-1, labels) for target in targets]
@@ -44,11 +44,11 @@ def interval_by_hand(targets: list[int], predicted: list[int], labels: int, metr
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
-def test_an_interval_is_that_of_a_loop_over_rows(metric):
+def test_an_interval_equals_that_of_a_loop_over_rows(metric):
     targets, predicted = rows_of_labels(150, 4, 0.6, seed=1)
     slow = interval_by_hand(targets, predicted, 4, metric, repeats=300, seed=2)
     fast = bootstrap_interval(targets, predicted, 4, metric=metric, repeats=4000)
-    # The loop's own ends move by some 0.006 from seed to seed, at a width of 0.15.
+    # The loop's own bounds vary by about 0.006 between seeds, at a width of 0.15.
     assert fast == pytest.approx(slow, abs=0.025)
 
 
@@ -57,7 +57,7 @@ def test_an_interval_is_that_of_a_loop_over_rows(metric):
     rows=st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 3)), min_size=1, max_size=30),
     metric=st.sampled_from(METRICS),
 )
-def test_the_score_of_a_draw_is_the_score_of_its_rows(rows, metric):
+def test_the_score_of_a_draw_equals_the_score_of_its_rows(rows, metric):
     cells = sorted(set(rows))
     counts = [sum(row == cell for row in rows) for cell in cells]
     tally = Tally(list("abcd"))
@@ -74,16 +74,16 @@ def test_an_interval_holds_the_score_and_narrows_with_rows():
         low, high = bootstrap_interval(targets, predicted, 3, metric="accuracy")
         assert low < accuracy < high
         widths.append(high - low)
-    # Each step has ten times the rows: the width goes down by the root of ten.
+    # Each step has ten times the rows, so the width shrinks by the square root of ten.
     assert widths[0] / widths[1] == pytest.approx(math.sqrt(10), rel=0.25)
     assert widths[1] / widths[2] == pytest.approx(math.sqrt(10), rel=0.25)
 
 
-def test_a_perfect_answer_has_no_width():
+def test_the_interval_of_perfect_predictions_has_no_width():
     assert bootstrap_interval([0, 1, 2], [0, 1, 2], 3) == (1.0, 1.0)
 
 
-def test_labels_that_no_row_has_lower_nothing():
+def test_labels_without_a_row_lower_no_score():
     assert bootstrap_interval([0, 1] * 9, [0, 1] * 9, 77) == (1.0, 1.0)
 
 
@@ -93,14 +93,14 @@ def test_the_seed_fixes_the_interval():
     assert first == again != other
 
 
-def test_more_of_the_draws_make_a_wider_interval():
+def test_a_higher_level_gives_a_wider_interval():
     targets, predicted = rows_of_labels(100, 3, 0.5, seed=4)
     low, high = bootstrap_interval(targets, predicted, 3, level=0.5)
     wide_low, wide_high = bootstrap_interval(targets, predicted, 3, level=0.99)
     assert wide_low < low < high < wide_high
 
 
-def test_memory_is_bounded_without_changing_the_kind_of_answer(monkeypatch):
+def test_bounded_memory_gives_a_similar_interval(monkeypatch):
     targets, predicted = rows_of_labels(100, 3, 0.5, seed=5)
     whole = bootstrap_interval(targets, predicted, 3)
     monkeypatch.setattr("labelspace.bench.statistics.BLOCK", 30)
@@ -126,13 +126,13 @@ def test_ten_thousand_rows_of_77_labels_are_fast():
     ],
     ids=["too few", "matrix", "nothing", "target above", "target missing", "answer below"],
 )
-def test_rows_that_do_not_fit_are_refused(targets, predicted, error, message):
+def test_malformed_rows_are_refused(targets, predicted, error, message):
     with pytest.raises(error, match=message):
         bootstrap_interval(targets, predicted, 2)
 
 
 @pytest.mark.parametrize("option", [{"metric": "f1"}, {"repeats": 0}, {"level": 0}, {"level": 1.5}], ids=str)
-def test_options_that_make_no_sense_are_refused(option):
+def test_invalid_options_are_refused(option):
     with pytest.raises(ConfigError):
         bootstrap_interval([0], [0], 2, **option)
 
@@ -159,7 +159,7 @@ def test_tau_counts_pairs(pairs):
         assert kendall_tau(a, b).tau == pytest.approx(tau_by_hand(a, b))
 
 
-def test_tau_of_the_same_and_the_reversed_order():
+def test_tau_of_equal_and_reversed_orders_is_plus_and_minus_one():
     assert kendall_tau([1, 2, 3, 4, 5], [2, 3, 5, 7, 11]).tau == pytest.approx(1)
     assert kendall_tau([1, 2, 3, 4, 5], [5, 4, 3, 2, 1]).tau == pytest.approx(-1)
     assert kendall_tau(range(20), range(20)).p < 1e-6
@@ -205,7 +205,7 @@ def test_the_line_is_that_of_least_squares():
     assert regression(x, y, places).at == pytest.approx([base + slope * place for place in places])
 
 
-def test_the_interval_of_the_line_holds_the_true_mean_in_95_of_100_draws():
+def test_the_interval_of_the_line_covers_the_true_mean_in_95_percent_of_draws():
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 4, size=7)
     held = 0
@@ -215,7 +215,7 @@ def test_the_interval_of_the_line_holds_the_true_mean_in_95_of_100_draws():
     assert held / 4000 == pytest.approx(0.95, abs=0.012)  # over three standard errors
 
 
-def test_two_points_make_a_line_without_an_interval():
+def test_a_line_through_two_points_has_no_interval():
     line = regression([0, 2], [1, 2], [1])
     assert line.at.tolist() == [1.5]
     assert line.half_width is None

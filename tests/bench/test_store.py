@@ -1,4 +1,4 @@
-"""The store keeps whole lines, says what is broken, and never mixes results of different texts or weights."""
+"""The store keeps whole lines, names damaged ones, and never mixes results of different texts or weights."""
 
 import errno
 import json
@@ -23,13 +23,13 @@ def test_what_is_appended_is_read_back_with_its_schema(store):
     assert store.records() == [{"schema": SCHEMA_VERSION, **record(score=0.25)}]
 
 
-def test_a_store_without_a_file_is_empty_and_makes_none(store):
+def test_a_store_without_a_file_is_empty_and_creates_none(store):
     assert store.records() == []
     store.check_writable()
     assert not store.path.exists()
 
 
-def test_of_two_lines_with_one_key_the_last_counts_in_the_place_of_the_first(store):
+def test_the_last_of_two_lines_with_one_key_counts_in_the_place_of_the_first(store):
     store.append(record(score=0.1))
     store.append(record(task="imdb", score=0.2))
     store.append(record(score=0.3))
@@ -52,7 +52,7 @@ def test_of_two_lines_with_one_key_the_last_counts_in_the_place_of_the_first(sto
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_each_field_of_the_key_makes_another_record(store, other):
+def test_a_different_key_field_makes_another_record(store, other):
     store.append(record())
     store.append({**record(), **other})
     assert len(store.records()) == 2
@@ -83,15 +83,15 @@ def test_a_last_line_that_lacks_only_its_line_break_is_whole(store):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{not json", "line 2 is no JSON"),
-        ("[1, 2]", "line 2 is no record. Got list instead"),
-        ('{"model": "x"}', "line 2 is no record: it has no schema version"),
+        ("{not json", "line 2 is not JSON"),
+        ("[1, 2]", "line 2 is not a record. Got list instead"),
+        ('{"model": "x"}', "line 2 is not a record: it has no schema version"),
         ('{"schema": 99}', "line 2 was written by a newer labelspace"),
         ('{"schema": 1, "model": "x"}', "line 2: it lacks task, protocol"),
     ],
     ids=["broken", "list", "no schema", "newer", "fields missing"],
 )
-def test_a_bad_line_in_the_middle_is_one_error_with_file_and_line(store, line, said):
+def test_a_bad_line_in_the_middle_is_an_error_with_file_and_line(store, line, said):
     store.append(record())
     good = store.path.read_text()
     store.path.write_text(good + line + "\n" + good)
@@ -102,7 +102,7 @@ def test_a_bad_line_in_the_middle_is_one_error_with_file_and_line(store, line, s
     assert "\n" not in str(caught.value)
 
 
-def test_a_result_of_other_texts_or_weights_is_not_reused_and_that_is_said(store):
+def test_a_result_of_other_texts_or_weights_is_not_reused_and_noted(store):
     store.append(record(revision="sha256:1"))
     known, key = store.by_key(), key_of(record())
     assert chosen(known, key, fingerprint="f", revision="sha256:1")[0] is not None
@@ -120,14 +120,14 @@ def test_a_result_of_other_texts_or_weights_is_not_reused_and_that_is_said(store
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"metrics": {"macro_f1_predicted": float("nan")}}, "not plain finite"),
+        ({"metrics": {"macro_f1_predicted": float("nan")}}, "must hold plain finite values"),
         ({"metrics": {"f1": 0.5}}, "metrics lacks macro_f1_predicted"),
         ({"provenance": {"labelspace": "1"}}, "provenance lacks commit"),
-        ({"texts": object()}, "not plain finite"),
+        ({"texts": object()}, "must hold plain finite values"),
     ],
     ids=["nan", "metric", "provenance", "object"],
 )
-def test_what_is_no_record_is_not_written(store, wrong, said):
+def test_an_invalid_record_is_not_written(store, wrong, said):
     with pytest.raises(ConfigError, match=said):
         store.append({**record(), **wrong})
     assert not store.path.exists()
@@ -140,7 +140,7 @@ def test_a_record_without_a_field_of_the_key_is_not_written(store):
         store.append(bare)
 
 
-def test_a_folder_that_is_not_there_is_said_before_and_when_writing(tmp_path):
+def test_a_missing_folder_is_an_error_before_and_during_writing(tmp_path):
     store = ResultStore(tmp_path / "nowhere" / "results.jsonl")
     for write in (store.check_writable, lambda: store.append(record())):
         with pytest.raises(OutputError, match="cannot be written"):
@@ -148,7 +148,7 @@ def test_a_folder_that_is_not_there_is_said_before_and_when_writing(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["refused", "half written"])
-def test_a_full_disk_is_one_error_and_what_the_file_held_stays(store, monkeypatch, kind):
+def test_a_full_disk_is_an_error_and_the_file_is_unchanged(store, monkeypatch, kind):
     store.append(record())
     before = store.path.read_bytes()
     write = os.write
@@ -164,7 +164,7 @@ def test_a_full_disk_is_one_error_and_what_the_file_held_stays(store, monkeypatc
     assert store.path.read_bytes() == before
 
 
-def test_many_writers_at_once_lose_and_mix_nothing(store):
+def test_concurrent_writers_lose_and_mix_no_lines(store):
     def write(number: int) -> None:
         for seed in range(10):
             ResultStore(store.path).append(record(model=f"embedding:{number}", seed=seed, note="x" * 5000))
@@ -178,8 +178,8 @@ def test_many_writers_at_once_lose_and_mix_nothing(store):
     assert all(json.loads(line) for line in store.path.read_text().splitlines())
 
 
-def test_a_store_that_called_the_macro_figures_otherwise_is_read_under_their_names(tmp_path):
-    """Schema 1 said `macro_f1` for what is the mean over predicted labels too."""
+def test_a_schema_1_store_is_read_with_the_new_metric_names(tmp_path):
+    """Schema 1 used the name `macro_f1` for the mean over predicted labels too."""
     new = record(score=0.25)
     old = {"metrics": {THEIR_NAMES[name]: value for name, value in new["metrics"].items()}}
     old["intervals"] = {"macro_f1": [0.2, 0.3], "accuracy": [0.1, 0.4]}

@@ -1,4 +1,4 @@
-"""Tables average as Table 2 does, over the same data sets for every row, and say what they left out."""
+"""Tables average as Table 2 does, over the same data sets for every row, and note what they left out."""
 
 import json
 import statistics
@@ -25,7 +25,7 @@ def line_of(text: str, start: str) -> str:
     return line
 
 
-def test_the_row_of_a_published_model_is_that_of_table_2():
+def test_the_row_of_a_published_model_equals_table_2():
     (row,) = published_rows(["Qwen3-Reranker-8B"])
     summary = paper_row("Qwen3-Reranker-8B")
     assert row.mean(BTZSC) == pytest.approx(summary.overall.mean)
@@ -56,17 +56,17 @@ def test_published_means_are_over_the_same_data_sets():
     assert len(bench_tables(records_of(), beside="all")[0].rows) == 39
 
 
-def test_data_sets_that_one_model_lacks_are_in_no_mean_and_are_named():
+def test_data_sets_missing_for_one_model_are_in_no_mean_and_named():
     less = {name: score for name, score in FOUR.items() if name != "massive"}
     (table,) = bench_tables([*records_of(), *records_of("nli:b", less, family="nli")])
     assert set(table.sets) == set(less)
     assert all("3 of 22" in line_of(table.to_text(), name) for name in ("embedding:a", "nli:b"))
-    assert table.notes == ("not every model has them, so they are in no mean: massive.",)
+    assert table.notes == ("not in the means, because not every model was run on them: massive.",)
     assert "massive" in table.to_text("set")
     assert "-" in line_of(table.to_text("set"), "massive")
 
 
-def test_models_that_share_no_data_set_are_said_not_to_compare():
+def test_models_without_a_shared_data_set_get_a_note():
     (table,) = bench_tables([record("embedding:a", "imdb"), record("embedding:b", "agnews")])
     assert "do not compare" in table.notes[0]
     assert "1 of 22" in line_of(table.to_text(), "embedding:a")
@@ -79,10 +79,10 @@ def test_seeds_are_averaged_first_and_their_spread_shown():
     assert "0.500" in line_of(text, "embedding:a [limit 100]")
     assert "± 0.100" in text
     assert "0.500 ± 0.100" in table.to_text("set")
-    assert "a draw of the texts (limit)" in text
+    assert "a sample of the texts (limit)" in text
 
 
-def test_ways_of_running_a_model_are_rows_of_their_own():
+def test_each_way_of_running_a_model_is_a_separate_row():
     runs = [
         record(),
         record(dtype="bfloat16"),
@@ -115,8 +115,8 @@ def test_speed_is_all_texts_over_all_seconds():
     assert row.texts_per_second(["massive"]) is None
 
 
-def test_speed_and_memory_in_a_table_are_those_of_the_data_sets_shown():
-    """imdb is in no mean, because the second model lacks it; its texts, seconds and memory are in no column."""
+def test_speed_and_memory_in_a_table_are_over_the_data_sets_shown():
+    """The second model lacks imdb, so imdb is not in the means, speeds or memory of either row."""
     memory = {"peak_memory_mib": 900.4, "memory_before_mib": 200.0}
     slow = {"seconds": 1000.0, "peak_memory_mib": 5000.0, "memory_before_mib": 1.0}
     runs = [record(texts=100, seconds=2.0, **memory), record(task="imdb", texts=100, **slow), record("nli:b")]
@@ -130,15 +130,15 @@ def test_speed_and_memory_in_a_table_are_those_of_the_data_sets_shown():
     assert not any("peak MiB" in note for note in table.notes)
 
 
-def test_memory_is_no_column_where_nobody_looked_and_that_of_older_runs_has_a_note():
+def test_unmeasured_memory_has_no_column_and_that_of_older_runs_a_note():
     assert "peak MiB" not in bench_tables([record()], beside="all")[0].to_text()
     (table,) = bench_tables([record(peak_memory_mib=900.0)], beside=["bart-large-mnli"])
-    assert "peak MiB of older runs counts what models before them left" in table.to_text()
+    assert "peak MiB of older runs includes memory left by earlier models" in table.to_text()
     assert "peak MiB" not in table.to_text("set")
     assert line_of(table.to_text(), "bart-large-mnli").endswith("-")
 
 
-def test_each_benchmark_has_a_table_of_its_own():
+def test_each_benchmark_has_its_own_table():
     tables = bench_tables([record(), record(task="mteb/imdb"), record(task="own/mail")], beside=["bart-large-mnli"])
     assert [table.benchmark for table in tables] == ["btzsc", "mteb", "own"]
     assert "1 of 8" in tables[1].to_text()
@@ -147,7 +147,7 @@ def test_each_benchmark_has_a_table_of_its_own():
     assert "own files" in tables[2].to_text()
 
 
-def test_nli_auroc_is_a_column_where_it_was_measured():
+def test_nli_auroc_is_a_column_if_it_was_measured():
     nli = record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source={"mnli_matched_dev": 0.8, "x": 0.6})
     (table,) = bench_tables([record(), nli])
     assert "NLI AUROC" in table.to_text()
@@ -162,37 +162,37 @@ def nli_run(value: float, **more):
     return record(task="nli", **pairs, by_source={"mnli_matched_dev": value}, **more)
 
 
-def test_nli_auroc_is_in_the_row_of_the_same_way_and_in_no_other():
-    """That of ten pairs is not that of all, in whichever order the store has them."""
+def test_nli_auroc_is_only_in_the_row_of_the_same_way():
+    """An AUROC on ten pairs is not the AUROC on all pairs, in either order of the store."""
     runs = [record(), record(limit=10), record(dtype="bfloat16"), record(revision="sha256:2", limit=20)]
     auroc = [nli_run(0.9), nli_run(0.1, limit=10), nli_run(0.3, revision="sha256:1", limit=20)]
     for order in (auroc, auroc[::-1]):
         (table,) = bench_tables([*runs, *order])
         assert [row.nli.get("mnli_m") for row in table.rows] == [0.9, 0.1, None, None]
         assert [line[-3] for line in table.by_family()] == ["NLI AUROC", "0.900", "0.100", "-", "-"]
-        assert any("an NLI AUROC of another limit" in note and "embedding:a" in note for note in table.notes)
+        assert any("an NLI AUROC with another limit" in note and "embedding:a" in note for note in table.notes)
     whole, ten = record(), nli_run(0.1, limit=10)
     (table,) = bench_tables([whole, ten])
     assert table.rows[0].nli == {}
 
 
-def test_nli_auroc_of_another_seed_is_not_the_rows_and_of_several_the_mean_is():
+def test_nli_auroc_is_the_mean_over_the_seeds_of_the_row():
     runs = [record(limit=10, seed=seed) for seed in (0, 1)]
     auroc = [nli_run(value, limit=10, seed=seed) for seed, value in enumerate((0.5, 0.7, 0.9))]
     assert bench_tables([*runs, *auroc])[0].rows[0].nli["mnli_m"] == pytest.approx(0.6)
     assert bench_tables([*runs, auroc[2]])[0].rows[0].nli == {}
 
 
-def test_the_protocol_is_nothing_to_pairs_of_sentences():
+def test_the_protocol_does_not_matter_for_nli_pairs():
     (table,) = bench_tables([record(protocol="paper", unverbalized="class_0"), nli_run(0.8)])
     assert table.rows[0].nli == {"mnli_m": 0.8}
 
 
-def test_a_model_of_a_kind_of_its_own_is_a_row():
+def test_a_custom_model_is_a_row():
     assert "harness:mine" in bench_tables([record("harness:mine", family="custom")])[0].to_text()
 
 
-def test_mean_auroc_is_over_the_sources_that_all_rows_have():
+def test_mean_auroc_is_over_the_shared_sources():
     sources = {"mnli_matched_dev": 0.8, "anli_r1_dev": 0.6, "mine": 0.1}
     nli = record(task="nli", benchmark="nli", metrics={"auroc": 0.7}, by_source=sources)
     (table,) = bench_tables([record(), nli], beside=["bart-large-mnli"])
@@ -223,8 +223,8 @@ def test_a_table_as_plain_values_is_json():
     assert str(table) == table.to_text()
 
 
-def test_what_makes_no_sense_is_refused():
-    with pytest.raises(ConfigError, match=r"'bart-large-mnl' is no model of the paper. Did you mean"):
+def test_invalid_arguments_are_refused():
+    with pytest.raises(ConfigError, match=r"'bart-large-mnl' is not a model of the paper. Did you mean"):
         bench_tables(records_of(), beside=["bart-large-mnl"])
     with pytest.raises(ConfigError, match="metric must be one of"):
         bench_tables(records_of(), metric="f1")

@@ -1,4 +1,4 @@
-"""Tasks are read from folders, files and rows; what changes a number is said, and bad data is one clear error."""
+"""Tasks are read from folders, files and rows; notes tell what changes a result, and bad data is a clear error."""
 
 import json
 from dataclasses import replace
@@ -56,7 +56,7 @@ def test_the_families_are_as_large_as_in_the_paper():
     assert count == {"sentiment": 6, "topic": 11, "intent": 3, "emotion": 2}
 
 
-def test_a_card_that_is_not_there_gets_a_hint():
+def test_an_unknown_card_gets_a_hint():
     with pytest.raises(ConfigError, match="Did you mean 'banking77'"):
         card_of("banking7")
 
@@ -70,7 +70,7 @@ def test_a_task_holds_its_rows_in_order_and_its_hypotheses(data):
 
 
 @pytest.mark.parametrize("group", ["", "btzsc", "mteb"])
-def test_the_folder_of_both_groups_and_either_group_do(data, group):
+def test_the_parent_folder_and_either_group_folder_are_accepted(data, group):
     found = find_tasks(data / group)
     assert found.present == ["imdb", "banking77", "mteb/imdb"]
     assert len(found.absent) == 27
@@ -87,12 +87,12 @@ def test_without_a_folder_the_hub_has_the_22():
     assert (found.present, found.absent) == (list(BTZSC), list(MTEB))
 
 
-def test_a_set_that_is_not_there_is_told_with_those_that_are(data):
+def test_a_missing_set_is_an_error_that_lists_the_available_ones(data):
     with pytest.raises(InputError, match=r"agnews is not in the folder.*The folder has: imdb, banking77, mteb/imdb"):
         load_task("agnews", data=data)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
         load_task("imdb", data=tmp_path / "nothing")
 
@@ -110,7 +110,7 @@ def test_rows_without_a_verbalizer_are_class_0_on_request_only(data):
     assert any("2 rows of classes without a verbalizer counted as class 0 (ask)" in note for note in task.notes)
 
 
-def test_the_papers_rows_tell_class_0_from_no_class(data):
+def test_the_papers_rows_separate_class_0_from_no_class(data):
     left = load_task("banking77", data=data, protocol="paper", unverbalized="leave_out")
     kept = load_task("banking77", data=data, protocol="paper")
     assert (left.texts, left.targets.tolist()) == (["a", "c"], [0, 1])
@@ -124,7 +124,7 @@ def test_the_papers_rows_of_rottentomatoes_are_all_of_them(data):
 
 
 @pytest.mark.parametrize("name", ["imdb", "mteb/imdb"])
-def test_the_papers_rows_that_are_not_known_are_refused_with_those_that_are(data, name):
+def test_unknown_paper_rows_are_an_error_that_lists_the_known_sets(data, name):
     with pytest.raises(InputError, match=r"not known for .*one of: banking77"):
         load_task(name, data=data, protocol="paper")
 
@@ -144,7 +144,7 @@ def test_a_limit_above_the_rows_changes_nothing(data):
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, True])
-def test_a_limit_that_makes_no_sense_is_refused(data, limit):
+def test_an_invalid_limit_is_refused(data, limit):
     with pytest.raises(ConfigError, match="limit must be a whole number"):
         load_task("imdb", data=data, limit=limit)
 
@@ -155,7 +155,7 @@ def test_an_unknown_option_is_refused_before_anything_is_read(option):
         load_task("imdb", **{option: "other"})
 
 
-def test_the_fingerprint_follows_texts_targets_and_verbalizers(tmp_path):
+def test_the_fingerprint_depends_on_texts_targets_and_verbalizers(tmp_path):
     seen = set()
     for texts, labels, classes in (
         (["a", "b"], [0, 1], CLASSES),
@@ -169,14 +169,14 @@ def test_the_fingerprint_follows_texts_targets_and_verbalizers(tmp_path):
     assert len(seen) == 5
 
 
-def test_the_verbalizers_of_mteb_are_the_twins_where_it_has_them(data):
+def test_mteb_verbalizers_come_from_the_btzsc_twin_if_it_has_them(data):
     task = load_task("mteb/imdb", data=data)
     assert task.space.verbalizers == ("It is good.", "This film review is odd.")
     words = "the hypotheses of BTZSC's imdb for 1, labelspace's own words for 1"
     assert task.notes[0] == f"verbalizers, of 2 labels: {words}"
 
 
-def test_the_verbalizers_of_mteb_are_our_own_without_a_twin(data):
+def test_mteb_verbalizers_without_a_twin_are_our_own(data):
     (data / "btzsc" / "imdb" / "labels.json").unlink()
     assert load_task("mteb/imdb", data=data).space.verbalizers[0] == "This film review is good."
 
@@ -184,7 +184,7 @@ def test_the_verbalizers_of_mteb_are_our_own_without_a_twin(data):
 OTHER_ROWS = "other rows than the known copy"
 
 
-def test_other_rows_than_those_of_the_known_copy_are_noted(data, monkeypatch):
+def test_rows_that_differ_from_the_known_copy_are_noted(data, monkeypatch):
     card = BTZSC["imdb"]
     assert OTHER_ROWS in load_task("imdb", data=data).notes
     known = tasks.rows_checksum(read_local(card, data), "btzsc")
@@ -194,12 +194,12 @@ def test_other_rows_than_those_of_the_known_copy_are_noted(data, monkeypatch):
         assert (OTHER_ROWS in load_task("imdb", data=data, limit=3).notes) == noted, "the draw is of the same rows"
 
 
-def test_the_papers_rows_are_another_selection_and_not_compared(data):
+def test_the_papers_rows_are_not_compared_with_the_known_copy(data):
     assert OTHER_ROWS in load_task("banking77", data=data).notes
     assert OTHER_ROWS not in load_task("banking77", data=data, protocol="paper").notes
 
 
-def test_a_checksum_follows_rows_classes_and_hypotheses_but_no_order(tmp_path):
+def test_a_checksum_depends_on_rows_classes_and_hypotheses_but_not_on_order(tmp_path):
     def checksum(texts, labels, classes=CLASSES):
         write_btzsc(tmp_path, "imdb", texts, labels, classes)
         return tasks.rows_checksum(read_local(BTZSC["imdb"], tmp_path), "btzsc")
@@ -216,19 +216,19 @@ def test_a_checksum_follows_rows_classes_and_hypotheses_but_no_order(tmp_path):
     assert len({whole, *others}) == 6
 
 
-def test_rows_without_a_class_are_in_the_checksum_whatever_becomes_of_them(data):
+def test_the_checksum_includes_rows_without_a_class(data):
     before = tasks.rows_checksum(read_local(BTZSC["banking77"], data), "btzsc")
     (data / "btzsc" / "banking77" / "unverbalized.parquet").unlink()
     assert tasks.rows_checksum(read_local(BTZSC["banking77"], data), "btzsc") != before
 
 
-def test_the_checksum_of_an_mteb_set_does_not_follow_our_own_words(data):
+def test_the_checksum_of_an_mteb_set_ignores_our_verbalizers(data):
     whole = tasks.rows_checksum(read_local(MTEB["mteb/imdb"], data), "mteb")
     (data / "btzsc" / "imdb" / "labels.json").unlink()
     assert tasks.rows_checksum(read_local(MTEB["mteb/imdb"], data), "mteb") == whole
 
 
-def test_checksums_are_of_sets_that_there_are():
+def test_every_checksum_belongs_to_a_known_set():
     known = [card.checksum for card in (*BTZSC.values(), *MTEB.values()) if card.checksum is not None]
     assert len(set(known)) == len(known) == 21
     assert all(len(checksum) == 64 for checksum in known)
@@ -255,7 +255,7 @@ def test_a_label_out_of_range_names_its_row(data, label):
 
 
 @pytest.mark.parametrize(("labels", "got"), [([0, None], "None"), ([0.0, 0.5], "0.0"), (["0", "1"], "'0'")])
-def test_a_label_that_is_no_number_is_refused(data, labels, got):
+def test_a_non_numeric_label_is_refused(data, labels, got):
     write_btzsc(data, "imdb", ["a", "b"], labels)
     with pytest.raises(InputError, match=f"Got {got} instead"):
         load_task("imdb", data=data)
@@ -273,13 +273,13 @@ def test_an_empty_file_is_refused(data):
         load_task("imdb", data=data)
 
 
-def test_a_text_that_is_missing_names_its_row(data):
+def test_a_missing_text_is_an_error_that_names_its_row(data):
     write_btzsc(data, "imdb", ["a", None], [0, 1])
     with pytest.raises(InputError, match="row 2"):
         load_task("imdb", data=data)
 
 
-def test_a_file_cut_off_is_refused(data):
+def test_a_truncated_file_is_refused(data):
     file = data / "btzsc" / "imdb" / "test.parquet"
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(InputError, match=r"test\.parquet"):
@@ -307,7 +307,7 @@ def test_mteb_without_label_names_is_refused(data):
         load_task("mteb/imdb", data=data)
 
 
-# ---- a file of one's own
+# ---- the user's own file
 
 
 @pytest.fixture
@@ -330,7 +330,7 @@ def test_a_file_becomes_a_task_in_the_order_of_the_space(tmp_path, mood):
     assert (task.card.benchmark, task.card.source, task.card.rows) == ("own", "mail.csv", 2)
 
 
-def test_a_name_is_never_that_of_a_benchmark(tmp_path, mood):
+def test_an_own_file_never_has_the_name_of_a_benchmark_set(tmp_path, mood):
     file = csv_file(tmp_path, "text,label\nsun,good\n")
     assert own_task(file, mood, name="imdb").name == own_task(file, mood, name="own/imdb").name == "own/imdb"
 
@@ -358,7 +358,7 @@ def test_a_draw_is_of_rows_with_a_text(tmp_path, mood):
     assert task.texts == ["sun"] * 8
 
 
-def test_a_text_that_is_cut_is_noted(mood):
+def test_a_truncated_text_is_noted(mood):
     task = own_task(pa.table({"text": ["x" * 100_001], "label": ["good"]}), mood)
     assert len(task.texts[0]) == 100_000
     assert any("1 document is longer than 100,000 characters" in note for note in task.notes)
@@ -384,12 +384,12 @@ def test_a_file_with_nothing_to_score_is_refused(tmp_path, mood, content, messag
         own_task(csv_file(tmp_path, content), mood)
 
 
-def test_a_column_that_is_not_there_is_named(tmp_path, mood):
+def test_a_missing_column_of_the_file_is_named(tmp_path, mood):
     with pytest.raises(ColumnError, match="mood"):
         own_task(csv_file(tmp_path, "text,label\nsun,good\n"), mood, label_column="mood")
 
 
-def test_a_table_in_memory_does_too(mood):
+def test_a_table_in_memory_is_accepted_too(mood):
     task = own_task(pa.table({"text": ["sun", "rain"], "label": ["good", "bad"]}), mood, limit=1)
     assert task.name == "own/a table in memory"
     assert len(task.texts) == 1
@@ -409,7 +409,7 @@ def test_the_real_sets_are_the_known_copies():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (REAL / "btzsc").is_dir(), reason="the folder with the real data sets is not here")
-def test_the_real_sets_have_the_rows_that_their_readme_says():
+def test_the_real_sets_have_as_many_rows_as_their_readme_says():
     assert len(find_tasks(REAL).present) == 21
     rows = {name: len(load_task(name, data=REAL).texts) for name in ("agnews", "banking77", "massive")}
     assert rows == {"agnews": 7600, "banking77": 2880, "massive": 2805}

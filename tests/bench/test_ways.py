@@ -1,4 +1,4 @@
-"""Ways of running a model are told apart, named, and one of them is chosen by rule, not by the order of the store."""
+"""Ways of running a model are kept apart and named; one is chosen by rules, not by the order of the store."""
 
 from itertools import permutations
 
@@ -26,7 +26,7 @@ BEST_FIRST = {
 
 
 @pytest.mark.parametrize("place", range(len(BEST_FIRST) - 1))
-def test_each_rule_counts_before_the_next_whatever_the_order_of_the_store(place):
+def test_the_rules_apply_in_order_for_any_order_of_the_store(place):
     better, *worse = list(BEST_FIRST.values())[place:]
     for others in permutations(worse) if len(worse) < 4 else [worse, worse[::-1]]:
         for order in ([better, *others], [*others, better]):
@@ -35,7 +35,7 @@ def test_each_rule_counts_before_the_next_whatever_the_order_of_the_store(place)
             assert found[2] == len(order)
 
 
-def test_of_ways_that_differ_in_nothing_else_the_last_one_is_the_newest():
+def test_among_otherwise_equal_ways_the_last_one_counts_as_newest():
     runs = [record(dtype="float32"), record(dtype="bfloat16")]
     assert [choose_way(order, "a")[0].dtype for order in (runs, runs[::-1])] == ["bfloat16", "float32"]
 
@@ -50,12 +50,12 @@ def test_of_ways_that_differ_in_nothing_else_the_last_one_is_the_newest():
         ({"limit": "all", "dtype": "float32", "protocol": "full"}, "full rows, all texts, float32"),
     ],
 )
-def test_a_way_can_be_asked_for(asked, way):
+def test_a_way_can_be_requested(asked, way):
     runs = [record(limit=10), record(dtype="bfloat16"), record(), record(protocol="paper", unverbalized="class_0")]
     assert str(choose_way(runs, "embedding:a", **asked)[0]) == way
 
 
-def test_a_way_that_is_not_there_is_one_error_with_those_that_are():
+def test_a_missing_way_is_an_error_that_lists_the_others():
     runs = [record(limit=10), record(task="imdb", limit=10), record(protocol="paper")]
     with pytest.raises(ConfigError) as caught:
         choose_way(runs, "a", limit=20, dtype="bfloat16")
@@ -65,13 +65,13 @@ def test_a_way_that_is_not_there_is_one_error_with_those_that_are():
     )
 
 
-def test_pairs_of_sentences_alone_are_no_way():
+def test_nli_pairs_alone_are_not_a_way():
     pairs = record(task="nli", benchmark="nli", task_family="nli", metrics={"auroc": 0.6}, by_source={})
     with pytest.raises(InputError, match="no data set for embedding:a"):
         choose_way([pairs], "a")
 
 
-def test_weights_are_told_apart_where_they_are_known():
+def test_known_weights_are_kept_apart():
     runs = [record(revision="sha256:0123456789"), record(task="imdb", revision="sha256:ffff456789")]
     names = list(names_of(list(ways_of(runs))).values())
     assert names == ["embedding:a [weights 01234567]", "embedding:a [weights ffff4567]"]

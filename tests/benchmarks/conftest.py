@@ -1,4 +1,4 @@
-"""Results that are made up, in tables of their own."""
+"""Fixtures with made-up results in separate tables."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,7 +21,7 @@ PROVENANCE = {
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module that reads and adds results; what a test sets in it is undone."""
+    """The module that reads and adds results; changes by a test are undone."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import store
 
@@ -32,7 +32,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def plant(store: Any, tmp_path: Path) -> Callable[..., Path]:
-    """Write the table of a study anew, and let the tables of the docs be made of it."""
+    """Rewrite the table of a study, and make the docs' tables from it."""
 
     def plant(study: str, rows: Iterable[dict[str, Any]]) -> Path:
         path, shared, packed = tmp_path / f"{study}.jsonl", {}, []

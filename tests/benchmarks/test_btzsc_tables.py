@@ -1,4 +1,4 @@
-"""The tables of docs/btzsc.md take one way of running a model each, and say of which rows a rank is."""
+"""The tables of docs/btzsc.md use one way of running each model, and mark ranks over other rows."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ DATA = FOLDER.parents[1] / "shared" / "data"
 
 @pytest.fixture
 def tables(monkeypatch, tmp_path):
-    """The module, with stores of its own."""
+    """The module with separate stores."""
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.delitem(sys.modules, "btzsc_tables", raising=False)
     import btzsc_tables
@@ -34,7 +34,7 @@ def rows(tables):
     return btzsc_rows
 
 
-def test_a_place_is_that_of_one_way_and_not_of_whichever_came_last(tables):
+def test_a_rank_uses_one_way_and_not_the_last_record(tables):
     store = ResultStore(tables.STORE)
     for way in ({}, {"limit": 10}, {"protocol": "paper"}):
         store.append(record("embedding:a", "imdb", 0.1 if way else 0.9, **way))
@@ -42,13 +42,13 @@ def test_a_place_is_that_of_one_way_and_not_of_whichever_came_last(tables):
     assert "| embedding:a | 17 |" in tables.places()
 
 
-def test_costs_are_in_no_table_of_means(tables):
+def test_tables_of_means_have_no_costs(tables):
     ResultStore(tables.STORE).append(record(peak_memory_mib=900.0))
     assert "peak MiB" not in tables.means("btzsc")
     assert "texts/s" not in tables.means("btzsc")
 
 
-def test_peak_memory_is_beside_the_speeds_where_it_is_known_what_was_there_before(tables):
+def test_peak_memory_is_shown_if_the_memory_before_the_model_is_known(tables):
     store = ResultStore(tables.SPEED)
     store.append(record(classes=4, peak_memory_mib=900.0))
     assert "peak MiB" not in tables.speeds()
@@ -60,7 +60,7 @@ def test_peak_memory_is_beside_the_speeds_where_it_is_known_what_was_there_befor
     ]
 
 
-def test_sets_of_other_rows_are_marked_wherever_they_stand_beside_published_figures(tables, rows):
+def test_sets_of_other_rows_are_marked_beside_published_scores(tables, rows):
     store = ResultStore(tables.STORE)
     for name in ("yelpreviews", "imdb"):
         store.append(record("embedding:a", name, 0.9))
@@ -74,7 +74,7 @@ def test_sets_of_other_rows_are_marked_wherever_they_stand_beside_published_figu
     assert lines[-1] == rows.OTHER_NOTE
 
 
-def test_a_rank_stands_beside_that_over_the_sets_with_the_benchmarks_rows(tables):
+def test_a_second_rank_is_over_the_comparable_sets(tables):
     store = ResultStore(tables.STORE)
     for name, score in {"imdb": 0.9, "yelpreviews": 0.1}.items():
         store.append(record("embedding:a", name, score))
@@ -86,7 +86,7 @@ def test_a_rank_stands_beside_that_over_the_sets_with_the_benchmarks_rows(tables
     assert (int(rank) > better + 1, sets) == (True, "(2)")
 
 
-def test_the_rows_of_each_set_stand_beside_those_of_the_published_figures(tables):
+def test_the_table_of_rows_has_ours_and_the_published_ones(tables):
     store = ResultStore(tables.STORE)
     for name in ("imdb", "rottentomatoes", "capsotu"):
         store.append(record("embedding:a", name, 0.5, texts=700))
@@ -97,8 +97,8 @@ def test_the_rows_of_each_set_stand_beside_those_of_the_published_figures(tables
     assert counts["| capsotu‡"] == ["700", "3,355", "1,000"]
 
 
-def test_what_is_said_of_each_set_is_what_its_folder_says(rows):
-    """Sets that the data's notes call complete are the same rows, and every other one says what differs."""
+def test_the_differences_of_the_sets_match_the_notes_of_the_data(rows):
+    """Sets that the data's notes call complete have the same rows; every other set states its difference."""
     if not DATA.is_dir():
         pytest.skip(f"no data at {DATA}")
     there = {path.parent.name: path for path in (DATA / "btzsc").glob("*/labels.json")}
@@ -107,12 +107,12 @@ def test_what_is_said_of_each_set_is_what_its_folder_says(rows):
     for name, path in there.items():
         notes = json.loads(path.read_text(encoding="utf-8"))
         same = notes["complete"]
-        if name in MTEB:  # complete is said of train and test together
+        if name in MTEB:  # "complete" covers train and test together
             same = notes["splits"]["test"]["rows"] == MTEB[name].rows and "SLURP" not in notes["note"]
         assert same == (rows.ROWS[name].differ == rows.SAME), name
 
 
-def test_the_published_rows_are_the_fewest_that_give_every_published_accuracy(rows):
+def test_the_published_rows_are_the_smallest_number_that_fits_every_accuracy(rows):
     found = {name: rows.published_rows(name) for name in (*BTZSC, *MTEB)}
     assert {name for name, rows in found.items() if rows != 1000} == {
         "rottentomatoes", "financialphrasebank", "mteb/amazon_counterfactual", "mteb/toxic_conversations",

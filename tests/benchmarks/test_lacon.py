@@ -1,4 +1,4 @@
-"""LaCon's experiments: draws are what they say, every method runs, the runner goes on, and the tables add up."""
+"""LaCon's experiments: samples are correct, every method runs, the runner resumes, and the tables are made."""
 
 import dataclasses
 import json
@@ -62,7 +62,7 @@ def lacon(store) -> Lacon:
 
 
 def texts(name: str, count: int) -> list[str]:
-    """Sentences that a label can be told from."""
+    """Make sentences that reveal their label."""
     return [f"{name} in the news of day {number}" for number in range(count)]
 
 
@@ -84,7 +84,7 @@ def write_set(folder: Path, labels: dict[str, int], splits: dict[str, int], *, p
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
-    """What the small runs read, made up."""
+    """Made-up data for the small runs."""
     folder = tmp_path_factory.mktemp("data")
     both = {"train": 2, "validation": 1}
     write_set(folder / "glue" / "cola", {"unacceptable": 34, "acceptable": 60}, both)
@@ -111,7 +111,7 @@ def test_a_smaller_draw_is_part_of_a_larger_one(lacon, data):
     assert few != lacon.sets.drawn(rows, dict.fromkeys(names, 5), seed=4)
 
 
-def test_the_curve_draws_are_nested_too(lacon, data, tmp_path):
+def test_the_samples_of_the_curve_are_nested_too(lacon, data, tmp_path):
     options = settings(lacon, data, tmp_path)
     task = lacon.curve.task_of(options, "rottentomatoes")
     draws = [lacon.curve.first(options, task, count, seed=1) for count in lacon.curve.COUNTS]
@@ -177,7 +177,7 @@ def test_no_two_pieces_share_a_row(lacon, data, tmp_path):
         assert len(names) == len(set(names))
 
 
-def test_every_metric_of_table_1_is_written_down(lacon):
+def test_every_metric_of_table_1_is_stored(lacon):
     found = lacon.methods.scores(["a", "a", "b", "b"], ["a", "a", "a", "b"])
     assert found["accuracy"] == 0.75
     assert found["f1_by_class"] == pytest.approx({"a": 0.8, "b": 2 / 3})
@@ -185,7 +185,7 @@ def test_every_metric_of_table_1_is_written_down(lacon):
     assert found["matthews"] == pytest.approx(3**-0.5)
 
 
-def test_setfit_is_left_out_with_a_note_where_it_is_not_installed(lacon, data, tmp_path, monkeypatch, capsys):
+def test_without_setfit_its_curve_is_skipped_with_a_note(lacon, data, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(lacon.setfit_curve, "find_spec", lambda name: None)
     assert list(lacon.setfit_curve.setfit_pieces(settings(lacon, data, tmp_path))) == []
     assert "setfit is not installed" in capsys.readouterr().err
@@ -202,7 +202,7 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
     run(lacon, data, out, *parts, "--minutes", "0")
     assert "23 of 23 pieces are left" in capsys.readouterr().out
     run(lacon, data, out, *parts)
-    assert "all pieces are there" in capsys.readouterr().out
+    assert "all pieces are done" in capsys.readouterr().out
     rows = store.Table(out).rows()
     assert len(rows) == 23
     for row in rows:
@@ -246,7 +246,7 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
 def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon, store, tmp_path, capfd):
     out = tmp_path / "lacon.jsonl"
     run(lacon, tmp_path / "no data", out, "--parts", "speed")
-    assert "all pieces are there" in capfd.readouterr().out
+    assert "all pieces are done" in capfd.readouterr().out
     loss, step = store.Table(out).rows()
     assert set(step["ratio"]) == {"lacon-vanilla", "lacon-fusion", "lacon-few"}
     assert all(ratio > 0 for ratio in step["ratio"].values())
@@ -255,8 +255,8 @@ def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon,
     assert loss["provenance"]["command"].endswith("--parts speed"), "one command for all that a call runs"
 
 
-def test_the_papers_figures_are_typed_as_they_stand(lacon):
-    """Against the paper's text, where it is: each row of tables 2 to 6."""
+def test_the_papers_numbers_are_transcribed_correctly(lacon):
+    """Compares each row of tables 2 to 6 with the paper's text, if it is there."""
     if not PAPER.is_file():
         pytest.skip(f"no paper at {PAPER}")
     text = PAPER.read_text(encoding="utf-8")
@@ -277,7 +277,7 @@ def test_the_papers_figures_are_typed_as_they_stand(lacon):
         assert f"{name}\t{values}\n" in text
 
 
-def test_p_is_wilcoxons_over_paired_repeats(lacon):
+def test_p_is_wilcoxons_signed_rank_test_over_paired_repeats(lacon):
     ours, theirs = {seed: 0.8 + seed / 100 for seed in range(10)}, dict.fromkeys(range(10), 0.5)
     assert lacon.runs.signed_rank(ours, theirs) == pytest.approx(2 / 2**10)
     assert lacon.runs.signed_rank(ours, ours) == 1.0
@@ -306,7 +306,7 @@ def curve_run(part: str, method: str, count: int, score: float, seed: int = 0, *
     return {**facts, "per_class": count, "seed": seed, "macro_f1_predicted": score, **more}
 
 
-def test_setfit_cut_short_is_marked(lacon, plant):
+def test_truncated_setfit_runs_are_marked(lacon, plant):
     rows = [curve_run("curve", "lacon", count, 0.5) for count in (0, 1)]
     rows.append(curve_run("setfit", "setfit", 0, 0.6, steps=80, whole_schedule=80))
     rows.append(curve_run("setfit", "setfit", 1, 0.6, steps=100, whole_schedule=120))
@@ -320,7 +320,7 @@ def test_setfit_cut_short_is_marked(lacon, plant):
     assert lacon.aims.aim().splitlines()[2].endswith("| 0 (-10.0), 1 (-20.0) | none |")
 
 
-def test_what_the_cut_cost_setfit_is_told_of_draws_that_have_both_runs(lacon, plant):
+def test_the_cost_of_truncating_setfit_is_over_samples_with_both_runs(lacon, plant):
     scores = {"setfit": {0: 0.5, 1: 0.1}, "setfit-whole": {0: 0.6, 2: 0.9}}
     plant("lacon", (curve_run(part, part, 16, own[seed], seed) for part, own in scores.items() for seed in own))
     cut, whole = lacon.aims.setfit_schedules().splitlines()[2:]
@@ -328,7 +328,7 @@ def test_what_the_cut_cost_setfit_is_told_of_draws_that_have_both_runs(lacon, pl
     assert whole == "| Emotion | all of them | - | - | - | - | - | 60.0 | - |"
 
 
-def test_setfit_is_run_to_its_end_where_the_protocol_cuts_it_and_the_end_is_near(lacon, data, tmp_path, monkeypatch):
+def test_truncated_setfit_runs_are_completed_if_the_schedule_is_short_enough(lacon, data, tmp_path, monkeypatch):
     monkeypatch.setattr(lacon.setfit_curve, "find_spec", lambda name: name)
     own = lacon.protocol.Settings(data=data, out=tmp_path)
     pieces = [piece for piece in lacon.setfit_curve.whole_pieces(own) if piece.seeds == (0,)]
@@ -342,7 +342,7 @@ def test_setfit_is_run_to_its_end_where_the_protocol_cuts_it_and_the_end_is_near
     assert list(lacon.setfit_curve.whole_pieces(whole)) == [], "the full protocol cuts none"
 
 
-def test_a_gain_is_of_the_draws_that_both_have_and_says_how_far_it_varies(lacon):
+def test_a_gain_is_over_common_samples_and_has_its_deviation(lacon):
     cell = lacon.report._pair_cell({0: 0.5, 1: 0.6, 2: 0.9}, {0: 0.6, 1: 0.8})
     assert cell == "55.0 to 70.0 (+15.0 ± 7.1)"
     assert lacon.report._pair_cell({0: 0.5}, {0: 0.6}) == "50.0 to 60.0 (+10.0)"

@@ -1,4 +1,4 @@
-"""Models that come as packages are put together whole or not at all, and nothing of a zip lands elsewhere."""
+"""Packaged models are assembled completely or not at all, and no file of a zip is written outside the folder."""
 
 import zipfile
 from pathlib import Path
@@ -45,12 +45,12 @@ def test_missing_packages_are_named_and_nothing_is_made(tool, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_not_made_again(tool, tmp_path):
+def test_an_existing_model_is_not_assembled_again(tool, tmp_path):
     (tmp_path / "gemma-3-270m.gguf").touch()
     assert tool.assembled(tool.GEMMA, tmp_path) == tmp_path / "gemma-3-270m.gguf"
 
 
-def test_other_weights_leave_nothing(tool, tmp_path, monkeypatch):
+def test_wrong_weights_leave_no_files(tool, tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "MPNET_PARTS", ())
     monkeypatch.setattr(tool, "unzip_model", lambda archive, folder: None)
     with pytest.raises(SystemExit, match="other weights"):
@@ -58,7 +58,7 @@ def test_other_weights_leave_nothing(tool, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_unzipping_keeps_model_files_and_leaves_the_rest(tool, tmp_path):
+def test_unzipping_extracts_model_files_only(tool, tmp_path):
     members = ("m/config.json", "m/1_Pooling/config.json", "m/desktop.ini", "m/x.bin", "m/a.py")
     tool.unzip_model(zipped(tmp_path / "model.zip", *members), tmp_path / "out")
     written = [path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.*")]
@@ -66,14 +66,14 @@ def test_unzipping_keeps_model_files_and_leaves_the_rest(tool, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["m/../../evil.json", "/etc/evil.json", "m/..\\evil.json", "C:/evil.json"])
-def test_a_path_that_leaves_the_folder_is_refused(tool, name, tmp_path):
+def test_a_path_outside_the_folder_is_refused(tool, name, tmp_path):
     with pytest.raises(SystemExit, match="unsafe path"):
         tool.unzip_model(zipped(tmp_path / "model.zip", name), tmp_path / "out")
     assert not list(tmp_path.rglob("evil*"))
 
 
 @pytest.mark.slow
-def test_mpnet_is_an_encoder_that_the_registry_knows(tool, tmp_path):
+def test_mpnet_is_an_encoder_of_the_registry(tool, tmp_path):
     if tool.missing(tool.MPNET):
         pytest.skip("the packages of all-mpnet-base-v2 are missing")
     encoder = Encoder(tool.assembled(tool.MPNET, tmp_path), device="cpu")

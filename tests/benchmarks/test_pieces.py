@@ -24,7 +24,7 @@ def failing() -> dict[str, Any]:
     raise ValueError("no such rows")
 
 
-def test_a_piece_that_fails_stops_none_behind_it_and_is_named(pieces, store, out, capfd):
+def test_a_failing_piece_is_named_and_stops_no_other(pieces, store, out, capfd):
     works = {"first": failing, "second": lambda: {"accuracy": 0.5}}
     some = [pieces.Piece(part="main", name=name, facts={"set": name}, work=work) for name, work in works.items()]
     with pytest.raises(SystemExit, match="1 pieces failed: main/first"):
@@ -33,7 +33,7 @@ def test_a_piece_that_fails_stops_none_behind_it_and_is_named(pieces, store, out
     assert names(store, out) == ["second"]
 
 
-def test_a_piece_that_another_process_has_finished_meanwhile_is_not_run_again(pieces, store, out):
+def test_a_piece_finished_by_another_process_is_not_run_again(pieces, store, out):
     second = pieces.Piece(part="main", name="second", facts={}, work=failing)
 
     def first_and_second() -> dict[str, Any]:
@@ -45,16 +45,16 @@ def test_a_piece_that_another_process_has_finished_meanwhile_is_not_run_again(pi
     assert names(store, out) == ["first", "second"]
 
 
-def test_a_result_names_the_commit_that_was_read_not_the_one_there_when_it_ends(pieces, out, monkeypatch):
+def test_a_result_names_the_commit_at_the_start_of_the_process(pieces, out, monkeypatch):
     monkeypatch.setattr(pieces, "COMMIT", "a1b2c3")
     piece = pieces.Piece(part="main", name="one", facts={}, work=dict)
     pieces.run_piece(piece, out)
     assert piece.result(out)["provenance"]["commit"] == "a1b2c3"
 
 
-def test_a_measurement_of_a_piece_cannot_be_written_over_by_the_pieces_own_seconds(pieces, store, out):
+def test_a_result_cannot_use_the_reserved_field_seconds(pieces, store, out):
     piece = pieces.Piece(part="cost", name="one", facts={}, work=lambda: {"seconds": {"encoder": 0.5}})
-    with pytest.raises(ValueError, match="cost/one: 'seconds' are those of the piece"):
+    with pytest.raises(ValueError, match="cost/one: 'seconds' is reserved for the time of the piece"):
         pieces.run_piece(piece, out)
     assert names(store, out) == []
 
@@ -69,7 +69,7 @@ def test_ctrl_c_ends_the_run_and_leaves_no_result(pieces, store, out):
     assert names(store, out) == []
 
 
-def test_a_result_of_other_settings_ends_the_call_before_anything_runs(pieces, out):
+def test_a_result_of_other_settings_is_refused_before_anything_runs(pieces, out):
     old = pieces.Piece(part="main", name="one", facts={"set": "a", "rates": (1, 2)}, work=dict)
     pieces.run_piece(old, out)
     new = pieces.Piece(part="main", name="one", facts={"set": "a", "rates": (1, 3)}, work=dict)

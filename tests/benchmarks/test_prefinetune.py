@@ -1,4 +1,4 @@
-"""REZE's experiments: no text of a target in a mix, all parts run, the runner goes on, tables and figures come out."""
+"""REZE's experiments: no target text in a mix, all parts run, the runner resumes, tables and figures are made."""
 
 import contextlib
 import csv
@@ -100,7 +100,7 @@ def write_pairs(folder: Path, rows: list[tuple[str, str]], task: str) -> None:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The finance domain in the layout of the shared data, made up."""
+    """Made-up data of the finance domain in the layout of the shared data."""
     folder = tmp_path_factory.mktemp("data")
     finance = folder / "domain" / "finance"
     for number, (name, task) in enumerate(SOURCES.items()):
@@ -169,7 +169,7 @@ def test_one_mix_for_a_domain_leaves_all_its_targets_out_and_is_capped_once_for_
     assert mix == modules.sets.read_mix(settings, "finance")
 
 
-def test_sets_that_share_texts_leave_together(modules, data, tmp_path, monkeypatch):
+def test_sets_that_share_texts_are_excluded_together(modules, data, tmp_path, monkeypatch):
     monkeypatch.setattr(modules.sets, "SHARED_TEXTS", (("fomc", "ectsum"),))
     mix = modules.sets.read_mix(made(modules, data, tmp_path, per_source=11), "finance")
     assert "ectsum" in mix.left_out
@@ -187,7 +187,7 @@ def test_the_mix_without_label_names_has_no_source_with_a_label_of_a_target(modu
     assert folder != modules.encoders.place_of(settings, "finance", "reze", 0)
 
 
-def test_what_guessing_scores_is_the_mean_of_many_guesses(modules):
+def test_the_score_of_guessing_equals_the_mean_of_many_guesses(modules):
     labels = ["rare"] * 40 + ["often"] * 160 + ["usual"] * 100
     found = modules.target_facts.guessing(labels)
     draw = np.random.default_rng(0)
@@ -206,7 +206,7 @@ def test_rows_whose_document_answers_a_test_query_are_counted(modules, tmp_path)
     assert found == {"rows": 2, "test_rows": 1, "rows_with_a_test_answer": 1}, "the row that the test asks is no row"
 
 
-def test_draws_hold_each_class_by_its_share_and_the_larger_holds_the_smaller(modules):
+def test_samples_are_stratified_and_nested(modules):
     groups = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
     order = modules.sets.nested_order(groups, 0)
     assert sorted(order) == list(range(100))
@@ -216,7 +216,7 @@ def test_draws_hold_each_class_by_its_share_and_the_larger_holds_the_smaller(mod
     assert order != modules.sets.nested_order(groups, 1)
 
 
-def test_a_query_that_the_test_asks_is_not_trained_on(modules, data, tmp_path):
+def test_a_query_of_the_test_side_is_not_trained_on(modules, data, tmp_path):
     settings = made(modules, data, tmp_path)
     rows = modules.sets.train_rows(settings, "tatqa", 100, 0)
     assert len(rows) == 20
@@ -225,7 +225,7 @@ def test_a_query_that_the_test_asks_is_not_trained_on(modules, data, tmp_path):
     )
 
 
-def test_a_question_that_is_asked_twice_is_one_with_all_its_answers(modules, data, tmp_path, monkeypatch):
+def test_repeated_questions_are_merged_with_all_their_answers(modules, data, tmp_path, monkeypatch):
     tables = {
         "queries": {"query_id": ["a", "b", "c"], "text": ["List files", "list  files", "Copy"]},
         "corpus": {"doc_id": ["1", "2", "3", "4"], "text": ["ls", "dir", "LS", "cp"]},
@@ -259,7 +259,7 @@ def ndcg_by_hand(scores: list[float], gains: dict[int, float], k: int) -> float:
 
 
 @pytest.mark.parametrize("k", [1, 3, 10, 30])
-def test_ndcg_is_the_formula_written_out_and_what_scikit_learn_says(modules, k):
+def test_ndcg_equals_the_formula_and_scikit_learn(modules, k):
     draw = np.random.default_rng(0)
     scores = draw.normal(size=(12, 20))
     relevant = [{int(one): float(draw.integers(1, 4)) for one in draw.permutation(20)[: 1 + row]} for row in range(12)]
@@ -283,14 +283,14 @@ def test_ndcg_of_equal_scores_takes_the_earlier_document(modules):
 
 
 @pytest.mark.slow
-def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, store, data, tmp_path, capsys):
+def test_every_part_runs_and_resumes_and_gives_tables_and_figures(modules, store, data, tmp_path, capsys):
     out, kept = tmp_path / "prefinetune.jsonl", tmp_path / "encoders"
     words = ["prefinetune", "--data", str(data), "--out", str(out), "--encoders", str(kept)]
     words += ["--encoder", str(TINY), "--small"]
     modules.run.run([*words, "--minutes", "0"])
     assert "pieces are left" in capsys.readouterr().out
     modules.run.run(words)
-    assert "all pieces are there" in capsys.readouterr().out
+    assert "all pieces are done" in capsys.readouterr().out
     modules.run.run(words)
     assert "[" not in capsys.readouterr().out, "nothing is run twice"
 
@@ -349,7 +349,7 @@ def test_every_part_runs_and_goes_on_and_tables_and_figures_come_out(modules, st
         assert str(tmp_path / f"prefinetune-{name}.png") in printed
 
 
-def test_averages_are_of_seeds_that_have_every_target(modules):
+def test_averages_are_over_seeds_with_every_target(modules):
     def run(target: str, seed: int, score: float) -> dict[str, Any]:
         scores = {"none": {"score": score}}
         return {"target": target, "start": "pft", "rows_wanted": 100, "seed": seed, "scores": scores}
@@ -360,7 +360,7 @@ def test_averages_are_of_seeds_that_have_every_target(modules):
     assert count == 2
 
 
-def test_every_encoder_that_has_results_has_its_rows_of_table_2(modules, plant):
+def test_every_encoder_with_results_is_in_table_2(modules, plant):
     common = {"part": "main", "target": "fomc", "start": "reze", "rows_wanted": 100}
     plant(
         "prefinetune",
@@ -408,7 +408,7 @@ def clusters(rows: int, seed: int, apart: float = 3.0, middle: float = 0.6) -> t
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True), [f"label {name}" for name in names]
 
 
-def test_without_a_map_the_c_is_that_of_the_probes_own_search(modules):
+def test_without_a_map_c_equals_that_of_the_probes_own_search(modules):
     from probe import CHOICES, linear_probe
 
     assert modules.experiments.CHOICES is CHOICES
@@ -420,7 +420,7 @@ def test_without_a_map_the_c_is_that_of_the_probes_own_search(modules):
         assert chosen == grid.best_params_["C"] == best
 
 
-def test_the_c_is_chosen_behind_maps_that_have_not_seen_the_fold(modules):
+def test_c_is_chosen_with_maps_fitted_without_the_fold(modules):
     vectors, labels = clusters(50, 0)
     seen = []
 
@@ -438,7 +438,7 @@ def test_the_c_is_chosen_behind_maps_that_have_not_seen_the_fold(modules):
     assert seen == [1.0, 0.0] * 5
 
 
-def test_whitened_rows_that_are_fewer_than_coordinates_have_a_c_that_is_no_tie(modules):
+def test_c_is_no_tie_for_whitened_rows_fewer_than_dimensions(modules):
     from probe import linear_probe
 
     from labelspace.geometry import fit_whitening
@@ -457,7 +457,7 @@ def test_whitened_rows_that_are_fewer_than_coordinates_have_a_c_that_is_no_tie(m
 
 
 class Negated:
-    """A map that changes no cosine between two vectors that have both gone through it, and every other."""
+    """A map that keeps cosines between two mapped vectors, and changes all others."""
 
     def __init__(self, vectors: np.ndarray, applied: list[np.ndarray]) -> None:
         self.fitted_on, self._applied = vectors, applied
@@ -469,7 +469,7 @@ class Negated:
 
 @pytest.mark.parametrize("start", ["untuned", "base"])
 @pytest.mark.parametrize("target", ["fomc", "tatqa"])
-def test_a_map_is_fitted_on_training_texts_alone_and_maps_all_that_is_scored(
+def test_a_map_is_fitted_on_training_texts_only_and_applied_to_all_scored_ones(
     modules, data, tmp_path, monkeypatch, target, start
 ):
     encode, text_of, fitted, applied = Encoder.encode, {}, [], []
@@ -514,7 +514,7 @@ def test_a_map_is_fitted_on_training_texts_alone_and_maps_all_that_is_scored(
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_an_encoder_in_float32_is_the_one_that_was_opened_so_to_the_bit(modules, dtype):
+def test_an_encoder_switched_to_float32_is_bit_equal_to_one_opened_in_float32(modules, dtype):
     texts = ["a bank", "the price of gold fell on the day after", "why"]
     encoder = Encoder(TINY, dtype=dtype)
     before = encoder.encode(texts)
@@ -524,7 +524,7 @@ def test_an_encoder_in_float32_is_the_one_that_was_opened_so_to_the_bit(modules,
 
 
 @pytest.mark.parametrize("start", ["untuned", "base"])
-def test_trained_in_its_own_precision_and_scored_in_float32(modules, data, tmp_path, monkeypatch, start):
+def test_encoders_train_in_their_own_precision_and_are_scored_in_float32(modules, data, tmp_path, monkeypatch, start):
     own = Encoder(TINY, dtype="bfloat16")
     for module in (modules.encoders, modules.experiments):
         monkeypatch.setattr(module, "base", lambda _settings: own)
@@ -550,7 +550,7 @@ def test_trained_in_its_own_precision_and_scored_in_float32(modules, data, tmp_p
 
 
 @pytest.mark.parametrize("target", ["fomc", "tatqa"])
-def test_vectors_that_a_map_breaks_are_told_and_not_scored(modules, data, tmp_path, monkeypatch, target):
+def test_non_finite_mapped_vectors_are_reported_and_not_scored(modules, data, tmp_path, monkeypatch, target):
     class Broken:
         def apply(self, vectors: np.ndarray) -> np.ndarray:
             return np.where(np.arange(len(vectors))[:, None] % 2, np.inf, np.asarray(vectors, dtype=float))
@@ -559,13 +559,13 @@ def test_vectors_that_a_map_breaks_are_told_and_not_scored(modules, data, tmp_pa
     settings = made(modules, data, tmp_path)
     found = modules.experiments._run(settings, target, "untuned", 100, 0, ("none", "whitening"))
     assert list(found["scores"]) == ["none"]
-    assert re.fullmatch(r"InputError: \d+ of \d+ vectors are not finite behind the map\.", found["failed"]["whitening"])
+    assert re.fullmatch(r"InputError: \d+ of \d+ vectors are not finite after the map\.", found["failed"]["whitening"])
 
 
 @pytest.mark.parametrize(
     ("wrong", "raised"), [(InputError("all one"), TrainingError), (KeyboardInterrupt(), KeyboardInterrupt)]
 )
-def test_an_encoder_that_cannot_be_measured_stops_its_piece_alone(modules, data, tmp_path, monkeypatch, wrong, raised):
+def test_an_encoder_that_cannot_be_measured_stops_only_its_piece(modules, data, tmp_path, monkeypatch, wrong, raised):
     from labelspace.training.prefinetune.measures import Yardstick
 
     vectors, calls = Yardstick.vectors, []
@@ -590,7 +590,7 @@ def test_an_encoder_that_cannot_be_measured_stops_its_piece_alone(modules, data,
 # Encoders on disk
 
 
-def test_an_encoder_is_made_once_and_its_result_is_that_of_the_run_that_made_it(modules, data, tmp_path, monkeypatch):
+def test_an_encoder_is_made_once_and_keeps_the_result_of_that_run(modules, data, tmp_path, monkeypatch):
     encoders, calls, locked = modules.encoders, [], []
     settings = made(modules, data, tmp_path)
     prefinetune = encoders.prefinetune
@@ -616,7 +616,7 @@ def test_an_encoder_is_made_once_and_its_result_is_that_of_the_run_that_made_it(
     assert told["result"] == whole
 
 
-def test_an_encoder_of_another_precision_or_number_of_threads_is_another(modules, data, tmp_path, monkeypatch):
+def test_another_precision_or_number_of_threads_makes_another_encoder(modules, data, tmp_path, monkeypatch):
     encoders, settings = modules.encoders, made(modules, data, tmp_path)
     own = encoders.base(settings)
     first = encoders.place_of(settings, "finance", "pft", 0)
@@ -629,7 +629,7 @@ def test_an_encoder_of_another_precision_or_number_of_threads_is_another(modules
     assert len({first, second, encoders.place_of(settings, "finance", "pft", 0)}) == 3
 
 
-def test_runs_that_start_from_another_encoder_than_was_measured_are_listed(modules, monkeypatch):
+def test_runs_from_another_encoder_than_the_measured_one_are_listed(modules, monkeypatch):
     pairs = {"left_out": [], "dropped": {}, "drawn": {"a": 2}, "there": {"a": 2}}
     common = {"seed": 0, "seconds": 60.0, "protocol": {}}
     fine_tuned = {**common, "target": "fomc", "rows": 100, "test_rows": 9}
@@ -653,7 +653,7 @@ def test_runs_that_start_from_another_encoder_than_was_measured_are_listed(modul
 # What was written by hand
 
 
-def test_five_descriptions_of_each_label_that_a_target_has(modules):
+def test_each_label_of_a_target_has_five_descriptions(modules):
     classified = [name for name, target in modules.sets.TARGETS.items() if target.task == "classification"]
     assert {file.stem for file in modules.descriptions.LABELS.glob("*.yaml")} == set(classified)
     for name in classified:
@@ -707,7 +707,7 @@ def paper_figures(text: str, number: int) -> dict[tuple[str, str, str, int], flo
     return found
 
 
-def test_the_papers_figures_are_those_of_its_tables(modules):
+def test_the_papers_numbers_equal_its_tables(modules):
     figures = modules.paper.figures()
     assert len(figures) == 62
     if not PAPER.is_file():
@@ -724,7 +724,7 @@ def test_the_papers_figures_are_those_of_its_tables(modules):
 
 
 @pytest.mark.slow
-def test_the_page_says_which_labels_and_answers_are_seen_before_they_are_scored(modules, tmp_path):
+def test_the_page_names_labels_and_answers_seen_in_training(modules, tmp_path):
     if not (SHARED / "data" / "domain" / "code").is_dir():
         pytest.skip("the data are not here")
     sets, settings = (
@@ -748,7 +748,7 @@ def test_the_page_says_which_labels_and_answers_are_seen_before_they_are_scored(
     assert not held["stackoverflow_topics"]
 
 
-def test_the_run_of_an_encoder_that_0_1_0_saved_is_told(modules: Modules, tmp_path: Path):
+def test_the_result_of_an_encoder_saved_by_0_1_0_can_be_read(modules: Modules, tmp_path: Path):
     told = modules.encoders.told_of(old_folder("encoder", tmp_path))
     assert told["training"]["total_steps"] == 3
     assert told["neighbours_kept"] == 1.0

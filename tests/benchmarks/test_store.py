@@ -1,4 +1,4 @@
-"""Results are one table a study: a row a run, what runs share once, nothing lost, and nothing of code that is gone."""
+"""Results are one table per study and one row per run, with shared values stored once and no lost rows."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def add(table, name: str, part: str = "main", **result) -> None:
     table.add(part, name, result, provenance=provenance(seeds=[result.get("seed", 0)], data="made up"))
 
 
-def test_a_row_is_read_as_it_was_added_and_what_rows_share_stands_once(table):
+def test_a_row_is_read_back_as_added_and_shared_values_are_stored_once(table):
     config = {"epochs": 3}
     for seed in (1, 0):
         add(table, f"seed{seed}", seed=seed, config=config, accuracy=0.1 + 0.2)
@@ -34,7 +34,7 @@ def test_a_row_is_read_as_it_was_added_and_what_rows_share_stands_once(table):
     assert "epochs" not in table.path.read_text()
 
 
-def test_rows_stand_in_the_order_of_part_and_name_whatever_came_first(table, tmp_path, store):
+def test_rows_are_sorted_by_part_and_name(table, tmp_path, store):
     other = store.Table(tmp_path / "other" / "study.jsonl")
     runs = [("b", "main"), ("a", "main"), ("c", "grid")]
     for one, order in ((table, runs), (other, runs[::-1])):
@@ -44,30 +44,30 @@ def test_rows_stand_in_the_order_of_part_and_name_whatever_came_first(table, tmp
     assert table.path.read_bytes() == other.path.read_bytes()
 
 
-def test_a_row_of_the_same_part_and_name_takes_the_place_of_the_old_one(table):
+def test_a_row_replaces_one_with_the_same_part_and_name(table):
     for accuracy in (0.5, 0.75):
         add(table, "one", accuracy=accuracy)
     assert [row["accuracy"] for row in table.rows()] == [0.75]
 
 
-def test_rows_that_are_added_at_once_are_all_there(table):
+def test_rows_added_concurrently_are_all_stored(table):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: add(table, f"{number:02d}", config={"epochs": number}), range(20)))
     assert [row["config"]["epochs"] for row in table.rows()] == list(range(20))
 
 
-def test_a_damaged_line_is_named_and_no_row_is_written_over_it(table):
+def test_a_damaged_line_is_named_and_the_table_is_not_rewritten(table):
     add(table, "one")
     with table.path.open("a") as file:
         file.write('{"part":"main","na')
     damaged = table.path.read_bytes()
     for work in (table.rows, lambda: add(table, "two")):
-        with pytest.raises(SystemExit, match=r"study.jsonl, line 2 is damaged .*; remove it, and run again"):
+        with pytest.raises(SystemExit, match=r"study.jsonl, line 2 is damaged .*; remove it, and repeat its run"):
             work()
     assert table.path.read_bytes() == damaged
 
 
-def test_a_result_without_its_provenance_or_that_is_no_number_is_not_added(table):
+def test_a_result_without_provenance_or_with_non_finite_values_is_not_added(table):
     with pytest.raises(ValueError, match="main/one: the provenance lacks versions"):
         table.add("main", "one", {}, provenance={key: "" for key in provenance() if key != "versions"})
     with pytest.raises(ValueError, match="not JSON compliant"):
@@ -75,7 +75,7 @@ def test_a_result_without_its_provenance_or_that_is_no_number_is_not_added(table
     assert table.rows() == []
 
 
-def test_results_of_changed_code_are_refused_in_the_repository_and_written_elsewhere(store, tmp_path, monkeypatch):
+def test_results_of_changed_code_are_refused_inside_the_repository_only(store, tmp_path, monkeypatch):
     root = tmp_path / "checkout"
     package = root / "src" / "labelspace"
     package.mkdir(parents=True)
@@ -104,7 +104,7 @@ def test_results_of_changed_code_are_refused_in_the_repository_and_written_elsew
         assert row["provenance"]["commit"].endswith("-dirty")
 
 
-def test_a_run_whose_results_would_be_refused_does_not_begin(store, monkeypatch):
+def test_a_run_whose_results_would_be_refused_does_not_start(store, monkeypatch):
     import pieces
 
     monkeypatch.setattr(pieces, "COMMIT", "a" * 40 + "-dirty")
@@ -113,7 +113,7 @@ def test_a_run_whose_results_would_be_refused_does_not_begin(store, monkeypatch)
         pieces.run_pieces([piece], store.RESULTS / "no.jsonl", minutes=1, command=[])
 
 
-def test_the_results_that_are_kept_are_small_sorted_and_whole(store):
+def test_the_stored_results_are_small_sorted_and_complete(store):
     files = list(store.RESULTS.iterdir())
     assert sum(file.stat().st_size for file in files if file.is_file()) < 3_000_000
     shared = {json.loads(line)["key"] for line in (store.RESULTS / "shared.jsonl").read_text().splitlines()}

@@ -1,4 +1,4 @@
-"""The study's label spaces are what they say, and its runner makes each result once."""
+"""The study's label spaces are correct, and its runner makes each result once."""
 
 import random
 import subprocess
@@ -32,11 +32,11 @@ def spaces(store):
 
 
 def owners(space: LabelSpace) -> dict[str, Counter]:
-    """Whose descriptions each label has, told by their first word."""
+    """Return the owner of each label's descriptions, read from their first word."""
     return {label.name: Counter(text.split()[0] for text in label.descriptions) for label in space.labels}
 
 
-def test_a_draw_keeps_labels_verbalizers_and_order(spaces):
+def test_a_sample_keeps_labels_verbalizers_and_order(spaces):
     found = spaces.drawn(SPACE, 5, seed=3)
     assert (found.names, found.verbalizers) == (SPACE.names, SPACE.verbalizers)
     for label, whole in zip(found.labels, SPACE.labels, strict=True):
@@ -47,7 +47,7 @@ def test_a_draw_keeps_labels_verbalizers_and_order(spaces):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_one_description_in_five_is_another_labels_and_none_is_lost(spaces, seed):
+def test_swapping_moves_one_description_in_five_and_loses_none(spaces, seed):
     found = spaces.swapped(SPACE, seed)
     for name, count in owners(found).items():
         assert count[name] == 8
@@ -56,7 +56,7 @@ def test_one_description_in_five_is_another_labels_and_none_is_lost(spaces, seed
     assert sorted(texts) == sorted(text for label in SPACE.labels for text in label.descriptions)
 
 
-def test_all_intents_have_sixty_updates_with_the_quick_encoder_alone(spaces, tmp_path):
+def test_all_intents_have_sixty_updates_with_the_quick_encoder_only(spaces, tmp_path):
     from study.ablations import ablation_pieces
     from study.settings import Settings
 
@@ -68,7 +68,7 @@ def test_all_intents_have_sixty_updates_with_the_quick_encoder_alone(spaces, tmp
     assert changes("all-mpnet-base-v2") == {"updates-20"}
 
 
-def test_halves_break_off_and_bare_names_are_verbalizers(spaces):
+def test_halved_descriptions_are_cut_and_bare_names_become_verbalizers(spaces):
     assert spaces.halved(SPACE, 0).labels[0].descriptions[0] == "sports number"
     assert spaces.bare(SPACE).verbalizers == ("sports", "money", "music")
 
@@ -88,7 +88,7 @@ def test_the_ten_descriptions_begin_with_the_five_that_are_shipped(spaces):
             assert len(set(more.descriptions)) == 10
 
 
-def test_the_tables_of_the_docs_are_what_the_result_files_say():
+def test_the_tables_of_the_docs_match_the_results():
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / "tables.py"), "--check"], capture_output=True, text=True, check=False
     )
@@ -105,7 +105,7 @@ def test_the_figures_of_the_page_are_drawn_from_the_results(spaces, tmp_path):
     assert all(nothing_is_cut(path) for path in drawn)
 
 
-def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws(spaces, plant):
+def test_a_table_marks_missing_runs_and_compares_equal_samples(spaces, plant):
     from study import report
 
     runs = {("default", 0): 0.5, ("default", 1): 0.9, ("swapped", 0): 0.4}
@@ -118,7 +118,7 @@ def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws
         ),
     )
     lines = report.ablations().splitlines()
-    # Five of ten descriptions: 0.283 between these draws is 0.400 between draws that share none.
+    # Five of ten descriptions: a deviation of 0.283 between these samples is 0.400 between samples without overlap.
     assert lines[2] == "| default | - | 0.700 ± 0.400 | - | - |"
     assert lines[3] == "| swapped | - | 0.400 (-0.100) | - | - |"
     assert report.rivals() == "(not run yet)"
@@ -126,8 +126,8 @@ def test_a_table_marks_what_was_not_run_and_counts_a_difference_over_equal_draws
 
 
 @pytest.mark.parametrize(("drawn", "written"), [(5, 10), (4, 5), (1, 10)])
-def test_draws_that_share_descriptions_tell_how_far_fresh_ones_would_lie_apart(spaces, drawn, written):
-    """Simulated: a score is a mean over descriptions of four labels, whose worth is drawn anew in each round."""
+def test_the_corrected_deviation_of_overlapping_samples_is_that_of_new_ones(spaces, drawn, written):
+    """Simulation: a score is a mean over descriptions of four labels, whose values are drawn in each round."""
     from study import overlap
 
     labels, draws, share = 4, 6, drawn / written
@@ -143,7 +143,7 @@ def test_draws_that_share_descriptions_tell_how_far_fresh_ones_would_lie_apart(s
     assert fmean(errors) == pytest.approx(variance(means, 0.0), rel=0.07), "how far the mean is from that of fresh ones"
 
 
-def test_draws_that_share_nothing_are_taken_as_they_are(spaces):
+def test_samples_that_do_not_overlap_need_no_correction(spaces):
     from study import overlap
 
     scores = [0.5, 0.7, 0.9, 0.6]
@@ -151,7 +151,7 @@ def test_draws_that_share_nothing_are_taken_as_they_are(spaces):
     assert overlap.standard_error(scores, 0) == pytest.approx(stdev(scores) / len(scores) ** 0.5)
 
 
-def test_the_share_of_a_draw_is_of_the_descriptions_that_are_written(spaces):
+def test_the_share_of_a_sample_is_of_all_written_descriptions(spaces):
     written = {
         name: LabelSpace.from_file(spaces.LABELS / f"{name}.yaml") for name in (*spaces.TASKS, spaces.MISLEADING)
     }
@@ -162,7 +162,7 @@ def test_the_share_of_a_draw_is_of_the_descriptions_that_are_written(spaces):
     assert spaces.share_drawn("agnews", 3) == 0.3
 
 
-def test_a_rival_is_set_beside_draws_that_share_nothing(spaces, plant):
+def test_a_rival_is_compared_with_the_corrected_deviation(spaces, plant):
     from study import report
 
     scores = {"ours": [0.7, 0.9], "setfit": [0.5, 0.7]}
@@ -178,14 +178,14 @@ def test_a_rival_is_set_beside_draws_that_share_nothing(spaces, plant):
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")
 @pytest.mark.slow
-def test_the_small_study_runs_once_and_goes_on(store, tmp_path):
+def test_the_small_study_runs_once_and_resumes(store, tmp_path):
     out = tmp_path / "study.jsonl"
     command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "study", "--small", "--out", str(out)]
     command += ["--encoder", str(ROOT / "tests" / "data" / "tiny-bert"), "--test-rows", "40", "--max-steps", "2"]
     done = subprocess.run([*command, "--minutes", "0"], capture_output=True, text=True, check=True)
     assert "9 of 9 pieces are left" in done.stdout
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "all pieces are there" in done.stdout
+    assert "all pieces are done" in done.stdout
     rows = store.Table(out).rows()
     assert len(rows) == 9
     assert all(row["provenance"]["commit"] and "macro_f1_predicted" in row for row in rows)

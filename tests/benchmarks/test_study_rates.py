@@ -1,4 +1,4 @@
-"""The study's figure of learning rates says what its points say."""
+"""The figure of learning rates shows its points."""
 
 import math
 from itertools import pairwise
@@ -22,7 +22,7 @@ def figure(monkeypatch):
 
 @pytest.fixture
 def points(figure):
-    """Of five learning rates; the last one diverged."""
+    """Points of five learning rates; the last one diverged."""
     point, inf, nan = figure.RatePoint, float("inf"), float("nan")
     return (
         point(1e-6, -2.0, 0.60, False),
@@ -33,7 +33,7 @@ def points(figure):
     )
 
 
-def test_a_panel_has_pearsons_r_and_says_what_it_left_out(figure, points, tmp_path):
+def test_a_panel_shows_pearsons_r_and_the_number_of_points_left_out(figure, points, tmp_path):
     (path,) = figure.rates_figure({("MiniLM", "news"): points}, tmp_path / "rates.svg")
     words = " ".join(words_of(path))
     for word in ("macro-F1", "uniformity", "MiniLM", "news", "1e-5", "1 without a finite loss left out"):
@@ -68,19 +68,19 @@ def test_encoders_are_rows_and_data_sets_columns(figure, points, tmp_path):
     ],
     ids=["one", "two", "all on one spot", "all of one score"],
 )
-def test_too_few_points_have_no_correlation_and_are_drawn_all_the_same(figure, few, tmp_path):
+def test_too_few_points_are_drawn_without_a_correlation(figure, few, tmp_path):
     files = figure.rates_figure({("one", "news"): [figure.RatePoint(*point) for point in few]}, tmp_path / "rates")
     assert "no r: too few points" in " ".join(words_of(files[1]))
 
 
-def test_points_that_cannot_be_drawn_are_refused(figure, points, tmp_path):
+def test_invalid_points_are_refused(figure, points, tmp_path):
     with pytest.raises(InputError, match=r"'news'\) has a finite uniformity.*Got 1; try lower rates"):
         figure.rates_figure({("one", "news"): points[-1:]}, tmp_path / "rates")
     with pytest.raises(InputError, match="no panel to draw"):
         figure.rates_figure({}, tmp_path / "rates")
 
 
-def test_colours_of_progress_grow_lighter_all_the_way_and_are_never_lost_on_white(figure):
+def test_progress_colours_get_steadily_lighter_and_stay_visible_on_white(figure):
     colours = figure.progress_colours()
     grey = greys([colours(step / 20) for step in range(21)])
     assert all(one < other for one, other in pairwise(grey))

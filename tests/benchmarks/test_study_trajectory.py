@@ -1,4 +1,4 @@
-"""The way of a space through training: the model's own training, measured by the formulas of geometry."""
+"""A trajectory repeats the model's training, and measures it by the formulas of geometry."""
 
 import math
 from pathlib import Path
@@ -54,20 +54,20 @@ def trained(encoder, space):
 
 @pytest.fixture(scope="module")
 def found(trained, trajectory):
-    """The way of the trained model, which makes 12 steps."""
+    """The trajectory of the trained model, which makes 12 steps."""
     return trajectory(trained, POOL, every=5)
 
 
 @pytest.fixture
 def way(module):
-    """Of a training whose best step is not its last."""
+    """A trajectory whose best step is not its last."""
     steps = range(0, 41, 5)
     points = [module.TrajectoryPoint(step, 1.2 - 0.01 * step, -2.0 - 0.02 * min(step, 40 - step)) for step in steps]
     return module.Trajectory(points=tuple(points), best_step=30, learning_rate=3e-5, pool="news.csv")
 
 
 def by_hand(encoder, space, texts) -> tuple[float, float]:
-    """Alignment and uniformity of an encoder as it is."""
+    """Compute alignment and uniformity of an encoder."""
     descriptions, verbalizers = [], []
     for own, verbalizer in zip(space.descriptions, space.verbalizers, strict=True):
         descriptions += own
@@ -81,7 +81,7 @@ def by_hand(encoder, space, texts) -> tuple[float, float]:
 # ---- measured
 
 
-def test_it_begins_with_the_untrained_encoder_and_the_best_step_is_the_trained_one(trained, encoder, space, found):
+def test_it_starts_at_the_untrained_encoder_and_its_best_step_is_the_trained_model(trained, encoder, space, found):
     first = found.points[0]
     assert first.step == 0
     assert first[1:] == pytest.approx(by_hand(encoder, space, POOL), abs=1e-5)
@@ -91,19 +91,19 @@ def test_it_begins_with_the_untrained_encoder_and_the_best_step_is_the_trained_o
     assert found.learning_rate == trained.learning_rate
 
 
-def test_it_is_measured_every_so_many_steps_and_at_the_end(found):
+def test_it_is_measured_at_regular_steps_and_at_the_end(found):
     assert {0, 5, 10, 12} <= {point.step for point in found.points}
     assert [point.step for point in found.points] == sorted({point.step for point in found.points})
 
 
-def test_measuring_moves_nothing(trained, found, trajectory):
+def test_measuring_does_not_change_the_training(trained, found, trajectory):
     often = trajectory(trained, POOL, every=1)
     assert len(often.points) == 13
     shared = {point.step: point for point in often.points}
     assert all(shared[point.step] == point for point in found.points)
 
 
-def test_it_is_measured_without_the_dropout_that_it_trains_with(encoder, space, trajectory):
+def test_it_is_measured_without_dropout(encoder, space, trajectory):
     clf = DescriptionClassifier(space, encoder, max_steps=6, learning_rate=1e-3, dropout=True, seed=2).fit()
     before = torch.get_rng_state()
     often, seldom = (trajectory(clf, POOL, every=every).points for every in (1, 2))
@@ -112,18 +112,18 @@ def test_it_is_measured_without_the_dropout_that_it_trains_with(encoder, space, 
     assert torch.equal(torch.get_rng_state(), before), "no mask was drawn from the caller's generator"
 
 
-def test_a_saved_model_goes_the_same_way(trained, found, tmp_path, trajectory):
+def test_a_saved_model_has_the_same_trajectory(trained, found, tmp_path, trajectory):
     assert trajectory(load(trained.save(tmp_path / "model")), POOL, every=5) == found
 
 
-def test_the_model_itself_is_left_as_it_is(trained, trajectory):
+def test_the_model_itself_is_unchanged(trained, trajectory):
     before = trained.decision_function(POOL)
     trajectory(trained, POOL, steps=2)
     assert (trained.decision_function(POOL) == before).all()
 
 
 @pytest.mark.slow
-def test_about_forty_measurements_are_made_where_nobody_says_how_often(trained, trajectory):
+def test_about_forty_measurements_are_made_by_default(trained, trajectory):
     assert len(trajectory(trained, POOL, steps=3).points) == 4
     assert len(trajectory(trained, POOL, steps=100).points) <= 42
 
@@ -136,7 +136,7 @@ def test_ctrl_c_ends_it(trained, monkeypatch, trajectory):
         trajectory(trained, POOL)
 
 
-def test_what_cannot_be_measured_is_refused(trained, trajectory):
+def test_invalid_arguments_are_refused(trained, trajectory):
     with pytest.raises(InputError, match="a trajectory needs a pool of two different documents"):
         trajectory(trained, ["one"])
     with pytest.raises(ConfigError, match="every must be"):
@@ -157,7 +157,7 @@ def test_the_figure_names_both_numbers_the_rate_and_some_steps(module, way, tmp_
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_short_ways_can_be_drawn(module, way, tmp_path, count):
+def test_short_trajectories_can_be_drawn(module, way, tmp_path, count):
     short = module.Trajectory(points=way.points[:count], best_step=0, learning_rate=1e-5, pool="news.csv")
     (path,) = module.trajectory_figure(short, tmp_path / "way.svg")
     assert "best: untrained" in words_of(path)
@@ -171,7 +171,7 @@ def test_the_best_the_first_and_the_last_point_are_named_before_others(module):
     assert sorted(order) == list(range(20))
 
 
-def test_points_that_cannot_be_drawn_are_refused(module, tmp_path):
+def test_invalid_points_are_refused(module, tmp_path):
     for points in ((), (module.TrajectoryPoint(0, math.nan, -1.0),)):
         found = module.Trajectory(points=points, best_step=0, learning_rate=1e-5, pool="news.csv")
         with pytest.raises(InputError, match=f"finite points. Got {len(points)}"):

@@ -1,4 +1,4 @@
-"""Bold marks the best of a row, and a dagger what was measured on code that nobody can check out."""
+"""Bold marks the best of a row, and a dagger marks results of code that cannot be checked out."""
 
 import importlib
 import re
@@ -30,14 +30,14 @@ def result(commit: str | None) -> dict[str, Any]:
     return {"provenance": {"commit": commit}}
 
 
-def test_bold_is_the_best_of_a_row_whoever_has_it(load):
+def test_bold_marks_the_best_of_a_row(load):
     layout = load("layout")
     assert layout.bold_best(["0.775", "0.823", "0.790 ± 0.010"]) == ["0.775", "**0.823**", "0.790 ± 0.010"]
     assert layout.bold_best(["0.500", "0.844 ± 0.000", "0.844"]) == ["0.500", "**0.844 ± 0.000**", "**0.844**"]
 
 
 @pytest.mark.parametrize("block", ["results", "results-search", "results-mpnet", "results-mpnet-search"])
-def test_the_tables_of_results_bold_the_best_figure(load, block):
+def test_the_tables_of_results_bold_the_best_number(load, block):
     for line in load("tables").BLOCKS[block]().splitlines()[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")][1:4] if line.startswith("|") else []
         figures = [float(cell.strip("*").split()[0]) for cell in cells]
@@ -74,7 +74,7 @@ def test_a_rank_is_not_bold(load):
     assert "**" not in load("tables").BLOCKS["btzsc-places"]()
 
 
-def test_a_result_of_changed_code_or_of_a_commit_that_is_not_here_is_marked(commits):
+def test_a_result_of_changed_code_or_of_a_missing_commit_is_marked(commits):
     (lost, *_) = commits.LOST
     known = result("a" * 40)
     assert commits.marked("AG News", [known]) == "AG News"
@@ -90,7 +90,7 @@ def test_a_table_with_a_mark_explains_it_once_and_one_without_does_not(load):
     assert "†" not in layout.markdown(["", "score"], [["AG News", "1"]])
 
 
-def test_results_are_counted_by_what_is_known_of_their_commit(commits, tmp_path):
+def test_results_are_counted_by_the_state_of_their_commit(commits, tmp_path):
     (lost, *_) = commits.LOST
     table = commits.Table(tmp_path / "study.jsonl")
     for name, commit in {"a": "a" * 40, "b": "b" * 40 + "-dirty", "c": lost}.items():
@@ -103,7 +103,7 @@ def test_results_are_counted_by_what_is_known_of_their_commit(commits, tmp_path)
     }
 
 
-def test_the_list_of_lost_commits_is_what_git_says(commits):
+def test_the_list_of_lost_commits_agrees_with_git(commits):
     history = commits.history()
     if history is None:
         pytest.skip("no whole history here to ask")

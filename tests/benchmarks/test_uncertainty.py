@@ -1,4 +1,4 @@
-"""The uncertainty-aware paper's experiments: every part runs, the runner goes on, tables and figures come out."""
+"""The uncertainty-aware paper's experiments: every part runs, the runner resumes, tables and figures are made."""
 
 import dataclasses
 import importlib
@@ -53,7 +53,7 @@ def parts(store: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two sets in the layout of the shared data, made up."""
+    """Two made-up sets in the layout of the shared data."""
     folder = tmp_path_factory.mktemp("data")
     for name in ("toxic_conversations", "amazon_counterfactual", "massive_intent"):
         place = folder / "mteb" / name
@@ -71,7 +71,7 @@ def settings(parts: Any, data: Path, out: Path, **options: Any) -> Any:
     return parts.settings.Settings(data=data, **folders, encoder=str(TINY), small=True, **options)
 
 
-def test_draws_keep_the_shares_of_the_classes_and_are_the_same_each_time(parts, data):
+def test_samples_are_stratified_and_repeatable(parts, data):
     rows = parts.sets.train_rows("toxic_conversations", data, 12)
     assert [rows.truth.count(label) for label in LABELS] == [6, 6]
     assert rows == parts.sets.train_rows("toxic_conversations", data, 12)
@@ -80,7 +80,7 @@ def test_draws_keep_the_shares_of_the_classes_and_are_the_same_each_time(parts, 
 
 
 @pytest.mark.slow
-def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, tmp_path, monkeypatch, capsys):
+def test_every_part_runs_and_resumes_and_the_page_gets_its_tables(parts, data, tmp_path, monkeypatch, capsys):
     words = ["uncertainty", "--data", str(data), "--out", str(tmp_path / "uncertainty.jsonl")]
     words += ["--states", str(tmp_path / "states"), "--answers", str(tmp_path / "answers")]
     words += ["--encoder", str(TINY), "--small", "--parts", "choice", "main", "ablations", "grid", "compared"]
@@ -93,7 +93,7 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     parts.run.run(words)
     printed = capsys.readouterr().out
     assert "toxic_conversations_textcnn-chosen_seed0\n" in printed
-    assert printed.endswith("compared/tiny-bert_toxic_conversations\nall pieces are there.\n"), "once main is whole"
+    assert printed.endswith("compared/tiny-bert_toxic_conversations\nall pieces are done.\n"), "once main is whole"
     assert printed.count("[") == 2
     parts.run.run(words)
     assert "[" not in capsys.readouterr().out, "nothing is run twice"
@@ -120,7 +120,7 @@ def test_every_part_runs_and_goes_on_and_the_page_gets_its_tables(parts, data, t
     ]
 
 
-def test_states_in_parts_are_those_of_the_whole(parts, data, tmp_path, monkeypatch):
+def test_states_in_parts_equal_those_of_the_whole(parts, data, tmp_path, monkeypatch):
     options = settings(parts, data, tmp_path)
     monkeypatch.setattr(parts.states, "WHOLE_TOKENS_BYTES", 0)
     monkeypatch.setattr(parts.states, "TEXTS_OF_A_PART", 7)
@@ -135,7 +135,7 @@ def test_states_in_parts_are_those_of_the_whole(parts, data, tmp_path, monkeypat
     assert torch.allclose(train.take(rows)[0].float(), whole.float(), atol=0.02)
 
 
-def test_vectors_from_states_are_the_encoders_own(parts, data, tmp_path):
+def test_vectors_pooled_from_states_equal_the_encoders_own(parts, data, tmp_path):
     options = settings(parts, data, tmp_path)
     vectors = parts.states.vectors_of(options, "toxic_conversations")[1]
     own = parts.states.opened(options).encode(parts.states.both(options, "toxic_conversations")[1].texts)
@@ -143,7 +143,7 @@ def test_vectors_from_states_are_the_encoders_own(parts, data, tmp_path):
 
 
 def answers(parts: Any, right: str, **doubts: Any) -> Any:
-    """What a run answered: a 1 for each row that is right."""
+    """Make the answers of a run, with a 1 for each right row."""
     nothing = np.zeros(len(right))
     flags = np.array([value == "1" for value in right])
     return parts.answers.Answers(flags, doubts.get("entropy", nothing), doubts.get("uncertainty", nothing))
@@ -156,7 +156,7 @@ def test_a_gain_is_a_mean_over_seeds_of_the_same_rows(parts):
     assert error == pytest.approx(statistics.stdev([0, 1, 0.5, 0.5]) / 2)
 
 
-def test_a_drawn_area_is_that_of_the_drawn_rows(parts):
+def test_a_bootstrap_area_equals_that_of_the_drawn_rows(parts):
     rng = np.random.default_rng(0)
     doubt, right = rng.random(60), rng.random(60) < 0.7
     areas = parts.draws.drawn_areas(doubt, right)
@@ -167,14 +167,14 @@ def test_a_drawn_area_is_that_of_the_drawn_rows(parts):
     assert areas[:60] == pytest.approx(by_hand), "in more than one go"
 
 
-def test_rows_in_doubt_alike_have_the_drawn_area_of_chance(parts):
+def test_equally_uncertain_rows_have_the_bootstrap_area_of_chance(parts):
     right = np.array([True, True, False, False, True])
     same = parts.draws.drawn_areas(np.ones(5), right)
     assert same == pytest.approx(np.full(1000, 0.6))
     assert parts.draws.drawn_areas(None, right).std() > 0.1
 
 
-def test_areas_are_told_apart_where_doubt_finds_the_errors_of_enough_rows(parts):
+def test_an_area_gap_is_significant_with_enough_rows(parts):
     def run(count: int, doubts: np.ndarray) -> Any:
         right = np.arange(count) % 4 > 0
         return parts.answers.Answers(right, 1.0 - right, doubts)
@@ -204,13 +204,13 @@ def test_areas_are_told_apart_where_doubt_finds_the_errors_of_enough_rows(parts)
         ([0.8] * 10, False, 0.0),
     ],
 )
-def test_a_curve_rises_if_no_part_of_it_falls(parts, curve, does, falls):
+def test_a_curve_rises_if_no_part_falls(parts, curve, does, falls):
     runs = [{"curve": {"uncertainty": [value + 1e-12 for value in curve]}}] * 2
     assert parts.aims.largest_fall(runs) == pytest.approx(falls)
     assert parts.aims.rises(runs) == does
 
 
-def test_the_average_gain_is_a_row_of_its_own(parts, monkeypatch):
+def test_the_average_gain_has_its_own_row(parts, monkeypatch):
     gains = {"banking77": [0.25, 0.25], "imdb": [-0.25, 0.25]}
 
     def compared(_encoder: str, name: str) -> dict[str, Any] | None:
@@ -225,7 +225,7 @@ def test_the_average_gain_is_a_row_of_its_own(parts, monkeypatch):
     assert unsure == "Banking77, Imdb"
 
 
-def test_costs_are_measured_only_when_asked_for(parts, monkeypatch):
+def test_costs_are_measured_on_request_only(parts, monkeypatch):
     from runner import new_parser
 
     parser = new_parser(parts.plan.STUDY)
@@ -233,7 +233,7 @@ def test_costs_are_measured_only_when_asked_for(parts, monkeypatch):
     assert parser.parse_args(["--parts", "cost"]).parts == ["cost"]
 
 
-def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(parts):
+def test_the_highest_mean_is_chosen_and_ties_go_to_the_default(parts):
     family, sets = parts.variants.FAMILIES["textcnn"], ("one", "two")
 
     def won(best: dict[str, tuple[float, float]], missing: int = 0) -> str | None:
@@ -251,7 +251,7 @@ def test_what_is_chosen_has_the_highest_mean_and_of_equal_ones_the_default_wins(
     assert won(best, missing=1) is None
 
 
-def test_chosen_variants_wait_for_every_choice_and_take_what_won(parts, plant, data, tmp_path, monkeypatch):
+def test_chosen_variants_wait_for_every_choice_and_use_the_winner(parts, plant, data, tmp_path, monkeypatch):
     options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
     monkeypatch.setattr(parts.selection, "GRID_SETS", ("toxic_conversations", "massive_intent"))
     monkeypatch.setattr(parts.experiments, "SETS", ("toxic_conversations",))
@@ -293,7 +293,7 @@ def test_the_probe_chooses_c_among_those_of_its_study(parts):
     assert parts.probe.linear_probe(tuned=False).C == 1.0
 
 
-def test_choices_see_no_test_row(parts, data, tmp_path, monkeypatch):
+def test_choices_use_no_test_row(parts, data, tmp_path, monkeypatch):
     options = settings(parts, data, tmp_path)
     (piece, *_) = parts.plan.STUDY.parts["choice"](options)
     kept, held, seen = [], [], []
@@ -344,7 +344,7 @@ def test_the_revision_of_data_is_its_source_or_else_a_hash_of_its_files(parts, d
     assert revision(tmp_path) == "a/b@12"
 
 
-def test_answers_are_kept_row_by_row_beside_the_results(parts, data, tmp_path, monkeypatch):
+def test_answers_are_stored_row_by_row_outside_the_results(parts, data, tmp_path, monkeypatch):
     options = settings(parts, data, tmp_path)
     found = {}
     own = parts.experiments.outputs_of_states
@@ -357,25 +357,25 @@ def test_answers_are_kept_row_by_row_beside_the_results(parts, data, tmp_path, m
     for by in ("uncertainty", "entropy"):
         assert rejection_curve(getattr(kept, by), kept.right).area == pytest.approx(result["area"][by])
     assert not {"right", "uncertainty", "entropy"} & set(result)
-    with pytest.raises(FileNotFoundError, match=r"probe_seed0.safetensors is not there; .* run that again here"):
+    with pytest.raises(FileNotFoundError, match=r"no .*probe_seed0.safetensors: .* run it again here"):
         parts.compared._run(options, "toxic_conversations")
 
 
-def test_the_grid_reads_from_the_main_table_what_it_has(parts):
+def test_the_grid_reads_shared_runs_from_the_main_table(parts):
     twin = parts.variants.grid_twin
     assert twin("kl_weight", 1e-3) == twin("learning_rate", 8e-4) == "textcnn-both"
     assert twin("contrastive_weight", 0.0) == "textcnn-ucl"
     assert twin("contrastive_weight", 0.3) is None
 
 
-def test_usage_is_of_every_set(parts, data, tmp_path, monkeypatch):
+def test_usage_covers_every_set(parts, data, tmp_path, monkeypatch):
     monkeypatch.setattr(parts.settings, "revision", lambda folder: folder.name)
     options = dataclasses.replace(settings(parts, data, tmp_path), small=False)
     assert {piece.facts["set"] for piece in parts.plan.STUDY.parts["usage"](options)} == set(parts.sets.SETS)
 
 
 @pytest.mark.filterwarnings("ignore:fit held out 2 rows")
-def test_usage_tells_what_promises_were_worth(parts, data, tmp_path):
+def test_usage_reports_the_promised_risks(parts, data, tmp_path):
     options = settings(parts, data, tmp_path)
     (piece, *_) = parts.plan.STUDY.parts["usage"](options)
     found = piece.work()
@@ -393,7 +393,7 @@ def cost_of(parts: Any, options: Any, what: str, extractor: str = "textcnn") -> 
     return pieces[what, extractor].work()
 
 
-def test_latency_is_that_with_the_head_over_the_encoders_alone(parts, data, tmp_path, monkeypatch):
+def test_latency_is_with_the_head_relative_to_the_encoder_alone(parts, data, tmp_path, monkeypatch):
     seconds = {"encoder": [1.0, 2.0, 4.0], "with head": [3.0, 3.0, 8.0]}
     monkeypatch.setattr(parts.cost, "_in_turns", lambda ways, _turns: {way: seconds[way] for way in ways})
     monkeypatch.setattr(parts.cost.os, "getloadavg", lambda: (1.5, 1.0, 0.5))
@@ -404,7 +404,7 @@ def test_latency_is_that_with_the_head_over_the_encoders_alone(parts, data, tmp_
     assert found["load_average"] == [1.5, 1.0, 0.5]
 
 
-def test_an_epoch_is_set_beside_encoding_and_not_the_other_way_round(parts, data, tmp_path, monkeypatch):
+def test_an_epoch_is_relative_to_encoding(parts, data, tmp_path, monkeypatch):
     seconds = {"stored": 2.0, "encoded again": 12.0, "encoding": 8.0, "reading": 0.25}
     monkeypatch.setattr(parts.cost, "_in_turns", lambda ways, _turns: {way: [seconds[way]] * 3 for way in ways})
     found = cost_of(parts, settings(parts, data, tmp_path), "epoch")
@@ -413,7 +413,7 @@ def test_an_epoch_is_set_beside_encoding_and_not_the_other_way_round(parts, data
     assert found["encoding to reading"] == 8 / 0.25
 
 
-def test_ways_are_timed_in_turns_and_the_first_turn_is_thrown_away(parts, monkeypatch):
+def test_ways_are_timed_in_turns_after_a_warm_up_turn(parts, monkeypatch):
     clock, order = [0.0], []
     monkeypatch.setattr(parts.cost.time, "perf_counter", lambda: clock[0])
 
@@ -455,7 +455,7 @@ def test_every_variant_is_a_configuration(parts):
         assert options["contrastive_temperature"] == 2.0, f"{name}: fixed in section 5.3"
 
 
-def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
+def test_figure_3_includes_the_defaults_and_the_papers_values(parts):
     for option, values in parts.variants.GRID.items():
         assert parts.variants.full_config({})[option] in values
         assert list(values) == sorted(values)
@@ -464,7 +464,7 @@ def test_figure_3_goes_through_the_defaults_and_the_papers_own_values(parts):
 
 
 def made_up_results(parts: Any) -> list[dict[str, Any]]:
-    """A result of every piece of one encoder, as small as they can be; the whole method is right on one row more."""
+    """Minimal results of every piece of one encoder; the whole method is right on one more row."""
     rng, names = np.random.default_rng(0), ["no", "yes"]
     truth = ["no", "yes"] * 10
     test = parts.sets.Rows(["text"] * len(truth), truth)
@@ -518,7 +518,7 @@ def made_up_results(parts: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def test_every_block_of_the_page_is_made_of_the_results(parts, plant, monkeypatch):
+def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypatch):
     every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
     for module in (parts.report, parts.aims):
         monkeypatch.setattr(module, "ENCODERS", ("tiny",))
@@ -598,7 +598,7 @@ def test_every_block_of_the_page_is_made_of_the_results(parts, plant, monkeypatc
     assert cells("areas", *both, "Imdb")[0].startswith("+")
 
 
-def test_a_seed_that_is_not_run_everywhere_says_on_how_many_sets_it_is_whole(parts, plant):
+def test_an_incomplete_seed_shows_its_number_of_complete_sets(parts, plant):
     runs = [(0, name, variant) for name in parts.sets.SETS for variant in ("textcnn-base", "textcnn-both")]
     runs += [(1, "imdb", "textcnn-base"), (1, "banking77", "textcnn-base"), (1, "banking77", "textcnn-both")]
     common = {"part": "main", "encoder": "tiny"}
@@ -607,7 +607,7 @@ def test_a_seed_that_is_not_run_everywhere_says_on_how_many_sets_it_is_whole(par
     assert parts.report._seeds("other", "main", ("textcnn-base",)) == ""
 
 
-def test_a_set_with_all_of_the_papers_rows_has_its_name_alone_for_a_head(parts, monkeypatch):
+def test_a_set_with_all_of_the_papers_rows_has_only_its_name_as_head(parts, monkeypatch):
     whole = parts.paper.ROWS.items()
     runs = [{"encoder": "tiny", "set": name, "rows": train, "test_rows": test} for name, (train, test) in whole]
     monkeypatch.setattr(parts.report, "results", lambda *_: runs)
@@ -619,7 +619,7 @@ def test_a_set_with_all_of_the_papers_rows_has_its_name_alone_for_a_head(parts, 
         assert titles[name].removesuffix("‡") == parts.sets.SETS[name]
 
 
-def test_the_rows_that_the_paper_has_are_those_of_its_table_1_and_of_the_datas_notes(parts):
+def test_the_papers_rows_match_its_table_1_and_the_notes_of_the_data(parts):
     if not (PAPER.is_file() and (SHARED / "data" / "mteb").is_dir()):
         pytest.skip("the papers or the data are not here")
     text = PAPER.read_text(encoding="utf-8")
@@ -629,7 +629,7 @@ def test_the_rows_that_the_paper_has_are_those_of_its_table_1_and_of_the_datas_n
         assert notes["expected_rows"] == {"train": train, "test": test}, name
 
 
-def test_the_papers_figures_are_those_of_its_tables(parts):
+def test_the_papers_numbers_equal_its_tables(parts):
     if not PAPER.is_file():
         pytest.skip("the papers are not here")
     text = PAPER.read_text(encoding="utf-8")

@@ -93,7 +93,7 @@ def test_a_label_that_no_row_has_is_told(run, here, label_file, tiny_encoder_fol
     [
         (["--unverbalized", "drop"], "--unverbalized must be one of 'leave-out', 'class-0'"),
         (["--seeds", "a,b"], "--seeds must be whole numbers with commas"),
-        (["--seeds", ""], "seeds must hold one seed"),
+        (["--seeds", ""], "seeds must hold at least one seed"),
         (["--file", "x.csv"], "--file and --labels go together"),
         (["--protocol", "all"], "protocol must be one of"),
         (["--limit", "0"], "limit must be"),
@@ -127,7 +127,7 @@ def test_run_refuses_a_model_that_is_not_there(run, refused, here, model):
 def test_a_damaged_store_is_one_line(run, refused, stored):
     text = stored.path.read_text()
     stored.path.write_text("{\n" + text)
-    assert "results.jsonl, line 1 is no JSON" in refused(run("bench", "table"))
+    assert "results.jsonl, line 1 is not JSON" in refused(run("bench", "table"))
 
 
 def test_a_half_written_last_line_is_a_warning(run, stored):
@@ -187,7 +187,7 @@ def test_table_prints_text_markdown_and_json(run, stored):
         (["--by", "model"], "--by must be one of"),
         (["--metric", "f1"], "metric must be one of"),
         (["--markdown", "--json"], "give one of them"),
-        (["--beside", "bart"], "no model of the paper"),
+        (["--beside", "bart"], "not a model of the paper"),
         (["--store", "none.jsonl"], "there is no file none.jsonl"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

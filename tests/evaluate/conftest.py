@@ -1,4 +1,4 @@
-"""What the tests of evaluation share: a tiny encoder in float32, a label space, labelled documents, fitted models."""
+"""Fixtures of the evaluation tests: a tiny encoder in float32, a label space, labelled documents, fitted models."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="session")
 def encoder(tiny_encoder_folder: Path) -> Encoder:
-    """The tiny BERT in float32; nobody trains it, classifiers copy it first."""
+    """The tiny BERT in float32; classifiers copy it before training."""
     return Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
 
 
@@ -41,13 +41,13 @@ def space() -> LabelSpace:
 
 @pytest.fixture(scope="session")
 def untrained(encoder: Encoder, space: LabelSpace) -> ZeroShotClassifier:
-    """The encoder as it is."""
+    """A classifier with the untrained encoder."""
     return ZeroShotClassifier(space, encoder).fit()
 
 
 @pytest.fixture(scope="session")
 def trained(encoder: Encoder, space: LabelSpace) -> DescriptionClassifier:
-    """A few steps of training."""
+    """A classifier after a few training steps."""
     return DescriptionClassifier(space, encoder, max_steps=12, learning_rate=1e-3, seed=3).fit()
 
 
@@ -59,5 +59,5 @@ def texts() -> list[str]:
 
 @pytest.fixture
 def names() -> list[str]:
-    """Their labels."""
+    """The labels of the documents."""
     return [name for _, name in DOCUMENTS]

@@ -1,4 +1,4 @@
-"""`evaluate` counts what `predict` says, puts the untrained baselines beside it, and says where it all comes from."""
+"""`evaluate` scores the answers of `predict`, adds the untrained baselines, and records the provenance."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def confusion_by_hand(model, texts, names):
 
 
 @pytest.mark.parametrize("which", ["untrained", "trained"])
-def test_it_counts_what_predict_says(which, request, texts, names):
+def test_it_counts_the_answers_of_predict(which, request, texts, names):
     model = request.getfixturevalue(which)
     found = evaluate(model, texts, names)
     assert np.array_equal(found.confusion, confusion_by_hand(model, texts, names))
@@ -64,7 +64,7 @@ def test_a_loaded_model_still_knows_its_untrained_encoder(trained, texts, names,
     assert second.provenance["seeds"] == [3]
 
 
-def test_an_encoder_that_is_gone_leaves_the_baselines_out_and_says_why(
+def test_a_missing_encoder_leaves_the_baselines_out_with_a_reason(
     tiny_encoder_folder: Path, space, texts, names, tmp_path
 ):
     from labelspace import DescriptionClassifier
@@ -195,7 +195,7 @@ def test_a_file_without_the_column_or_without_a_label_is_refused(untrained, tmp_
         evaluate_table(untrained, path, label="intent")
 
 
-# ---- what comes out
+# ---- results
 
 
 def test_the_dictionary_is_plain_and_can_be_written_as_a_result(trained, texts, names, tmp_path):
@@ -269,7 +269,7 @@ def test_frequent_confusions_come_largest_first_and_hold_abstentions():
 # ---- refusals
 
 
-def test_what_does_not_fit_is_refused(untrained, texts, names):
+def test_mismatched_input_is_refused(untrained, texts, names):
     with pytest.raises(InputError, match="one label for each of the 8 documents"):
         evaluate(untrained, texts, names[:-1])
     with pytest.raises(InputError, match=r"y\[0\] is 'sport', which is no label. Did you mean 'sports'"):
@@ -280,7 +280,7 @@ def test_what_does_not_fit_is_refused(untrained, texts, names):
         evaluate(untrained, [], [])
 
 
-def test_what_is_no_fitted_classifier_is_refused(texts, names, space: LabelSpace):
+def test_anything_but_a_fitted_classifier_is_refused(texts, names, space: LabelSpace):
     with pytest.raises(ConfigError, match=r"Got str instead"):
         evaluate("model/", texts, names)  # pyright: ignore[reportArgumentType]
     with pytest.raises(NotFittedError):

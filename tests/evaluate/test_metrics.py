@@ -1,4 +1,4 @@
-"""Metrics say what their definitions say, written out as loops; batches, order and missing labels change nothing."""
+"""Metrics equal their definitions written as loops; batches, order and missing labels change nothing."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def macro_by_hand(known: list[tuple[int, int, float]], labels: set[int]) -> tupl
 
 
 def by_hand(rows: list[tuple[int, int, float]]) -> dict[str, float | None]:
-    """Every number from its definition, one document at a time."""
+    """Compute every metric from its definition, one document at a time."""
     known = [(own, answer, sure) for own, answer, sure in rows if own >= 0]
     occurring = {own for own, _, _ in known}
     predicted = {answer for _, answer, _ in known if answer >= 0}
@@ -129,15 +129,15 @@ def test_macro_f1_is_that_of_scikit_learn_where_every_label_occurs():
     assert tally.metrics().macro_f1 == pytest.approx(f1_score(own, answer, average="macro"))
 
 
-def test_a_label_that_does_not_occur_in_y_is_no_part_of_the_mean():
-    """A wrong answer costs the label it should have been; which wrong label it was does not change the divisor."""
+def test_a_label_that_does_not_occur_in_y_is_not_in_the_mean():
+    """A wrong answer lowers the recall of the true label; the wrong label does not change the divisor."""
     right_and_wrong = [(0, 0, 1.0), (1, 1, 1.0), (1, 3, 1.0)]
     found = tally_of(right_and_wrong).metrics()
     assert found.macro_recall == pytest.approx((1 + 0.5) / 2)
     assert found.macro_f1 == pytest.approx((1 + 2 / 3) / 2)
 
 
-def test_over_predicted_labels_too_a_label_that_is_only_predicted_counts_as_in_scikit_learn():
+def test_the_mean_over_predicted_labels_counts_them_as_scikit_learn_does():
     from sklearn.metrics import f1_score
 
     tally = Tally(["a", "b", "c", "d"])
@@ -165,7 +165,7 @@ def test_abstaining_lowers_accuracy_recall_and_coverage_and_no_precision():
     assert unsure.accuracy_on_covered == 1.0
 
 
-def test_whoever_always_abstains_is_right_never_and_calibrated_nowhere():
+def test_a_model_that_always_abstains_has_accuracy_0_and_no_calibration_error():
     found = tally_of([(0, -1, 0.4), (1, -1, 0.4)]).metrics()
     assert (found.accuracy, found.macro_f1, found.coverage) == (0.0, 0.0, 0.0)
     assert found.accuracy_on_covered is None
@@ -178,13 +178,13 @@ def test_the_last_column_of_the_confusion_matrix_is_none_of_these():
     assert tally.counts.toarray().tolist() == [[1, 0, 1], [1, 0, 2]]
 
 
-def test_the_counts_handed_out_are_a_copy():
+def test_the_returned_counts_are_a_copy():
     tally = tally_of([(0, 0, 1.0)])
     tally.counts.data[:] = 9
     assert tally.counts.sum() == 1
 
 
-def test_what_is_held_grows_with_the_pairs_of_labels_that_came_and_not_with_all_there_could_be():
+def test_memory_grows_with_the_pairs_of_labels_that_occur_only():
     labels = 100_000  # all pairs would be 80 GB
     tally = Tally([f"label {number}" for number in range(labels)])
     for _ in range(3):
@@ -195,7 +195,7 @@ def test_what_is_held_grows_with_the_pairs_of_labels_that_came_and_not_with_all_
     assert tally.per_label()[-1].support == 3
 
 
-def test_a_sure_and_right_model_is_calibrated_and_a_sure_and_wrong_one_is_not():
+def test_a_confident_model_is_calibrated_only_if_it_is_right():
     assert tally_of([(0, 0, 1.0)] * 4).metrics().expected_calibration_error == 0.0
     assert tally_of([(0, 1, 1.0)] * 4).metrics().expected_calibration_error == 1.0
     three_of_four = [(0, 0, 0.75)] * 3 + [(0, 1, 0.75)]
@@ -215,7 +215,7 @@ def test_documents_without_a_label_are_left_out_and_counted():
     assert {**with_missing.to_dict(), "left_out": 0} == without.to_dict()
 
 
-def test_no_label_at_all_is_an_error_that_says_so():
+def test_no_label_at_all_is_a_clear_error():
     tally = Tally(NAMES)
     tally.add([-1, -1], [0, 1])
     assert tally.per_label() == ()
@@ -232,7 +232,7 @@ def test_no_label_at_all_is_an_error_that_says_so():
         ([0], [-2], None, "predicted must be column numbers"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_counts_nothing(own, answer, sure, words):
+def test_mismatched_input_is_refused_and_counts_nothing(own, answer, sure, words):
     tally = Tally(NAMES)
     with pytest.raises(ShapeError, match=words):
         tally.add(own, answer, sure)

@@ -1,4 +1,4 @@
-"""A result says where it comes from, or it is not written; a write leaves the old file or the new one."""
+"""A result is written only with its provenance; a write leaves the old file or the new one."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from labelspace.folders import write_atomically
 FULL = dict.fromkeys(REQUIRED, "known")
 
 
-def test_it_holds_everything_that_a_reader_would_ask_for():
+def test_provenance_holds_code_versions_machine_seeds_and_data():
     found = provenance(seeds=range(3), data={"name": "agnews"})
     assert set(found) == set(REQUIRED)
     assert found["labelspace"] == labelspace.__version__
@@ -32,7 +32,7 @@ def test_it_holds_everything_that_a_reader_would_ask_for():
     assert json.loads(json.dumps(found)) == found
 
 
-def test_one_seed_none_and_a_number_format_told():
+def test_seeds_and_dtype_can_be_given():
     assert provenance(seeds=7)["seeds"] == [7]
     assert provenance()["seeds"] == []
     assert provenance(dtype="float16")["hardware"]["dtype"] == "float16"
@@ -53,7 +53,7 @@ def checkout(tmp_path: Path) -> Path:
     return package
 
 
-def test_the_commit_is_that_of_the_checkout_and_says_when_code_was_changed(checkout: Path):
+def test_the_commit_is_that_of_the_checkout_and_marks_changed_code(checkout: Path):
     clean = source_commit(checkout)
     assert clean is not None
     assert len(clean) == 40
@@ -67,7 +67,7 @@ def test_the_commit_is_that_of_the_checkout_and_says_when_code_was_changed(check
     assert source_commit(checkout) == clean + "-dirty"
 
 
-def test_a_package_installed_inside_somebody_elses_checkout_has_no_commit(checkout: Path):
+def test_a_package_installed_inside_another_checkout_has_no_commit(checkout: Path):
     installed = checkout.parents[1] / ".venv" / "lib" / "labelspace"
     installed.mkdir(parents=True)
     assert source_commit(installed) is None
@@ -96,7 +96,7 @@ def test_a_result_without_provenance_is_refused_and_the_old_one_stays(tmp_path: 
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}])
-def test_what_json_cannot_hold_is_refused_and_the_old_file_stays(tmp_path: Path, value):
+def test_values_that_json_cannot_hold_are_refused_and_the_old_file_stays(tmp_path: Path, value):
     path = tmp_path / "result.json"
     path.write_text("old")
     with pytest.raises(ConfigError, match="not plain finite values"):
@@ -104,7 +104,7 @@ def test_what_json_cannot_hold_is_refused_and_the_old_file_stays(tmp_path: Path,
     assert path.read_text() == "old"
 
 
-def test_a_file_that_cannot_be_written_is_one_clear_error_and_leaves_nothing_behind(tmp_path: Path):
+def test_an_unwritable_file_is_a_clear_error_and_leaves_nothing_behind(tmp_path: Path):
     with pytest.raises(OutputError, match="No such file or directory"):
         write_result(tmp_path / "missing" / "result.json", {}, provenance=FULL)
     folder = tmp_path / "taken"
@@ -132,6 +132,6 @@ def test_a_link_is_followed_and_kept(tmp_path: Path):
         ("benchmarks/speed.py", "speed.py fit a.yaml"),
     ],
 )
-def test_the_command_leaves_out_where_the_program_lies(called, said, monkeypatch):
+def test_the_command_leaves_out_the_path_of_the_program(called, said, monkeypatch):
     monkeypatch.setattr("sys.argv", [called, "fit", "a.yaml"])
     assert provenance(data="x")["command"] == said

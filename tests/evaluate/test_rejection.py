@@ -1,4 +1,4 @@
-"""The accuracy-rejection curve is its definition written out, ties are means over orders, any classifier has one."""
+"""The accuracy-rejection curve equals its definition, averages over ties, and works for any classifier."""
 
 import copy
 import itertools
@@ -35,12 +35,12 @@ rows = st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_siz
 
 
 def accuracies_in_order(right):
-    """Accuracy with none rejected, one, ..., all but one; `right` from the surest to the least sure."""
+    """Compute the accuracy with 0, 1, ..., n - 1 rejected; `right` is sorted from most to least certain."""
     return [sum(right[:answered]) / answered for answered in range(len(right), 0, -1)]
 
 
 def curve_by_hand(uncertainty, right):
-    """One document at a time; within a group of equals, the right ones come evenly."""
+    """Go through the documents one by one; right answers are spread evenly over equal uncertainties."""
     found = []
     for answered in range(len(right), 0, -1):
         limit = sorted(uncertainty)[answered - 1]
@@ -91,7 +91,7 @@ def test_a_constant_uncertainty_has_the_area_of_chance(right, value):
 
 @given(rows)
 @settings(max_examples=60, deadline=None)
-def test_no_uncertainty_beats_the_oracle_and_the_oracle_is_one(drawn):
+def test_no_uncertainty_beats_the_oracle(drawn):
     uncertainty, right = zip(*drawn, strict=True)
     curve = rejection_curve(uncertainty, right)
     assert curve.area <= curve.area_best + 1e-12
@@ -102,7 +102,7 @@ def test_no_uncertainty_beats_the_oracle_and_the_oracle_is_one(drawn):
 
 @given(rows, st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
-def test_the_order_of_documents_and_the_scale_of_doubt_decide_nothing(drawn, random):
+def test_the_order_of_documents_and_the_scale_of_uncertainty_do_not_matter(drawn, random):
     uncertainty, right = zip(*drawn, strict=True)
     first = rejection_curve(uncertainty, right)
     moved = list(drawn)
@@ -112,7 +112,7 @@ def test_the_order_of_documents_and_the_scale_of_doubt_decide_nothing(drawn, ran
     assert second.area == pytest.approx(first.area)
 
 
-def test_random_numbers_have_about_the_area_of_chance_and_doubt_that_knows_a_larger_one():
+def test_random_uncertainty_has_about_the_area_of_chance_and_an_informed_one_more():
     generator = np.random.default_rng(0)
     uncertainty = generator.random(20_000)
     right = generator.random(20_000) > 0.4 * uncertainty
@@ -122,7 +122,7 @@ def test_random_numbers_have_about_the_area_of_chance_and_doubt_that_knows_a_lar
 
 
 @pytest.mark.parametrize(("coverage", "left"), [(1, 10), (0.9, 9), (0.85, 9), (0.5, 5), (0.1, 1), (1e-6, 1)])
-def test_the_accuracy_at_a_coverage_is_that_of_at_least_so_many(coverage, left):
+def test_the_accuracy_at_a_coverage_is_over_at_least_that_share(coverage, left):
     right = np.random.default_rng(1).random(10) > 0.4
     curve = rejection_curve(np.arange(10), right)
     assert curve.accuracy_at(coverage) == pytest.approx(right[:left].mean())
@@ -146,7 +146,7 @@ def test_the_entropy_is_its_definition_written_out(weights):
     assert softmax_entropy(shares) == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_entropy_is_zero_where_sure_and_the_log_of_the_labels_where_not():
+def test_the_entropy_is_0_for_certainty_and_the_log_of_the_labels_for_uniform_rows():
     found = softmax_entropy([[0, 1, 0], [1 / 3] * 3, [1 + 1e-7, 0, 0]])
     assert found.tolist() == [0, pytest.approx(math.log(3)), 0]
 
@@ -175,16 +175,16 @@ def test_the_bounds_are_those_of_the_paper_and_belong_to_the_band_above():
     assert [band.documents for band in bands] == [1, 2, 2]
 
 
-# ---- of a classifier
+# ---- classifiers
 
 
 def unsure_of(documents):
-    """Stands in for the mean of sigma: the longer, the more in doubt."""
+    """A substitute for the mean of sigma: longer texts are more uncertain."""
     return np.array([len(document) / 100 for document in documents])
 
 
 def with_doubt(model, doubt=unsure_of):
-    """The same classifier with an uncertainty of its own."""
+    """The same classifier with its own uncertainty."""
     found = copy.copy(model)
     found.answers = lambda documents: replace(model.answers(documents), uncertainty=doubt(documents))
     return found
@@ -231,7 +231,7 @@ def test_blocks_files_and_documents_without_a_label_change_nothing(trained, text
         assert parts[name].accuracy == pytest.approx(curve.accuracy)
 
 
-def test_the_threshold_of_the_model_is_left_out_of_it(trained, texts, names):
+def test_the_curve_ignores_the_threshold_of_the_model(trained, texts, names):
     _, without = collected(trained, texts, names)
     strict = copy.copy(trained).set_params(threshold=1.0)
     evaluation, curves = collected(strict, texts, names)
@@ -261,7 +261,7 @@ def test_the_uncertainty_classifier_is_asked_once_for_both(gaussian, texts, name
     assert curves[OWN].accuracy == pytest.approx(rejection_curve(gaussian.predict_uncertainty(texts), right).accuracy)
 
 
-def test_bands_are_those_of_the_models_uncertainty_over_all_that_was_collected():
+def test_bands_use_the_models_uncertainty_over_all_batches():
     kept = Rejections()
     assert kept.bands() is None
     unsure, right = [0.5, 0.9, 1.5, 0.7, 1.0], [True, False, False, True, True]
@@ -274,7 +274,7 @@ def test_bands_are_those_of_the_models_uncertainty_over_all_that_was_collected()
     assert without.bands() is None, "the bounds are for the mean of sigma"
 
 
-def test_bands_are_told_a_line_each_and_an_empty_one_has_no_rate():
+def test_bands_are_printed_one_per_line_and_an_empty_one_has_no_rate():
     lines = bands_text(difficulty([0.5] * 1000 + [2.0], [True] * 999 + [False] * 2)).splitlines()
     assert lines[1:] == [
         "easy       below 0.8   1 of 1,000 wrong (0.1 %)",
@@ -300,14 +300,14 @@ def test_collecting_changes_no_number_of_the_evaluation(trained, texts, names):
     assert evaluation.to_dict().keys() == plain.to_dict().keys()
 
 
-def test_documents_that_are_nearly_sure_are_still_told_apart():
-    """One minus the highest would be 0 for both of the first."""
+def test_near_certain_documents_are_still_ranked():
+    """1 minus the highest probability would be 0 for the first two documents."""
     kept = Rejections()
     kept.add([True, False, True], [[1.0, 1e-30], [1.0, 1e-20], [0.5, 0.5]])
     assert kept.curves()[LEAST_CONFIDENCE].accuracy.tolist() == pytest.approx([2 / 3, 1 / 2, 1])
 
 
-def test_what_is_kept_is_two_numbers_a_document_and_a_third_for_the_models_own():
+def test_memory_is_two_numbers_per_document_and_a_third_for_the_models_own():
     generator = np.random.default_rng(0)
     shares = generator.dirichlet(np.ones(40), size=500)
     for own, size in ((None, 17), (generator.random(500), 25)):
@@ -318,7 +318,7 @@ def test_what_is_kept_is_two_numbers_a_document_and_a_third_for_the_models_own()
         assert all(array.base is None for array in arrays), "no view that would hold the probabilities"
 
 
-# ---- told
+# ---- reports
 
 
 def test_the_rows_end_with_chance_and_the_oracle():
@@ -342,7 +342,7 @@ def test_the_rows_end_with_chance_and_the_oracle():
 # ---- refusals
 
 
-def test_documents_that_do_not_fit_are_refused():
+def test_mismatched_documents_are_refused():
     for function in (rejection_curve, difficulty):
         with pytest.raises(InputError, match="uncertainty holds no document"):
             function([], [])
@@ -360,20 +360,20 @@ def test_documents_that_do_not_fit_are_refused():
     ("shares", "error", "words"),
     [
         ([0.5, 0.5], ShapeError, r"probabilities must be a matrix"),
-        (np.empty((0, 2)), InputError, "probabilities hold nothing"),
-        ([[0.5, 0.6]], InputError, "1 in the sum of a row. Got 0.5 to 0.6 in rows with sums from 1.1"),
+        (np.empty((0, 2)), InputError, "probabilities are empty"),
+        ([[0.5, 0.6]], InputError, "with rows that sum to 1. Got 0.5 to 0.6 in rows with sums from 1.1"),
         ([[1.5, -0.5]], InputError, "must be 0 or more"),
         ([[math.nan, 1.0]], InputError, "probabilities must be"),
     ],
 )
-def test_what_are_no_probabilities_is_refused(shares, error, words):
+def test_rows_that_are_not_probabilities_are_refused(shares, error, words):
     with pytest.raises(error, match=words):
         softmax_entropy(shares)
     with pytest.raises(error, match=words):
         Rejections().add([True], shares)
 
 
-def test_bounds_and_shares_that_make_no_sense_are_refused():
+def test_invalid_bounds_and_coverages_are_refused():
     with pytest.raises(ConfigError, match=r"hard must be above easy \(0.8\). Got 0.8"):
         difficulty([0.5], [True], hard=0.8)
     with pytest.raises(ConfigError, match="easy must be a number"):
@@ -382,7 +382,7 @@ def test_bounds_and_shares_that_make_no_sense_are_refused():
         rejection_curve([0.5], [True]).accuracy_at(0)
 
 
-def test_a_collector_that_saw_nothing_or_what_does_not_fit_is_refused(trained, texts, names):
+def test_an_empty_collector_and_mismatched_input_are_refused(trained, texts, names):
     with pytest.raises(InputError, match="no document was evaluated"):
         Rejections().curves()
     with pytest.raises(ShapeError, match=r"one number for each of 2 documents\. Got 1"):

@@ -1,4 +1,4 @@
-"""The scorer for scikit-learn: no answer is a wrong one, rows without a label are left out."""
+"""The scikit-learn scorer counts an abstention as wrong and leaves out rows without a label."""
 
 import math
 import pickle
@@ -24,7 +24,7 @@ LABELS = ["money", "sports", "world"]
 
 
 class Fixed:
-    """Answers what it was made with."""
+    """A classifier with fixed answers."""
 
     def __init__(self, *answers: str | None) -> None:
         self.answers, self.classes_ = np.array(answers, dtype=object), np.array(LABELS, dtype=object)
@@ -45,7 +45,7 @@ def abstaining(encoder: Encoder, kind: str) -> Any:
     return UncertaintyClassifier(LABELS, **{**quick, "threshold": 0.34}, epochs=1, cache=None)
 
 
-def test_figures_are_those_counted_by_hand():
+def test_metrics_equal_those_counted_by_hand():
     clf = Fixed("money", "money", None, "sports", None, "world")
     y = ["money", "money", "money", "sports", "world", "sports"]
     # money: 2 of 3 found, 2 of 2 right; sports: 1 of 2 found, 1 of 1 right; world: 0 of 1 found, 0 of 1 right.
@@ -60,7 +60,7 @@ def test_figures_are_those_counted_by_hand():
 
 @pytest.mark.parametrize("nothing", [None, math.nan, -1, "", "-1", " "])
 @pytest.mark.parametrize("metric", METRICS)
-def test_rows_without_a_label_count_for_nothing(metric: str, nothing: Any):
+def test_rows_without_a_label_are_ignored(metric: str, nothing: Any):
     clf = Fixed("money", "sports", None, "money", "world", "sports")
     without = Fixed("money", "sports", None, "money")
     y = ["money", "sports", "world", "world"]
@@ -69,7 +69,7 @@ def test_rows_without_a_label_count_for_nothing(metric: str, nothing: Any):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_where_all_is_answered_and_labelled_it_is_the_scorer_of_scikit_learn(encoder: Encoder, metric: str):
+def test_with_all_rows_answered_and_labelled_it_equals_scikit_learns_scorer(encoder: Encoder, metric: str):
     clf = ZeroShotClassifier(LABELS, encoder).fit()
     y = list(clf.predict(TEXTS))
     y[:4] = ["money", "sports", "world", "money"]
@@ -80,7 +80,7 @@ def test_where_all_is_answered_and_labelled_it_is_the_scorer_of_scikit_learn(enc
 
 
 @pytest.mark.parametrize("kind", ["zero-shot", "description", "lacon", "uncertainty"])
-def test_every_classifier_that_abstains_is_scored_as_evaluate_does_it(encoder: Encoder, kind: str):
+def test_every_abstaining_classifier_is_scored_as_in_evaluate(encoder: Encoder, kind: str):
     clf = abstaining(encoder, kind)
     clf.fit(TEXTS, NAMES) if kind in ("lacon", "uncertainty") else clf.fit()
     winner = (
@@ -95,7 +95,7 @@ def test_every_classifier_that_abstains_is_scored_as_evaluate_does_it(encoder: E
     assert abstaining_scorer("precision_macro")(clf, TEXTS, y) == pytest.approx(found.macro_precision)
 
 
-def test_a_limit_of_coverage_is_known_too(encoder: Encoder):
+def test_a_coverage_limit_counts_as_abstention(encoder: Encoder):
     clf = UncertaintyClassifier(LABELS, encoder, epochs=1, cache=None).fit(TEXTS, NAMES).set_coverage(0.5, TEXTS)
     with pytest.raises(TypeError, match="NoneType"):
         get_scorer("accuracy")(clf, TEXTS, NAMES)
@@ -125,18 +125,18 @@ def test_a_function_of_names_is_a_metric_too():
     assert abstaining_scorer(matthews_corrcoef)(clf, TEXTS[:4], y, sample_weight=weights) == pytest.approx(1)
 
 
-def test_it_can_be_sent_to_another_process_and_says_what_it_is():
+def test_it_can_be_pickled_and_its_repr_names_the_metric():
     again = pickle.loads(pickle.dumps(abstaining_scorer("f1_macro")))
     assert again == abstaining_scorer("f1_macro")
     assert "f1_macro" in repr(again)
 
 
 @pytest.mark.parametrize(("wrong", "said"), [("f1_macor", "metric must be one of"), (3, "a name or a function")])
-def test_another_metric_is_refused(wrong: Any, said: str):
+def test_an_unknown_metric_is_refused(wrong: Any, said: str):
     with pytest.raises(ConfigError, match=said):
         abstaining_scorer(wrong)
 
 
-def test_no_label_at_all_is_nothing_to_score():
+def test_no_label_at_all_is_refused():
     with pytest.raises(InputError, match="y names no label"):
         abstaining_scorer()(Fixed("money"), TEXTS[:1], [None])

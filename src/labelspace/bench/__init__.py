@@ -1,14 +1,14 @@
 """The benchmark: 22 data sets, every family of zero-shot scorers, one store of results.
 
-    cards, tasks, local, hub     which data sets there are, and their texts
-    models, plan, runner         models by one word each; which tasks are run, a file of one's own among them
-    work, scoring, memory        what one run scores, and what it costs
-    store, records               what is kept, and what a line of it must hold
-    ways, rows, tables, figures  what a store says, beside the paper's published numbers
-    published, compare           these numbers, and where a model would stand among them
-    leaderboard, adapters        results and models for other people's harnesses
-    statistics, similarity, nli  intervals and rank correlation; words in common; ability in NLI
-    scatter, naming              what the scatter plots share; names beside their points
+    cards, tasks, local, hub     the data sets and their texts
+    models, plan, runner         model specifications, the tasks of a run, the run itself
+    work, scoring, memory        scoring one model on one task, with time and memory
+    store, records               the result store, and the checks on each line of it
+    ways, rows, tables, figures  tables and figures of a store, beside the paper's published numbers
+    published, compare           the published numbers, and a model's rank among them
+    leaderboard, adapters        exchange with the btzsc package: results and models
+    statistics, similarity, nli  intervals and rank correlation; word overlap; AUROC on NLI pairs
+    scatter, naming              parts shared by the scatter plots; labels of their points
 
 Everything loads on first use.
 """

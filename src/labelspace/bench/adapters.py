@@ -1,10 +1,10 @@
-"""Between labelspace's scorers and the models of the btzsc package, either way round.
+"""Adapters between labelspace's scorers and the models of the btzsc package, in both directions.
 
     HarnessScorer(model)    their model   -> our Scorer:  scores(texts, space)
     open_harness(model)     their model   -> our OpenModel, for `run`
     HarnessModel(scorer)    our Scorer    -> their model: predict_scores(texts, labels), predict(texts, labels)
 
-Their interface knows labels as sentences, ours as a label space; its verbalizers are those sentences.
+Their interface takes labels as sentences; ours takes a label space, whose verbalizers are those sentences.
 """
 
 import importlib
@@ -25,7 +25,7 @@ from labelspace.labels import Label, LabelSpace
 
 @runtime_checkable
 class HarnessLike(Protocol):
-    """What the btzsc package asks of a model, as far as it is needed here."""
+    """The part of the btzsc package's model interface that is used here."""
 
     def predict_scores(self, texts: list[str], labels: list[str], batch_size: int = 32) -> Any:
         """Return [text label], higher is likelier."""
@@ -38,7 +38,7 @@ class HarnessScorer:
 
     Args:
         model: an object with `predict_scores(texts, labels, batch_size)`.
-        batch_size: texts in a batch, handed on to it.
+        batch_size: texts per batch, passed to the model.
 
     Raises:
         ConfigError: the object has no such method.
@@ -70,28 +70,28 @@ class HarnessScorer:
         """Return [text label], higher is likelier, columns in the order of the space.
 
         Raises:
-            ShapeError: the model gave a matrix of another shape.
-            InputError: the model gave something that is no number, or not finite.
+            ShapeError: the model returned another shape.
+            InputError: the model returned a value that is not a number, or not finite.
         """
         texts = list(texts)
         given = self.model.predict_scores(texts, list(space.verbalizers), batch_size=self.batch_size)
         return checked_scores(given, len(texts), space, self.name)
 
     def describe(self) -> dict[str, Any]:
-        """Return what it is, as plain values."""
+        """Return the scorer's description as plain values."""
         return {"name": self.name, "family": self.family, "adapter": "btzsc", "batch_size": self.batch_size}
 
 
 def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
-    """Return a model of the btzsc package, or written for it, as `run` takes models.
+    """Wrap a model with the btzsc package's interface as an `OpenModel` for `run`.
 
-    Its specification is `harness:` and its `model_name`, or the name of its class. Its family is its `model_type` where
-    that is one of ours, else `"custom"`. It scores no pairs of sentences, so it has no NLI AUROC.
+    The specification is `harness:` followed by `model_name`, or by the class name. The family is `model_type` if it is
+    one of ours, else `"custom"`. Such a model does not score pairs of sentences, so it has no NLI AUROC.
 
     Args:
-        model: an object with `predict_scores(texts, labels, batch_size)`. Where it holds a torch module as `model`, as
-            those of the package do, its weights are counted; where `model_name` is a folder, their hash is known.
-        batch_size: texts in a batch, handed on to it.
+        model: an object with `predict_scores(texts, labels, batch_size)`. Its parameters are counted if its attribute
+            `model` is a torch module, as in the package; its weights are hashed if `model_name` is a folder.
+        batch_size: texts per batch, passed to the model.
 
     Raises:
         ConfigError: the object has no such method, or is a class.
@@ -123,7 +123,7 @@ def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
 
 
 def _weights(module: Any) -> tuple[int | None, str]:
-    """How many weights a torch module has, and their number format; float32 where nobody tells."""
+    """Return a torch module's parameter count and dtype; None and float32 for anything else."""
     if not callable(getattr(module, "parameters", None)):
         return None, "float32"
     weights = [each for each in module.parameters() if hasattr(each, "numel")]
@@ -133,14 +133,14 @@ def _weights(module: Any) -> tuple[int | None, str]:
 
 @final
 class HarnessModel:
-    """A Scorer as a model that the btzsc package evaluates.
+    """A Scorer as a model for the btzsc package.
 
-    Where the package is installed, this class counts as one of its models: `BTZSCBenchmark().evaluate` takes it.
+    If the package is installed, this class is registered with its model type, so `BTZSCBenchmark().evaluate` takes it.
 
     Args:
         scorer: any object with `scores(texts, space)`.
-        model_name: what its reports call it; the scorer's own name if left out.
-        model_type: `"embedding"`, `"nli"`, `"reranker"`, `"llm"`; the scorer's family if left out.
+        model_name: name in the package's reports; default: the scorer's own name.
+        model_type: `"embedding"`, `"nli"`, `"reranker"`, `"llm"`; default: the scorer's family.
 
     Raises:
         ConfigError: the object has no method `scores`.
@@ -166,40 +166,42 @@ class HarnessModel:
 
         Args:
             texts: documents.
-            labels: the sentence of each candidate label, two or more.
-            batch_size: not looked at; labelspace makes its batches by tokens.
+            labels: one sentence per candidate label, two or more.
+            batch_size: ignored; labelspace batches by tokens.
 
         Raises:
-            ShapeError: the scorer gave a matrix of another shape.
-            InputError: the scorer gave something that is not finite.
+            ShapeError: the scorer returned another shape.
+            InputError: the scorer returned a value that is not finite.
         """
         del batch_size
-        # Names must be unique and of one line; sentences need be neither.
+        # Label names must be unique and one line long; sentences need not.
         space = LabelSpace([Label(f"label {i}", verbalizer=text) for i, text in enumerate(labels, start=1)])
         return checked_scores(self.scorer.scores(texts, space), len(texts), space, self.model_name)
 
     def predict(self, texts: list[str], labels: list[str], batch_size: int = 32) -> NDArray[np.int64]:
-        """Return [text] the column of the highest score; the first where several are equal."""
+        """Return [text] the column of the highest score; ties go to the first."""
         return self.predict_scores(texts, labels, batch_size).argmax(axis=1).astype(np.int64)
 
 
 def checked_scores(given: object, texts: int, space: LabelSpace, who: str) -> NDArray[np.float32]:
-    """Return a score matrix as float32; refuse another shape, and anything that is not finite.
+    """Return a model's score matrix as float32, after checking shape and values.
 
     Args:
-        given: what a model returned.
-        texts: how many it was asked about.
+        given: the model's return value.
+        texts: number of texts scored.
         space: the candidate labels.
-        who: the model's name, for the message.
+        who: the model's name, for error messages.
 
     Raises:
         ShapeError: not [text label].
-        InputError: no numbers, or one that is not finite.
+        InputError: a value is not a number, or not finite.
     """
     try:
         scores = np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{who} gave scores that are no matrix of numbers ({error}); return [text label].") from error
+        raise InputError(
+            f"{who} gave scores that are not a matrix of numbers ({error}); return [text label]."
+        ) from error
     if scores.shape != (texts, len(space)):
         raise ShapeError(
             f"{who} must give one score for each of {texts} texts and {len(space)} labels. "
@@ -209,13 +211,13 @@ def checked_scores(given: object, texts: int, space: LabelSpace, who: str) -> ND
         row, column = np.argwhere(~np.isfinite(scores))[0].tolist()
         raise InputError(
             f"{who} gave {scores[row, column]} for text {row + 1} and label {space.verbalizers[column]!r}; "
-            "scores must be finite, so nothing can be said of this model."
+            "scores must be finite, so this model cannot be evaluated."
         )
     return scores
 
 
 def _register() -> None:
-    """Let the package's own type check pass, without inheriting from a package that may not be there."""
+    """Register `HarnessModel` with the package's base class: inheriting would need the package to be installed."""
     if importlib.util.find_spec("btzsc") is None:
         return
     base: Any = importlib.import_module("btzsc.models.base").BaseModel

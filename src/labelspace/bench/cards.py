@@ -1,6 +1,6 @@
-"""What is known of each data set before any of its rows is read: 22 of BTZSC and 8 of MTEB (English, v2).
+"""Metadata of each data set, known before any row is read: 22 of BTZSC and 8 of MTEB (English, v2).
 
-No text and no hypothesis is here; those come with the data at run time (`tasks.load_task`).
+Texts and hypotheses are not stored here; they come with the data at run time (`tasks.load_task`).
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ FAMILIES = ("sentiment", "topic", "intent", "emotion")
 """The four kinds of task, in the order of the leaderboard."""
 
 METRICS = ("macro_f1_predicted", "accuracy", "macro_precision_predicted", "macro_recall_predicted")
-"""The numbers that the paper gives for each data set (section 3.1); on the names see `evaluate.metrics`."""
+"""The paper's metrics for each data set (section 3.1); `evaluate.metrics` explains the names."""
 
 THEIR_NAMES = {metric: metric.removesuffix("_predicted") for metric in METRICS}
-"""What the paper, its leaderboard, and stores of schema 1 call them."""
+"""The names of these metrics in the paper, on its leaderboard, and in stores of schema 1."""
 
 PAPER_IN_FULL = ("rottentomatoes", "financialphrasebank")
-"""The sets that the paper's tables are computed on in full: its accuracies on the others are whole thousandths."""
+"""Sets that the paper scores in full. On the others its accuracies are whole thousandths, so it used 1,000 rows."""
 
 
 SAME_LABELS = {"mteb/banking77": "banking77", "mteb/massive_intent": "massive", "mteb/imdb": "imdb"}
@@ -38,38 +38,38 @@ class TaskCard:
     """One data set of a benchmark."""
 
     name: str
-    """Unique: as in the btzsc repository, `"mteb/..."` for the MTEB sets, `"own/..."` for a file of one's own."""
+    """Unique name: as in the btzsc repository, `"mteb/..."` for the MTEB sets, `"own/..."` for the user's own file."""
 
     benchmark: str
     """`"btzsc"`, `"mteb"` or `"own"`."""
 
     family: str
-    """One of `FAMILIES`, for MTEB as the paper's appendix E groups it; `"own"` for a file of one's own."""
+    """One of `FAMILIES`, grouped for MTEB as in the paper's appendix E; `"own"` for the user's own file."""
 
     domain: str
-    """Where the texts are from, as Table 1 has it."""
+    """Domain of the texts, as in Table 1."""
 
     classes: int
-    """Candidate labels. banking77 has 72: the published hypotheses leave out 5 of its 77 classes."""
+    """Number of candidate labels. banking77 has 72: the published hypotheses leave out 5 of its 77 classes."""
 
     license: str
-    """What the publisher of the data allows (Table 3)."""
+    """Licence of the data (Table 3)."""
 
     source: str
-    """Who made the data."""
+    """Authors of the data."""
 
     rows: int | None
-    """Rows of the whole test set in the benchmark, None where it is not known; a local copy may hold fewer."""
+    """Rows of the whole test set; None: unknown. A local copy may hold fewer."""
 
     checksum: str | None = None
-    """`rows_checksum` of the copy in a folder that the shipped results are of; None: there was none. The hub's rows
-    were never at hand: what is read there is known by its commit."""
+    """`rows_checksum` of the folder copy behind the shipped results; None: no such copy. Rows read from the hub are
+    identified by their commit instead."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """What a reader found, before anything is left out of it."""
+    """All rows that a reader found, before any are left out."""
 
     space: LabelSpace
     """The candidate labels, each with its verbalizer."""
@@ -78,13 +78,13 @@ class Rows:
     """[text] the documents."""
 
     targets: list[int]
-    """[text] column of each document's label; -1: its class has no verbalizer."""
+    """[text] column of each document's label; -1 for a class without a verbalizer."""
 
     notes: tuple[str, ...]
-    """What a reader of the numbers should know."""
+    """Remarks to print beside results."""
 
     revision: str | None = None
-    """Commit of the hub's repository; None elsewhere."""
+    """Commit of the hub repository; None for rows from elsewhere."""
 
 
 def _cards(benchmark: str) -> Mapping[str, TaskCard]:

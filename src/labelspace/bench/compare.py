@@ -1,7 +1,7 @@
-"""Where measured scores stand among the paper's 38 models.
+"""Rank measured scores among the paper's 38 models.
 
-A mean over some of the data sets says nothing beside a mean over all of them, so every group compares the measured
-scores with the published ones *on the same data sets*, and says how many those are.
+A mean over some data sets cannot be compared with a mean over all of them, so each group compares measured and
+published scores *on the same data sets* and states their number.
 """
 
 import statistics
@@ -35,49 +35,50 @@ class Standing:
     """1 is best: one more than the published models that score higher."""
 
     among: int
-    """The published models and this one."""
+    """Number of models ranked: the published ones and this one."""
 
     best: float
     """The best published score."""
 
     best_model: str
-    """Whose that is."""
+    """The model with the best published score."""
 
     median: float
     """The median of the published scores."""
 
     sets: int
-    """Data sets measured."""
+    """Number of data sets measured."""
 
     of: int
-    """Data sets that there are."""
+    """Number of data sets in the group."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """A model's place among the published ones. `print` it, or take it apart."""
+    """A model's place among the published ones. `print` it, or read its fields."""
 
     metric: str
-    """Which number is compared."""
+    """The metric compared."""
 
     data_sets: tuple[Standing, ...]
     """One for each measured data set, in the order of the cards."""
 
     families: tuple[Standing, ...]
-    """One for each family of BTZSC of which a set is measured."""
+    """One for each BTZSC family with a measured set."""
 
     overall: Standing | None
-    """The mean over the measured BTZSC sets; None without any."""
+    """The mean over the measured BTZSC sets; None if there are none."""
 
     mteb: Standing | None
-    """The mean over the measured MTEB sets; None without any."""
+    """The mean over the measured MTEB sets; None if there are none."""
 
     not_compared: tuple[str, ...]
-    """Measured data sets for which the paper has no figures, such as files of one's own."""
+    """Measured data sets without published scores, such as the user's own files."""
 
     agreement: RankCorrelation | None
-    """How far the published models' order on the measured BTZSC sets is their order on all; None for all, or none."""
+    """Rank correlation of the published models' means on the measured BTZSC sets and on all 22; None if the measured
+    sets are all 22, or none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""
@@ -105,18 +106,18 @@ class Placement:
 
 
 def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f1_predicted") -> Placement:
-    """Say where measured scores stand among the paper's 38 models.
+    """Rank measured scores among the paper's 38 models.
 
     Args:
-        measured: data set -> metric -> score from 0 to 1. Names that the paper has no figures for are listed apart.
+        measured: data set -> metric -> score from 0 to 1. Data sets without published scores are listed separately.
         metric: one of `cards.METRICS`.
 
     Returns:
-        The rank on each data set, in each family, on BTZSC and on MTEB, each over the measured data sets alone.
+        The rank on each data set, in each family, on BTZSC and on MTEB, over the measured data sets only.
 
     Raises:
-        ConfigError: another metric.
-        InputError: no data set of the paper, a score that is missing or not from 0 to 1.
+        ConfigError: an unknown metric.
+        InputError: no data set is in the paper, or a score is missing or not from 0 to 1.
 
     Example:
         >>> found = place({"agnews": {"macro_f1_predicted": 0.70}, "imdb": {"macro_f1_predicted": 0.90}})
@@ -155,7 +156,7 @@ def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f
 
 
 def benchmark_agreement(metric: str = "macro_f1_predicted") -> dict[str, tuple[RankCorrelation, int]]:
-    """Say how far BTZSC and MTEB put the published models in the same order (Kendall's tau of the means).
+    """Compute the rank correlation of the published models between BTZSC and MTEB (Kendall's tau of the means).
 
     Args:
         metric: one of `cards.METRICS`.
@@ -164,7 +165,7 @@ def benchmark_agreement(metric: str = "macro_f1_predicted") -> dict[str, tuple[R
         `"all"` and each family with three models or more -> the correlation, and the number of models.
 
     Raises:
-        ConfigError: another metric.
+        ConfigError: an unknown metric.
 
     Example:
         >>> found, models = benchmark_agreement()["all"]

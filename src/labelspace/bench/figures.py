@@ -1,7 +1,7 @@
-"""Figures of the benchmark: how alike the data sets are, size, speed and NLI ability against the score.
+"""Figures of the benchmark: word overlap of the data sets; score against size, speed and NLI AUROC.
 
-Each function takes the file to write (.png, .svg or .pdf; without an extension both .png and .svg) and the metric that
-is drawn upwards, and returns the files. What the scatters share is in `scatter`; `evaluate.drawing` has the style.
+Each function takes the file to write (.png, .svg or .pdf; without an extension both .png and .svg) and the metric of
+the y-axis, and returns the files. `scatter` holds the parts that the scatter plots share, `evaluate.drawing` the style.
 """
 
 import math
@@ -32,14 +32,14 @@ CUSTOM_NLI = {
         "modernbert-large-nli-triplet",
     ),
 }
-"""The cross-encoders that the authors trained themselves, by size and loss (section 5, Figure 2a)."""
+"""Cross-encoders trained by the authors, by size and loss (section 5, Figure 2a)."""
 
 
 def similarity_figure(found: Similarities, path: str | Path) -> tuple[Path, ...]:
-    """Draw how alike the data sets are in their words, as a heat map (Figure 1).
+    """Draw the word overlap of the data sets as a heat map (Figure 1).
 
     Args:
-        found: what `similarities` returned.
+        found: result of `similarities`.
     """
     files = files_of(path)
     count = len(found.names)
@@ -47,7 +47,7 @@ def similarity_figure(found: Similarities, path: str | Path) -> tuple[Path, ...]
         side = max(3.0, 0.36 * count)
         figure = new_figure(side + 2.6, side + 1.9)
         axes = figure.add_subplot()
-        # The diagonal is 1 by definition and would leave no shades for the rest.
+        # Scale colours by the off-diagonal cells: the diagonal is always 1 and would use up the range.
         off = found.values[~np.eye(count, dtype=bool)]
         most = float(off.max()) if len(off) else 1.0
         image = axes.imshow(found.values, cmap="Blues", vmin=0, vmax=max(most, 1e-9), interpolation="nearest")
@@ -68,12 +68,13 @@ def similarity_figure(found: Similarities, path: str | Path) -> tuple[Path, ...]
 def nli_size_figure(
     path: str | Path, records: Sequence[Record] = (), *, metric: str = "macro_f1_predicted"
 ) -> tuple[Path, ...]:
-    """Draw the authors' NLI cross-encoders by size and loss for each kind of task (Figure 2a), and measured ones.
+    """Draw the authors' NLI cross-encoders by size and loss for each task family (Figure 2a), and measured ones.
 
-    Points are data sets under a model, diamonds the medians.
+    Each point is one model on one data set; diamonds are medians.
 
     Args:
-        records: of the store; its NLI cross-encoders stand beside, all over the data sets that they share.
+        records: records of the store. Their NLI cross-encoders are drawn too; all values are over the data sets that
+            these share.
     """
     files = files_of(path)
     scores = published_scores(metric)
@@ -92,7 +93,7 @@ def nli_size_figure(
                 if not values:
                     continue
                 x = place + apart * (group - (len(groups) - 1) / 2)
-                # Side by side in the order of their values: the same picture each time, and no random state.
+                # Spread points by their rank rather than at random, so that the figure is reproducible.
                 beside = x + 0.3 * apart * np.cos(np.arange(len(values)) * 2.4)
                 axes.scatter(beside, values, s=12, color=colour, marker=sign, alpha=0.55, linewidths=0)
                 label = words if place == 0 else None
@@ -113,11 +114,11 @@ def scaling_figure(
 ) -> tuple[Path, ...]:
     """Draw the score against the number of parameters (Figure 2b), published models and measured ones.
 
-    The line of a family is the least-squares line of its published models over the logarithm of their size, the band
-    the 95 % interval of that mean (of three models or more).
+    Each family has a least-squares line through its published models over log size. The band is the 95 % interval of
+    the mean (three models or more).
 
     Args:
-        records: of the store; the mean of both is over the data sets that all measured models have.
+        records: records of the store. All means are over the data sets that every measured model has.
     """
     files = files_of(path)
     sets, rows = _rows(records, metric)
@@ -132,7 +133,7 @@ def scaling_figure(
         log_axis(axes, [point.x for point in points])
         for family in FAMILIES_OF_MODELS:
             own = [point for point in points if point.family == family and not point.measured]
-            # A line through sizes that hardly differ would say nothing.
+            # No line where sizes differ by less than a factor of two: its slope would be meaningless.
             if own and max(point.x for point in own) > 2 * min(point.x for point in own):
                 logs = [math.log10(point.x) for point in own]
                 along = np.linspace(min(logs), max(logs), 60)
@@ -142,7 +143,7 @@ def scaling_figure(
                     low, high = line.at - line.half_width, line.at + line.half_width
                     axes.fill_between(10**along, low, high, color=COLOURS[family], alpha=0.08, linewidth=0, zorder=0)
         scatter(axes, points)
-        axes.set_ylim(0, 1)  # a band of few models would press the rest together
+        axes.set_ylim(0, 1)  # the wide band of a small family would compress the rest
         axes.set_xlabel("parameters (bands: 95 % intervals of the published families)")
         finish(figure, axes, metric, sets, points)
         return write_figure(figure, files)
@@ -151,16 +152,16 @@ def scaling_figure(
 def speed_figure(
     path: str | Path, records: Sequence[Record], *, metric: str = "macro_f1_predicted"
 ) -> tuple[Path, ...]:
-    """Draw the score against texts per second (Figure 3a), measured models only, with the medians of each family.
+    """Draw the score against texts per second (Figure 3a), for measured models only.
 
-    Dashed lines are the medians of all models: the best compromises lie above and right of both. A cross is the median
-    of a family with two models or more.
+    Dashed lines are the medians of all models; the best trade-offs lie above and to the right of both. A cross is the
+    median of a family with two models or more.
 
     Args:
-        records: of the store, from one machine: a speed of another does not compare.
+        records: records of the store, all from one machine: speeds of different machines are not comparable.
 
     Raises:
-        InputError: no record of the benchmark.
+        InputError: the store has no record of the benchmark.
     """
     files = files_of(path)
     sets, rows = _rows(records, metric)
@@ -193,11 +194,11 @@ def nli_figure(
 ) -> tuple[Path, ...]:
     """Draw the score against AUROC on NLI pairs (Figure 3b), with Kendall's tau and Pearson's r of each family.
 
-    Both are over the published models of a family with three models or more.
+    Both are over the published models of a family, if it has three or more.
 
     Args:
-        records: of the store; models whose NLI AUROC was asked for are drawn as well. Means are over the sources that
-            all of them have.
+        records: records of the store; models with a measured NLI AUROC are drawn too. Means are over the sources that
+            all drawn models have.
     """
     files = files_of(path)
     sets, rows = _rows(records, metric)
@@ -231,13 +232,13 @@ def bench_figures(
     data_sets: Mapping[str, Iterable[str]] | None = None,
     metric: str = "macro_f1_predicted",
 ) -> tuple[Path, ...]:
-    """Draw every figure that there are numbers for, each as .png and .svg.
+    """Draw every figure that the numbers allow, each as .png and .svg.
 
     Args:
-        records: of the store; without any, what the paper published is drawn.
-        out: the folder; made if it is not there.
-        data_sets: texts of each data set, for the heat map; None leaves it out.
-        metric: what is drawn upwards.
+        records: records of the store; if empty, only published numbers are drawn.
+        out: output folder, created if missing.
+        data_sets: texts of each data set, for the heat map; None: no heat map.
+        metric: the metric of the y-axis.
 
     Returns:
         The files written.
@@ -271,7 +272,7 @@ def bench_figures(
 
 
 def _rows(records: Sequence[Record], metric: str) -> tuple[list[str], list[Row]]:
-    """Return the data sets that every measured model has, and the rows, measured ones first."""
+    """Return the data sets that every measured model has, and the rows, measured rows first."""
     own = [record for record in records if record.get("benchmark") == "btzsc"]
     nli = [record for record in records if record["task"] == NLI_TASK]
     measured = measured_rows(own, metric, nli)

@@ -1,4 +1,4 @@
-"""BTZSC as its authors publish it: one row for each (text, hypothesis) pair, `labels` 1 where they belong together.
+"""BTZSC in its published form: one row per (text, hypothesis) pair, with `labels` 1 for the true hypothesis.
 
     text     hypothesis            labels
     "goal!"  "It is about sport."  1
@@ -6,10 +6,10 @@
     "a fee"  "It is about sport."  0
     ...
 
-The hypotheses of the first text say how many classes there are and in which order; every other text must have the
-same ones in the same order. The authors' own harness counts the rows until the first row's `labels` value comes again,
-which is another number wherever the first text is not of the first class. A text without any 1 is of a class that has
-no hypothesis: the harness takes it for class 0, `load_task` lets the caller choose.
+The hypotheses of the first text define the classes and their order; every other text must repeat them in that order.
+The authors' harness instead counts rows until the first row's `labels` value recurs, which gives another number of
+classes unless the first text is of the first class. A text without any 1 belongs to a class without a hypothesis: the
+harness counts it as class 0, and `load_task` lets the caller choose.
 """
 
 import contextlib
@@ -36,12 +36,12 @@ def read_hub(card: TaskCard, *, protocol: str = "full", offline: bool | None = N
     """Read a BTZSC data set from the hub, or from the hub's cache on this machine.
 
     Args:
-        card: one of the 22.
-        protocol: `"full"`, or `"paper"` where the paper's tables are computed on every row.
-        offline: True asks no network and takes what is cached; None and False do what `HF_HUB_OFFLINE` says.
+        card: card of one of the 22 BTZSC sets.
+        protocol: `"full"`; or `"paper"`, only for sets that the paper's tables are computed on in full.
+        offline: True uses the cache only; None and False follow `HF_HUB_OFFLINE`.
 
     Raises:
-        InputError: the set is not on the hub, the hub cannot be reached, its rows are not what they should be.
+        InputError: the set is not on the hub, the hub cannot be reached, or its rows are malformed.
         MissingDependencyError: the package datasets is not installed.
     """
     where = f"{card.name} on the hub"
@@ -58,18 +58,18 @@ def read_hub(card: TaskCard, *, protocol: str = "full", offline: bool | None = N
 
 
 def rows_of_pairs(pairs: Iterable[Pair], card: TaskCard, *, where: str) -> Rows:
-    """Put (text, hypothesis, belongs together) rows together to texts with one label each.
+    """Group (text, hypothesis, label) rows into texts with one label each.
 
     Args:
-        pairs: text, hypothesis and 0 or 1, in the order of the file.
-        card: the data set's card; another number of classes than it says becomes a note.
-        where: what the rows are called in messages.
+        pairs: text, hypothesis and 0 or 1, in file order.
+        card: the data set's card; a different number of classes becomes a note.
+        where: name of the source in error messages.
 
     Returns:
-        The rows. A label's name is its hypothesis, as the file has no names.
+        The rows. A label's name is its hypothesis, because the file has no names.
 
     Raises:
-        InputError: no rows, a text whose hypotheses are not those of the first one, more than one right answer.
+        InputError: no rows, a text with other hypotheses than the first text, or more than one true hypothesis.
 
     Example:
         >>> from labelspace.bench.cards import BTZSC
@@ -107,14 +107,14 @@ def rows_of_pairs(pairs: Iterable[Pair], card: TaskCard, *, where: str) -> Rows:
 
 
 def open_hub(name: str, *, offline: bool | None = None) -> Any:
-    """Open one data set of the hub repository, a `datasets.Dataset` whose rows stay on the disk.
+    """Open one data set of the hub repository as a `datasets.Dataset`, whose rows stay on disk.
 
     Args:
-        name: of the set.
-        offline: True asks no network.
+        name: name of the data set.
+        offline: True uses no network.
 
     Raises:
-        InputError: the hub cannot be reached and its cache has no copy, or the columns are others.
+        InputError: the hub cannot be reached and its cache has no copy, or a column is missing.
         MissingDependencyError: the package datasets is not installed.
     """
     datasets = import_optional("datasets", package="datasets", extra="bench", purpose="Reading BTZSC from the hub")
@@ -136,7 +136,7 @@ def open_hub(name: str, *, offline: bool | None = None) -> Any:
 
 
 def revision_of(found: Any) -> str | None:
-    """Return the commit that a `datasets.Dataset` of the hub was made from; None where it does not say.
+    """Return the hub commit that a `datasets.Dataset` was made from; None if it is not recorded.
 
     Example:
         >>> from types import SimpleNamespace
@@ -157,7 +157,7 @@ def _pairs(found: Any) -> Iterator[Pair]:
 
 @contextlib.contextmanager
 def _without_network(datasets: Any) -> Iterator[None]:
-    """Let the package look into its cache only. It has no argument for that, only a switch for the whole process."""
+    """Restrict the package to its cache. It has no argument for that, only a process-wide switch."""
     before = datasets.config.HF_HUB_OFFLINE
     datasets.config.HF_HUB_OFFLINE = True
     try:
@@ -196,7 +196,7 @@ def _check_next(hypothesis: str, hypotheses: list[str], place: int, text: str, o
 
 
 def _check_whole(place: int, hypotheses: list[str], where: str) -> None:
-    """A text ends: did all its hypotheses come?"""
+    """Check at the end of a text that all its hypotheses came."""
     if place != len(hypotheses):
         raise InputError(
             f"{where} comes after {place} of {len(hypotheses)} hypotheses of its text; "
@@ -207,7 +207,7 @@ def _check_whole(place: int, hypotheses: list[str], where: str) -> None:
 def _space(hypotheses: list[str], card: TaskCard, where: str) -> LabelSpace:
     if len(hypotheses) < 2:
         raise InputError(f"{where} has a single hypothesis, {hypotheses[0]!r}; classification needs two or more.")
-    # A name is one line; the hypothesis itself stays as it is.
+    # A label name must be one line; the verbalizer keeps the hypothesis unchanged.
     return LabelSpace([Label(" ".join(text.split()), verbalizer=text) for text in hypotheses], name=card.name)
 
 

@@ -6,8 +6,8 @@
     results         overall, by_task (4 families), by_dataset (22 sets): each with the four metrics, from 0 to 1,
                     by the leaderboard's names (`cards.THEIR_NAMES`)
 
-The leaderboard takes complete results only. Means here are over the data sets that were measured; a family without any
-is left out and never 0, which would be a number that nobody measured.
+The leaderboard accepts complete results only. Means here are over the measured data sets; a family without any is left
+out rather than set to 0, which nobody measured.
 """
 
 import statistics
@@ -24,7 +24,7 @@ from labelspace.version import __version__
 
 SCHEMA = "1.0"
 MODEL_TYPES = ("embedding", "nli", "reranker", "llm")
-"""The families that the leaderboard knows; base encoders and models of a kind of their own have no place."""
+"""The families that the leaderboard accepts; base encoders and custom models are not among them."""
 
 Scores = Mapping[str, Mapping[str, float]]
 
@@ -45,30 +45,30 @@ def leaderboard_payload(
     commit: str | None = None,
     partial: bool = False,
 ) -> dict[str, Any]:
-    """Put measured scores into the layout of the btzsc leaderboard.
+    """Convert measured scores to the layout of the btzsc leaderboard.
 
     Args:
-        measured: data set -> metric -> score from 0 to 1, all four metrics of each; other data sets than the 22 of
-            BTZSC are left out.
-        name: the model's name, on the hub if it is there.
-        family: one of `MODEL_TYPES`; base encoders and models of a kind of their own have no place on the leaderboard.
-        parameters: number of weights, None: not known.
+        measured: data set -> metric -> score from 0 to 1, all four metrics of each; data sets outside BTZSC are left
+            out.
+        name: the model's name, as on the hub if it is there.
+        family: one of `MODEL_TYPES`.
+        parameters: number of parameters; None: unknown.
         revision: the model's commit or tag.
-        url: where the model is to be had.
-        precision: the number format it computed in, such as `"bfloat16"`.
-        device: what it ran on.
-        batch_size: texts in a batch; None where batches are made by tokens.
-        limit: rows at most of each data set; None: all.
-        timestamp: when it was measured, ISO 8601; now if left out.
-        commit: the commit of the code that measured.
-        partial: True gives what there is, though the leaderboard will not take it; see `validate`.
+        url: the model's page or download.
+        precision: dtype of the computation, such as `"bfloat16"`.
+        device: device of the run.
+        batch_size: texts per batch; None: batched by tokens.
+        limit: maximum rows of each data set; None: all.
+        timestamp: time of the measurement, ISO 8601; None: now.
+        commit: commit of the measuring code.
+        partial: True allows missing data sets. The leaderboard does not accept such a file; see `validate`.
 
     Returns:
         Plain values, ready for JSON.
 
     Raises:
-        ConfigError: another family.
-        InputError: a data set is missing (without `partial`), or a score is missing or not from 0 to 1.
+        ConfigError: an unknown family.
+        InputError: a data set is missing and `partial` is False, or a score is missing or not from 0 to 1.
 
     Example:
         >>> scores = dict.fromkeys(METRICS, 0.5)
@@ -82,8 +82,8 @@ def leaderboard_payload(
     """
     if family not in MODEL_TYPES:
         raise ConfigError(
-            f"family must be one of {', '.join(map(repr, MODEL_TYPES))}, as the leaderboard has no others. "
-            f"Got {family!r} instead; a model of that kind has no place there."
+            f"family must be one of {', '.join(map(repr, MODEL_TYPES))}: the leaderboard has no others. "
+            f"Got {family!r} instead; such a model cannot be submitted."
         )
     if parameters is not None:
         check_number("parameters", parameters, least=1, whole=True)
@@ -125,10 +125,10 @@ def leaderboard_payload(
 
 
 def validate(payload: Mapping[str, Any]) -> list[str]:
-    """Return what keeps the leaderboard from taking a payload; nothing: it may be sent in.
+    """List the problems for which the leaderboard would reject a payload; an empty list: it can be submitted.
 
     Args:
-        payload: what `leaderboard_payload` gave, or the content of somebody's file.
+        payload: result of `leaderboard_payload`, or the content of a JSON file.
 
     Example:
         >>> problems = validate({"schema_version": "1.0"})
@@ -180,7 +180,7 @@ def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _harness() -> str:
-    """The version of the authors' package where it is installed, else whose code measured."""
+    """Return the version of the authors' package if it is installed, else that of labelspace."""
     try:
         return version("btzsc")
     except PackageNotFoundError:
@@ -188,7 +188,7 @@ def _harness() -> str:
 
 
 def _short_count(parameters: int | None) -> str:
-    """A count as the leaderboard writes it: 22.7M becomes 23M, 8.2e9 becomes 8.2B."""
+    """Format a count as on the leaderboard: 22.7e6 becomes 23M, 8.2e9 becomes 8.2B."""
     if parameters is None:
         return "unknown"
     for size, letter, digits in ((1e9, "B", 1), (1e6, "M", 0), (1e3, "K", 0)):

@@ -1,4 +1,4 @@
-"""The data sets in folders: what lies where, and how it becomes rows.
+"""Read the data sets from folders with this layout:
 
     FOLDER/btzsc/NAME/test.parquet          text, label (column number)
                       labels.json           classes: [{name, hypothesis}], in label order
@@ -7,9 +7,9 @@
     FOLDER/mteb/NAME/test.parquet           text, label
                      meta.json              label_names, in label order
 
-Either FOLDER or one of its two groups may be given. The MTEB sets come without sentences for their labels: where a
-BTZSC set of the same labels lies beside them, its hypotheses are taken, else those of `data/mteb_verbalizers.yaml`,
-which are labelspace's own words.
+The path may be FOLDER or either of its two groups. The MTEB sets have no label sentences. Their verbalizers are the
+hypotheses of the BTZSC set with the same labels, if that set lies beside them, else labelspace's own sentences in
+`data/mteb_verbalizers.yaml`.
 """
 
 import json
@@ -26,7 +26,7 @@ from labelspace.labels import Label, LabelSpace
 
 
 def folder_of(card: TaskCard, data: Path) -> Path:
-    """Return where a data set would lie below `data`, be that both groups' parent or one of the groups."""
+    """Return the folder of a data set below `data`, which is either the parent of both groups or one group."""
     parent = data.parent if data.name in ("btzsc", "mteb") else data
     group = parent / card.benchmark
     if card.benchmark == "btzsc" and not group.is_dir():
@@ -35,14 +35,14 @@ def folder_of(card: TaskCard, data: Path) -> Path:
 
 
 def missing_file(card: TaskCard, data: Path) -> Path | None:
-    """Return the first file that the data set lacks, None where it is there."""
+    """Return the first missing file of a data set; None if it is complete."""
     folder = folder_of(card, data)
     names = ("test.parquet", "labels.json" if card.benchmark == "btzsc" else "meta.json")
     return next((folder / name for name in names if not (folder / name).is_file()), None)
 
 
 def paper_rows_in(data: Path) -> list[str]:
-    """Return the names of the data sets below `data` for which the rows of the paper's tables are known."""
+    """Return the names of the data sets below `data` whose paper rows are known."""
     return [
         name
         for name, card in BTZSC.items()
@@ -55,12 +55,12 @@ def read_local(card: TaskCard, data: Path, *, protocol: str = "full") -> Rows:
     """Read a data set from a folder.
 
     Args:
-        card: which.
-        data: the folder, see the head of this file.
-        protocol: `"full"`: all its test rows; `"paper"`: those of the paper's tables.
+        card: card of the data set.
+        data: the folder, see the top of this file.
+        protocol: `"full"`: all test rows; `"paper"`: the rows of the paper's tables.
 
     Raises:
-        InputError: it is not there, or damaged; the message names file and row.
+        InputError: the data set is missing or damaged; the message names file and row.
     """
     missing = missing_file(card, data)
     if missing is not None:
@@ -84,7 +84,7 @@ def _read_btzsc(card: TaskCard, data: Path, protocol: str) -> Rows:
     extra = _texts_and_labels(verbless, None, 0)[0] if verbless.is_file() else []
     if protocol == "paper":
         texts, targets = _paper_rows(card, data, len(space))
-        # The harness gave these rows class 0; here they are told apart from rows that are of class 0.
+        # The harness assigned class 0 to these rows; separate them from rows that truly are of class 0.
         without = set(extra)
         targets = [
             -1 if text in without and target == 0 else target for text, target in zip(texts, targets, strict=True)
@@ -120,12 +120,12 @@ def _read_mteb(card: TaskCard, data: Path, protocol: str) -> Rows:
         raise InputError(f"{folder / 'meta.json'} has no list of texts under 'label_names'; get the file again.")
     space, note = _mteb_space(card, data, names)
     texts, targets = _texts_and_labels(folder / "test.parquet", "label", len(space))
-    # "complete" speaks of the training rows there, too: only the count tells.
+    # "complete" in meta.json covers the training rows too, so only the row count can be used here.
     return Rows(space=space, texts=texts, targets=targets, notes=(note, *_subset(len(texts), card, True)))
 
 
 def _mteb_space(card: TaskCard, data: Path, names: list[str]) -> tuple[LabelSpace, str]:
-    """The benchmark's hypotheses where there are such, labelspace's own sentences for the rest."""
+    """Use the hypotheses of the BTZSC twin where there are any, and labelspace's own sentences for the rest."""
     text = resources.files("labelspace.bench").joinpath("data/mteb_verbalizers.yaml").read_text("utf-8")
     own = yaml.safe_load(text)[card.name]
     like = BTZSC.get(SAME_LABELS.get(card.name, ""))
@@ -148,7 +148,7 @@ def _spoken(name: str) -> str:
 
 
 def _space(card: TaskCard, folder: Path) -> tuple[LabelSpace, bool]:
-    """The labels of `labels.json`, and whether the rows are the whole test set."""
+    """Return the labels of `labels.json`, and whether the rows are the whole test set."""
     file = folder / "labels.json"
     content = _json(file)
     classes = content.get("classes")

@@ -1,4 +1,4 @@
-"""Peak memory of a process while something runs."""
+"""Peak memory of this process, and of the GPU, during a block of code."""
 
 import contextlib
 import ctypes
@@ -17,12 +17,12 @@ _STATM = Path("/proc/self/statm")
 
 @final
 class PeakMemory:
-    """Measures the most memory that this process held while a block ran.
+    """Measure the peak memory of this process while a block runs.
 
-    On Linux a thread samples the resident set every 20 ms. Elsewhere it is the operating system's own maximum, which
-    counts from the start of the process and never falls; `method` says which one it was. It is all that the process
-    holds: Python, libraries and model, and whatever was there before (`memory_before_mib` of a record says how much;
-    `give_back` makes that little).
+    On Linux a thread samples the resident set every 20 ms. Elsewhere the value is the operating system's maximum since
+    the start of the process, which never falls; `method` names the one used. The value includes Python, libraries,
+    model, and everything held before the block; `memory_before_mib` of a record is the last part, and `give_back`
+    keeps it small.
 
     Example:
         >>> with PeakMemory() as peak:
@@ -61,7 +61,7 @@ class PeakMemory:
 
 
 def resident_mib() -> float:
-    """Return the memory that this process holds now, in MiB; where nobody tells, the most it ever held.
+    """Return the current resident memory of this process in MiB; where the system does not tell, its maximum so far.
 
     Example:
         >>> resident_mib() > 1
@@ -79,22 +79,22 @@ def resident_mib() -> float:
 
 
 def give_back() -> None:
-    """Return the memory of objects that are gone to the system, where it can be told to take it (glibc).
+    """Return freed memory to the operating system, where the allocator supports it (glibc).
 
-    Without this the resident set of a process that opens models one after another counts those that it has closed.
+    Otherwise the resident set of a process that opens several models in turn still counts the closed ones.
 
     Example:
         >>> give_back()
     """
     gc.collect()
     if sys.platform.startswith("linux"):
-        # Other libraries than glibc, such as musl, have no malloc_trim.
+        # Other C libraries, such as musl, have no malloc_trim.
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
 
 
 def gpu_peak_mib(device: str, *, reset: bool = False) -> float | None:
-    """Return the most memory that torch held on a CUDA device since the last reset, in MiB; None elsewhere.
+    """Return torch's peak memory on a CUDA device since the last reset, in MiB; None on other devices.
 
     Example:
         >>> gpu_peak_mib("cpu") is None

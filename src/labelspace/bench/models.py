@@ -1,13 +1,13 @@
-"""Models of the benchmark by one word each: `embedding:all-MiniLM-L6-v2`, `nli:NAME`, `saved:FOLDER`, ...
+"""Model specifications of the benchmark: `embedding:all-MiniLM-L6-v2`, `nli:NAME`, `saved:FOLDER`, ...
 
     embedding:NAME[@POOLING]   a text encoder; cosine of text and verbalizer (paper, section 4)
-    base:NAME                  an encoder that nobody tuned, by its [CLS] vector (paper, section 3.2)
-    nli:NAME[@SCORE]           a cross-encoder trained on NLI; log_odds of entailment, or its logit as in the paper
+    base:NAME                  a pretrained encoder without tuning; cosine of [CLS] vectors (paper, section 3.2)
+    nli:NAME[@SCORE]           an NLI cross-encoder; log_odds of entailment, or the entailment logit as in the paper
     reranker:NAME[#FILE]       a reranker; relevance of the verbalizer to the text
     llm:NAME[#FILE]            a language model; probability of the answer's letter. FILE: a GGUF file in the folder
-    saved:FOLDER               a classifier that labelspace saved
+    saved:FOLDER               a classifier saved by labelspace
 
-A bare name is an embedding model; a bare folder that labelspace saved is what its `labelspace.json` says.
+A name without a kind is an embedding model. A folder saved by labelspace gets its kind from `labelspace.json`.
 """
 
 import functools
@@ -40,10 +40,10 @@ FAMILIES_OF_MODELS = {
     "llm": "LLM",
     "custom": "other",
 }
-"""What each family is called in a table, in the order of Table 2; last, models of another kind that somebody brings."""
+"""Names of the families in tables, in the order of Table 2, then custom models."""
 
 OTHER = "custom"
-"""The family of a model that is of none of the paper's."""
+"""The family of a model outside the paper's families."""
 
 POOLINGS = ("mean", "cls", "last")
 WITH_GGUF = ("reranker", "llm")
@@ -54,7 +54,7 @@ WEIGHTS = (".safetensors", ".gguf")
 @final
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """Which model, and as what it is asked."""
+    """A model and the kind of scorer it is used as."""
 
     kind: str
     """`"embedding"`, `"base"`, `"nli"`, `"reranker"`, `"llm"` or `"saved"`."""
@@ -63,13 +63,13 @@ class ModelSpec:
     """Hub name, short name or folder."""
 
     pooling: str | None = None
-    """Of an embedding model, in place of its own: `"mean"`, `"cls"` or `"last"`."""
+    """Pooling of an embedding model: `"mean"`, `"cls"` or `"last"`; None: the model's own."""
 
     score: str | None = None
-    """Of an NLI cross-encoder: `"log_odds"`, which None means too, or `"logit"`."""
+    """Score of an NLI cross-encoder: `"log_odds"` or `"logit"`; None: `"log_odds"`."""
 
     gguf_file: str | None = None
-    """Of a language model or a generative reranker: the GGUF file in the folder or repository."""
+    """GGUF file of a language model or generative reranker, in its folder or repository."""
 
     def __post_init__(self) -> None:
         check_choice("the kind of a model", self.kind, KINDS)
@@ -92,14 +92,14 @@ class ModelSpec:
 
     @classmethod
     def parse(cls, text: "str | ModelSpec") -> "ModelSpec":
-        """Read a specification.
+        """Parse a specification.
 
         Args:
-            text: see the top of this file.
+            text: the specification, see the top of this file.
 
         Raises:
-            ConfigError: an unknown kind, or an option that the kind does not have.
-            ModelFolderError: a saved model whose `labelspace.json` cannot be read.
+            ConfigError: an unknown kind, or an option that this kind does not take.
+            ModelFolderError: the `labelspace.json` of a saved model cannot be read.
 
         Example:
             >>> ModelSpec.parse("embedding:all-MiniLM-L6-v2@cls").pooling
@@ -135,17 +135,17 @@ class ModelSpec:
 
     @property
     def shown(self) -> str:
-        """The name without the way to it, where it is a folder."""
+        """The folder name without its path; for other models the name."""
         folder = Path(self.name).expanduser()
         return folder.resolve().name if folder.is_dir() else self.name
 
     @property
     def family(self) -> str:
-        """The family that it is compared in: a key of `FAMILIES_OF_MODELS`."""
+        """The family in tables: a key of `FAMILIES_OF_MODELS`."""
         return "embedding" if self.kind == "saved" else self.kind
 
     def folder_revision(self) -> str | None:
-        """Return what tells the weights from others before anything is opened; None for a name on the hub."""
+        """Return the revision of the weights without opening the model; None for a name on the hub."""
         folder = Path(self.name).expanduser()
         return weights_revision(folder) if folder.is_dir() else None
 
@@ -156,10 +156,10 @@ class OpenModel:
     """A model that is ready to score."""
 
     scorer: "Scorer"
-    """What turns (texts, label space) into scores."""
+    """The scorer: (texts, label space) -> scores."""
 
     spec: str
-    """The specification, the name of its records in the store; `harness:NAME` for a model of the btzsc package."""
+    """The specification, which names its records in the store; `harness:NAME` for a model of the btzsc package."""
 
     name: str
     """The model's own name, without its kind."""
@@ -168,24 +168,24 @@ class OpenModel:
     """A key of `FAMILIES_OF_MODELS`."""
 
     parameters: int | None
-    """Number of weights; None where nobody counted."""
+    """Number of parameters; None: not counted."""
 
     revision: str | None
-    """Commit of the hub, or `sha256:` and the start of the hash of the weights."""
+    """Hub commit, or `sha256:` and the first digits of the hash of the weights; None: unknown."""
 
     describe: dict[str, Any]
-    """Plain values for the record: precision, pooling, prompts, template."""
+    """Plain values for the record: dtype, pooling, prompts, template."""
 
 
 @final
 class EncoderScorer:
-    """Scores by the cosine of text and label; the labels are encoded once for each label space.
+    """Score by the cosine of text and label. The labels of a space are encoded once.
 
     Args:
         encoder: an open encoder.
-        anchor: what stands for a label, as in `ZeroShotClassifier`; the paper takes the verbalizer.
-        space: a label space whose vectors are known.
-        vectors: these vectors, by label name.
+        anchor: text that represents a label, as in `ZeroShotClassifier`; the paper uses the verbalizer.
+        space: a label space with known vectors.
+        vectors: the vectors of `space`, by label name.
 
     Example:
         >>> from labelspace import Encoder, LabelSpace
@@ -208,7 +208,7 @@ class EncoderScorer:
         self._vectors = vectors
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
-        """Return [text label] cosines, to the bit those of `ZeroShotClassifier` with the same anchor."""
+        """Return [text label] cosines, bit-equal to those of `ZeroShotClassifier` with the same anchor."""
         from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 
         if self._vectors is None or space != self._space:
@@ -232,17 +232,17 @@ def open_model(
         spec: a specification, see `ModelSpec.parse`.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`; a saved model brings its own.
         device: a torch device, or `"auto"`.
-        token_budget: most tokens of a batch; None: what the family takes.
+        token_budget: maximum tokens of a batch; None: the family's default.
         trust_remote_code: True lets the model's own code run; never without.
-        revision: of the hub repository.
+        revision: revision of the hub repository.
         offline: True never asks the hub.
 
     Returns:
-        The scorer with what a record says of it.
+        The scorer and its facts for the record.
 
     Raises:
-        ConfigError: the specification or an option makes no sense.
-        EncoderError: the model is not there or cannot be opened.
+        ConfigError: an invalid specification or option.
+        EncoderError: the model is missing or cannot be opened.
         ModelFolderError: a saved model is broken.
 
     Example:
@@ -263,7 +263,7 @@ def open_model(
 
 
 def computed_dtype(spec: str | ModelSpec, dtype: str = "auto", device: str = "auto") -> str:
-    """Return the number format that a model will compute in: part of the name of a record.
+    """Return the dtype that a model will compute in, which is part of a record's key.
 
     Example:
         >>> computed_dtype("nli:some/model", "float32")
@@ -279,13 +279,13 @@ def computed_dtype(spec: str | ModelSpec, dtype: str = "auto", device: str = "au
 
 
 def weights_revision(place: Path) -> str | None:
-    """Return what tells weights from others: the hub's commit, or the start of their hash.
+    """Return the revision of local weights: the hub commit, or `sha256:` and the first 16 digits of their hash.
 
     Args:
-        place: the folder of a model on this machine, or its one file.
+        place: a model's folder, or its single file.
 
     Returns:
-        None where the folder holds no weights.
+        None if the folder holds no weights.
     """
     folder = place.parent if place.is_file() else place
     if folder.parent.name == "snapshots":
@@ -304,13 +304,13 @@ def weights_revision(place: Path) -> str | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _hash(path: Path, size: int, changed: int) -> str:  # noqa: ARG001  a changed file is another entry
+def _hash(path: Path, size: int, changed: int) -> str:  # noqa: ARG001  size and time make a changed file a new cache entry
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _split(name: str, sign: str, wanted: bool) -> tuple[str, str | None]:
-    # A folder may have the sign in its name.
+    # The sign may be part of a folder's name.
     if not wanted or sign not in name or Path(name).is_dir():
         return name, None
     before, _, after = name.rpartition(sign)
@@ -348,7 +348,7 @@ def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool) -> OpenMo
         raise ConfigError(f"{spec} was fitted on pairs of texts, and the benchmark has single ones; leave it out.")
     scorer, anchored = model, isinstance(model, Anchored)
     describe: dict[str, Any] = {"class": type(model).__name__, **model.encoder_.describe()}
-    if anchored:  # what others learnt is more than their encoder
+    if anchored:  # other classifiers score with more than their encoder
         scorer = EncoderScorer(
             model.encoder_, anchor=model.anchor, space=model.label_space_, vectors=model.label_vectors_
         )

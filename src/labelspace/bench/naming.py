@@ -1,4 +1,4 @@
-"""Names beside the points of a figure, none over a point or another name."""
+"""Place names beside the points of a figure without covering points or other names."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-# Where a name may begin, in points of type from its point: beside it first, then at the end of a thin line.
+# Offsets of a name from its point, in typographic points: near ones first, far ones get a thin line.
 _NEAR = tuple((side * 6, up) for up in (3, -3) for side in (1, -1))
 _FAR = tuple(
     (side * across, up)
@@ -29,18 +29,18 @@ def name_points(
     way: NDArray[np.float64] | None = None,
     all_of_them: bool = False,
 ) -> None:
-    """Write names beside points, the first ones first.
+    """Write names beside points, in the order given.
 
-    To be called last: where a name fits depends on the axes' final range and place, which are settled here.
+    Call this last: it fixes the axes' range and position, which decide where a name fits.
 
     Args:
-        axes: of a figure that nothing but names is added to after that.
-        points: [point 2], in the units of the axes.
-        names: of the first points, one each; an empty one is not written.
-        colours: of the names; None: dark grey.
-        way: [corner 2], a line that names should not lie on; None for none.
-        all_of_them: True leads a name away from its point where there is no room beside it, and writes it even if it
-            covers something; False leaves it out.
+        axes: finished axes; only names may be added afterwards.
+        points: [point 2], in data units.
+        names: names of the first points, one each; empty names are skipped.
+        colours: colours of the names; None: dark grey.
+        way: [corner 2], a line that names should not cover; None: no line.
+        all_of_them: True moves a name away, with a thin line, if there is no room beside its point, and writes it even
+            if it covers something; False leaves it out.
     """
     from matplotlib.transforms import Bbox
 
@@ -87,7 +87,7 @@ def name_points(
 def _best_place(
     name: "Annotation", places: Sequence[tuple[int, int]], taken: Sequence[Any], inside: Any
 ) -> tuple[tuple[int, int], int]:
-    """Return the first place where a name covers least, and how much it covers there."""
+    """Return the first of the places with least overlap, and that overlap."""
     covered: dict[tuple[int, int], int] = {}
     for place in places:
         _move(name, place)

@@ -1,8 +1,8 @@
-"""Natural language inference beside classification: does a model score entailed pairs above the others?
+"""Natural language inference (NLI): measure how well a model scores entailed pairs above others.
 
-The paper asks whether being good at the one means being good at the other (section 5.1, Figure 3b). The number is the
-AUROC of the pair scores, entailment against neutral and contradiction together, because it needs neither a threshold
-nor probabilities (section 3.1).
+The paper asks whether NLI ability predicts zero-shot classification (section 5.1, Figure 3b). The metric is the AUROC
+of the pair scores, entailment against neutral and contradiction together, because it needs neither a threshold nor
+probabilities (section 3.1).
 """
 
 import hashlib
@@ -41,7 +41,7 @@ PUBLISHED_COLUMNS = {
     "mnli_matched_dev": "mnli_m",
     "mnli_mismatched_dev_tok": "mnli_mm",
 }
-"""Our sources -> columns of the published AUROC. There is no WANLI and no FEVER-NLI in the file."""
+"""Source names in the data file -> columns of the published AUROC. The file has no WANLI and no FEVER-NLI."""
 
 BLOCK = 4096
 
@@ -54,34 +54,33 @@ class NLIPairs:
     """Pairs of sentences from one source."""
 
     premises: list[str]
-    """[pair] what is given."""
+    """[pair] premises."""
 
     hypotheses: list[str]
-    """[pair] what may follow from it."""
+    """[pair] hypotheses."""
 
     is_entailment: NDArray[np.bool_]
-    """[pair] whether it does."""
+    """[pair] True where the premise entails the hypothesis."""
 
     def __len__(self) -> int:
         return len(self.premises)
 
 
 def load_nli(data: str | os.PathLike[str], *, limit: int | None = None, seed: int = 0) -> dict[str, NLIPairs]:
-    """Read development pairs, by source.
+    """Read development pairs, grouped by source.
 
     Args:
         data: a file with the columns premise, hypothesis, label (0 entailment, 1 neutral, 2 contradiction) and source;
             or a folder with `dev.parquet` or `nli/dev.parquet` in it.
-        limit: at most so many pairs of each source, drawn without replacement, in their order; None: all.
-        seed: of that draw.
+        limit: maximum pairs of each source, drawn without replacement, in file order; None: all.
+        seed: seed of that draw.
 
     Returns:
-        Source -> pairs, in the order of the file. A source without both kinds of pairs is left out: no AUROC is there
-        to be had.
+        Source -> pairs, in file order. A source with only one kind of pair is left out: it has no AUROC.
 
     Raises:
-        ColumnError: no such column.
-        InputError: no such file, a damaged one, an unknown label, no source with both kinds of pairs.
+        ColumnError: a column is missing.
+        InputError: a missing or damaged file, an unknown label, or no source with both kinds of pairs.
 
     Example:
         >>> import pathlib, tempfile
@@ -97,7 +96,7 @@ def load_nli(data: str | os.PathLike[str], *, limit: int | None = None, seed: in
     file = _file(Path(data))
     found: dict[str, tuple[list[str], list[str], list[bool]]] = {}
     table = open_table(file, text="premise", id="source", label="label")
-    open_table(file, text="hypothesis")  # raises where that column is not there
+    open_table(file, text="hypothesis")  # raises if the column is missing
     row = 0
     for batch in table.batches():
         values = [batch.column(name).to_pylist() for name in ("premise", "hypothesis", "label", "source")]
@@ -116,7 +115,7 @@ def load_nli(data: str | os.PathLike[str], *, limit: int | None = None, seed: in
 
 
 def nli_auroc(scorer_pairs: PairScorer, sets: Mapping[str, NLIPairs]) -> dict[str, float]:
-    """Return how well pair scores tell entailment from the rest, source by source.
+    """Compute the AUROC of entailment against the rest, source by source.
 
     Args:
         scorer_pairs: (premises, hypotheses) -> [pair] scores, higher for entailment; such as
@@ -124,11 +123,11 @@ def nli_auroc(scorer_pairs: PairScorer, sets: Mapping[str, NLIPairs]) -> dict[st
         sets: source -> pairs, see `load_nli`.
 
     Returns:
-        Source -> AUROC from 0 to 1. Under `"mean"` the unweighted mean over the sources of `PUBLISHED_COLUMNS`, so
-        that it is next to the paper's; over all sources where none of those is there.
+        Source -> AUROC from 0 to 1. `"mean"` is the unweighted mean over the sources of `PUBLISHED_COLUMNS`, for
+        comparison with the paper; over all sources if none of those is present.
 
     Raises:
-        InputError: no sets, a score that is not finite.
+        InputError: no sets, or a score that is not finite.
         ShapeError: not one score per pair.
 
     Example:
@@ -154,10 +153,10 @@ def nli_auroc(scorer_pairs: PairScorer, sets: Mapping[str, NLIPairs]) -> dict[st
 
 
 def pair_scorer(model: OpenModel) -> PairScorer | None:
-    """Return what scores pairs of sentences: the cosine of an encoder, the entailment of a cross-encoder.
+    """Return a model's pair scorer: cosine for an encoder, entailment for a cross-encoder.
 
     Returns:
-        None for a model that scores texts against label spaces only.
+        None for a model that only scores texts against label spaces.
 
     Example:
         >>> from labelspace.bench.models import open_model
@@ -173,7 +172,7 @@ def pair_scorer(model: OpenModel) -> PairScorer | None:
 def encoder_pair_scores(encoder: "Encoder") -> PairScorer:
     """Return a pair scorer: the cosine of premise and hypothesis (BTZSC, sections 3.1 and 4).
 
-    The premise is encoded as texts are, the hypothesis as labels are, prompts included: as in classification.
+    As in classification, the premise is encoded as a text and the hypothesis as a label, each with its prompt.
     """
 
     def score(premises: list[str], hypotheses: list[str]) -> NDArray[np.float32]:
@@ -188,7 +187,7 @@ def encoder_pair_scores(encoder: "Encoder") -> PairScorer:
 
 
 def nli_fingerprint(sets: Mapping[str, NLIPairs]) -> str:
-    """Return what tells pairs from other pairs."""
+    """Return a SHA-256 over all pairs and their labels."""
     digest = hashlib.sha256()
     for source, pairs in sets.items():
         for premise, hypothesis, kind in zip(pairs.premises, pairs.hypotheses, pairs.is_entailment, strict=True):

@@ -1,4 +1,4 @@
-"""Which tasks a run is about: words and labelled files become tasks that are loaded one at a time."""
+"""Resolve task names and labelled files to tasks that are loaded one at a time."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,44 +21,44 @@ BENCHMARKS = {"btzsc": BTZSC, "mteb": MTEB}
 @final
 @dataclass(frozen=True, kw_only=True)
 class OwnFile:
-    """A labelled file of the user's own as a task."""
+    """A labelled file of the user's own, used as a task."""
 
     file: Path
     """CSV, TSV, JSONL or Parquet."""
 
     labels: Path
-    """Label file: names, and what they mean."""
+    """Label file."""
 
     text_column: str = "text"
     """Column with the texts."""
 
     label_column: str = "label"
-    """Column with the names of the labels."""
+    """Column with the label names."""
 
 
 class Source(NamedTuple):
-    """A task that can be loaded, again and again, so that one at a time is held."""
+    """A task that can be loaded repeatedly, so that only one is in memory at a time."""
 
     name: str
     load: Callable[[int], Task]
     from_hub: bool = False
-    """True: whether it can be read shows when it is loaded first."""
+    """True for a hub task, which may turn out to be unreadable on its first load."""
 
 
 @final
 class Plan:
-    """What can be loaded of what was asked for."""
+    """Finds which of the requested tasks can be loaded."""
 
     def __init__(self, data: Path | None, **options: Any) -> None:
         self.data = data
         self.options = options
 
     def sources(self, tasks: Iterable[str | Task | OwnFile]) -> tuple[list[Source], dict[str, str]]:
-        """Return what can be loaded, and of what cannot its name and why. The hub is not asked.
+        """Return the loadable tasks, and the others as name -> reason. The hub is not contacted.
 
         Raises:
-            ConfigError: an unknown name, or none at all.
-            InputError: nothing can be loaded.
+            ConfigError: an unknown name, or no task.
+            InputError: no task can be loaded.
         """
         sources, names = [], []
         for task in tasks:
@@ -100,7 +100,7 @@ class Plan:
 
 
 def none_can_be_run(absent: Mapping[str, str]) -> InputError:
-    """Return the error that says why none of the tasks is there."""
+    """Return the error for a run without a loadable task, with the reasons."""
     reasons = "; ".join(f"{name}: {why}" for name, why in list(absent.items())[:3])
     return InputError(
         f"none of the {len(absent)} tasks can be run ({reasons}{'; ...' if len(absent) > 3 else ''}). "
@@ -109,10 +109,10 @@ def none_can_be_run(absent: Mapping[str, str]) -> InputError:
 
 
 def expand_tasks(words: Iterable[str]) -> list[str]:
-    """Return names of data sets for names, families, `"btzsc"`, `"mteb"` and `"all"`.
+    """Expand names, families, `"btzsc"`, `"mteb"` and `"all"` to names of data sets.
 
     Raises:
-        ConfigError: a word is none of these.
+        ConfigError: an unknown word.
 
     Example:
         >>> expand_tasks(["agnews", "emotion"])
@@ -148,25 +148,25 @@ def own_task(
     limit: int | None = None,
     seed: int = 0,
 ) -> Task:
-    """Make a task of a labelled file of one's own.
+    """Make a task from the user's own labelled file.
 
     Args:
         file: CSV, TSV, JSONL, Parquet (text also .gz), or a table in memory.
         labels: the candidate labels.
         text_column: the column with the documents.
-        label_column: the column with label names; rows where it is empty are left out, and counted in the notes, and
-            so are rows with a label whose text is empty or white space.
-        name: what the task is called, with `"own/"` before it; the file's name if left out.
-        limit: at most so many rows, drawn without replacement, in their order; None: all.
-        seed: of that draw.
+        label_column: the column with label names. Rows with an empty label or a blank text are left out, and counted
+            in the notes.
+        name: name of the task, prefixed with `"own/"`; default: the file's name.
+        limit: maximum rows, drawn without replacement, in file order; None: all.
+        seed: seed of that draw.
 
     Returns:
         The task.
 
     Raises:
-        ColumnError: no such column.
-        InputError: an unreadable or empty file, a row whose text is missing in a way that is no text (null), a label
-            that the space lacks, no label or no text at all.
+        ColumnError: a column is missing.
+        InputError: an unreadable or empty file, a row whose text is null, an unknown label, or no label or no text in
+            any row.
 
     Example:
         >>> import pyarrow as pa
@@ -178,7 +178,7 @@ def own_task(
         ('1 row without a label left out', '1 row without a text left out')
     """
     table = open_table(file, text=text_column, label=label_column)
-    # Not the table's own: that keeps empty texts and says so in a warning, and here they are left out.
+    # A policy of its own: the table's keeps empty texts and warns of them; here they are left out.
     policy = DocumentPolicy(table.place)
     texts: list[str] = []
     targets: list[int] = []
@@ -216,7 +216,7 @@ def own_task(
 
 
 def _columns(values: Sequence[object], names: Sequence[str], place: Callable[[int], str], first: int) -> list[int]:
-    """Column numbers of label names; an unknown one is an error that names its row."""
+    """Return the columns of label names; an unknown name is an error that names its row."""
     try:
         return as_targets(values, names, n_documents=len(values))
     except InputError:

@@ -1,11 +1,11 @@
-"""The figures that the paper's authors publish: 38 models on 22 BTZSC and 8 MTEB sets, and on 8 NLI sets.
+"""Scores published by the paper's authors: 38 models on 22 BTZSC and 8 MTEB sets, and on 8 NLI sets.
 
-They are Tables 2 and 5 to 12 and Figure 3b of the paper, with four decimals in place of two, from the result files of
+They are Tables 2 and 5 to 12 and Figure 3b of the paper, with four decimals instead of two, from the result files of
 the authors' package. Three MTEB sets (imdb, banking77, MASSIVE intent) share a column with their BTZSC twin, as in the
 paper.
 
-Know before comparing: most sets were scored on 1,000 rows, so a score has a sampling error of 0.01 to 0.02; the row of
-all-MiniLM-L6-v2 comes out with [CLS] pooling, not with the mean pooling that the model is made for.
+Before comparing: most sets were scored on 1,000 rows, so a score has a sampling error of 0.01 to 0.02. The row of
+all-MiniLM-L6-v2 is reproduced with [CLS] pooling, not with the mean pooling that the model was trained for.
 """
 
 import csv
@@ -39,26 +39,26 @@ class PublishedModel:
     """One of the 38 models of the paper."""
 
     name: str
-    """As in the paper's tables."""
+    """Name in the paper's tables."""
 
     family: str
     """One of `MODEL_FAMILIES`."""
 
     parameters: int
-    """How many weights it has."""
+    """Number of parameters."""
 
 
 def published_scores(metric: str = "macro_f1_predicted") -> dict[str, dict[str, float]]:
     """Return the published scores of each model on each data set.
 
     Args:
-        metric: one of `cards.METRICS`; or `"auroc"`, whose data sets are `NLI_SETS`.
+        metric: one of `cards.METRICS`, or `"auroc"` for the scores on `NLI_SETS`.
 
     Returns:
-        Model, then data set (names of `cards.BTZSC` and `cards.MTEB`), then a number from 0 to 1.
+        Model -> data set (names of `cards.BTZSC` and `cards.MTEB`) -> score from 0 to 1.
 
     Raises:
-        ConfigError: another metric.
+        ConfigError: an unknown metric.
 
     Example:
         >>> published_scores()["Qwen3-Reranker-8B"]["agnews"]

@@ -1,7 +1,7 @@
-"""What a line of the result store must hold, so that nobody downstream meets a number that is none.
+"""Check the records of the result store.
 
-Tables, figures and exports take a record as it is; whatever could make a wrong mean or a traceback there is refused
-here, by name. Fields that nobody here knows are left alone: a later labelspace may write more.
+Tables, figures and exports do not check records again, so any value that could give a wrong mean or a traceback there
+is refused here, by field name. Unknown fields are allowed: a later labelspace may write more.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,13 +12,13 @@ from labelspace.bench.cards import METRICS as FOUR
 from labelspace.evaluate.provenance import REQUIRED
 
 NLI_TASK = "nli"
-"""The name of the task, and of the benchmark, of pairs of sentences; it is no data set."""
+"""The task and benchmark name of a record about NLI pairs, which are not a data set."""
 
 METRICS = (*FOUR, "auroc")
-"""Numbers that a record may hold: four for a data set, the last for pairs of sentences."""
+"""Metrics of a record: the first four for a data set, the last for NLI pairs."""
 
 MOST = 1e15
-"""More texts, seconds, weights or MiB than this are a slip of the pen."""
+"""Upper bound of texts, seconds, parameters and MiB; a larger number must be a mistake."""
 
 
 class _Rule(NamedTuple):
@@ -27,10 +27,10 @@ class _Rule(NamedTuple):
 
 
 def problem_of(record: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a record, the first thing; None: nothing.
+    """Return the first problem of a record; None if it is valid.
 
     Args:
-        record: a line of the store, as JSON gives it.
+        record: a parsed line of the store.
 
     Example:
         >>> run = {"model": "embedding:x", "task": "agnews", "protocol": "full", "unverbalized": "leave_out"}
@@ -99,8 +99,8 @@ def _origin(origin: Mapping[str, Any]) -> str | None:
 
 
 def is_number(value: object, *, most: float = MOST) -> bool:
-    """Whether a value is a number from 0 to `most`."""
-    # Compared, not converted: NaN, infinity and integers too long for a float all fail it.
+    """Return whether a value is a number from 0 to `most`."""
+    # Compare without converting to float: NaN, infinity and huge integers all fail the comparison.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
 
 
@@ -135,7 +135,7 @@ _NEEDED = {
     "provenance": _MAPPING,
 }
 NEEDED = tuple(_NEEDED)
-"""Fields that every record has."""
+"""Required fields of a record."""
 
 _OPTIONAL = {
     **dict.fromkeys(("name", "memory_method"), _TEXT),

@@ -1,4 +1,4 @@
-"""Records of the store, and the paper's published numbers, as rows that tables and figures share."""
+"""Rows for tables and figures, from records of the store and from the paper's published numbers."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from labelspace.bench.ways import Record, Way, names_of, ways_of
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A row's number on one data set."""
+    """A row's score on one data set."""
 
     value: float
     """Mean over the seeds."""
@@ -22,25 +22,25 @@ class Cell:
     """Standard deviation over the seeds; None with one seed."""
 
     interval: tuple[float, float] | None
-    """95 % interval over texts; None where not computed, with several seeds, or published."""
+    """95 % interval over texts; None if not computed, with several seeds, or for a published score."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a row's runs on one data set took."""
+    """Time and memory of a row's runs on one data set."""
 
     texts: int
-    """Of all seeds."""
+    """Number of texts scored, summed over seeds."""
 
     seconds: float
-    """Of scoring all of them."""
+    """Seconds of scoring, summed over seeds."""
 
     peak_mib: float | None
-    """The most memory that the process held in a run; None where nobody looked."""
+    """Peak memory of the process in MiB, the maximum over runs; None: not measured."""
 
     before_mib: float | None
-    """What it held before it opened that run's model; None where nobody looked, or the model came open."""
+    """Memory in MiB before that run's model was opened; None: not measured, or the model was passed in open."""
 
 
 @final
@@ -49,37 +49,37 @@ class Row:
     """A model in a table."""
 
     model: str
-    """What it is called."""
+    """Name of the model."""
 
     family: str
     """A key of `FAMILIES_OF_MODELS`."""
 
     published: bool
-    """True for numbers of the paper's authors."""
+    """True for scores published by the paper's authors."""
 
     parameters: int | None
-    """Number of weights, where known."""
+    """Number of parameters; None: unknown."""
 
     cells: Mapping[str, Cell]
-    """Its number on each data set."""
+    """Score on each data set."""
 
     accuracy: Mapping[str, float]
-    """Its accuracy on each data set."""
+    """Accuracy on each data set."""
 
     cost: Mapping[str, Cost]
-    """What each data set took; empty for a published row: the authors give no such number."""
+    """Time and memory on each data set; empty for a published row, as the authors give none."""
 
     nli: Mapping[str, float]
-    """AUROC on NLI pairs of each source, as the paper calls them; empty where it was not asked for in this way."""
+    """AUROC on NLI pairs by source, with the paper's names; empty: not measured in this way."""
 
     def texts_per_second(self, sets: Iterable[str]) -> float | None:
-        """All texts of those of the data sets that it has over all seconds; None where it has none."""
+        """Return all texts over all seconds on those of `sets` that were run; None if none was."""
         found = self._costs(sets)
         seconds = sum(cost.seconds for cost in found)
         return sum(cost.texts for cost in found) / seconds if seconds else None
 
     def peak_memory(self, sets: Iterable[str]) -> tuple[float, float | None] | None:
-        """Most MiB that the process held on one of the data sets, and before it opened the model; None: not known."""
+        """Return the highest peak in MiB over `sets`, and the memory before that model was opened; None: unknown."""
         found = [(cost.peak_mib, cost.before_mib) for cost in self._costs(sets) if cost.peak_mib is not None]
         return max(found, key=lambda pair: pair[0]) if found else None
 
@@ -87,22 +87,22 @@ class Row:
         return [self.cost[name] for name in sets if name in self.cost]
 
     def nli_auroc(self, sources: Iterable[str]) -> float | None:
-        """Mean AUROC over sources; None where it was not asked for."""
+        """Return the mean AUROC over sources; None: not measured."""
         values = [self.nli[name] for name in sources if name in self.nli]
         return statistics.fmean(values) if values else None
 
     def mean(self, sets: Iterable[str]) -> float | None:
-        """Mean over those of the data sets that it has; None where it has none."""
+        """Return the mean over those of `sets` that were run; None if none was."""
         values = [self.cells[name].value for name in sets if name in self.cells]
         return statistics.fmean(values) if values else None
 
     def deviation(self, sets: Iterable[str]) -> float | None:
-        """Standard deviation over data sets (n - 1); None for fewer than two."""
+        """Return the standard deviation over data sets (n - 1); None for fewer than two."""
         values = [self.cells[name].value for name in sets if name in self.cells]
         return statistics.stdev(values) if len(values) > 1 else None
 
     def seed_spread(self, sets: Iterable[str]) -> float | None:
-        """Mean over data sets of the standard deviation over seeds; None with one seed."""
+        """Return the mean over data sets of the standard deviation over seeds; None with one seed."""
         spreads = [spread for name in sets if name in self.cells and (spread := self.cells[name].spread) is not None]
         return statistics.fmean(spreads) if spreads else None
 
@@ -110,12 +110,12 @@ class Row:
 def measured_rows(
     records: Sequence[Record], metric: str = "macro_f1_predicted", nli: Sequence[Record] = ()
 ) -> list[Row]:
-    """Return one row for each model and way of running it: protocol, limit, number format and weights are told apart.
+    """Return one row for each model and way of running it: protocol, limit, dtype and weights are kept apart.
 
     Args:
-        records: of one benchmark.
-        metric: what the numbers are.
-        nli: the records with the models' NLI AUROC; see `nli_of`.
+        records: records of one benchmark.
+        metric: metric of the scores.
+        nli: records with the models' NLI AUROC; see `nli_of`.
     """
     ways = ways_of(records)
     names = names_of(list(ways))
@@ -142,12 +142,14 @@ def measured_rows(
 
 
 def nli_of(way: Way, own: Sequence[Record], nli: Sequence[Record]) -> list[Record]:
-    """Return those of the NLI records that were measured as a row was: same limit, number format, weights, seeds.
+    """Return the NLI records that match a row: same model, limit, dtype, weights and seeds.
+
+    Protocol and unverbalized rows are not compared, as they do not apply to pairs of sentences.
 
     Args:
-        way: of the row.
-        own: its records.
-        nli: records with NLI AUROC, of any model. Protocol and unverbalized rows are nothing to pairs of sentences.
+        way: way of the row.
+        own: records of the row.
+        nli: NLI records of any model.
     """
     seeds = {record["seed"] for record in own}
     return [
@@ -160,7 +162,7 @@ def nli_of(way: Way, own: Sequence[Record], nli: Sequence[Record]) -> list[Recor
 
 
 def shared_nli_sources(rows: Iterable[Row]) -> tuple[str, ...]:
-    """Return the NLI sources that every row has whose AUROC is known, those of the paper where there are any.
+    """Return the NLI sources shared by all rows with an AUROC; only the paper's sources, if any are shared.
 
     Example:
         >>> shared_nli_sources(published_rows(["all-MiniLM-L6-v2"]))[:2]
@@ -172,11 +174,11 @@ def shared_nli_sources(rows: Iterable[Row]) -> tuple[str, ...]:
 
 
 def published_rows(names: Iterable[str], metric: str = "macro_f1_predicted") -> list[Row]:
-    """Return rows of the paper's models with the numbers that its authors publish.
+    """Return rows of the paper's models with their published scores.
 
     Args:
-        names: as in Table 2.
-        metric: what the numbers are.
+        names: model names, as in Table 2.
+        metric: metric of the scores.
     """
     models = published_models()
     scores, accuracy, auroc = (published_scores(which) for which in (metric, "accuracy", "auroc"))
@@ -196,7 +198,7 @@ def published_rows(names: Iterable[str], metric: str = "macro_f1_predicted") -> 
 
 
 def _auroc_of(records: Sequence[Record]) -> dict[str, float]:
-    """Mean over the seeds of each source's AUROC, by the paper's names."""
+    """Return each source's AUROC, averaged over seeds, under the paper's names."""
     found: dict[str, list[float]] = {}
     for record in records:
         for source, value in record["by_source"].items():

@@ -1,11 +1,11 @@
-"""`run`: models x tasks x seeds, each finished run a line in the store, so that a killed run goes on where it stopped.
+"""`run`: score models x tasks x seeds. Each finished run is a line in the store, so a killed run can be resumed.
 
-memory   texts of one task, its predictions, and the scores of one block; nothing grows with models or tasks. A model
-         that is done is let go of, and its memory given back, before the next is opened: the peak of a record is the
-         resident set of the process, `memory_before_mib` what of it was there before that model
-speed    texts per second of scoring alone: opening the model, and the first few texts (labels are encoded there,
-         buffers are made), are not in it
-seeds    draw the texts where there is a limit; nothing else is random, so without one each run is made once
+memory   The texts of one task, its predictions, and the scores of one block; nothing grows with models or tasks. A
+         model is released before the next one is opened. A record's peak is the resident set of the process, and
+         `memory_before_mib` the part of it held before that model was opened.
+speed    Texts per second of scoring. Opening the model and the first few texts, which encode labels and allocate
+         buffers, are not counted.
+seeds    Draw the texts if there is a limit. Nothing else is random, so without a limit each run is made once.
 """
 
 import itertools
@@ -34,23 +34,23 @@ _logger = logging.getLogger("labelspace")
 @final
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What became of each run that was asked for."""
+    """The result of `run`."""
 
     finished: tuple[dict[str, Any], ...]
-    """Records of the runs made now."""
+    """Records of the runs made by this call."""
 
     reused: tuple[dict[str, Any], ...]
-    """Records that were in the store already."""
+    """Records that were already in the store."""
 
     absent: Mapping[str, str]
-    """Tasks that were asked for and cannot be run here, and why."""
+    """Requested tasks that cannot be run here -> reason."""
 
     notes: tuple[str, ...]
-    """What else should be known."""
+    """Further remarks for the user."""
 
     @property
     def records(self) -> tuple[dict[str, Any], ...]:
-        """All records asked for, those of the store first."""
+        """All requested records, reused ones first."""
         return self.reused + self.finished
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,36 +88,36 @@ def run(
     offline: bool | None = None,
     show_progress: bool = False,
 ) -> RunReport:
-    """Score every model on every task, and keep each result as soon as it is there.
+    """Score every model on every task, and store each result as soon as it is finished.
 
     Args:
         models: specifications (see `ModelSpec.parse`), open models, or models of the btzsc package: any object with
             `predict_scores(texts, labels, batch_size)` (see `open_harness`).
         tasks: names of data sets, `"btzsc"`, `"mteb"`, `"all"`, families such as `"topic"`, tasks, own files.
-        store: the result store or its file. What it holds of the same texts and weights is not run again.
-        seeds: one run for each, where there is a limit.
-        limit: at most so many texts of each task, drawn by the seed; None: all.
-        protocol: `"full"`: all rows there are; `"paper"`: the rows that the paper's tables were computed on.
-        unverbalized: rows whose class has no hypothesis: `"leave_out"`, or `"class_0"` as the authors' harness does;
-            None: what the protocol did, `"class_0"` for the paper's.
-        data: folder of the data sets; None: where `find_tasks` looks.
-        bootstrap: samples for the 95 % interval of F1 and accuracy over texts; 0: none.
-        nli: folder of NLI pairs: each model's AUROC on them is a result too (Figure 3b); None: not asked.
+        store: the result store or its file. Stored results for the same texts and weights are reused.
+        seeds: with a limit, one run for each seed.
+        limit: maximum texts of each task, drawn by the seed; None: all.
+        protocol: `"full"`: all rows; `"paper"`: the rows that the paper's tables were computed on.
+        unverbalized: treatment of rows whose class has no hypothesis: `"leave_out"`, or `"class_0"` as in the authors'
+            harness; None: `"class_0"` for the protocol `"paper"`, else `"leave_out"`.
+        data: folder of the data sets; None: the hub, see `find_tasks`.
+        bootstrap: samples for the 95 % interval of F1 and accuracy over texts; 0: no interval.
+        nli: folder or file of NLI pairs, to measure each model's AUROC as well (Figure 3b); None: no AUROC.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
         trust_remote_code: True lets the models' own code run; never without.
-        offline: True never asks the hub, neither for models nor for data; what its cache has will do.
+        offline: True never contacts the hub for models or data, and uses its cache.
         show_progress: True shows how far it is.
 
     Returns:
-        What was finished, what was there before, what is absent.
+        The finished and the reused records, the absent tasks, and notes.
 
     Raises:
-        ConfigError: an option makes no sense, a task is unknown, or two models have one name.
-        InputError: none of the tasks can be read, or the store is damaged.
-        EncoderError: a model cannot be opened, or its scores are not finite; nothing is written of that run.
+        ConfigError: an invalid option, an unknown task, or two models with one name.
+        InputError: no task can be read, or the store is damaged.
+        EncoderError: a model cannot be opened, or its scores are not finite; that run is not stored.
         OutputError: the store cannot be written.
-        KeyboardInterrupt: what is finished is in the store; the same call goes on from there.
+        KeyboardInterrupt: finished runs are in the store; repeat the call to resume.
 
     Example:
         >>> import tempfile
@@ -167,7 +167,7 @@ def run(
                 finished.append(store.append(record))
     except KeyboardInterrupt:
         _logger.warning(
-            "%d of %d runs were finished and are in %s; the same command goes on from there.",
+            "interrupted: %d of %d runs are finished and stored in %s; repeat the command to resume.",
             len(finished),
             len(jobs),
             store.path,
@@ -177,7 +177,7 @@ def run(
 
 
 def _reused(jobs: Sequence[_Job], known: Mapping[RunKey, Record], notes: list[str]) -> tuple[list[Record], list[_Job]]:
-    """Return the records that the store has already, and the jobs that are left."""
+    """Return the records that the store already has, and the jobs left to do."""
     reused, left = [], []
     for job in jobs:
         record, why = chosen(known, job.key, fingerprint=job.work.fingerprint, revision=job.revision)
@@ -187,19 +187,19 @@ def _reused(jobs: Sequence[_Job], known: Mapping[RunKey, Record], notes: list[st
             continue
         reused.append(record)
         if isinstance(job.model, OpenModel) and job.model.revision is None:
-            notes.append(f"{job.key.model}: what the store has under this name is taken; nobody can tell its weights.")
+            notes.append(f"{job.key.model}: the stored result of this name is reused; its weights cannot be checked.")
     return reused, left
 
 
 def _records(jobs: Sequence[_Job], opening: dict[str, Any], report: Progress, notes: list[str]) -> Iterator[Record]:
-    """Do the jobs one after the other; a model is opened once, and let go of before the next."""
+    """Do the jobs in order. Each model is opened once, and released before the next one."""
     total = sum(job.work.texts for job in jobs)
     done = 0
     for _, own in itertools.groupby(jobs, key=lambda job: job.key.model):
         opened = before = None
         for job in own:
             if opened is None:
-                give_back()  # what the model before this one held
+                give_back()  # memory of the previous model
                 if isinstance(job.model, OpenModel):
                     opened = job.model
                 else:
@@ -214,7 +214,7 @@ def _records(jobs: Sequence[_Job], opening: dict[str, Any], report: Progress, no
 
 
 def _asked(models: Iterable[str | ModelSpec | OpenModel | HarnessLike]) -> list[ModelSpec | OpenModel]:
-    """Return each model once; of two objects with one name, one would get the other's results."""
+    """Return each model once; refuse two objects with one name, which would share results in the store."""
     asked: dict[str, ModelSpec | OpenModel] = {}
     objects: dict[str, object] = {}
     for given in models:
@@ -237,17 +237,17 @@ def _asked(models: Iterable[str | ModelSpec | OpenModel | HarnessLike]) -> list[
 def _seeds(seeds: Sequence[int], limit: int | None, notes: list[str]) -> tuple[int, ...]:
     drawn = tuple(dict.fromkeys(plain(list(seeds))))
     if not drawn:
-        raise ConfigError("seeds must hold one seed at least. Got none instead.")
+        raise ConfigError("seeds must hold at least one seed. Got none instead.")
     for seed in drawn:
         check_number("seeds", seed, least=0, whole=True)
     if limit is None and drawn != (0,):
-        notes.append("seeds draw texts where there is a limit; without one each model is run once on each task.")
+        notes.append("seeds only draw texts for a limit; without one each model is run once on each task.")
         return (0,)
     return drawn
 
 
 def _facts(model: ModelSpec | OpenModel, dtype: str, device: str) -> tuple[str, str, str | None]:
-    """Return a model's specification, its number format and its weights, without opening it."""
+    """Return a model's specification, dtype and weights revision without opening it."""
     if isinstance(model, OpenModel):
         return model.spec, str(model.describe.get("dtype") or "float32"), model.revision
     return str(model), computed_dtype(model, dtype, device), model.folder_revision()

@@ -1,7 +1,7 @@
-"""What the scatters of the benchmark share: points, colours and markers of the families, axes, legend.
+"""Shared parts of the benchmark's scatter plots: points, colours and markers of the families, axes, legend.
 
-Published models are hollow, measured ones filled and named; each family has a colour and a marker, so that grey
-printers and eyes that see no hue tell them apart.
+Published models are hollow, measured ones filled and named. Each family has its own colour and marker, so that it can
+be recognised in greyscale and by colour-blind readers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,26 +26,26 @@ SIGNS = dict(zip(FAMILIES_OF_MODELS, MARKERS, strict=False))
 
 
 class Point(NamedTuple):
-    """A model in a scatter."""
+    """A model in a scatter plot."""
 
     name: str
-    """What it is called."""
+    """Name of the model."""
 
     family: str
     """A key of `FAMILIES_OF_MODELS`."""
 
     x: float
-    """Across."""
+    """Position on the x-axis."""
 
     y: float
-    """Up."""
+    """Position on the y-axis."""
 
     measured: bool
     """True for a model of the store, False for a published one."""
 
 
 def scatter(axes: "Axes", points: Sequence[Point]) -> None:
-    """Put the points into the axes."""
+    """Draw the points."""
     for point in sorted(points, key=lambda point: point.measured):
         colour = COLOURS.get(point.family, "#555555")
         sign = SIGNS.get(point.family, "o")
@@ -57,11 +57,11 @@ def scatter(axes: "Axes", points: Sequence[Point]) -> None:
 
 
 def log_axis(axes: "Axes", values: Sequence[float]) -> None:
-    """Make the axis across logarithmic, with numbers such as 20M."""
+    """Make the x-axis logarithmic, with tick labels such as 20M."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axes.set_xscale("log")
-    # Of one model alone there is no range; its point should lie in the middle.
+    # The margin gives a range even to a single model, whose point then lies in the middle.
     axes.set_xlim(min(values) / 2, max(values) * 2)
     wide = max(values) > 100 * min(values)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
@@ -84,7 +84,7 @@ def finish(
     points: Sequence[Point],
     words: Mapping[str, str] | None = None,
 ) -> None:
-    """Name the axis upwards and the measured models, and write the legend; `words` are more for a family's entry."""
+    """Label the y-axis and the measured models, and draw the legend; `words` are added to a family's entry."""
     from matplotlib.lines import Line2D
 
     def entry(colour: str, sign: str, inside: str) -> Line2D:
@@ -116,7 +116,7 @@ def finish(
 
 
 def machines(records: Sequence[Record]) -> str:
-    """Say where the texts were scored."""
+    """Describe the hardware that scored the texts, for an axis label."""
     hardware = {
         record["provenance"]["hardware"].get("accelerator") or record["provenance"]["hardware"].get("processor")
         for record in records
@@ -124,9 +124,9 @@ def machines(records: Sequence[Record]) -> str:
     }
     if len(hardware) == 1:
         return f"on {short(str(hardware.pop()), 48)}"
-    return "on different machines: not to be compared" if hardware else "measured here"
+    return "on different machines: not comparable" if hardware else "measured here"
 
 
 def words_of(metric: str) -> str:
-    """Return what a metric is called."""
+    """Return the display name of a metric."""
     return WORDS.get(metric, metric.replace("_", " "))

@@ -1,4 +1,4 @@
-"""One model on one task: blocks of texts in, predictions out, and what they cost."""
+"""Score one model on one task, block by block, and measure time and memory."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,27 +20,27 @@ WARM_UP_TEXTS = 8
 ENCODER_BLOCK = 4096
 PAIR_BLOCK = 4096
 LLM_BLOCK = 128
-"""Texts scored in one call; of those that read text and label together, texts times labels."""
+"""Block sizes: texts per call, except `PAIR_BLOCK`, which is text-label pairs per call."""
 
 
 class Cost(NamedTuple):
-    """What scoring took."""
+    """Time and memory of scoring."""
 
     seconds: float
-    """Of scoring alone."""
+    """Seconds of scoring."""
 
     peak_memory_mib: float
-    """Most memory of the process meanwhile."""
+    """Peak memory of the process, in MiB."""
 
     memory_method: str
-    """How that was measured."""
+    """Method of that measurement."""
 
     gpu_memory_mib: float | None
-    """Most memory of torch on the GPU meanwhile; None without one."""
+    """Peak memory of torch on the GPU, in MiB; None without a GPU."""
 
 
 def measured(work: Callable[[], T], device: str) -> tuple[T, Cost]:
-    """Do some work, and return its result and its cost; the device says whose memory to look at."""
+    """Call `work`, and return its result and its cost; GPU memory is measured if `device` is one."""
     gpu_peak_mib(device, reset=True)
     started = time.perf_counter()
     with PeakMemory() as peak:
@@ -51,20 +51,20 @@ def measured(work: Callable[[], T], device: str) -> tuple[T, Cost]:
 def score_task(
     model: OpenModel, task: Task, *, device: str = EncodingConfig.device, report: Progress = silent
 ) -> tuple[NDArray[np.int64], Cost]:
-    """Score a task in blocks of texts, and keep no more of it than the predictions.
+    """Score a task in blocks of texts, holding the predictions only.
 
     Args:
         model: an open model.
         task: texts and labels.
-        device: where the model computes.
-        report: told how many texts are done.
+        device: the model's device.
+        report: called with the number of texts done.
 
     Returns:
-        [text] columns of the likeliest labels, among equals the first; and the cost, without the first few texts,
-        for which labels are encoded and buffers made.
+        [text] columns of the likeliest labels, ties to the first; and the cost, without the warm-up on the first few
+        texts, which encodes labels and allocates buffers.
 
     Raises:
-        EncoderError: scores of another shape than [text label], or not finite.
+        EncoderError: the scores are not [text label], or not finite.
 
     Example:
         >>> from labelspace.bench import BTZSC, open_model
@@ -98,14 +98,14 @@ def _scores(model: OpenModel, task: Task, texts: Sequence[str]) -> NDArray[np.fl
     if not np.isfinite(scores).all():
         bad = int((~np.isfinite(scores)).any(axis=1).sum())
         raise EncoderError(
-            f"{model.spec} on {task.card.name}: the scores of {bad} of {len(texts)} texts are not finite; nothing of "
-            "this run was written. Try dtype float32."
+            f"{model.spec} on {task.card.name}: the scores of {bad} of {len(texts)} texts are not finite; this run was "
+            "not stored. Try dtype float32."
         )
     return scores
 
 
 def _block(family: str, labels: int) -> int:
-    # A fixed size: what shares a batch moves the last digits, so speed must not decide it.
+    # Fixed sizes: the make-up of a batch changes the last digits of a score, so it must not depend on speed.
     if family == "llm":
         return LLM_BLOCK
     return max(1, PAIR_BLOCK // labels) if family in ("nli", "reranker") else ENCODER_BLOCK

@@ -1,6 +1,6 @@
-r"""How alike data sets are in their words (BTZSC, section 3 and Figure 1; Thakur et al., 2021).
+r"""Word overlap of data sets (BTZSC, section 3 and Figure 1; Thakur et al., 2021).
 
-A data set becomes the relative frequency of each of its words; two of them are compared by weighted Jaccard similarity.
+A data set is represented by the relative frequencies of its words; two are compared by weighted Jaccard similarity.
 """
 
 import re
@@ -30,17 +30,17 @@ class Similarities:
     """[set set], 0 to 1, symmetric, 1 on the diagonal."""
 
     texts: tuple[int, ...]
-    """How many texts of each were counted."""
+    """Number of texts counted in each data set."""
 
 
 def word_frequencies(texts: Iterable[str]) -> dict[str, float]:
     """Return the relative frequency of each word, in lower case; they sum to 1.
 
     Args:
-        texts: of one data set; read once, so a generator will do.
+        texts: texts of one data set; read once, so a generator is fine.
 
     Raises:
-        InputError: there is no word in them.
+        InputError: the texts contain no word.
 
     Example:
         >>> word_frequencies(["The match", "the vote"])
@@ -56,7 +56,7 @@ def word_frequencies(texts: Iterable[str]) -> dict[str, float]:
 
 
 def weighted_jaccard(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    r"""Return how much two distributions over words overlap, 0 (no word shared) to 1 (the same).
+    r"""Return the overlap of two word distributions, from 0 (no shared word) to 1 (identical).
 
     .. math::
         J(S, T) = \frac{\sum_k \min(S_k, T_k)}{\sum_k \max(S_k, T_k)}
@@ -64,8 +64,8 @@ def weighted_jaccard(one: Mapping[str, float], other: Mapping[str, float]) -> fl
     Both sum to 1, and min + max is the sum of the two, so the denominator is 2 less the numerator.
 
     Args:
-        one: relative frequency of each word of the first data set.
-        other: of the second.
+        one: relative word frequencies of the first data set.
+        other: relative word frequencies of the second.
 
     Example:
         >>> round(weighted_jaccard({"a": 0.5, "b": 0.5}, {"b": 0.5, "c": 0.5}), 4)
@@ -75,7 +75,7 @@ def weighted_jaccard(one: Mapping[str, float], other: Mapping[str, float]) -> fl
         Thakur et al., 2021, https://arxiv.org/abs/2104.08663, appendix "weighted Jaccard similarity";
         BTZSC, section 3.
     """
-    # The shorter one is walked through; what only one has adds nothing to the numerator.
+    # Iterate over the smaller vocabulary: a word of only one set adds nothing to the numerator.
     few, many = sorted((one, other), key=len)
     shared = sum(min(share, many[word]) for word, share in few.items() if word in many)
     return shared / (sum(one.values()) + sum(other.values()) - shared)
@@ -85,13 +85,13 @@ def similarities(data_sets: Mapping[str, Iterable[str]]) -> Similarities:
     """Compare every pair of data sets.
 
     Args:
-        data_sets: the texts of each by its name.
+        data_sets: name -> texts.
 
     Returns:
         The matrix of Figure 1.
 
     Raises:
-        InputError: no data set, or one without a word.
+        InputError: no data set, or one that contains no word.
 
     Example:
         >>> found = similarities({"games": ["a match", "a goal"], "votes": ["a vote"], "same": ["goal a a match"]})

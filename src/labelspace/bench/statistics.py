@@ -1,4 +1,4 @@
-"""How sure a score is, whether two rankings agree, and whether scores tell entailment apart."""
+"""Bootstrap intervals of a score, rank correlation, regression with an interval, and AUROC."""
 
 import math
 from collections.abc import Sequence
@@ -13,27 +13,27 @@ from labelspace.errors import InputError, ShapeError
 from labelspace.seeds import child_seed
 
 BLOCK = 2_000_000
-"""Counts held at once: bounds the memory of a bootstrap whatever the number of labels."""
+"""Counts held at once, which bounds the memory of a bootstrap for any number of labels."""
 
 
 class RankCorrelation(NamedTuple):
-    """How far two rankings agree."""
+    """Agreement of two rankings."""
 
     tau: float
-    """Kendall's tau-b, from -1 (reversed) to 1 (the same)."""
+    """Kendall's tau-b, from -1 (reversed) to 1 (identical)."""
 
     p: float
-    """Chance of a tau at least so far from 0 where the two have nothing to do with one another."""
+    """Two-sided p-value of the hypothesis that the rankings are independent."""
 
 
 class Regression(NamedTuple):
-    """A line, and how well its place is known."""
+    """A least-squares line and the interval of its mean."""
 
     at: NDArray[np.float64]
-    """[place] its height."""
+    """[place] values of the line."""
 
     half_width: NDArray[np.float64] | None
-    """[place] half of the 95 % interval of the mean; None where two points alone make the line."""
+    """[place] half-width of the 95 % interval of the mean; None for fewer than three points."""
 
 
 def bootstrap_interval(
@@ -48,28 +48,28 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Return the percentile bootstrap interval of a score over the rows of a test set.
 
-    Drawing n rows with replacement is drawing n times from the cells of the confusion matrix with their shares as
-    chances. So one multinomial draw a repeat does, and the time hardly depends on the number of rows.
+    Drawing n rows with replacement equals n draws from the cells of the confusion matrix, with their shares as
+    probabilities. So each repeat is one multinomial draw, and the time hardly depends on the number of rows.
 
-    A macro figure is the mean over the labels that occur or are predicted among the rows drawn, as in the published
-    results; an answer of -1 (none of the labels) is wrong, and nobody's false positive.
+    A macro figure is the mean over the labels that occur or are predicted in the drawn rows, as in the published
+    results. A prediction of -1 (none of the labels) is wrong, but no label's false positive.
 
     Args:
-        targets: [text] column number of each row's label.
-        predicted: [text] column number of the label predicted, -1 for none of them.
-        names_count: labels in the space.
+        targets: [text] column of each row's label.
+        predicted: [text] column of the predicted label; -1: none of the labels.
+        names_count: number of labels in the space.
         metric: one of `cards.METRICS`.
-        repeats: draws, 1 or more.
-        level: share of the draws within the interval, between 0 and 1.
-        seed: another seed, another draw.
+        repeats: number of draws, 1 or more.
+        level: share of the draws within the interval, above 0 and at most 1.
+        seed: seed of the draws.
 
     Returns:
         The lower and the upper end, from 0 to 1.
 
     Raises:
-        ShapeError: not one prediction per target, or a number that is no column.
+        ShapeError: not one prediction per target, or a column out of range.
         InputError: no rows.
-        ConfigError: another metric, or options out of range.
+        ConfigError: an unknown metric, or an option out of range.
 
     Example:
         >>> low, high = bootstrap_interval([0, 1] * 50, [0, 1] * 40 + [1, 0] * 10, 2)
@@ -99,12 +99,12 @@ def bootstrap_interval(
 def cell_scores(
     cells: NDArray[np.int64], counts: NDArray[np.int64], names_count: int, metric: str
 ) -> NDArray[np.float64]:
-    """Return the score of each of several confusion matrices, given by the same cells.
+    """Return the score of several confusion matrices over the same cells.
 
     Args:
-        cells: [cell 2] true and predicted column of each cell; -1 in the second: none of the labels.
-        counts: [repeat cell] rows in each.
-        names_count: labels in the space.
+        cells: [cell 2] true and predicted column of each cell; predicted -1: none of the labels.
+        counts: [repeat cell] number of rows in each cell.
+        names_count: number of labels in the space.
         metric: one of `cards.METRICS`.
 
     Returns:
@@ -135,15 +135,15 @@ def cell_scores(
 
 
 def kendall_tau(a: ArrayLike, b: ArrayLike) -> RankCorrelation:
-    """Return how far two lists of scores order the same models alike (Kendall's tau-b).
+    """Compute Kendall's tau-b between two lists of scores of the same models.
 
     Args:
         a: [model] scores.
         b: [model] other scores of the same models.
 
     Raises:
-        ShapeError: not two lists of one length.
-        InputError: fewer than two models, a score that is not finite, a list in which all scores are equal.
+        ShapeError: the lists have different lengths.
+        InputError: fewer than two models, a score that is not finite, or a list whose scores are all equal.
 
     Example:
         >>> round(kendall_tau([0.1, 0.2, 0.3, 0.4], [1, 2, 4, 3]).tau, 2)
@@ -165,20 +165,20 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> RankCorrelation:
 
 
 def regression(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> Regression:
-    """Fit the least-squares line of y over x, with the interval of its mean (Student's t, n - 2 degrees of freedom).
+    """Fit a least-squares line of y on x, with the interval of its mean (Student's t, n - 2 degrees of freedom).
 
     Args:
-        x: [point] across; at least two different values.
-        y: [point] up.
-        at: [place] where the line is wanted.
+        x: [point] x values, at least two of them different.
+        y: [point] y values.
+        at: [place] x values at which to evaluate the line.
 
     Returns:
-        The line at the places, and half the width of its 95 % interval; no width for fewer than three points, which
-        leave no residual to estimate it from.
+        The line at these places, and the half-width of its 95 % interval; None for fewer than three points, which leave
+        no residual to estimate it from.
 
     Raises:
         ShapeError: not one y per x.
-        InputError: a value that is not finite, or all x are the same.
+        InputError: a value that is not finite, or all x are equal.
 
     Example:
         >>> line = regression([0, 1, 2], [0.0, 1.0, 2.0], [3])
@@ -206,17 +206,17 @@ def regression(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> Regression:
 
 
 def auroc(scores: ArrayLike, is_entailment: ArrayLike) -> float:
-    """Return the chance that an entailed pair scores above one that is not (area under the ROC curve).
+    """Compute the probability that an entailed pair scores above a non-entailed one (area under the ROC curve).
 
     Args:
-        scores: [pair] any numbers, higher is likelier; only their order counts.
-        is_entailment: [pair] true where the premise entails the hypothesis.
+        scores: [pair] any numbers, higher is likelier; only their order matters.
+        is_entailment: [pair] True where the premise entails the hypothesis.
 
     Returns:
         From 0 to 1; 0.5 is chance.
 
     Raises:
-        ShapeError: not one answer per score.
+        ShapeError: not one flag per score.
         InputError: a score that is not finite, or pairs of one kind only.
 
     Example:
@@ -248,7 +248,7 @@ def _confusion_cells(
         if values.min() < least or values.max() >= names_count:
             bad = values[(values < least) | (values >= names_count)][0]
             raise ShapeError(f"{what} must be column numbers from {least} to {names_count - 1}. Got {bad} instead.")
-    # The column after the last is that of -1.
+    # -1 is coded as the column after the last.
     codes, counts = np.unique(own * (names_count + 1) + answer % (names_count + 1), return_counts=True)
     places = codes % (names_count + 1)
     return np.stack([codes // (names_count + 1), np.where(places == names_count, -1, places)], axis=1), counts
@@ -257,11 +257,9 @@ def _confusion_cells(
 def _same_length(a: ArrayLike, b: ArrayLike, *names: str) -> Sequence[NDArray[np.float64]]:
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:
-        raise ShapeError(f"{names[0]} and {names[1]} must be of one length. Got {first.shape} and {second.shape}.")
+        raise ShapeError(f"{names[0]} and {names[1]} must have one length. Got {first.shape} and {second.shape}.")
     for name, values in zip(names, (first, second), strict=True):
         bad = [value for value in values.tolist() if not math.isfinite(value)]
         if bad:
-            raise InputError(
-                f"{name} must be finite numbers. Got {bad[0]} among {len(values)}; the scorer is at fault."
-            )
+            raise InputError(f"{name} must be finite numbers. Got {bad[0]} among {len(values)}; check the scorer.")
     return first, second

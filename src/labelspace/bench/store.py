@@ -1,8 +1,8 @@
-"""The result store: one JSONL file, one line for each finished run of a model on a task.
+"""The result store: a JSONL file with one line for each finished run of a model on a task.
 
-A line is written with one call, under the lock of a file beside it, and synced: a killed run leaves whole lines, and
-at worst one half-written last line, which the next run cuts off. The store never guesses: any other line that it cannot
-read, or that is not what `records` says, is an error.
+A line is written with one call, under a lock file beside the store, and synced. A killed run leaves whole lines, and at
+worst one half-written last line, which the next run cuts off. Any other line that cannot be read, or that fails the
+checks of `records`, is an error.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from labelspace.bench.cards import THEIR_NAMES
 from labelspace.bench.records import problem_of
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 
-SCHEMA_VERSION = 2  # 1 called the macro figures by `cards.THEIR_NAMES`
+SCHEMA_VERSION = 2  # version 1 named the macro figures as in `cards.THEIR_NAMES`
 
 
 class RunKey(NamedTuple):
-    """What tells one run from another."""
+    """The key of a run in the store."""
 
     model: str
     """The model's specification, for example `"embedding:all-MiniLM-L6-v2"`."""
@@ -35,16 +35,16 @@ class RunKey(NamedTuple):
     """`"full"` or `"paper"`."""
 
     unverbalized: str
-    """What becomes of rows whose class has no hypothesis: `"leave_out"` or `"class_0"`."""
+    """Treatment of rows whose class has no hypothesis: `"leave_out"` or `"class_0"`."""
 
     limit: int | None
-    """At most so many texts, drawn by the seed; None: all."""
+    """Maximum texts, drawn by the seed; None: all."""
 
     seed: int
-    """Of that draw."""
+    """Seed of that draw."""
 
     dtype: str
-    """Number format that was computed in."""
+    """Dtype of the computation."""
 
     def __str__(self) -> str:
         drawn = f", {self.limit} texts, seed {self.seed}" if self.limit is not None else ""
@@ -52,7 +52,7 @@ class RunKey(NamedTuple):
 
 
 def key_of(record: Mapping[str, Any]) -> RunKey:
-    """Return what tells a record from others.
+    """Return the key of a record.
 
     Example:
         >>> record = {"model": "embedding:x", "task": "agnews", "protocol": "full", "unverbalized": "leave_out"}
@@ -67,7 +67,7 @@ class ResultStore:
     """Records of finished runs in a JSONL file.
 
     Args:
-        path: the file; it is made by the first `append`.
+        path: the file, created by the first `append`.
 
     Example:
         >>> import tempfile
@@ -88,11 +88,12 @@ class ResultStore:
         self._said = False
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the records in the order of their first lines; of lines with the same key the last one counts.
+        """Return the records in the order of their first lines; of lines with one key the last one counts.
+
+        A half-written last line, as a killed run leaves it, is skipped with a warning.
 
         Raises:
-            InputError: a line is no record, or has a value that cannot be; the message names file, line and field. A
-                half-written last line, which a killed run leaves, is left out with a warning.
+            InputError: a line is not a record, or has an invalid value; the message names file, line and field.
         """
         return list(self.by_key().values())
 
@@ -110,21 +111,21 @@ class ResultStore:
         return found
 
     def append(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Write one finished run, synced to the disk; a half-written last line is cut off first.
+        """Append one finished run and sync it to disk; a half-written last line is cut off first.
 
         Args:
-            record: plain finite values: the fields of `records.NEEDED`, and others.
+            record: plain finite values: the fields of `records.NEEDED`, and any others.
 
         Returns:
-            The record as it will be read back, with the version of the schema.
+            The record as it will be read back, with the schema version.
 
         Raises:
-            ConfigError: a field is missing or has a value that it cannot have, or a value is not finite.
-            OutputError: the file cannot be written; what it held stays.
+            ConfigError: a field is missing or invalid, or a value is not finite.
+            OutputError: the file cannot be written; its content is unchanged.
         """
         line = written = _line_of(record)
         try:
-            # Opened first: a lock would make the folder.
+            # Open the file before taking the lock: the lock would create a missing folder.
             with self.path.open("a+b", buffering=0) as handle, self._writing():
                 whole, rest = _whole_lines(_from_start(handle))
                 if rest:
@@ -132,7 +133,7 @@ class ResultStore:
                     handle.truncate(len(whole))
                 elif whole and not whole.endswith(b"\n"):
                     line = b"\n" + line
-                # One write to a file opened for appending: no reader sees half of it for long.
+                # A single write, so that a reader hardly ever sees half a line.
                 if os.write(handle.fileno(), line) < len(line):
                     handle.truncate(len(whole))
                     raise OutputError(f"{self.path} cannot be written (no space left); what it held is unchanged.")
@@ -146,7 +147,7 @@ class ResultStore:
         return json.loads(written)
 
     def check_writable(self) -> None:
-        """Raise OutputError now, not after the first hour of scoring, where nothing could be appended."""
+        """Raise OutputError before any scoring if the store cannot be written."""
         try:
             existed = self.path.exists()
             with self.path.open("ab"):
@@ -167,7 +168,7 @@ class ResultStore:
     def _read(self) -> bytes:
         try:
             content = self.path.read_bytes()
-            if _whole_lines(content)[1]:  # by a killed run, or somebody is writing it just now
+            if _whole_lines(content)[1]:  # half a line: of a killed run, or of a writer at work
                 with contextlib.suppress(OSError), self._writing():
                     content = self.path.read_bytes()
         except FileNotFoundError:
@@ -177,7 +178,7 @@ class ResultStore:
         return content
 
     def _writing(self) -> FileLock:
-        """Return what one writer at a time holds."""
+        """Return the lock that one writer at a time holds."""
         return FileLock(self.path.with_name(f".{self.path.name}.lock"))
 
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
@@ -185,12 +186,12 @@ class ResultStore:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where} is no JSON ({error}); repair the line or remove it.") from error
+            raise InputError(f"{where} is not JSON ({error}); repair the line or remove it.") from error
         if not isinstance(record, dict):
-            raise InputError(f"{where} is no record. Got {type(record).__name__} instead; repair it or remove it.")
+            raise InputError(f"{where} is not a record. Got {type(record).__name__} instead; repair it or remove it.")
         version = record.get("schema")
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise InputError(f"{where} is no record: it has no schema version. Repair the line or remove it.")
+            raise InputError(f"{where} is not a record: it has no schema version. Repair the line or remove it.")
         if version > SCHEMA_VERSION:
             raise InputError(
                 f"{where} was written by a newer labelspace (schema {version}, this one knows {SCHEMA_VERSION}); "
@@ -218,22 +219,22 @@ def chosen(
     fingerprint: str | None = None,
     revision: str | None = None,
 ) -> tuple[dict[str, Any] | None, str]:
-    """Return the record of a run, if it is about the same texts and the same weights.
+    """Return the record of a run, if its texts and weights match.
 
     Args:
-        known: what `ResultStore.by_key` returned.
-        key: which run.
-        fingerprint: of the task at hand; a record of other texts is not returned. None: not looked at.
-        revision: of the model at hand; a record of other weights is not returned. None: not looked at.
+        known: result of `ResultStore.by_key`.
+        key: key of the run.
+        fingerprint: fingerprint that the record's task must have; None: not checked.
+        revision: revision that the record's weights must have, if known; None: not checked.
 
     Returns:
-        The record; and why there is none although the key is known, mostly empty.
+        The record or None, and a note if a record with this key was rejected, else "".
     """
     record = known.get(key)
     if record is None:
         return None, ""
     if fingerprint is not None and record["fingerprint"] != fingerprint:
-        return None, f"{key}: the stored result is about other texts or labels; it is not reused."
+        return None, f"{key}: the stored result is of other texts or labels; it is not reused."
     if revision is not None and record.get("revision") not in (None, revision):
         return None, f"{key}: the stored result is of other weights; it is not reused."
     return record, ""
@@ -243,15 +244,15 @@ def _line_of(record: Mapping[str, Any]) -> bytes:
     try:
         text = json.dumps({"schema": SCHEMA_VERSION, **record}, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"a record is not plain finite values ({error}); convert them first.") from error
-    wrong = problem_of(json.loads(text))  # as it will be read back
+        raise ConfigError(f"a record must hold plain finite values ({error}); convert them first.") from error
+    wrong = problem_of(json.loads(text))  # checks the record as it will be read back
     if wrong is not None:
-        raise ConfigError(f"a record would not be read back: {wrong}.")
+        raise ConfigError(f"the record cannot be stored: {wrong}.")
     return text.encode() + b"\n"
 
 
 def _whole_lines(content: bytes) -> tuple[bytes, bytes]:
-    """Split off what a killed write left; a last line that only lacks its line break is whole."""
+    """Split off a half-written last line; a last line that only lacks its line break is whole."""
     at = content.rfind(b"\n") + 1
     whole, rest = content[:at], content[at:]
     if not rest.strip():

@@ -1,11 +1,11 @@
-"""Tables of the benchmark from the store: means per family as in Table 2, each data set, published rows beside.
+"""Tables of the benchmark from the store: means per family as in Table 2, scores per data set, published rows below.
 
-mean      over data sets, each counting the same; where there are several seeds, over them first
-(std)     over data sets, with n - 1 in the denominator, as Table 2 has it
-sets      only data sets that every measured row has are in the means, published rows too, so that rows compare
-NLI AUROC mean over the sources that every row has whose AUROC is known
+mean      unweighted mean over data sets; with several seeds, of the mean over seeds
+(std)     standard deviation over data sets, with n - 1 in the denominator, as in Table 2
+sets      means of all rows, published ones too, are over the data sets that every measured row has
+NLI AUROC mean over the sources shared by all rows with an AUROC
 texts/s   all texts of these data sets over all seconds of scoring
-peak MiB  the most memory that the process held on one of these data sets; see `memory.PeakMemory`
+peak MiB  highest peak memory of the process on one of these data sets; see `memory.PeakMemory`
 """
 
 import statistics
@@ -36,33 +36,33 @@ WORDS = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class BenchTable:
-    """The rows of one benchmark; print it, or take it apart."""
+    """The rows of one benchmark. `print` it, or read its fields."""
 
     benchmark: str
     """`"btzsc"`, `"mteb"` or `"own"`."""
 
     metric: str
-    """What the numbers are."""
+    """Metric of the scores."""
 
     rows: tuple[Row, ...]
     """Measured rows in the order of the store, then published ones."""
 
     sets: tuple[str, ...]
-    """The data sets that the means are over."""
+    """Data sets in the means."""
 
     families: Mapping[str, str]
-    """The family of each data set."""
+    """Family of each data set."""
 
     notes: tuple[str, ...]
-    """What a reader should know."""
+    """Remarks below the table."""
 
     @property
     def nli_sources(self) -> tuple[str, ...]:
-        """The sources that every mean AUROC is over."""
+        """NLI sources in the mean AUROC."""
         return shared_nli_sources(self.rows)
 
     def by_family(self) -> list[list[str]]:
-        """Return the table of means as rows of words, the first one the head."""
+        """Return the table of means as rows of cell texts, the first row being the head."""
         kinds = [kind for kind in FAMILIES if any(self.families[name] == kind for name in self.sets)]
         spread = any(row.seed_spread(self.sets) is not None for row in self.rows)
         nli = any(row.nli for row in self.rows if not row.published)
@@ -91,7 +91,7 @@ class BenchTable:
         return table
 
     def by_set(self) -> list[list[str]]:
-        """Return a row of words for each data set that a row has, and a column for each model."""
+        """Return the table of scores as rows of cell texts: rows are measured data sets, columns are models."""
         names = [name for name in self.families if any(name in row.cells for row in self.rows if not row.published)]
         table = [["data set", *(_named(row) for row in self.rows)]]
         for name in names:
@@ -168,19 +168,19 @@ class BenchTable:
 def bench_tables(
     records: Sequence[Record], *, metric: str = "macro_f1_predicted", beside: Sequence[str] | str = ()
 ) -> list[BenchTable]:
-    """Return one table for each benchmark that the records are of.
+    """Make one table for each benchmark among the records.
 
     Args:
-        records: of a `ResultStore`.
+        records: records of a `ResultStore`.
         metric: `"macro_f1_predicted"`, `"accuracy"`, `"macro_precision_predicted"` or `"macro_recall_predicted"`.
-        beside: published models to put below, or `"all"`.
+        beside: published models to add below the measured ones, or `"all"`.
 
     Returns:
-        A table for each benchmark that has a result, BTZSC first.
+        A table for each benchmark with a result, BTZSC first.
 
     Raises:
         ConfigError: an unknown metric or published model.
-        InputError: there is no record.
+        InputError: there is no record of a data set.
 
     Example:
         >>> run = {"model": "embedding:x", "protocol": "full", "unverbalized": "leave_out", "limit": None, "seed": 0}
@@ -221,15 +221,15 @@ def _table(
     notes = []
     if not shared:
         shared = list(families)
-        notes.append("the models share no data set: each mean is over its own, and the means do not compare.")
+        notes.append("the models share no data set: each mean is over the model's own sets; do not compare the means.")
     elif len(shared) < len(families):
         left_out = ", ".join(name for name in families if name not in shared)
-        notes.append(f"not every model has them, so they are in no mean: {left_out}.")
+        notes.append(f"not in the means, because not every model was run on them: {left_out}.")
     if any(record["limit"] is not None for record in records):
-        notes.append("some runs are on a draw of the texts (limit): expect other numbers on all of them.")
+        notes.append("some runs scored a sample of the texts (limit): numbers on all texts will differ.")
     notes += _notes_of_what_is_not_shown(records, nli)
     if beside:
-        notes.append("published rows are the numbers of the paper's authors, over the same data sets, on their rows.")
+        notes.append("published rows are the paper authors' numbers on the same data sets, scored on their own rows.")
     return BenchTable(
         benchmark=benchmark,
         metric=metric,
@@ -243,15 +243,13 @@ def _table(
 def _notes_of_what_is_not_shown(records: Sequence[Record], nli: Sequence[Record]) -> list[str]:
     notes = []
     if any(record.get("peak_memory_mib") and "memory_before_mib" not in record for record in records):
-        notes.append(f"{PEAK} of older runs counts what models before them left in the same process.")
+        notes.append(f"{PEAK} of older runs includes memory left by earlier models in the same process.")
     ways = ways_of(records)
     models = {way.model for way in ways}
     shown = {id(record) for way, own in ways.items() for record in nli_of(way, own, nli)}
     lost = dict.fromkeys(each["model"] for each in nli if each["model"] in models and id(each) not in shown)
     if lost:
-        notes.append(
-            f"an NLI AUROC of another limit, number format, seed or weights is in no row of: {', '.join(lost)}."
-        )
+        notes.append(f"an NLI AUROC with another limit, dtype, seed or weights is not shown for: {', '.join(lost)}.")
     return notes
 
 
@@ -268,7 +266,7 @@ def _published(beside: Sequence[str] | str) -> list[str]:
     for name in names:
         if name not in known:
             raise ConfigError(
-                f"{name!r} is no model of the paper.{did_you_mean(name, known)} Known: {', '.join(known)}."
+                f"{name!r} is not a model of the paper.{did_you_mean(name, known)} Known: {', '.join(known)}."
             )
     return names
 

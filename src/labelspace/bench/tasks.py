@@ -1,13 +1,13 @@
-"""Tasks as data: a label space, texts and the right answers, whatever folder, hub or file they come from.
+"""Tasks: a label space, texts and their labels, from a folder, the hub or a file.
 
     load_task("agnews", data=folder)      one of 22 BTZSC or 8 MTEB sets
-    own.own_task("mail.csv", labels)      a file of one's own in place of them
-    find_tasks(folder)                    which are there
+    plan.own_task("mail.csv", labels)     the user's own file
+    find_tasks(folder)                    which data sets are available
 
-Decisions that change numbers are options and are written into the task's notes: which rows (`protocol`), what becomes
-of rows whose class has no verbalizer (`unverbalized`), how many (`limit`); and whether a folder has the rows of which
-the shipped results are (`rows_checksum`). Macro figures are means over the labels
-that occur or are predicted, as in the published results; a label that no row of the whole set has is noted.
+Choices that change results are options, and are recorded in the task's notes: which rows (`protocol`), the treatment of
+rows whose class has no verbalizer (`unverbalized`), and how many rows (`limit`). A note also tells if a folder's rows
+are not those of the shipped results (`rows_checksum`), and which labels no row of the whole set has. Macro figures are
+means over the labels that occur or are predicted, as in the published results.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class Task:
     """One data set, ready to be scored."""
 
     card: TaskCard
-    """What is known of it."""
+    """Metadata of the data set."""
 
     space: LabelSpace
     """The candidate labels, each with its verbalizer; targets are columns of it."""
@@ -49,36 +49,36 @@ class Task:
     """[text] the documents."""
 
     targets: NDArray[np.int64]
-    """[text] column number of each document's label."""
+    """[text] column of each document's label."""
 
     notes: tuple[str, ...]
-    """What a reader of the numbers should know: rows left out, labels without a row, sample or whole."""
+    """Remarks to print beside results: rows left out, labels without a row, sampling."""
 
     fingerprint: str
-    """SHA-256 over texts, targets and verbalizers: two tasks with the same one give a model the same work."""
+    """SHA-256 over texts, targets and verbalizers; equal fingerprints mean the same task."""
 
     revision: str | None = None
-    """Commit of the hub's repository that the rows are from; None elsewhere."""
+    """Hub commit of the rows; None for rows from elsewhere."""
 
     @property
     def name(self) -> str:
-        """The name of its card."""
+        """Name of the data set."""
         return self.card.name
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Availability:
-    """Which data sets are there."""
+    """The data sets that can be loaded."""
 
     present: list[str]
-    """Names, BTZSC first, in the order of the cards."""
+    """Names of available data sets, BTZSC first, in the order of the cards."""
 
     absent: list[str]
-    """Names of those that are not."""
+    """Names of the others."""
 
     why: Mapping[str, str]
-    """Of each absent name: why."""
+    """Absent name -> reason."""
 
 
 def load_task(
@@ -97,18 +97,18 @@ def load_task(
         name: a name of `cards.BTZSC` or `cards.MTEB`.
         data: folder with the data sets (see `local`); None: the hub repository btzsc/btzsc.
         protocol: `"full"`: all test rows; `"paper"`: the rows that the paper's tables are computed on, where known.
-        unverbalized: rows whose class has no verbalizer: `"leave_out"`, or `"class_0"` as the authors' harness does;
-            None: what the protocol did, `"class_0"` for the paper's.
-        limit: at most so many rows, drawn without replacement, in their order; None: all.
-        seed: of that draw; without `limit` it changes nothing.
+        unverbalized: treatment of rows whose class has no verbalizer: `"leave_out"`, or `"class_0"` as in the authors'
+            harness; None: `"class_0"` for the protocol `"paper"`, else `"leave_out"`.
+        limit: maximum rows, drawn without replacement, in their order; None: all.
+        seed: seed of that draw; unused without `limit`.
         offline: True reads the hub's cache only.
 
     Returns:
-        The task. Where the folder's copy has other rows than the card says, a note tells so.
+        The task, with a note if the folder's rows differ from the known copy.
 
     Raises:
         ConfigError: an unknown name or option.
-        InputError: the data is not there, is damaged, or has a label out of range; the message names file and row.
+        InputError: the data is missing or damaged, or a label is out of range; the message names file and row.
 
     Example:
         >>> load_task("agnew")
@@ -134,18 +134,18 @@ def load_task(
 
 
 def find_tasks(data: str | os.PathLike[str] | None, *, offline: bool | None = None) -> Availability:
-    """Say which data sets are there, without reading their rows.
+    """Find the available data sets without reading their rows.
 
     Args:
-        data: folder with the data sets; None: the hub, which has the BTZSC sets. The hub is not asked.
-        offline: True counts of the hub's sets only those that its cache on this machine has.
+        data: folder with the data sets; None: the hub, which has the BTZSC sets and is not contacted.
+        offline: True counts only those hub sets that are in the local cache.
 
     Returns:
-        The names that are there, those that are not, and why each of these is not.
+        The available names, the others, and the reason for each of these.
 
     Raises:
-        InputError: there is no such folder.
-        MissingDependencyError: the cache was to be looked at, and the package datasets is not installed.
+        InputError: the folder does not exist.
+        MissingDependencyError: the cache is needed, and the package datasets is not installed.
 
     Example:
         >>> found = find_tasks(None)
@@ -168,13 +168,13 @@ def find_tasks(data: str | os.PathLike[str] | None, *, offline: bool | None = No
 
 
 def rows_checksum(rows: Rows, benchmark: str) -> str:
-    """Return the SHA-256 that tells a copy of a data set from others, before anything is left out of it.
+    """Return a SHA-256 of all rows of a data set, before any are left out.
 
-    Neither the order of the rows nor that of the labels is in it: a copy of the same rows from elsewhere is the same.
+    It does not depend on the order of rows or labels, so two copies with the same rows have the same checksum.
 
     Args:
-        rows: all that a reader found.
-        benchmark: `"btzsc"`: a class is its verbalizer; `"mteb"`: its name, as the verbalizers are not of the data.
+        rows: all rows found by a reader.
+        benchmark: `"btzsc"` identifies a class by its verbalizer; `"mteb"` by its name, as its verbalizers are ours.
 
     Example:
         >>> from labelspace.labels import LabelSpace
@@ -209,13 +209,13 @@ def _folder(data: str | os.PathLike[str]) -> Path:
     folder = Path(data)
     if not folder.is_dir():
         raise InputError(
-            f"there is no folder {folder} with data sets; give another, or none to read from {REPOSITORY}."
+            f"there is no folder {folder} with data sets; give another, or none to read {REPOSITORY} from the hub."
         )
     return folder
 
 
 def _settle(rows: Rows, unverbalized: str) -> Rows:
-    """Rows without a verbalizer: out, or into class 0."""
+    """Drop the rows whose class has no verbalizer, or count them as class 0."""
     without = sum(target < 0 for target in rows.targets)
     if not without:
         return rows
@@ -235,16 +235,16 @@ def _settle(rows: Rows, unverbalized: str) -> Rows:
 
 
 def task_of(card: TaskCard, rows: Rows, *, limit: int | None = None, seed: int = 0) -> Task:
-    """Make a task of rows, or of a draw of them.
+    """Make a task from rows, or from a sample of them.
 
     Args:
-        card: what is known of the data set.
-        rows: each with a label.
-        limit: at most so many, drawn without replacement, in their order; None: all.
-        seed: of that draw.
+        card: metadata of the data set.
+        rows: rows that all have a label.
+        limit: maximum rows, drawn without replacement, in their order; None: all.
+        seed: seed of that draw.
 
     Raises:
-        ConfigError: a limit that makes no sense.
+        ConfigError: `limit` is not a positive whole number.
         InputError: there are no rows.
     """
     if not rows.texts:
@@ -269,7 +269,7 @@ def task_of(card: TaskCard, rows: Rows, *, limit: int | None = None, seed: int =
 
 
 def what_the_protocol_did(protocol: str, unverbalized: str | None) -> str:
-    """Return how rows without a hypothesis are counted where nobody says.
+    """Check `unverbalized`, or return the protocol's default if it is None.
 
     Example:
         >>> what_the_protocol_did("paper", None), what_the_protocol_did("full", None)
@@ -304,7 +304,7 @@ def _fingerprint(texts: Sequence[str], targets: Sequence[int], verbalizers: Sequ
 
 
 def counted(count: int) -> str:
-    """Return a number of rows in words.
+    """Format a number of rows.
 
     Example:
         >>> counted(1), counted(2000)

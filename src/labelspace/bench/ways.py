@@ -1,4 +1,4 @@
-"""Ways in which a model was run: rows, limit, number format, weights. Numbers of two ways go into no mean together."""
+"""Ways of running a model: rows, limit, dtype, weights. Results of different ways are never averaged together."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ ALL = "all"
 
 
 class Way(NamedTuple):
-    """What the records of one row of a table have in common; data sets and seeds differ."""
+    """What the records of one table row share; their data sets and seeds differ."""
 
     model: str
     """The model's specification."""
@@ -28,13 +28,13 @@ class Way(NamedTuple):
     """`"leave_out"` or `"class_0"`."""
 
     limit: int | None
-    """At most so many texts; None: all."""
+    """Maximum texts; None: all."""
 
     dtype: str
-    """Number format that was computed in."""
+    """Dtype of the computation."""
 
     revision: str | None
-    """Of the weights, where it is known."""
+    """Revision of the weights; None: unknown."""
 
     def __str__(self) -> str:
         rows = "all texts" if self.limit is None else f"at most {self.limit:,} texts"
@@ -43,9 +43,9 @@ class Way(NamedTuple):
 
 
 def ways_of(records: Sequence[Record]) -> dict[Way, list[Record]]:
-    """Return the records of each way, in the order of the store.
+    """Group records by way, in the order of the store.
 
-    A record of unknown weights belongs to those that are known, if there is one kind of them.
+    A record of unknown weights joins the records of known weights, if there is only one known revision.
 
     Example:
         >>> run = {"model": "embedding:x", "protocol": "full", "unverbalized": "leave_out", "dtype": "float32"}
@@ -67,7 +67,7 @@ def ways_of(records: Sequence[Record]) -> dict[Way, list[Record]]:
 
 
 def names_of(ways: Sequence[Way]) -> dict[Way, str]:
-    """Name each way of running a model by what differs from the usual, or from another way in the same table."""
+    """Name each way by its differences from the default, and from the other ways in the same table."""
     names = {}
     for way in ways:
         words = [f"{way.protocol} rows"] * (way.protocol != "full") + ["class 0"] * (way.unverbalized != "leave_out")
@@ -76,7 +76,7 @@ def names_of(ways: Sequence[Way]) -> dict[Way, str]:
         alike = [other for other in ways if other[:-1] == way[:-1]]
         words += [f"weights {_short(way.revision)}"] * (len(alike) > 1)
         names[way] = _bare(way.model) + (f" [{', '.join(words)}]" if words else "")
-    # Two folders of the same name must not become one row's name.
+    # Add the path where two folders have the same name.
     return {
         way: name if list(names.values()).count(name) == 1 else f"{name} ({way.model})" for way, name in names.items()
     }
@@ -90,23 +90,23 @@ def choose_way(
     limit: int | str | None = None,
     dtype: str | None = None,
 ) -> tuple[Way, list[Record], int]:
-    """Return one way of running a model on data sets: the one asked for, or the one that says most.
+    """Choose one way of running a model on data sets.
 
-    That is the one with the most data sets; among equals all rows go before the paper's, no limit before a limit, a
-    larger one before a smaller one, and the newest before the rest.
+    Among the ways that match the arguments, the one with the most data sets wins. Ties prefer all rows to the paper's,
+    no limit to a limit, a larger limit to a smaller one, and then the newest.
 
     Args:
-        records: of the store.
-        model: its word in the store; the word without its kind will do where it is clear.
-        protocol: `"full"` or `"paper"`; None: not asked.
-        limit: how many texts at most, `"all"` for no limit; None: not asked.
-        dtype: number format; None: not asked.
+        records: records of the store.
+        model: specification in the store; the kind may be left out if the name is unambiguous.
+        protocol: `"full"` or `"paper"`; None: any.
+        limit: maximum texts, or `"all"` for no limit; None: any.
+        dtype: dtype of the computation; None: any.
 
     Returns:
-        The way, its records, and how many ways there are to choose from.
+        The way, its records, and the number of matching ways.
 
     Raises:
-        ConfigError: the store has no such model, or it was not run so.
+        ConfigError: the store has no such model, or no matching way.
         InputError: the model was run on pairs of sentences only.
 
     Example:
@@ -119,7 +119,7 @@ def choose_way(
     found = [name for name in names if name == model] or [name for name in names if name.partition(":")[2] == model]
     if len(found) != 1:
         raise ConfigError(
-            f"MODEL must be one of the store. Got {model!r} instead.{did_you_mean(model, names)} "
+            f"MODEL must be a model of the store. Got {model!r} instead.{did_you_mean(model, names)} "
             f"The store has: {', '.join(names) or 'nothing'}."
         )
     own = [record for record in records if record["model"] == found[0] and record["task"] != NLI_TASK]
@@ -150,7 +150,7 @@ def means_of(records: Sequence[Record]) -> dict[str, dict[str, float]]:
     """Return data set -> metric -> mean over the seeds.
 
     Args:
-        records: of one way.
+        records: records of one way.
 
     Example:
         >>> runs = [{"task": "imdb", "metrics": {"macro_f1_predicted": score}} for score in (0.5, 0.75)]

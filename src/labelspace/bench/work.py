@@ -1,4 +1,4 @@
-"""What a run scores, by whichever model: a task or pairs of sentences, loaded when it is its turn; and its record."""
+"""The work of a run: a task or NLI pairs, loaded when they are scored, and the record of the result."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,38 +29,38 @@ Record = dict[str, Any]
 
 
 class Work(NamedTuple):
-    """Something to be scored; its texts are not held."""
+    """A task or set of pairs to be scored; its texts are not held."""
 
     name: str
-    """Of the task."""
+    """Name of the task."""
 
     seed: int
-    """That drew its texts."""
+    """Seed that draws the texts."""
 
     fingerprint: str
-    """Of its texts and labels."""
+    """Fingerprint of the texts and labels."""
 
     texts: int
-    """How many there are."""
+    """Number of texts."""
 
     make: Callable[[OpenModel, RunKey, Progress], Record | None]
-    """Scores it and returns the record; None where the model cannot."""
+    """Scores the work and returns the record; None if the model cannot score it."""
 
 
 def works_of(
     sources: Sequence[Source], seeds: Sequence[int], absent: dict[str, str], *, bootstrap: int, device: str
 ) -> list[Work]:
-    """Load each task once for each seed, to know what it is about.
+    """Load each task once for each seed, to get its fingerprint and size.
 
     Args:
-        sources: from the plan.
-        seeds: one piece of work for each.
-        absent: gets the sets of the hub that cannot be read, and why.
+        sources: tasks of the plan.
+        seeds: seeds, each of which gives one `Work` per task.
+        absent: receives the hub sets that cannot be read, with the reason.
         bootstrap: samples for the intervals.
-        device: where models compute.
+        device: the models' device.
 
     Raises:
-        InputError: a file or a folder is damaged, or nothing is left to score.
+        InputError: a file or folder is damaged, or there is nothing to score.
     """
     works: list[Work] = []
     for source in sources:
@@ -85,11 +85,11 @@ def _task_work(source: Source, seed: int, bootstrap: int, device: str) -> Work:
 
 
 def nli_work(data: Path, limit: int | None, seed: int, device: str) -> Work:
-    """Return the pairs of sentences below a folder as work.
+    """Make `Work` from the NLI pairs of a folder or file.
 
     Raises:
-        ColumnError: no such column.
-        InputError: no such file, or a damaged one.
+        ColumnError: a column is missing.
+        InputError: the file is missing or damaged.
     """
     sets = load_nli(data, limit=limit, seed=seed)
     fingerprint, sources, pairs = nli_fingerprint(sets), list(sets), sum(map(len, sets.values()))
@@ -124,7 +124,6 @@ def _record(model: OpenModel, task: Task, key: RunKey, bootstrap: int, device: s
     card = task.card
     tally = Tally(task.space.names)
     tally.add(task.targets, predicted)
-    # As the published figures are made, or a model and its rivals could not be compared.
     metrics = tally.metrics()
     data = {"task": card.name, "source": card.source, "fingerprint": task.fingerprint}
     data |= {"revision": task.revision} if task.revision is not None else {}
@@ -141,7 +140,7 @@ def _record(model: OpenModel, task: Task, key: RunKey, bootstrap: int, device: s
 
 
 def _facts(model: OpenModel, key: RunKey, fingerprint: str, texts: int, cost: Cost) -> Record:
-    """What every record says: which model, how many texts of which kind, and what they cost."""
+    """Return the fields common to all records: model, texts and cost."""
     return {
         **key._asdict(),
         "name": model.name,

@@ -1,11 +1,8 @@
-"""Evaluation: metrics, where numbers come from, figures.
-
-What is heavy loads on first use: the benchmark's lists and tables need neither torch nor a model.
-"""
+"""Evaluation of a model: metrics, provenance, figures. Heavy modules load on first use."""
 
 from typing import TYPE_CHECKING
 
-# At once: a module that is called as the function in it would take its place.
+# Imported eagerly: the module has the function's name, and would shadow it when loaded lazily.
 from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.late import late_names
 

@@ -1,4 +1,4 @@
-"""How a figure comes to paper: one style, no pyplot, the formats by extension, the same bytes each time."""
+"""Create and write figures: one style, no pyplot, the format by extension, reproducible bytes."""
 
 import io
 import warnings
@@ -14,7 +14,7 @@ from labelspace.folders import write_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What each format would otherwise tell of the day and the program, so that bytes repeat.
+# Metadata to leave out of each format (date, program), so that the same figure gives the same bytes.
 FORMATS: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
@@ -32,7 +32,7 @@ STYLE: dict[str, Any] = {
     "savefig.facecolor": "white",
     "savefig.bbox": None,
     "text.color": "#111111",
-    "text.parse_math": False,  # a label may hold dollars
+    "text.parse_math": False,  # a label may contain dollar signs
     "text.usetex": False,
     "svg.hashsalt": "labelspace",
     "svg.fonttype": "path",
@@ -41,7 +41,7 @@ STYLE: dict[str, Any] = {
 
 
 def files_of(path: str | Path) -> list[Path]:
-    """Return the files to write, and refuse before anything is drawn."""
+    """Return the files to write; refuse an unknown extension before anything is drawn."""
     path = Path(path)
     if not path.suffix:
         return [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]
@@ -51,13 +51,13 @@ def files_of(path: str | Path) -> list[Path]:
 
 
 def short(name: str, most: int) -> str:
-    """Cut a name that is longer than so many characters."""
+    """Shorten a name to at most `most` characters."""
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
 @contextmanager
 def drawing(what: str) -> Iterator[Any]:
-    """Hold the style while a figure is drawn and written, and yield what makes one of so many inches."""
+    """Apply the style while a figure is drawn and written; yield a function (width, height in inches) -> Figure."""
     matplotlib = import_optional("matplotlib", package="matplotlib", extra="plot", purpose=what)
     from matplotlib.figure import Figure
 
@@ -65,7 +65,7 @@ def drawing(what: str) -> Iterator[Any]:
         return Figure(figsize=(round(width, 2), round(height, 2)), dpi=DOTS_PER_INCH, layout="constrained")
 
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        # A label in a script that the font lacks gets boxes; that is no reason to fail.
+        # A label in a script that the font lacks is drawn as boxes; the warning must not fail a strict caller.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from", category=UserWarning)
         yield new_figure
 

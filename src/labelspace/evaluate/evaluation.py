@@ -1,7 +1,7 @@
-"""`evaluate`: a fitted classifier on labelled documents, with the two untrained baselines beside it.
+"""`evaluate`: a fitted classifier on labelled documents, beside two untrained baselines.
 
-Documents go through in blocks of 4,096, the window that `predict` encodes together; apart from the documents that the
-caller holds, nothing grows with their number. Documents without a label are not encoded.
+Documents are processed in blocks of 4,096, the window that `predict` encodes together, so memory does not grow with
+their number. Documents without a label are not encoded.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ BASELINES = {
     "untrained: nearest verbalizer": "verbalizer",
     "untrained: mean of descriptions": "descriptions",
 }
-"""The baselines by name, and what a label is compared by in each."""
+"""Name of each baseline -> the anchor that represents a label in it."""
 
 Block = tuple[Documents, Sequence[int]]
 Vectors = NDArray[np.float32]
@@ -48,24 +48,23 @@ def evaluate(
     rejections: Rejections | None = None,
     show_progress: bool = False,
 ) -> Evaluation:
-    """Compare a classifier's predictions with labels, and the untrained encoder's beside them.
+    """Evaluate a classifier on labelled documents, beside the untrained encoder.
 
     Args:
         model: a fitted classifier.
-        X: [text] documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, pathlib.Path; pairs of texts, for
-            a model that was fitted on pairs, have no baselines.
-        y: [text] label names; documents whose label is missing (None, NaN, -1) are left out and counted.
-        baselines: False leaves the untrained baselines out, and with them the second encoding of the documents.
-        rejections: filled with what `rejection_curve` needs of each document, for `Rejections.curves`; None: nothing is
-            kept.
+        X: [text] documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, pathlib.Path. For a model fitted
+            on pairs, pairs of texts; these have no baselines.
+        y: [text] label names; documents with a missing label (None, NaN, -1) are left out and counted.
+        baselines: False skips the untrained baselines, and with them the second encoding of the documents.
+        rejections: collects each document's correctness and uncertainty, for `Rejections.curves`; None: no collection.
         show_progress: True shows how far it is.
 
     Returns:
-        An `Evaluation`. The baselines name a label always; a threshold is the trained model's alone.
+        An `Evaluation`. The baselines always name a label: threshold and limit apply to the model only.
 
     Raises:
-        ConfigError: `model` is no classifier of labelspace.
-        InputError: a document is none, `y` holds an unknown label, no label at all, or another number than `X`.
+        ConfigError: `model` is not a labelspace classifier.
+        InputError: an invalid document, an unknown label, no label at all, or `y` and `X` differ in length.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -104,28 +103,27 @@ def evaluate_table(
     encoding: str = "auto",
     show_progress: bool = False,
 ) -> Evaluation:
-    """Compare a classifier's predictions with the labels of a table, read as a stream.
+    """Evaluate a classifier on a table of labelled documents, read as a stream.
 
     Args:
         model: a fitted classifier.
         source: CSV, TSV, JSONL, Parquet (text also .gz), a glob, or a table in memory.
         text: the column with the documents.
-        pair: the column with the second text of each, for a model that was fitted on pairs; then there are no
-            baselines.
-        label: the column with the label names; rows where it is empty are left out and counted.
-        baselines: False leaves the untrained baselines out.
-        rejections: filled as by `evaluate`; None: nothing is kept.
-        delimiter: of the cells of CSV and TSV files, as for `open_table`.
-        encoding: of CSV and TSV files, as for `open_table`.
+        pair: the column with the second text, for a model fitted on pairs; there are no baselines then.
+        label: the column with the label names; rows with an empty label are left out and counted.
+        baselines: False skips the untrained baselines.
+        rejections: as in `evaluate`.
+        delimiter: cell delimiter of CSV and TSV files, as in `open_table`.
+        encoding: text encoding of CSV and TSV files, as in `open_table`.
         show_progress: True shows how far it is.
 
     Returns:
         An `Evaluation`.
 
     Raises:
-        ConfigError: `model` is no classifier of labelspace.
-        ColumnError: no such column.
-        InputError: unreadable input, a row without a text, an unknown label (before any document is encoded).
+        ConfigError: `model` is not a labelspace classifier.
+        ColumnError: a column is missing.
+        InputError: unreadable input, a row without a text, or an unknown label; raised before any document is encoded.
 
     Example:
         >>> import pyarrow as pa
@@ -169,10 +167,10 @@ def _check_model(model: BiEncoderClassifier) -> None:
 
 
 def untrained_encoder(encoder: Encoder) -> Encoder:
-    """Open the encoder that a trained one began as, with the same pooling, prompts and precision.
+    """Open the encoder that a trained one started from, with the same pooling, prompts and precision.
 
     Raises:
-        EncoderError: it is not on this machine, or not any more.
+        EncoderError: the encoder cannot be opened on this machine.
     """
     return Encoder(
         encoder.name,
@@ -207,7 +205,7 @@ def _evaluate(
             seconds += time.perf_counter() - started
             tally.add(own, answers.columns, answers.confidence)
             if rejections is not None and documents:
-                # Without the model's threshold and limit: they are what is to be judged.
+                # Ignore the model's threshold and limit: the curves show the effect of every limit.
                 rejections.add(answers.likeliest == own, answers.probabilities, answers.uncertainty)
             if untrained is not None:
                 untrained.add(documents, own, vectors)
@@ -229,7 +227,7 @@ def _evaluate(
 
 
 def _answers(model: BiEncoderClassifier, documents: Documents) -> tuple[Answers, Vectors | None]:
-    """Return the model's answers; and the documents' vectors, where those of the untrained encoder are the same."""
+    """Return the model's answers, and the documents' vectors if the untrained encoder would give the same ones."""
     if model.trains_encoder or not isinstance(model, Anchored):
         return model.answers(documents), None
     space, vectors = model.label_space_, model.encoder_.encode(documents.rows)
@@ -252,13 +250,13 @@ class _Untrained:
             self._reason = f"the untrained encoder cannot be opened: {error}"
             return
         vectors = encode_labels(self._encoder, space) if model.trains_encoder else model.label_vectors_
-        # As sure as the model would be of such scores; a baseline names a label always.
+        # The model's own calibration, but no abstention: a baseline always names a label.
         self._decision = replace(model.decision(), threshold=None, limit=None)
         self._anchors = {name: anchor_matrix(vectors, space, kind) for name, kind in BASELINES.items()}
         self._tallies = {name: Tally(space.names) for name in BASELINES}
 
     def add(self, documents: Documents, own: list[int], vectors: Vectors | None) -> None:
-        """Count some documents; `vectors` are theirs, where they are known."""
+        """Count some documents; `vectors` are their known vectors, or None."""
         if self._encoder is None:
             return
         if vectors is None:
@@ -268,7 +266,7 @@ class _Untrained:
             self._tallies[name].add(own, answers.likeliest, answers.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
-        """Return both, or why there are none."""
+        """Return both baselines, or the reason why there are none."""
         if self._encoder is None:
             return tuple(Baseline(name, None, self._reason) for name in BASELINES)
         for tally in self._tallies.values():

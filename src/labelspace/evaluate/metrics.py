@@ -1,20 +1,19 @@
-"""How good predictions are, counted in constant memory and computed by scikit-learn.
+"""Classification metrics, counted in memory that does not grow with the documents and computed by scikit-learn.
 
-Decisions that a reader of the numbers should know:
+Definitions:
 
-    macro         There are two means, and each has its name. `macro_f1` is the mean over the labels that occur in y.
-                  `macro_f1_predicted`, "macro-F1 over predicted labels too", is scikit-learn's default, the mean over
-                  the labels that occur in y or are predicted. The two differ only where a label is predicted that does
-                  not occur in y: it counts as 0 in the second, which is then the lower. Where every label occurs in
-                  y, as in the usual test sets, both are the same number. `labelspace evaluate` prints the first, whose
-                  number of labels does not depend on the model, so that a model and its baseline can be compared.
-                  BTZSC publishes the second, and so `labelspace bench` measures it. Precision and recall are alike.
-    abstention    A document for which the model names no label counts as wrong: it lowers accuracy and the recall of
-                  its label, and no label's precision. `coverage` says how many were answered, `accuracy_on_covered`
-                  how well.
-    missing y     Documents without a label are left out, and counted.
-    calibration   Expected calibration error: 15 bins of equal width, of the winner's probability, over the documents
-                  that were answered (Guo et al., 2017, https://arxiv.org/abs/1706.04599, eq. 3).
+    macro         There are two means. `macro_f1` is the mean over the labels that occur in y. `macro_f1_predicted`,
+                  "macro-F1 over predicted labels too", is scikit-learn's default: the mean over the labels that occur
+                  in y or are predicted. They differ only if a label is predicted that does not occur in y; it counts
+                  as 0 in the second, which is then lower. `labelspace evaluate` prints the first: its number of labels
+                  does not depend on the model, so a model and its baseline can be compared. `labelspace bench` measures
+                  the second, which BTZSC publishes. The same holds for precision and recall.
+    abstention    A document without a predicted label counts as wrong: it lowers accuracy and the recall of its label,
+                  but no label's precision. `coverage` is the share of documents answered, `accuracy_on_covered` the
+                  accuracy on them.
+    missing y     Documents without a label are left out and counted.
+    calibration   Expected calibration error: 15 bins of equal width over the winner's probability, for answered
+                  documents (Guo et al., 2017, https://arxiv.org/abs/1706.04599, eq. 3).
 """
 
 from collections.abc import Sequence
@@ -29,25 +28,25 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from labelspace.errors import InputError, ShapeError
 from labelspace.training.calibration import ECE_BINS, calibration_bins, error_of_bins
 
-# A label that is never predicted has precision 0, and no warning. (Stubs take the argument for a str.)
+# A label that is never predicted gets precision 0 without a warning. A dict, because the stubs type it as a str.
 NO_DIVISION: dict[str, Any] = {"zero_division": 0}
 NONE_OF_THESE = "none of these"
-"""What the last column of a confusion matrix is called."""
+"""Name of the last column of a confusion matrix."""
 
 ABSTAINED = -1
-"""The column number of a document for which no label is named."""
+"""Predicted column of a document without a predicted label."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """A model on a set of labelled documents, as numbers from 0 to 1."""
+    """Metrics of a model on labelled documents; scores are from 0 to 1."""
 
     macro_f1: float
     """Mean F1 over the labels that occur in y."""
 
     accuracy: float
-    """Share of documents that got their own label; an abstention is wrong."""
+    """Share of documents with the right label; an abstention counts as wrong."""
 
     macro_precision: float
     """Mean precision over the labels that occur in y; 0 for a label never predicted."""
@@ -59,58 +58,58 @@ class Metrics:
     """Mean F1 over the labels that occur in y or are predicted."""
 
     macro_precision_predicted: float
-    """Mean precision over the same labels."""
+    """Mean precision over the labels that occur in y or are predicted."""
 
     macro_recall_predicted: float
-    """Mean recall over the same labels."""
+    """Mean recall over the labels that occur in y or are predicted."""
 
     coverage: float
-    """Share of documents for which a label was named."""
+    """Share of documents with a predicted label."""
 
     accuracy_on_covered: float | None
-    """Share of those that got their own label; None where there are none."""
+    """Accuracy on the covered documents; None if there are none."""
 
     expected_calibration_error: float | None
-    """How far probability and accuracy lie apart; None without probabilities or without an answer."""
+    """Mean gap between probability and accuracy; None without probabilities or without an answer."""
 
     documents: int
-    """Documents with a label in y: what the other numbers are about."""
+    """Number of documents with a label in y; the other metrics are over these."""
 
     left_out: int
-    """Documents without one."""
+    """Number of documents without a label in y."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain values, ready for JSON."""
+        """Return the metrics as plain values, ready for JSON."""
         return asdict(self)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class LabelMetrics:
-    """One label's row of the table."""
+    """Metrics of one label."""
 
     label: str
-    """Its name."""
+    """Name of the label."""
 
     precision: float
-    """Share of the documents predicted so that are so; 0 where none is predicted."""
+    """Share of right ones among the documents predicted as this label; 0 if none is."""
 
     recall: float
-    """Share of the documents that are so that are predicted so; 0 where there are none."""
+    """Share of this label's documents that are predicted as it; 0 if there are none."""
 
     f1: float
-    """Harmonic mean of the two."""
+    """Harmonic mean of precision and recall."""
 
     support: int
-    """Documents with this label in y."""
+    """Number of documents with this label in y."""
 
     predicted: int
-    """Documents for which it was predicted."""
+    """Number of documents predicted as this label."""
 
 
 @final
 class Tally:
-    """Counts predictions batch by batch; it holds a number for each pair of labels that came, and no documents.
+    """Count predictions batch by batch, holding one number per (true, predicted) pair that occurs and no documents.
 
     Args:
         names: the label names, in the order of the columns.
@@ -129,22 +128,21 @@ class Tally:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
         self.left_out = 0
-        # Without its zeros: of 10,000 labels a whole matrix would take 0.8 GB.
+        # Sparse, because a dense matrix of 10,000 labels would take 0.8 GB.
         self._counts = csr_array((len(self.names), len(self.names) + 1), dtype=np.int64)
-        # As `calibration_bins` counts them.
         self._bins = np.zeros((3, ECE_BINS))
         self._with_confidence = True
 
     def add(self, targets: ArrayLike, predicted: ArrayLike, confidence: ArrayLike | None = None) -> None:
-        """Count some more documents.
+        """Count a batch of documents.
 
         Args:
-            targets: [text] column number of each document's own label, -1 where there is none.
-            predicted: [text] column number of the label predicted, -1 for none of them.
-            confidence: [text] probability of that label; without it for all documents there is no calibration error.
+            targets: [text] column of each document's true label; -1: no label.
+            predicted: [text] column of the predicted label; -1: none of the labels.
+            confidence: [text] probability of the predicted label. The calibration error needs it in every batch.
 
         Raises:
-            ShapeError: not one number per document, or a column that is not there.
+            ShapeError: not one number per document, or a column out of range.
         """
         own = np.asarray(targets, dtype=np.int64)
         answer = np.asarray(predicted, dtype=np.int64)
@@ -167,7 +165,7 @@ class Tally:
         return self._counts.copy()
 
     def metrics(self) -> Metrics:
-        """Return the numbers of all documents counted.
+        """Compute the metrics of all documents counted.
 
         Raises:
             InputError: no document has a label.
@@ -203,7 +201,7 @@ class Tally:
         )
 
     def per_label(self) -> tuple[LabelMetrics, ...]:
-        """Return one row for each label of the space, those without a document too."""
+        """Return one row for each label of the space, including labels without a document."""
         own, answer, weight = self._as_samples()
         if not len(own):
             return ()
@@ -226,7 +224,7 @@ class Tally:
         )
 
     def _as_samples(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """One sample per cell that holds something, weighed by its count: the same sums as one per document."""
+        """Return one sample per nonzero cell, weighted by its count: the same sums as one sample per document."""
         cells = self._counts.tocoo()
         return cells.row, cells.col, cells.data.astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Where a number comes from: code, versions, machine, seeds, data. No result file is written without it."""
+"""Provenance of results: code, versions, machine, seeds, data. No result file is written without it."""
 
 import contextlib
 import json
@@ -24,16 +24,15 @@ REQUIRED = ("labelspace", "commit", "versions", "hardware", "seeds", "data", "da
 def provenance(
     *, seeds: int | Sequence[int] | None = None, data: Any = None, dtype: str | None = None
 ) -> dict[str, Any]:
-    """Say what a number made now, here, comes from.
+    """Return the provenance of a result made now by this process.
 
     Args:
-        seeds: of the run or runs; None where nothing random was decided.
-        data: which documents: a name with its revision, a fingerprint, and where the unlabelled pool came from.
-        dtype: number format of the encoder; None: what `"auto"` chooses on this machine.
+        seeds: seeds of the run or runs; None: nothing was random.
+        data: the documents: a name with its revision, a fingerprint, and the source of the unlabelled pool.
+        dtype: dtype of the encoder; None: the choice of `"auto"` on this machine.
 
     Returns:
-        Plain values, ready for JSON. `commit` is that of the source checkout, with `-dirty` where its code was changed
-        since, and None where labelspace runs from elsewhere.
+        Plain values, ready for JSON. `commit` is as in `source_commit`.
 
     Example:
         >>> found = provenance(seeds=0, data="agnews, test split, revision eb185aa")
@@ -67,28 +66,28 @@ def provenance(
 
 
 def _program() -> str:
-    """What was called, without the way to it: a result file goes to other machines."""
+    """Return the program's name without its path, because result files are shared with other machines."""
     called = Path(sys.argv[0])
     return "labelspace" if called.name == "__main__.py" and called.parent.name == "labelspace" else called.name
 
 
 def source_commit(folder: Path | None = None) -> str | None:
-    """Return the commit of the checkout that labelspace runs from, with `-dirty` where code was changed since.
+    """Return the commit of the checkout that labelspace runs from, with `-dirty` if its code was changed since.
 
     Args:
-        folder: of the package; None: where it was imported from.
+        folder: folder of the package; None: the imported one.
 
     Returns:
-        None where the package is not in `src/` of a git checkout, or git is not to be had.
+        None if the package is not in `src/` of a git checkout, or git is not available.
     """
     package = (folder or Path(__file__).parents[1]).resolve()
     root = package.parents[1]
-    # Not any checkout above: an environment inside somebody's project is not our source.
+    # The checkout must be the package's own: an environment inside another project's checkout is not our source.
     top = _git(root, "rev-parse", "--show-toplevel")
     if package.parent.name != "src" or top is None or Path(top.strip()).resolve() != root:
         return None
     commit = _git(root, "rev-parse", "HEAD")
-    # Untracked files count where they could be code: a result written beside is no change.
+    # Untracked files count only if they could be code: a new result file is no change of the code.
     changed = _git(root, "status", "--porcelain", "--untracked-files=all")
     if commit is None or changed is None:
         return None
@@ -97,7 +96,7 @@ def source_commit(folder: Path | None = None) -> str | None:
 
 
 def _could_be_code(line: str) -> bool:
-    # A line of git status. Results that were removed or written anew are no change of what makes them.
+    # `line` is one of git status. Changed or removed result files are no change of the code.
     path = line[3:].removeprefix('"')
     if line.startswith("?? "):
         return path.startswith("src/")
@@ -105,19 +104,19 @@ def _could_be_code(line: str) -> bool:
 
 
 def write_result(path: str | Path, result: Mapping[str, Any], *, provenance: Mapping[str, Any] | None = None) -> Path:
-    """Write a result as JSON, with where it comes from; a killed write leaves the old file or the new one.
+    """Write a result with its provenance as JSON, atomically: a killed write leaves the old file or the new one.
 
     Args:
         path: the file; an existing one is replaced.
         result: plain values.
-        provenance: what `provenance()` returns; it becomes the key `"provenance"`.
+        provenance: result of `provenance()`, written under the key `"provenance"`.
 
     Returns:
         The file.
 
     Raises:
         ConfigError: provenance is missing or lacks an entry, or the result is not plain finite values.
-        OutputError: the file cannot be written; what was there stays.
+        OutputError: the file cannot be written; an existing one is unchanged.
 
     Example:
         >>> write_result("f1.json", {"macro_f1": 0.87})
@@ -137,7 +136,7 @@ def write_result(path: str | Path, result: Mapping[str, Any], *, provenance: Map
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    # Reads only: without optional locks git leaves even its index alone.
+    # Read-only: without optional locks git does not even refresh its index.
     command = ["git", "--no-optional-locks", "-C", str(folder), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
@@ -155,7 +154,7 @@ def _processor() -> str:
 
 
 def _cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

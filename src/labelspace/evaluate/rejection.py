@@ -1,7 +1,7 @@
-"""Whether doubt finds errors: what is left if the documents in doubt are not answered.
+"""Accuracy-rejection curves: accuracy on the remaining documents when the most uncertain ones are rejected.
 
-The label is the one that the model would name without any threshold of its own: the curve asks what every limit would
-do, the model's own among them.
+Each document's answer is its likeliest label, ignoring the model's own threshold and limit: a curve covers every
+possible limit, the model's own among them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,38 +21,38 @@ from labelspace.training.calibration import ROUNDING, as_flags, one_number_each
 OWN = "the model's uncertainty"
 LEAST_CONFIDENCE = "1 - highest probability"
 ENTROPY = "softmax entropy"
-"""What documents may be rejected by, in the order that they are told; the first where the model has it."""
+"""Uncertainties to reject by, in the order of reports; `OWN` only for a model that has one."""
 
 COVERAGES = (0.9, 0.8, 0.5)
-"""Shares answered for which the accuracy is told."""
+"""Coverages (shares answered) at which reports give the accuracy."""
 
 LEVELS = ("easy", "semi-hard", "hard")
 
 EASY, HARD = 0.8, 1.0
-"""The paper's bounds of the mean of sigma (section 5.8)."""
+"""The paper's bounds on the mean of sigma (section 5.8)."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class RejectionCurve:
-    """Accuracy of what is left, for every number of documents that may be rejected, the least sure first."""
+    """Accuracy on the remaining documents for every number of rejections, the most uncertain rejected first."""
 
     accuracy: NDArray[np.float64]
-    """[text] share of right answers among those left, with none rejected, with one, ..., with all but one; where
-    uncertainties are equal, its mean over their orders."""
+    """[text] accuracy on the remaining documents with 0, 1, ..., n - 1 rejected; the mean over all orders of equally
+    uncertain documents."""
 
     area: float
-    """Mean accuracy over all shares rejected."""
+    """Area under the curve: mean accuracy over all shares rejected."""
 
     area_random: float
-    """Of documents rejected at random: the accuracy of all."""
+    """Area when rejecting at random: the accuracy on all documents."""
 
     area_best: float
-    """Of an oracle that rejects the errors first; no uncertainty does better."""
+    """Area of an oracle that rejects errors first, which no uncertainty exceeds."""
 
     @property
     def rejected(self) -> NDArray[np.float64]:
-        """[text] share rejected at each accuracy: 0, 1/n, ..., (n - 1)/n; with nothing left there is no accuracy."""
+        """[text] share rejected at each accuracy: 0, 1/n, ..., (n - 1)/n."""
         return np.arange(len(self.accuracy)) / len(self.accuracy)
 
     @property
@@ -61,13 +61,13 @@ class RejectionCurve:
         return np.arange(len(self.accuracy), 0, -1) / len(self.accuracy)
 
     def accuracy_at(self, coverage: float) -> float:
-        """Return the accuracy where at least this share is answered.
+        """Return the accuracy when at least this share is answered.
 
         Args:
-            coverage: above 0, at most 1.
+            coverage: share answered, above 0 and at most 1.
 
         Raises:
-            ConfigError: no such share.
+            ConfigError: `coverage` is out of range.
         """
         check_number("coverage", coverage, above=0, most=1)
         return float(self.accuracy[-least_answers(coverage, len(self.accuracy))])
@@ -76,29 +76,29 @@ class RejectionCurve:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DifficultyBand:
-    """The documents of one level of uncertainty."""
+    """Documents and errors at one level of uncertainty."""
 
     level: str
     """`"easy"`, `"semi-hard"` or `"hard"`."""
 
     documents: int
-    """How many there are."""
+    """Number of documents in the band."""
 
     errors: int
-    """How many of them are wrong."""
+    """Number of these answered wrongly."""
 
     error_rate: float | None
-    """Share of the band's documents that are wrong; None where there are none."""
+    """Share of the band's documents answered wrongly; None for an empty band."""
 
     share_of_errors: float | None
-    """Share of all errors that are in the band; None where there are none."""
+    """Share of all errors that fall into the band; None if there are no errors."""
 
 
 @final
 class Rejections:
-    """Collects from an evaluation what the curves need: of each document whether it was right, and how unsure it was.
+    """Collect each document's correctness and uncertainty during an evaluation, for rejection curves.
 
-    Memory: a flag and two numbers a document, a third where the model has an uncertainty of its own; 25 bytes at most.
+    Memory: a flag and two numbers per document, and a third if the model has its own uncertainty: at most 25 bytes.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -116,16 +116,16 @@ class Rejections:
         self._unsure: dict[str, list[NDArray[np.float64]]] = {}
 
     def add(self, right: ArrayLike, probabilities: ArrayLike, uncertainty: ArrayLike | None = None) -> None:
-        """Keep the answers of some more documents.
+        """Add the answers of a batch of documents.
 
         Args:
             right: [text] True where the likeliest label is the document's own.
-            probabilities: [text label], rows that sum to 1.
-            uncertainty: [text] the model's own, where it has one; then for all documents.
+            probabilities: [text label], each row sums to 1.
+            uncertainty: [text] the model's own uncertainty, in every batch or in none.
 
         Raises:
             ShapeError: not one value or row for each document.
-            InputError: no probabilities, or an uncertainty that is not finite.
+            InputError: rows that are not probabilities, or an uncertainty that is not finite.
         """
         shares = _probabilities(probabilities)
         flags = as_flags("right", right, len(shares))
@@ -140,7 +140,7 @@ class Rejections:
             self._unsure.setdefault(name, []).append(values)
 
     def curves(self) -> dict[str, RejectionCurve]:
-        """Return one curve for each way to be unsure: the model's own if it has one, then those of its probabilities.
+        """Return one curve for each uncertainty: the model's own if it has one, then those from its probabilities.
 
         Raises:
             InputError: no document was added.
@@ -153,14 +153,14 @@ class Rejections:
     def bands(
         self, *, easy: float = EASY, hard: float = HARD
     ) -> tuple[DifficultyBand, DifficultyBand, DifficultyBand] | None:
-        """Return where the errors lie by the model's own uncertainty, see `difficulty`; None where it has none.
+        """Return the errors by level of the model's own uncertainty, see `difficulty`; None if it has none.
 
         Args:
-            easy: the first uncertainty that is not easy any more.
-            hard: the first that is hard, above `easy`.
+            easy: uncertainties below this are easy.
+            hard: uncertainties from this on are hard; above `easy`.
 
         Raises:
-            ConfigError: bounds that are no numbers, or in the wrong order.
+            ConfigError: a bound is not a number, or `hard` is not above `easy`.
         """
         if OWN not in self._unsure:
             return None
@@ -168,33 +168,33 @@ class Rejections:
 
 
 def rejection_curve(uncertainty: ArrayLike, right: ArrayLike) -> RejectionCurve:
-    r"""Return the accuracy of what is left as the least sure documents are rejected, and the area under it.
+    r"""Compute the accuracy-rejection curve and the area under it.
 
     .. math::
         \mathrm{accuracy}(k) = \frac{1}{k} \sum_{i \le k} \mathrm{right}_i, \qquad
         \mathrm{area} = \frac{1}{n} \sum_{k = 1}^{n} \mathrm{accuracy}(k)
 
-    with the documents in the order of their uncertainty, the surest first, and k of n of them left. Among equal
-    uncertainties every order is as likely, and the curve is the mean over the orders, so that a constant has exactly
-    the area of chance. The point where all is rejected, which Nadeem et al. set to 1 by convention, is left out: it
-    would lift the area of chance above the accuracy.
+    with documents sorted by uncertainty, the most certain first, and k of n remaining. For equally uncertain documents
+    the curve is the mean over all their orders, so a constant uncertainty has exactly the area of chance. The point
+    where all documents are rejected, which Nadeem et al. set to 1 by convention, is left out: it would lift the area of
+    chance above the accuracy.
 
-    The answers need not be those of the model that the uncertainty comes from: section 5.8 of the paper rejects a
-    baseline's by the uncertainty of another model.
+    Answers and uncertainty may come from different models: section 5.8 of the paper rejects a baseline's answers by the
+    uncertainty of another model.
 
     Args:
-        uncertainty: [text] the larger, the more in doubt.
+        uncertainty: [text] larger is more uncertain.
         right: [text] True where the answer is right.
 
     Returns:
         A `RejectionCurve`.
 
     Raises:
-        ShapeError: not one number and one answer per document.
-        InputError: no document, or a number that is not finite.
+        ShapeError: not one uncertainty and one flag per document.
+        InputError: no document, or an uncertainty that is not finite.
 
     Example:
-        The one error is the least sure but one.
+        The one error is the second most uncertain document.
 
         >>> curve = rejection_curve([0.1, 0.9, 0.5, 0.2], [True, True, False, True])
         >>> curve.accuracy.round(3).tolist()
@@ -209,7 +209,7 @@ def rejection_curve(uncertainty: ArrayLike, right: ArrayLike) -> RejectionCurve:
     unsure = one_number_each("uncertainty", uncertainty)
     flags = as_flags("right", right, len(unsure))
     documents, all_right = len(unsure), int(flags.sum())
-    # Of equal uncertainties, the right ones come evenly: the mean over the orders.
+    # Spread right answers evenly over equal uncertainties, which is the mean over their orders.
     _, group, sizes = np.unique(unsure, return_inverse=True, return_counts=True)
     ends = np.concatenate([[0], sizes.cumsum()])
     right_by_then = np.concatenate([[0], np.bincount(group, weights=flags).cumsum()])
@@ -224,20 +224,20 @@ def rejection_curve(uncertainty: ArrayLike, right: ArrayLike) -> RejectionCurve:
 
 
 def softmax_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
-    r"""Return the entropy of each document's probabilities, in nats: the uncertainty that every classifier has.
+    r"""Compute the entropy of each document's probabilities, in nats.
 
     .. math::
         H_i = - \sum_l p_{il} \log p_{il}
 
     Args:
-        probabilities: [text label], rows that sum to 1.
+        probabilities: [text label], each row sums to 1.
 
     Returns:
-        [text], from 0 (one label for sure) to log of the number of labels.
+        [text] entropies, from 0 (one label is certain) to the log of the number of labels.
 
     Raises:
-        ShapeError: no matrix.
-        InputError: rows that are no probabilities.
+        ShapeError: `probabilities` is not a matrix.
+        InputError: rows that are not probabilities.
 
     Example:
         >>> softmax_entropy([[0.5, 0.5], [1.0, 0.0]]).round(4).tolist()
@@ -249,24 +249,24 @@ def softmax_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
 def difficulty(
     uncertainty: ArrayLike, right: ArrayLike, *, easy: float = EASY, hard: float = HARD
 ) -> tuple[DifficultyBand, DifficultyBand, DifficultyBand]:
-    """Return where the errors lie: among easy, semi-hard or hard documents.
+    """Count errors among easy, semi-hard and hard documents.
 
-    A document is easy below `easy`, hard from `hard` upwards, semi-hard between; the paper does not say to which band a
-    bound belongs. Its bounds are for the mean of sigma; other uncertainties want others.
+    A document is easy below `easy`, hard from `hard` on, and semi-hard in between; the paper does not say to which band
+    a bound belongs. The defaults are the paper's bounds on the mean of sigma; other uncertainties need other bounds.
 
     Args:
-        uncertainty: [text] the larger, the more in doubt.
+        uncertainty: [text] larger is more uncertain.
         right: [text] True where the answer is right.
-        easy: the first uncertainty that is not easy any more.
-        hard: the first that is hard, above `easy`.
+        easy: uncertainties below this are easy.
+        hard: uncertainties from this on are hard; above `easy`.
 
     Returns:
         The three bands, easy first.
 
     Raises:
-        ConfigError: bounds that are no numbers, or in the wrong order.
-        ShapeError: not one number and one answer per document.
-        InputError: no document, or a number that is not finite.
+        ConfigError: a bound is not a number, or `hard` is not above `easy`.
+        ShapeError: not one uncertainty and one flag per document.
+        InputError: no document, or an uncertainty that is not finite.
 
     Example:
         >>> bands = difficulty([0.5, 0.7, 0.9, 1.2], [True, True, False, False])
@@ -298,10 +298,10 @@ def difficulty(
 
 
 def bands_text(bands: Sequence[DifficultyBand]) -> str:
-    """Return what `Rejections.bands` tells with the paper's bounds, a line for each band.
+    """Format the bands of `Rejections.bands` at the paper's bounds, one line each.
 
     Args:
-        bands: the three of `difficulty`.
+        bands: the three bands of `difficulty`.
 
     Example:
         >>> print(bands_text(difficulty([0.5, 0.7, 0.9, 1.2], [True, True, False, False])))
@@ -321,11 +321,11 @@ def bands_text(bands: Sequence[DifficultyBand]) -> str:
 def rejection_rows(
     curves: Mapping[str, RejectionCurve], coverages: Sequence[float] = COVERAGES
 ) -> list[dict[str, Any]]:
-    """Return areas and accuracies of curves over the same answers, of chance and of the oracle, ready for JSON.
+    """Return area and accuracies of curves over the same answers, of chance and of the oracle, ready for JSON.
 
     Args:
-        curves: by name, one or more, as `Rejections.curves` gives them.
-        coverages: shares answered for which the accuracy is told.
+        curves: name -> curve, one or more, as from `Rejections.curves`.
+        coverages: coverages (shares answered) at which to give the accuracy.
 
     Example:
         >>> curve = rejection_curve([0.1, 0.9, 0.5, 0.2], [True, True, False, True])
@@ -350,10 +350,10 @@ def rejection_rows(
 
 
 def rejection_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return what `rejection_rows` tells as a plain-text table.
+    """Format the rows of `rejection_rows` as a plain-text table.
 
     Args:
-        rows: one for each way to reject, one or more.
+        rows: one for each curve, one or more.
 
     Example:
         >>> print(rejection_text([{"by": "sigma", "area": 0.875, "accuracy_at_coverage": {"0.9": 0.75, "0.5": 1.0}}]))
@@ -374,24 +374,24 @@ def _probabilities(values: ArrayLike) -> NDArray[np.float64]:
     if shares.ndim != 2:
         raise ShapeError(f"probabilities must be a matrix [text label]. Got shape {shares.shape} instead.")
     if not shares.size:
-        raise InputError(f"probabilities hold nothing, they have shape {shares.shape}; give one document or more.")
+        raise InputError(f"probabilities are empty. Got shape {shares.shape}; give one document or more.")
     sums = shares.sum(axis=1)
-    # Asked this way round, NaN is refused as well.
+    # Phrased with `not`, so that NaN is refused as well.
     if not ((shares >= 0).all() and (np.abs(sums - 1) <= ROUNDING * shares.shape[1]).all()):
         raise InputError(
-            f"probabilities must be 0 or more, and 1 in the sum of a row. Got {shares.min():g} to {shares.max():g} in "
+            f"probabilities must be 0 or more, with rows that sum to 1. Got {shares.min():g} to {shares.max():g} in "
             f"rows with sums from {sums.min():g} to {sums.max():g}; give those of a softmax."
         )
     return shares
 
 
 def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    # A share that rounding put above 1 would have one below 0.
+    # A probability rounded to above 1 would have a negative entropy.
     return np.maximum(entr(shares).sum(axis=1), 0)
 
 
 def _least_confidence(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    # The sum of the others: one minus the highest would round whatever is nearly sure to the same 0.
+    # Sum the other labels: 1 minus the highest would round all near-certain documents to 0.
     others = shares.copy()
     others[np.arange(len(shares)), shares.argmax(axis=1)] = 0
     return others.sum(axis=1)

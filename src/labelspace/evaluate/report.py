@@ -1,4 +1,4 @@
-"""What an evaluation found, and how it reads as text."""
+"""The result of an evaluation, and its text report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,31 +12,31 @@ from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
 from labelspace.evaluate.text_table import text_table
 
 MATRIX_LABELS = 12
-"""Up to so many labels the confusion matrix is shown whole; beyond it would not fit a screen."""
+"""Maximum number of labels for which the whole confusion matrix is shown; a larger one would not fit a screen."""
 
 CONFUSIONS = 20
-"""How many of the most frequent confusions are listed then."""
+"""Number of most frequent confusions listed instead of a larger matrix."""
 
 NAME_WIDTH = 48
 
 
 class Baseline(NamedTuple):
-    """What the encoder does without any training."""
+    """Metrics of the untrained encoder."""
 
     name: str
     """`"untrained: nearest verbalizer"` or `"untrained: mean of descriptions"`."""
 
     metrics: Metrics | None
-    """None where the untrained encoder could not be opened."""
+    """None if there is no baseline; `note` gives the reason."""
 
     note: str
-    """Why not, or what else should be known; mostly empty."""
+    """Reason for a missing baseline, or another remark; usually empty."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """How good a classifier is on some labelled documents. `print` it, or take it apart."""
+    """Metrics of a classifier on labelled documents. `print` it, or read its fields."""
 
     model: str
     """Class of the classifier."""
@@ -45,38 +45,39 @@ class Evaluation:
     """Name of the label space."""
 
     metrics: Metrics
-    """The numbers of the whole."""
+    """Metrics over all documents."""
 
     per_label: tuple[LabelMetrics, ...]
-    """The numbers of each label, in the order of the space."""
+    """Metrics of each label, in the order of the space."""
 
     labels: tuple[str, ...]
     """The label names: rows and columns of `counts` and `confusion`."""
 
     counts: csr_array
-    """[label, label + 1], documents: rows true, columns predicted, the last column "none of these"; zeros left out."""
+    """[label, label + 1] number of documents, sparse: rows are true labels, columns predicted ones, the last column
+    "none of these"."""
 
     baselines: tuple[Baseline, ...]
-    """The untrained encoder on the same documents; empty where not asked for."""
+    """The untrained encoder on the same documents; empty if not requested."""
 
     provenance: dict[str, Any]
     """Code, versions, machine, seeds, data; see `provenance`."""
 
     seconds: float
-    """The classifier's own time, without reading and baselines."""
+    """Seconds spent in the classifier, without reading and baselines."""
 
     documents_per_second: float
-    """Documents that it scored in a second."""
+    """Documents scored per second."""
 
     @property
     def confusion(self) -> NDArray[np.int64]:
-        """`counts` with its zeros, made anew at each call: 8 bytes for each pair of labels."""
+        """`counts` as a dense matrix, built at each call: 8 bytes for each pair of labels."""
         return self.counts.toarray()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON and for `write_result`.
 
-        `confusion` has a row for each pair of labels that came: true, predicted (None for none of these), documents.
+        `confusion` has a row for each pair that occurs: true, predicted (None for none of these), documents.
         """
         return {
             "model": self.model,
@@ -95,7 +96,7 @@ class Evaluation:
         }
 
     def to_text(self) -> str:
-        """Return plain-text tables: the whole beside the baselines, each label, and the confusions."""
+        """Return plain-text tables: the metrics beside the baselines, each label, and the confusions."""
         parts = [_headline(self), _summary(self), _labels(self.per_label)]
         if len(self.labels) <= MATRIX_LABELS:
             parts.append(_matrix(self.confusion, self.labels))
@@ -108,7 +109,7 @@ class Evaluation:
 
 
 def confusion_rows(counts: csr_array, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return `true`, `predicted` (None for none of these) and `documents` of each cell that holds some.
+    """Return `true`, `predicted` (None for none of these) and `documents` of each nonzero cell.
 
     Args:
         counts: [label, label + 1], the last column "none of these".
@@ -132,7 +133,7 @@ def most_frequent_confusions(
     Args:
         counts: [label, label + 1], the last column "none of these".
         labels: the label names.
-        most: how many to return.
+        most: maximum number of cells to return.
 
     Example:
         >>> most_frequent_confusions(csr_array(np.array([[5, 2, 0], [0, 3, 4]])), ["sports", "world"])
@@ -144,7 +145,7 @@ def most_frequent_confusions(
 
 
 def _cells(counts: csr_array) -> list[tuple[int, int, int]]:
-    """Row, column and count of each cell above 0, row by row."""
+    """Return row, column and count of each nonzero cell, row by row."""
     cells = counts.tocoo()
     return sorted(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
 
@@ -160,7 +161,7 @@ def _summary(found: Evaluation) -> str:
     rows.append([found.model, *_numbers(found.metrics)])
     for name, metrics, _ in found.baselines:
         rows.append([name, *(_numbers(metrics) if metrics else ["-"] * 7)])
-    # One line for a reason that both share.
+    # A reason shared by both baselines is printed once.
     notes = dict.fromkeys(note for _, _, note in found.baselines if note)
     return "\n".join([text_table(rows), *(f"note: {note}" for note in notes)])
 
@@ -187,7 +188,7 @@ def _labels(per_label: Sequence[LabelMetrics]) -> str:
 
 
 def _matrix(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
-    # Columns go by number, so that long names cost no width; "none of these" only where it happened.
+    # Number the columns, so that long names take no width; show "none of these" only if it occurs.
     abstained = bool(confusion[:, -1].any())
     shown = confusion if abstained else confusion[:, :-1]
     width = len(str(len(labels)))

@@ -1,8 +1,8 @@
-"""A scorer for scikit-learn that knows classifiers which abstain, and rows without a label.
+"""A scikit-learn scorer for classifiers that abstain, and for rows without a label.
 
-scikit-learn's own sort None among names, which fails, and take "no label" for a label. Here no answer is a wrong one,
-and rows without a label are left out; as everywhere in `evaluate`, macro and weighted figures are those of the labels
-that occur in y, so that not to answer costs recall and no precision.
+scikit-learn's own scorers fail when they sort None among label names, and treat a missing label as a label. This scorer
+counts an abstention as wrong and leaves out rows without a label. As everywhere in `evaluate`, macro and weighted
+figures are over the labels that occur in y, so an abstention lowers recall but not precision.
 """
 
 from collections.abc import Callable
@@ -17,24 +17,25 @@ from labelspace.errors import ConfigError
 
 OF_LABELS = ("precision", "recall", "f1")
 METRICS = ("accuracy", "balanced_accuracy", *(f"{one}_{mean}" for one in OF_LABELS for mean in ("macro", "weighted")))
-"""As scikit-learn calls its scorers."""
+"""Metric names, as in scikit-learn."""
 
 
 def abstaining_scorer(metric: str | Callable[..., float] = "accuracy") -> Callable[..., float]:
-    """Make a scorer for `GridSearchCV`, `cross_val_score` and their kind.
+    """Make a scorer for `GridSearchCV`, `cross_val_score` and similar tools.
 
-    `score`, which they take where `scoring` is left out, is the scorer of the accuracy.
+    Without `scoring` these tools use the estimator's `score`, which equals this scorer with `"accuracy"`.
 
     Args:
         metric: `"accuracy"`, `"balanced_accuracy"`, or `"precision"`, `"recall"` or `"f1"` with `"_macro"` or
-            `"_weighted"`; or a function of true names and answers, of which "" is none, that is higher for better ones.
+            `"_weighted"`; or a function of true names and answers, higher is better, where the answer "" is an
+            abstention.
 
     Returns:
-        A function of estimator, documents, label names (None, NaN, -1 or "" where there is none) and, where they
-        weigh differently, `sample_weight`.
+        A function of estimator, documents, label names (missing: None, NaN, -1 or "") and, optionally,
+        `sample_weight`.
 
     Raises:
-        ConfigError: no such metric.
+        ConfigError: an unknown metric.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -43,7 +44,7 @@ def abstaining_scorer(metric: str | Callable[..., float] = "accuracy") -> Callab
         ([None], 0.0)
 
     See also:
-        evaluate: the same numbers and more, of a fitted classifier.
+        evaluate: the same metrics and more, for a fitted classifier.
     """
     if isinstance(metric, str):
         check_choice("metric", metric, METRICS)
@@ -55,7 +56,7 @@ def abstaining_scorer(metric: str | Callable[..., float] = "accuracy") -> Callab
     return _AbstainingScorer(metric)
 
 
-# Not a function in a function: scikit-learn prints it, and hands it to other processes.
+# A class rather than a closure, because scikit-learn prints the scorer and pickles it for other processes.
 @final
 @dataclass(frozen=True)
 class _AbstainingScorer:

@@ -1,15 +1,15 @@
-"""Rows of words as a plain-text table."""
+"""Plain-text tables."""
 
 from collections.abc import Sequence
 
 
 def text_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,), rules: Sequence[int] = ()) -> str:
-    """Lay out rows of one length, columns two spaces apart.
+    """Lay out rows of equal length, with columns two spaces apart.
 
     Args:
-        rows: the head and what follows.
-        left: columns that are aligned to the left; the others are numbers, to the right.
-        rules: rows before which a line of dashes stands.
+        rows: the head, then the other rows.
+        left: columns to align left; the others are aligned right, for numbers.
+        rules: rows to put a line of dashes before.
 
     Example:
         >>> print(text_table([["data set", "F1"], ["agnews", "0.7"]], rules=[1]))

@@ -1,4 +1,4 @@
-"""What the tests of figures share: an evaluation, a curve, and what is written into a figure."""
+"""Fixtures of the figure tests: an evaluation, a rejection curve, the texts of a figure."""
 
 import pytest
 
@@ -7,19 +7,19 @@ from labelspace.evaluate import evaluate, rejection_curve
 
 @pytest.fixture(scope="session")
 def evaluation(untrained):
-    """Of three documents by the untrained encoder."""
+    """An evaluation of three documents by the untrained encoder."""
     return evaluate(untrained, ["a match", "a bank", "a vote"], ["sports", "money", "world"], baselines=False)
 
 
 @pytest.fixture
 def rejection():
-    """A curve of ten answers, two of them wrong and one of these sure."""
+    """A curve of ten answers; two are wrong, one of them with low uncertainty."""
     return rejection_curve([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.6, 0.7, 0.8, 0.9], [1, 0, 1, 1, 1, 1, 1, 1, 0, 1])
 
 
 @pytest.fixture
 def named(monkeypatch):
-    """What is written into the axes, in that order, without what was taken away again."""
+    """Return the texts written into the axes, in order, without removed ones."""
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Annotation

@@ -1,4 +1,4 @@
-"""The confusion matrix is written whole, in the size said, with the same bytes each time."""
+"""The confusion matrix is complete, has the right size, and has reproducible bytes."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from pictures import png_size, words_of
 
 
 def large(evaluation, count: int):
-    """The same evaluation with many labels of long names."""
+    """The same evaluation with many labels with long names."""
     generator = np.random.default_rng(0)
     confusion = np.zeros((count, count + 1), dtype=np.int64)
     confusion[np.arange(count), np.arange(count)] = generator.integers(5, 30, count)
@@ -66,7 +66,7 @@ def test_every_label_and_number_is_in_the_matrix(evaluation, tmp_path):
 
 
 @pytest.mark.slow
-def test_of_many_labels_those_with_the_most_errors_are_drawn_and_it_is_said(evaluation, tmp_path):
+def test_with_many_labels_those_with_the_most_errors_are_drawn_and_the_title_says_so(evaluation, tmp_path):
     count = 5_000
     right = np.arange(count)
     wrong = np.arange(0, 2_000, 20)  # 100 rows with an error, 99 columns that are among them
@@ -81,7 +81,7 @@ def test_of_many_labels_those_with_the_most_errors_are_drawn_and_it_is_said(eval
     assert (words.count("7"), words.count("30"), words.count("40")) == (100, 99, 1)
 
 
-def test_abstentions_have_a_column_of_their_own(evaluation, tmp_path):
+def test_abstentions_have_their_own_column(evaluation, tmp_path):
     confusion = evaluation.confusion
     confusion[0, -1] = 2
     (path,) = confusion_figure(replace(evaluation, counts=csr_array(confusion)), tmp_path / "confusion.svg")
@@ -93,6 +93,6 @@ def test_dollars_underscores_and_other_scripts_in_a_label_do_no_harm(evaluation,
     confusion_figure(odd, tmp_path / "confusion")
 
 
-def test_a_folder_that_is_not_there_is_one_clear_error(evaluation, tmp_path):
+def test_a_missing_folder_is_a_clear_error(evaluation, tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         confusion_figure(evaluation, tmp_path / "missing" / "confusion.png")

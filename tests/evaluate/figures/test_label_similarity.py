@@ -1,4 +1,4 @@
-"""The heat map of labels: their own cosines, near ones side by side, legible from 2 labels to 150."""
+"""The heat map shows the labels' cosines, puts near labels side by side, and is legible from 2 labels to 150."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from pictures import nothing_is_cut, png_size, words_of
 
 
 @pytest.mark.parametrize("anchor", ["verbalizer", "descriptions", "both"])
-def test_the_numbers_are_the_cosines_of_what_stands_for_the_labels(encoder, space, tmp_path, anchor):
+def test_the_numbers_are_the_cosines_of_the_label_vectors(encoder, space, tmp_path, anchor):
     model = ZeroShotClassifier(space, encoder, anchor=anchor).fit()
     (path,) = label_similarity_figure(model, tmp_path / "labels.svg")
     anchors = [model.label_vectors_[name].anchor(anchor).tolist() for name in space.names]
@@ -33,7 +33,7 @@ def test_the_numbers_are_the_cosines_of_what_stands_for_the_labels(encoder, spac
 @pytest.mark.parametrize(
     "count", [2, 12, 13, *(pytest.param(count, marks=pytest.mark.slow) for count in (40, 41, 150))]
 )
-def test_every_label_is_named_and_nothing_is_cut(encoder, tmp_path, count):
+def test_every_label_is_named_and_nothing_is_cut_off(encoder, tmp_path, count):
     names = [f"a_label_of_some_length_{number}" for number in range(count)]
     files = label_similarity_figure(ZeroShotClassifier(names, encoder).fit(), tmp_path / "labels")
     assert nothing_is_cut(files[0])
@@ -61,7 +61,7 @@ def test_names_of_any_length_and_script_fit(encoder, tmp_path):
     assert nothing_is_cut(files[0])
 
 
-def test_few_labels_keep_the_order_of_the_file_and_many_are_put_beside_their_like():
+def test_few_labels_keep_their_order_and_many_are_clustered():
     groups = np.array([0, 1, 2] * 5)
     cosines = np.where(groups[:, None] == groups, 0.9, 0.1)
     assert label_order(cosines[:12, :12]) == list(range(12))
@@ -74,7 +74,7 @@ def test_labels_that_are_all_alike_can_be_put_in_an_order():
     assert sorted(label_order(np.ones((20, 20)))) == list(range(20))
 
 
-def test_an_anchor_that_is_none_is_refused(encoder, space, tmp_path):
+def test_an_unknown_anchor_is_refused(encoder, space, tmp_path):
     model = ZeroShotClassifier(space, encoder).fit().set_params(anchor="middle")
     with pytest.raises(ConfigError, match="anchor must be one of"):
         label_similarity_figure(model, tmp_path / "labels.png")

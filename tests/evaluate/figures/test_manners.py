@@ -1,4 +1,4 @@
-"""What holds for every figure: the same bytes, nothing cut off, no pyplot, refusals in one line."""
+"""Every figure has reproducible bytes, cuts nothing off, avoids pyplot, and refuses bad input in one line."""
 
 import ast
 import subprocess
@@ -73,7 +73,7 @@ def test_missing_matplotlib_gives_the_install_command(draw, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_extension_is_refused_before_anything_is_drawn(draw, tmp_path, kind):
+def test_an_unknown_extension_is_refused_before_anything_is_drawn(draw, tmp_path, kind):
     with pytest.raises(OutputError, match=r"written as \.png, \.svg, \.pdf.*no extension"):
         draw(kind, tmp_path / "figure.gif")
 
@@ -92,7 +92,7 @@ def test_naming_the_figures_loads_no_torch():
     assert done.stdout.split() == [str(len(figures.__all__)), "False"]
 
 
-def test_no_module_of_the_folder_takes_the_place_of_a_function():
+def test_no_module_of_the_folder_shadows_a_function():
     modules = {path.stem for path in Path(figures.__file__).parent.glob("*.py")}
     assert modules & set(figures.__all__) == set()
 

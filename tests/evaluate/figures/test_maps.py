@@ -73,9 +73,7 @@ def test_one_document_is_enough_and_none_is_not(untrained, tmp_path):
         map_figure(untrained, [], tmp_path / "map.png", method="pca")
 
 
-def test_an_untrained_encoder_that_is_gone_leaves_its_map_out_with_a_warning(
-    tiny_encoder_folder, space, texts, tmp_path
-):
+def test_a_missing_untrained_encoder_leaves_its_map_out_with_a_warning(tiny_encoder_folder, space, texts, tmp_path):
     folder = shutil.copytree(tiny_encoder_folder, tmp_path / "encoder")
     model = DescriptionClassifier(space, Encoder(folder, dtype="float32"), max_steps=2, learning_rate=1e-3).fit()
     shutil.rmtree(folder)
@@ -99,6 +97,6 @@ def test_missing_umap_gives_the_install_command_before_anything_is_encoded(untra
 
 
 @pytest.mark.parametrize("wrong", [{"method": "mds"}, {"method": "pca-sphere"}, {"max_documents": 0}, {"seed": "a"}])
-def test_options_that_make_no_sense_are_refused(untrained, texts, tmp_path, wrong):
+def test_invalid_options_are_refused(untrained, texts, tmp_path, wrong):
     with pytest.raises(ConfigError, match=f"{next(iter(wrong))} must be"):
         map_figure(untrained, texts, tmp_path / "map.png", **{"method": "pca", **wrong})

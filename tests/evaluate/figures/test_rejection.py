@@ -12,7 +12,7 @@ from pictures import words_of
 
 @pytest.fixture
 def curves():
-    """Two ways to be unsure of the same 300 answers, the second knowing less."""
+    """Curves of two uncertainties of the same 300 answers; the second is less informative."""
     generator = np.random.default_rng(0)
     unsure = generator.random(300)
     right = generator.random(300) > 0.5 * unsure
@@ -24,7 +24,7 @@ def curves():
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The lines of the axes, by label, as they are drawn."""
+    """Return the drawn lines by label."""
     from matplotlib.axes import Axes
 
     lines = {}
@@ -66,14 +66,14 @@ def test_the_oracle_can_be_left_out(curves, drawn, tmp_path):
     assert not [label for label in drawn if label.startswith("best")]
 
 
-def test_models_of_another_accuracy_have_a_chance_of_their_own(drawn, tmp_path):
+def test_models_of_different_accuracy_have_separate_chance_lines(drawn, tmp_path):
     unsure = [0.1, 0.2, 0.3, 0.4]
     good, bad = rejection_curve(unsure, [1, 1, 1, 0]), rejection_curve(unsure, [1, 0, 1, 0])
     rejection_figure({"good": good, "bad": bad}, tmp_path / "rejection.svg")
     assert {"random (good), area 0.750", "random (bad), area 0.500"} < set(drawn)
 
 
-def test_lines_are_told_apart_without_colour_and_bounds_are_grey(curves, drawn, tmp_path):
+def test_lines_differ_without_colour_and_bounds_are_grey(curves, drawn, tmp_path):
     rejection_figure(dict.fromkeys("abcdef", curves["sigma"]), tmp_path / "rejection.svg")
     looks = [more for _, _, more in drawn.values()]
     lines, bounds = looks[:6], looks[6:]
@@ -93,7 +93,7 @@ def test_a_curve_of_many_documents_is_drawn_with_few_points(drawn, tmp_path):
     assert path.stat().st_size < 200_000
 
 
-def test_the_last_few_documents_decide_nothing_about_the_range(monkeypatch, tmp_path):
+def test_the_last_few_documents_do_not_set_the_range(monkeypatch, tmp_path):
     from matplotlib.axes import Axes
 
     limits = []
@@ -118,7 +118,7 @@ def test_extremes_can_be_drawn(right, tmp_path):
     rejection_figure({"_hidden $x$": rejection_curve(range(len(right)), right)}, tmp_path / "rejection")
 
 
-def test_no_curve_is_one_clear_error(tmp_path):
+def test_no_curve_is_a_clear_error(tmp_path):
     with pytest.raises(InputError, match="there is no curve to draw"):
         rejection_figure({}, tmp_path / "rejection.png")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""A figure shows the space in which a model answers, and no vector that the model does not read."""
+"""A figure shows the space in which a model predicts, and only vectors that the model uses."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def uncertain(encoder: Encoder):
 
 @pytest.fixture(scope="module")
 def projected(encoder: Encoder):
-    """Label embeddings that live behind a projection, and started from descriptions."""
+    """A model with label embeddings after a projection, initialised from descriptions."""
     return lacon(encoder, {"labels": DESCRIBED}, projection=True)
 
 
@@ -44,7 +44,7 @@ def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return unit[0] @ unit[1].T
 
 
-def test_after_is_where_the_gaussians_of_an_uncertainty_classifier_are(uncertain: UncertaintyClassifier):
+def test_after_shows_the_gaussian_means_of_an_uncertainty_classifier(uncertain: UncertaintyClassifier):
     before = shown_before(uncertain, uncertain.encoder_, TEXTS, OWN)
     after = shown_after(uncertain, TEXTS, OWN)
     assert (before.documents == uncertain.encoder_.encode(TEXTS)).all()
@@ -52,7 +52,7 @@ def test_after_is_where_the_gaussians_of_an_uncertainty_classifier_are(uncertain
     assert not (before.documents == after.documents).any()
 
 
-def test_a_label_without_a_vector_stands_where_its_documents_are_on_average(uncertain: UncertaintyClassifier):
+def test_a_label_without_a_vector_is_the_mean_of_its_documents(uncertain: UncertaintyClassifier):
     own = np.array([0, 0, 0, 2, 2, 2, -1, -1, -1, -1, -1, -1])
     shown = shown_after(uncertain, TEXTS, own)
     assert shown.stars.columns.tolist() == [0, 2], "nothing tells where the second one is"
@@ -61,7 +61,7 @@ def test_a_label_without_a_vector_stands_where_its_documents_are_on_average(unce
     assert not len(shown.triangles.columns)
 
 
-def test_after_is_where_lacon_compares_texts_with_labels(projected: LaConClassifier):
+def test_after_shows_the_space_where_lacon_compares_texts_with_labels(projected: LaConClassifier):
     shown = shown_after(projected, TEXTS, OWN)
     scores = projected.scores(TEXTS, projected.label_space_)
     assert cosine(shown.documents, shown.stars.vectors) == pytest.approx(scores, abs=1e-5)
@@ -71,13 +71,13 @@ def test_after_is_where_lacon_compares_texts_with_labels(projected: LaConClassif
     assert cosine(shown.triangles.vectors, shown.stars.vectors) == pytest.approx(direct, abs=1e-5)
 
 
-def test_before_has_the_labels_of_lacon_where_they_started(projected: LaConClassifier, encoder: Encoder):
+def test_before_shows_the_initial_label_embeddings_of_lacon(projected: LaConClassifier, encoder: Encoder):
     shown = shown_before(projected, encoder, TEXTS, OWN)
     assert (shown.documents == encoder.encode(TEXTS)).all()
     assert shown.stars.vectors[1] == pytest.approx(encoder.encode(DESCRIBED["sports"])[0], abs=1e-5)
 
 
-def test_labels_that_started_at_random_are_nowhere_before_and_read_no_description(encoder: Encoder, tmp_path):
+def test_randomly_initialised_labels_have_no_star_before_and_no_descriptions(encoder: Encoder, tmp_path):
     clf = lacon(encoder, {"labels": DESCRIBED}, init="random")
     before, after = shown_before(clf, encoder, TEXTS, OWN), shown_after(clf, TEXTS, OWN)
     assert [len(shown.stars.columns) for shown in (before, after)] == [0, 3]
@@ -87,7 +87,7 @@ def test_labels_that_started_at_random_are_nowhere_before_and_read_no_descriptio
 
 
 @pytest.mark.parametrize("head", ["vanilla", "fusion"])
-def test_a_classifier_by_logits_shows_what_its_last_layer_reads(encoder: Encoder, head: str):
+def test_a_classifier_by_logits_shows_the_inputs_of_its_last_layer(encoder: Encoder, head: str):
     clf = lacon(encoder, {"labels": DESCRIBED}, objective="cross-entropy", head=head)
     shown = shown_after(clf, TEXTS, OWN)
     layer = clf.head_.module.classifier
@@ -98,7 +98,7 @@ def test_a_classifier_by_logits_shows_what_its_last_layer_reads(encoder: Encoder
     assert (shown.stars.vectors == [shown.documents[column == OWN].mean(axis=0) for column in range(3)]).all()
 
 
-def test_without_a_labelled_row_lacon_is_shown_as_what_it_was_trained_as(encoder: Encoder):
+def test_lacon_without_a_labelled_row_is_shown_as_it_was_trained(encoder: Encoder):
     clf = LaConClassifier({"labels": DESCRIBED}, encoder, description_steps=1).fit()
     shown = shown_after(clf, TEXTS, OWN)
     assert (shown.stars.vectors == [clf.label_vectors_[name].verbalizer for name in DESCRIBED]).all()
@@ -117,21 +117,21 @@ def test_panels_differ_and_the_legend_says_what_a_star_is(request, tmp_path, dra
     assert (UNREAD | {"mean of its documents"}) & set(words) == (read - {"description"} if not options else read)
 
 
-def test_labels_are_named_where_their_documents_are(uncertain, tmp_path, named):
+def test_label_names_are_at_their_documents(uncertain, tmp_path, named):
     map_figure(uncertain, TEXTS, tmp_path / "map.svg", y=[*NAMES[:2], *[None] * 10], method="pca", before=False)
     assert set(named) & set(NAMES) == set(NAMES[:2])
 
 
-def test_no_labelled_document_is_no_star_and_no_reason_to_stop(uncertain, tmp_path):
+def test_without_a_labelled_document_a_map_is_drawn_without_stars(uncertain, tmp_path):
     sphere_figure(uncertain, TEXTS, tmp_path / "sphere.svg", y=[None] * 12)
 
 
-def test_too_few_points_are_refused_in_words(uncertain, tmp_path):
+def test_too_few_points_are_a_clear_error(uncertain, tmp_path):
     with pytest.raises(InputError, match=r"a map needs three points.*Got 1 and 1; give more"):
         map_figure(uncertain, TEXTS[:1], tmp_path / "map.svg", method="pca")
 
 
-def test_the_heat_map_of_lacon_is_that_of_its_label_embeddings(projected: LaConClassifier, tmp_path):
+def test_the_heat_map_of_lacon_compares_its_label_embeddings(projected: LaConClassifier, tmp_path):
     (path,) = label_similarity_figure(projected, tmp_path / "labels.svg")
     vectors = [projected.head_.embeddings[name] for name in projected.label_space_.names]
     words = words_of(path)
@@ -157,7 +157,7 @@ def test_a_head_without_vectors_of_texts_has_neither_map_nor_sphere(encoder: Enc
     assert undrawable(clf, "confusion") == ""
 
 
-def test_a_model_of_pairs_is_told_where_its_confusions_are_drawn(encoder: Encoder, tmp_path):
+def test_the_error_for_a_pair_model_names_the_confusion_command(encoder: Encoder, tmp_path):
     clf = LaConClassifier(encoder=encoder, epochs=1).fit([(text, text) for text in TEXTS], NAMES)
     with pytest.raises(ConfigError, match="fitted on pairs of them; labelspace evaluate --confusion"):
         map_figure(clf, TEXTS, tmp_path / "map.svg", y=NAMES)
@@ -165,7 +165,7 @@ def test_a_model_of_pairs_is_told_where_its_confusions_are_drawn(encoder: Encode
     assert undrawable(clf, "similarity") == ""
 
 
-def test_a_model_of_pairs_without_label_vectors_is_not_sent_to_a_figure_that_refuses_pairs(encoder: Encoder):
+def test_the_error_for_a_pair_model_names_no_figure_that_refuses_pairs(encoder: Encoder):
     pairs = [(text, text) for text in TEXTS]
     clf = LaConClassifier(encoder=encoder, epochs=1, objective="cross-entropy").fit(pairs, NAMES)
     assert undrawable(clf, "similarity") == (

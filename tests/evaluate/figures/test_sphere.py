@@ -1,4 +1,4 @@
-"""Documents and verbalizers lie on the unit sphere, both spheres are turned alike, and the far side is told."""
+"""Documents and verbalizers lie on the unit sphere, both spheres are aligned, and the far side is paler."""
 
 import shutil
 
@@ -35,7 +35,7 @@ def test_documents_and_verbalizers_are_at_distance_one_from_the_centre(untrained
     assert np.linalg.norm(points, axis=1) == pytest.approx(1)
 
 
-def test_turning_undoes_a_turn_and_stays_on_the_sphere():
+def test_aligning_undoes_a_rotation_and_stays_on_the_sphere():
     fixed = random_sphere(30, seed=0)
     turn, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))
     assert _turned_about_the_centre(fixed @ turn, fixed) == pytest.approx(fixed)
@@ -43,7 +43,7 @@ def test_turning_undoes_a_turn_and_stays_on_the_sphere():
     assert np.linalg.norm(other, axis=1) == pytest.approx(1)
 
 
-def test_the_view_is_a_turn_that_shows_the_stars_apart():
+def test_the_view_is_a_rotation_that_shows_the_stars_apart():
     stars = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
     view = _view(stars)
     assert view.T @ view == pytest.approx(np.eye(3))
@@ -86,7 +86,7 @@ def test_the_seed_decides_which_documents_are_drawn(untrained, texts, tmp_path):
     assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
 
 
-def test_equal_documents_have_a_place_too(untrained, tmp_path):
+def test_equal_documents_can_be_drawn(untrained, tmp_path):
     sphere_figure(untrained, ["a match"] * 5, tmp_path / "sphere.png")
 
 
@@ -99,14 +99,12 @@ def test_too_few_documents_are_refused(encoder, untrained, tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"max_documents": 0}, {"seed": "a"}])
-def test_options_that_make_no_sense_are_refused(untrained, texts, tmp_path, wrong):
+def test_invalid_options_are_refused(untrained, texts, tmp_path, wrong):
     with pytest.raises(ConfigError, match=f"{next(iter(wrong))} must be"):
         sphere_figure(untrained, texts, tmp_path / "sphere.png", **wrong)
 
 
-def test_an_untrained_encoder_that_is_gone_leaves_its_sphere_out_with_a_warning(
-    tiny_encoder_folder, space, texts, tmp_path
-):
+def test_a_missing_untrained_encoder_leaves_its_sphere_out_with_a_warning(tiny_encoder_folder, space, texts, tmp_path):
     folder = shutil.copytree(tiny_encoder_folder, tmp_path / "encoder")
     model = DescriptionClassifier(space, Encoder(folder, dtype="float32"), max_steps=2, learning_rate=1e-3).fit()
     shutil.rmtree(folder)

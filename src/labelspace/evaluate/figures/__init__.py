@@ -1,15 +1,15 @@
-"""Figures of a user's own model: confusions, maps of the space, the heat map of labels, rejection.
+"""Figures of a user's own model: confusion matrix, maps, label similarity, rejection curves.
 
     confusion          true against predicted labels
-    maps, sphere       documents and labels in two dimensions, and on the sphere, before and after
-    label_similarity   which labels lie near one another
-    rejection          accuracy of what is left as the least sure documents are rejected
-    spaces             which vectors are shown of which model
-    panels             what these share
+    maps, sphere       documents and labels in two dimensions, and on the sphere, before and after training
+    label_similarity   cosine between labels
+    rejection          accuracy on the remaining documents as the most uncertain ones are rejected
+    spaces             the vectors drawn for each kind of model
+    panels             parts shared by the maps
 
-Everything is drawn on a `matplotlib.figure.Figure`, never through pyplot, so that no figure of the caller is touched;
-one style holds for all; what is told by colour is told by lightness, marker or name as well, so that it survives a
-grey printer; and the same input gives the same bytes. Everything loads on first use.
+Figures are drawn on a `matplotlib.figure.Figure`, never through pyplot, so the caller's figures are not touched. All
+share one style. Colour is always backed by lightness, marker or name, so figures stay readable in greyscale. The same
+input gives the same bytes. Modules load on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The confusion matrix of an evaluation."""
+"""The confusion matrix figure."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 MOST_LABELS = 100
-"""Of more labels than this, those with the most errors are drawn: cells of more cannot be told apart."""
+"""Maximum number of labels drawn, because more cells would be too small; those with the most errors are chosen."""
 
 
 def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ...]:
     """Draw the confusion matrix of an evaluation.
 
-    Darkness is the share of the true label's documents, on a square-root scale, so that rare confusions show; the
-    numbers are documents. The column "none of these" is there if a document was left without a label. Of more than
-    `MOST_LABELS` labels those with the most errors are drawn, in the order of the space, and the title says so.
+    Darkness is the share of the true label's documents, on a square-root scale that keeps rare confusions visible; the
+    numbers are documents. The column "none of these" appears if the model abstained. With more than `MOST_LABELS`
+    labels, those with the most errors are drawn, in the order of the space, and the title says so.
 
     Args:
-        evaluation: what `evaluate` returned.
+        evaluation: result of `evaluate`.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
 
     Returns:
@@ -37,7 +37,7 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        OutputError: another extension, or a file that cannot be written.
+        OutputError: an unknown extension, or a file that cannot be written.
 
     Example:
         >>> import tempfile
@@ -59,7 +59,7 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
     columns = [*labels, NONE_OF_THESE][: counts.shape[1]]
     longest = max(map(len, columns))
     with drawing("the confusion matrix") as new_figure:
-        # Inches of a cell: room for four digits where there are few, for two where there are many.
+        # Cell size in inches: room for four digits with few labels, for two with many.
         cell = 0.62 if len(columns) <= 12 else 0.36 if len(columns) <= 30 else 0.24
         font = 9.0 if len(columns) <= 30 else 6.5
         margin = 0.9 + min(longest, 60) * font * 0.6 / 72
@@ -81,7 +81,7 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
 
 
 def _most_errors(counts: csr_array) -> list[int]:
-    """Return the labels to draw, in their order; of two with as many errors the first goes before."""
+    """Return the columns of the labels to draw, in their order; ties in errors go to the first."""
     rights = counts.diagonal()
     errors = np.asarray(counts.sum(axis=1)) + np.asarray(counts.sum(axis=0))[:-1] - 2 * rights
     return sorted(np.argsort(-errors, kind="stable")[:MOST_LABELS].tolist())
@@ -103,7 +103,7 @@ def _draw_confusion(
     axes.tick_params(axis="y", length=2)
     axes.set_xlabel("predicted", fontsize=font + 1)
     axes.set_ylabel("true", fontsize=font + 1)
-    # Lines between the cells, a little stronger around the whole and before "none of these".
+    # Lines between the cells, and a stronger one before "none of these".
     axes.set_xticks(np.arange(counts.shape[1] - 1) + 0.5, minor=True)
     axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
     axes.grid(which="minor", color="#d5d5d5", linewidth=0.4)

@@ -1,4 +1,4 @@
-"""The heat map of labels: which of them lie so near one another that documents may be mistaken."""
+"""The heat map of label similarity, which shows the labels that are likely to be confused."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ORDERED_ABOVE = 12
-"""With more labels they are put in the order of a clustering; fewer stay in the order of the label file."""
+"""More labels than this are ordered by a clustering; fewer keep the order of the label file."""
 
 DARKEST = 0.5
-"""The cosine of the darkest cell, or more: labels that all lie far from one another are all pale."""
+"""Minimum cosine of the darkest shade, so that labels far from one another all stay pale."""
 
 NUMBERS_UP_TO = 40
-"""With more labels a cell has no room for a number."""
+"""Maximum number of labels whose cells have room for a number."""
 
 
 def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tuple[Path, ...]:
-    """Draw the cosine between every two labels, by what stands for them in `predict`.
+    """Draw the cosine between every two labels, using the label vectors that `predict` compares with.
 
-    Two dark labels are near one another: their documents are the likeliest to be mistaken. More than 12 labels are put
-    in the order of a hierarchical clustering (average linkage), so that near ones stand side by side.
+    A dark cell marks two labels whose documents are likely to be confused. More than 12 labels are ordered by a
+    hierarchical clustering (average linkage), so that near labels are neighbours.
 
     Args:
-        model: a fitted classifier; its `anchor` decides what is compared, and of a `LaConClassifier` its label
-            embeddings are.
+        model: a fitted classifier. Its `anchor` decides which vectors are compared; for a `LaConClassifier` it is the
+            label embeddings.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
 
     Returns:
@@ -43,8 +43,8 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        ConfigError: `model.anchor` is none, or the model compares documents with no vectors of labels.
-        OutputError: another extension, or a file that cannot be written.
+        ConfigError: an invalid `model.anchor`, or a model without label vectors.
+        OutputError: an unknown extension, or a file that cannot be written.
 
     Example:
         >>> import tempfile
@@ -55,7 +55,7 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
         ['labels.png', 'labels.svg']
 
     See also:
-        bench.figures.similarity_figure: how alike the words of data sets are.
+        bench.figures.similarity_figure: word overlap of data sets.
     """
     check_is_fitted(model)
     check_drawable(model, "similarity")
@@ -83,10 +83,10 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
 
 
 def label_order(values: NDArray[np.float64]) -> list[int]:
-    """Return columns so that near labels stand side by side; few labels keep their order.
+    """Return the columns ordered so that near labels are neighbours; few labels keep their order.
 
     Args:
-        values: [label label], cosines, symmetric.
+        values: [label label] cosines, symmetric.
 
     Example:
         >>> near = np.kron(np.eye(2), np.ones((7, 7)))  # two groups of seven
@@ -101,14 +101,14 @@ def label_order(values: NDArray[np.float64]) -> list[int]:
     distances = np.clip(1.0 - values, 0.0, None)
     upper = distances[np.triu_indices(len(values), 1)]
     order = leaves_list(linkage(upper, method="average", optimal_ordering=True)).tolist()
-    # Which end is first means nothing; the first label of the file is in the first half.
+    # The direction of a clustering is arbitrary; put the first label of the file into the first half.
     return order if order.index(0) < len(order) / 2 else order[::-1]
 
 
 def _make_square(figure: "Figure", axes: "Axes", side: float) -> None:
-    """Give the figure the size at which the cells are square; names, title and colour bar take what they need.
+    """Resize the figure so that the cells are square and names, title and colour bar fit.
 
-    With a fixed aspect in its place the layout would cut long names off.
+    A fixed aspect ratio instead would make the layout cut off long names.
     """
     for _ in range(2):  # the colour bar grows with the figure, so once is not enough
         figure.draw_without_rendering()
@@ -123,7 +123,7 @@ def _draw_cosines(axes: "Axes", values: NDArray[np.float64], names: list[str], f
 
     count = len(names)
     itself = np.eye(count, dtype=bool)
-    # The diagonal is 1 by definition and would leave no shades for the rest.
+    # Scale colours by the off-diagonal cells: the diagonal is always 1 and would use up the range.
     others = values[~itself] if count > 1 else values.ravel()
     low, high = min(0.0, float(others.min())), max(DARKEST, float(others.max()))
     shades = matplotlib.colormaps["Blues"].with_extremes(bad="#f0f0f0")
@@ -138,7 +138,7 @@ def _draw_cosines(axes: "Axes", values: NDArray[np.float64], names: list[str], f
         for row, column in zip(*np.nonzero(~itself), strict=True):
             value = float(values[row, column])
             number = f"{round(value, 2) + 0.0:.2f}"
-            if count > ORDERED_ABOVE:  # a nought less, where there is little room
+            if count > ORDERED_ABOVE:  # drop the leading zero to save room
                 number = number.replace("0.", ".", 1)
             axes.text(
                 column,

@@ -51,31 +51,31 @@ def map_figure(
     seed: int = 0,
     max_documents: int = 2000,
 ) -> tuple[Path, ...]:
-    """Draw where documents, labels and descriptions lie: left by the untrained encoder, right where the model answers.
+    """Draw a map of documents, labels and descriptions: the untrained encoder on the left, the model on the right.
 
-    Documents are dots, verbalizers stars, descriptions triangles, each in the colour of its label; up to eight labels
-    differ in the form of the dots as well. The right map is turned so that its points lie near those of the left one.
-    Of a `LaConClassifier` the right map is the space of its label embeddings, which are the stars; of an
-    `UncertaintyClassifier` that of `transform`. Where no label has a vector, a star is the mean of its documents.
+    Documents are dots, verbalizers stars and descriptions triangles, each in the colour of its label. With up to eight
+    labels the dots differ in their marker too. The right map is rotated to match the left one. For a `LaConClassifier`
+    it shows the space of the label embeddings, which are the stars; for an `UncertaintyClassifier` that of `transform`.
+    Where labels have no vector, a star is the mean of the label's documents.
 
     Args:
-        model: a fitted classifier of texts. Of a `ZeroShotClassifier` there is one map, as before is after.
+        model: a fitted classifier of texts. A `ZeroShotClassifier` has one map, because it does not train the encoder.
         X: [text] documents.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
         y: [text] label names, which colour the documents, missing ones in grey; None colours by what `model` predicts.
         method: `"umap"` (needs the package umap-learn), `"pca"` or `"tsne"`.
         before: False leaves out the untrained encoder. It is left out with a warning if it cannot be opened.
-        seed: of the map and of the draw of documents.
-        max_documents: at most so many are drawn, at random.
+        seed: seed of the map and of the sample of documents.
+        max_documents: maximum number of documents drawn; more are sampled at random.
 
     Returns:
         The files written.
 
     Raises:
         MissingDependencyError: matplotlib or umap-learn is not installed.
-        ConfigError: an option makes no sense, or the model has no vectors of texts.
-        InputError: too few documents, a document that is none, or `y` does not fit.
-        OutputError: another extension, or a file that cannot be written.
+        ConfigError: an invalid option, or a model without text vectors.
+        InputError: too few documents, an invalid document, or `y` does not fit.
+        OutputError: an unknown extension, or a file that cannot be written.
 
     Example:
         >>> import tempfile
@@ -96,7 +96,7 @@ def map_figure(
     files = files_of(path)
     with drawing("the map") as new_figure:
         if method == "umap":
-            import_umap()  # not only after the documents are encoded
+            import_umap()  # fail before the documents are encoded
         documents, own = drawn_documents(model, X, y, seed=seed, most=max_documents, what="a map")
         if own is None:
             own = predicted_columns(model, documents)
@@ -137,7 +137,6 @@ def _draw_map(
     colours = label_colours(len(space))
     columns = shown.stars.columns
     documents, stars, triangles = np.split(points, [len(own), len(own) + len(columns)])
-    # A dot for each document, smaller in a crowd.
     size = float(np.clip(6000 / len(own), 6, 22))
     draw_documents(axes, documents, own, len(space), size=size)
     many = len(space) > LEGEND_LABELS
@@ -158,6 +157,6 @@ def _draw_map(
 
 
 def _project(shown: Shown, method: str, seed: int) -> NDArray[np.float64]:
-    """Put documents, stars and triangles, in this order, on one map, [point 2]."""
+    """Project documents, stars and triangles, in this order, onto one map, [point 2]."""
     groups = [shown.documents, shown.stars.vectors, shown.triangles.vectors]
     return project(np.concatenate(groups), method=method, seed=seed)

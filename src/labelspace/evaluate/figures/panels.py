@@ -1,4 +1,4 @@
-"""What several figures share: which documents are drawn and in which colours, the legend."""
+"""Parts shared by the maps: the sample of documents, their colours, names, the legend."""
 
 import warnings
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_INCHES = 40.0
 LEGEND_LABELS = 20
-"""With more labels the legend would be longer than the map; then the largest classes are named on the map."""
+"""Maximum number of labels in the legend; with more, the largest classes are named on the map instead."""
 
 BEFORE = "before: the untrained encoder"
 NAMED_STARS = 20
@@ -34,20 +34,20 @@ NO_LABEL = "#b8b8b8"
 def drawn_documents(
     model: BiEncoderClassifier, X: Any, y: Any, *, seed: int, most: int, what: str
 ) -> tuple[list[str], NDArray[np.int64] | None]:
-    """Draw documents, in their order, and the columns of their labels.
+    """Sample documents, in their order, with the columns of their labels.
 
-    Every figure of one seed shows the same documents.
+    All figures of one seed show the same documents.
 
     Args:
         model: a fitted classifier.
         X: [text] documents.
         y: [text] label names, or None.
-        seed: of the figure.
-        most: at most so many are drawn.
-        what: the figure, for the error.
+        seed: seed of the sample.
+        most: maximum number of documents.
+        what: name of the figure, for error messages.
 
     Raises:
-        InputError: no document, a document that is none, or `y` does not fit.
+        InputError: no document, an invalid document, or `y` does not fit.
     """
     documents = as_documents(X)
     if not documents:
@@ -63,14 +63,14 @@ def drawn_documents(
 
 
 def predicted_columns(model: BiEncoderClassifier, documents: list[str]) -> NDArray[np.int64]:
-    """Return the column of the label that the model gives each document, -1 for none, [text]."""
+    """Return [text] the column of each document's predicted label, -1 for none."""
     return model.answers(documents).columns.astype(np.int64)
 
 
 def untrained_of(model: BiEncoderClassifier, what: str) -> Encoder | None:
-    """Open the encoder as it was before training; None, with a warning where it should be there, if there is none."""
+    """Open the encoder as it was before training; None if before equals after, or, with a warning, if it is missing."""
     if not model.trains_encoder:
-        return None if isinstance(model, Anchored) else model.encoder_  # by anchors before is after
+        return None if isinstance(model, Anchored) else model.encoder_  # by anchors, before equals after
     try:
         return untrained_encoder(model.encoder_)
     except EncoderError as error:
@@ -84,9 +84,9 @@ def after_title(model: BiEncoderClassifier, untrained: Encoder | None) -> str:
 
 
 def in_step(points: NDArray[np.float64], count: int, middle: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fill points up to so many, for `turned_like`: what the panel before has no place for goes to the middle.
+    """Pad the left panel's points to `count` with its middle, for `turned_like`.
 
-    There it has no say in the turn.
+    Points at the middle have no influence on the rotation.
     """
     return np.concatenate([points, np.tile(middle, (count - len(points), 1))])
 
@@ -101,16 +101,16 @@ def draw_documents(
     alpha: float = 0.7,
     zorder: float = 1,
 ) -> None:
-    """Put a dot for each document into the axes, in the colour of its label; grey ones below.
+    """Draw a dot for each document, in the colour of its label; documents without a label are grey and below.
 
     Args:
-        axes: where to.
+        axes: the axes.
         points: [text 2].
         own: [text] column of each document's label, -1 for none.
-        labels: how many there are.
-        size: of a dot, in square points.
-        alpha: 1 covers what is below, 0 is not to be seen.
-        zorder: what is drawn over what.
+        labels: number of labels.
+        size: area of a dot, in square points.
+        alpha: opacity, from 0 to 1.
+        zorder: drawing order; higher is drawn on top.
     """
     colours = label_colours(labels)
     for column in range(-1, labels):
@@ -132,17 +132,17 @@ def name_stars(
     pale: NDArray[np.bool_] | None = None,
     edge: float = np.inf,
 ) -> None:
-    """Write names above or below their stars, the largest class first, and leave out what would cover another name.
+    """Write names above or below their stars, skipping names that would cover another.
 
     Args:
-        axes: where to.
+        axes: the axes.
         stars: [label 2], in inches.
-        inch: how much of the axes one is.
+        inch: data units per inch.
         order: [label] columns, the most important first.
-        names: of the labels.
-        small: True for a crowd.
+        names: names of the labels.
+        small: True uses a smaller font, for many labels.
         pale: [label] True for names in grey.
-        edge: inches from the middle beyond which no name may reach to the left or right.
+        edge: horizontal distance from the middle, in inches, that no name may exceed.
     """
     from matplotlib.patheffects import withStroke
 
@@ -185,15 +185,15 @@ def draw_legend(
     signs: Sequence[tuple[str, str]] = (("*", "verbalizer"), ("^", "description")),
     far: str = "",
 ) -> None:
-    """Write the legend beside the panels, or below them where there are no names of labels.
+    """Draw the legend beside the panels, or below them if it has no label names.
 
     Args:
-        figure: where to.
-        names: of the labels; empty where the panel itself names them.
-        unlabelled: True where there are grey documents.
-        true_labels: True where documents have the colour of their true label.
-        signs: marker and word of what is drawn beside documents.
-        far: what pale signs mean, if there are any.
+        figure: the figure.
+        names: names of the labels; empty if the panel itself names them.
+        unlabelled: True if there are grey documents.
+        true_labels: True if documents are coloured by their true label.
+        signs: marker and meaning of everything drawn besides documents.
+        far: meaning of pale signs; empty: there are none.
     """
     from matplotlib.lines import Line2D
 
@@ -209,7 +209,7 @@ def draw_legend(
     if far:
         entries.append((entry("o", "#cfcfcf", 4), far))
     for column, name in enumerate(names):
-        # With a space before it, as matplotlib would leave out a name that begins with an underscore.
+        # The leading space keeps a name with an underscore in the legend: matplotlib drops such labels.
         shown = short(f" {name}" if name.startswith("_") else name, 24)
         entries.append((entry(MARKERS[column] if marked else "o", colours[column], 7), shown))
     handles, words = zip(*entries, strict=True)

@@ -1,4 +1,4 @@
-"""Accuracy of what is left, over the share of documents rejected."""
+"""The figure of accuracy-rejection curves."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_POINTS = 400
-"""Of a line: more would not show, and a curve has one for each document."""
+"""Maximum points drawn per line; a curve has one per document, and more would not be visible."""
 
 FEW_DOCUMENTS = 20
-"""So few left of many decide nothing about the range of the figure: one of them may be all the accuracy there is."""
+"""With many documents, points with fewer remaining than this do not set the y-range: their accuracy is mostly noise."""
 
-# Told apart without colour as well.
+# Line styles that differ without colour as well.
 STROKES = ("-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2, 1, 2)), (0, (1, 1)))
 GREY = "#808080"
 
 
 def rejection_figure(curves: Mapping[str, RejectionCurve], path: str | Path, *, best: bool = True) -> tuple[Path, ...]:
-    """Draw accuracy-rejection curves: accuracy of what is left against the share rejected, the least sure first.
+    """Draw accuracy-rejection curves: accuracy on the remaining documents against the share rejected.
 
-    A line that rises says that the uncertainty finds the errors. What rejects at random stays level, and what rejects
-    the errors first, which nothing can beat, goes up to 1 at once; both are grey, and there once for all curves of
-    the same accuracy.
+    The most uncertain documents are rejected first, so a rising line means that the uncertainty finds errors. Two grey
+    lines are drawn once for all curves of the same accuracy: random rejection, which stays level, and the best
+    possible, which rejects the errors first.
 
     Args:
-        curves: by name; the areas stand beside the names.
+        curves: name -> curve; the legend gives names and areas.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
-        best: False leaves the oracle out, which takes much of the height where accuracy is high.
+        best: False leaves out the best possible curve, which takes much of the height when accuracy is high.
 
     Returns:
         The files written.
@@ -43,7 +43,7 @@ def rejection_figure(curves: Mapping[str, RejectionCurve], path: str | Path, *, 
     Raises:
         MissingDependencyError: matplotlib is not installed.
         InputError: no curve.
-        OutputError: another extension, or a file that cannot be written.
+        OutputError: an unknown extension, or a file that cannot be written.
 
     Example:
         >>> import tempfile
@@ -67,7 +67,7 @@ def rejection_figure(curves: Mapping[str, RejectionCurve], path: str | Path, *, 
         axes = figure.add_subplot()
         for number, (name, curve) in enumerate(curves.items()):
             drawn = _drawn(len(curve.accuracy))
-            # With a space before it, as matplotlib would leave out a name that begins with an underscore.
+            # The leading space keeps a name with an underscore in the legend: matplotlib drops such labels.
             shown = short(f" {name}" if name.startswith("_") else name, 60)
             axes.plot(
                 curve.rejected[drawn],
@@ -98,7 +98,7 @@ def _drawn(documents: int) -> np.ndarray:
 
 
 def _bounds(curves: Mapping[str, RejectionCurve]) -> dict[str, RejectionCurve]:
-    """Return the first curve of each accuracy: chance and oracle are the same for all curves over the same answers."""
+    """Return the first curve of each accuracy: curves over the same answers share chance and oracle."""
     first: dict[tuple[float, int], str] = {}
     for name, curve in curves.items():
         first.setdefault((curve.area_random, len(curve.accuracy)), name)
@@ -111,7 +111,7 @@ def _draw_bounds(axes: "Axes", curve: RejectionCurve, whose: str, *, best: bool)
     axes.axhline(accuracy, color=GREY, linewidth=1.3, linestyle=(0, (1, 1.5)), label=level, zorder=2)
     if best:
         across = np.sort(np.append(np.linspace(0, 1, MOST_POINTS, endpoint=False), 1 - accuracy))
-        with np.errstate(invalid="ignore"):  # nothing of nothing, where no answer is right
+        with np.errstate(invalid="ignore"):  # 0 / 0 if no answer is right
             height = np.minimum(1, np.nan_to_num(accuracy / (1 - across)))
         label = f"best possible{whose}, area {curve.area_best:.3f}"
         axes.plot(across, height, color=GREY, linewidth=1.0, label=label, zorder=1)

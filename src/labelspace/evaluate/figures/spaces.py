@@ -1,11 +1,11 @@
-"""Which vectors a figure shows of a model: those by which it answers, and nothing that it does not read.
+"""The vectors that a map shows for each kind of model: those that it predicts with.
 
-    by anchors              the encoder's vectors; verbalizers and descriptions
-    LaCon, matching         what comes out of its head; label embeddings, and descriptions through the same head
-    LaCon, cross-entropy    what comes out of its head; no label has a vector there
-    uncertainty             the means of its Gaussians; no label has a vector there
+    by anchors              vectors of the encoder; verbalizers and descriptions
+    LaCon, matching         outputs of the head; label embeddings, and descriptions through the same head
+    LaCon, cross-entropy    outputs of the head; labels have no vectors
+    uncertainty             means of the Gaussians; labels have no vectors
 
-Where no label has a vector, the mean of its documents stands for it.
+A label without a vector is shown as the mean of its documents.
 """
 
 from dataclasses import dataclass
@@ -32,34 +32,34 @@ class Group(NamedTuple):
     """[point dim]"""
 
     columns: Columns
-    """[point], the label of each."""
+    """[point] column of each vector's label."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What a figure places in one panel."""
+    """The vectors drawn in one panel."""
 
     documents: Matrix
     """[text dim]"""
 
     stars: Group
-    """One for each label that has a place."""
+    """One for each label with a position."""
 
     triangles: Group
-    """One for each description that is read."""
+    """One for each description that the model uses."""
 
 
 def undrawable(model: BiEncoderClassifier, figure: str) -> str:
-    """Return why a figure would show nothing of what a model does, in one line; empty where it shows something.
+    """Return in one line why a figure cannot be drawn of a model; empty if it can.
 
     Args:
         model: a fitted classifier.
-        figure: `"confusion"`, `"map"`, `"sphere"` or `"similarity"`; of others nothing is known here.
+        figure: `"confusion"`, `"map"`, `"sphere"` or `"similarity"`; any other gives the empty text.
     """
     name, instead = type(model).__name__, "draw the confusion matrix instead"
     pairs = model.reads_ is Kind.PAIRS
-    if pairs:  # which `confusion_figure` refuses
+    if pairs:  # `confusion_figure` refuses pairs
         instead = "labelspace evaluate --confusion draws how it mistakes its pairs"
     if figure == "similarity":
         if isinstance(model.head_, ComparesLabels):
@@ -73,14 +73,14 @@ def undrawable(model: BiEncoderClassifier, figure: str) -> str:
 
 
 def check_drawable(model: BiEncoderClassifier, figure: str) -> None:
-    """Raise ConfigError where a figure would show nothing of what this model does."""
+    """Raise ConfigError if a figure cannot be drawn of this model."""
     why = undrawable(model, figure)
     if why:
         raise ConfigError(why)
 
 
 def check_points(panels: list[Shown], least: int, what: str) -> None:
-    """Raise InputError where a panel has fewer documents and stars than it takes to lay them out."""
+    """Raise InputError if a panel has too few documents and stars for a layout."""
     for shown in panels:
         documents, labels = len(shown.documents), len(shown.stars.columns)
         if documents + labels < least:
@@ -92,13 +92,13 @@ def check_points(panels: list[Shown], least: int, what: str) -> None:
 
 
 def shown_before(model: BiEncoderClassifier, encoder: Encoder, documents: list[str], own: Columns) -> Shown:
-    """Return where everything lies by the encoder that training began with.
+    """Return the vectors of the encoder that training started from.
 
     Args:
         model: a fitted classifier.
-        encoder: as it was before.
+        encoder: its encoder as it was before training.
         documents: texts.
-        own: [text] column of each one's label, -1 for none.
+        own: [text] column of each document's label, -1 for none.
     """
     space, head, vectors = model.label_space_, model.head_, encoder.encode(documents)
     if not isinstance(head, ComparesLabels):
@@ -114,7 +114,7 @@ def shown_before(model: BiEncoderClassifier, encoder: Encoder, documents: list[s
 
 
 def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) -> Shown:
-    """Return where everything lies in the space by which the model answers; arguments as in `shown_before`."""
+    """Return the vectors that the model predicts with; arguments as in `shown_before`."""
     head, texts = model.head_, Documents(documents, Kind.TEXTS)
     if not isinstance(head, ComparesLabels):
         return _with_means(model.head_.vectors(texts), own)
@@ -129,14 +129,14 @@ def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) 
 
 
 def label_head(model: BiEncoderClassifier) -> ComparesLabels:
-    """Return the head of a model that compares documents with vectors of labels; see `check_drawable`."""
+    """Return the head of a model that compares documents with label vectors; see `check_drawable`."""
     head = model.head_
     assert isinstance(head, ComparesLabels)
     return head
 
 
 def star_word(model: BiEncoderClassifier) -> str:
-    """Return what a star of the map is, for the legend."""
+    """Return the meaning of a star, for the legend."""
     if not isinstance(model.head_, ComparesLabels):
         return "mean of its documents"
     return "label" if model.head_.learnt_labels else "verbalizer"

@@ -1,4 +1,4 @@
-"""The sphere of documents, before and after training: how evenly they fill it."""
+"""The sphere figure: documents and labels on the unit sphere, before and after training."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ Points = NDArray[np.float64]
 
 VIEWS = 400
 TILT = 0.35
-"""Of the wire sphere towards the eye, in radians, so that its parallels are seen as rings."""
+"""Tilt of the wire sphere towards the viewer, in radians, which shows its parallels as rings."""
 
 
 def sphere_figure(
@@ -55,30 +55,30 @@ def sphere_figure(
     seed: int = 0,
     max_documents: int = 2000,
 ) -> tuple[Path, ...]:
-    """Draw documents and labels on the unit sphere: left by the untrained encoder, right where the model answers.
+    """Draw documents and labels on the unit sphere: the untrained encoder on the left, the model on the right.
 
-    Documents are dots and verbalizers stars, in three coordinates by PCA, each divided by its length. The right
-    sphere is turned like the left one, and both are seen from where the stars of the trained one lie furthest apart.
-    What lies on the far side is paler. What takes the place of verbalizers where a model does not read them, and which
-    space is the right one, is as in `map_figure`.
+    Documents are dots and verbalizers stars, projected to three coordinates by PCA and normalised to unit length. The
+    right sphere is rotated to match the left one, and both are viewed from where the stars of the trained model lie
+    furthest apart. Points on the far side are paler. The space on the right, and the stars of a model without
+    verbalizers, are as in `map_figure`.
 
     Args:
-        model: a fitted classifier of texts. Of a `ZeroShotClassifier` there is one sphere, as before is after.
+        model: a fitted classifier of texts. A `ZeroShotClassifier` has one sphere, as it trains no encoder.
         X: [text] documents.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
         y: [text] label names, which colour the documents, missing ones in grey; None colours by what `model` predicts.
         before: False leaves out the untrained encoder. It is left out with a warning if it cannot be opened.
-        seed: of the draw of documents; `map_figure` shows the same ones.
-        max_documents: at most so many are drawn, at random.
+        seed: seed of the sample of documents, which is the same as in `map_figure`.
+        max_documents: maximum number of documents drawn; more are sampled at random.
 
     Returns:
         The files written.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        ConfigError: an option makes no sense, or the model has no vectors of texts.
-        InputError: too few documents, a document that is none, or `y` does not fit.
-        OutputError: another extension, or a file that cannot be written.
+        ConfigError: an invalid option, or a model without text vectors.
+        InputError: too few documents, an invalid document, or `y` does not fit.
+        OutputError: an unknown extension, or a file that cannot be written.
 
     Example:
         >>> import tempfile
@@ -129,19 +129,20 @@ def sphere_figure(
 
 
 def _on_sphere(shown: Shown) -> Points:
-    """Put documents and stars, in this order, on one sphere, [point 3]."""
+    """Project documents and stars, in this order, onto one sphere, [point 3]."""
     return project(np.concatenate([shown.documents, shown.stars.vectors]), method="pca-sphere")
 
 
 def _turned_about_the_centre(moved: Points, fixed: Points) -> Points:
-    # `turned_like` moves the mean to zero, and would leave the sphere. With every point's opposite the mean is there.
+    # `turned_like` centres its points, which would move them off the sphere. Adding each point's opposite makes the
+    # mean zero.
     return turned_like(np.concatenate([moved, -moved]), np.concatenate([fixed, -fixed]))[: len(moved)]
 
 
 def _view(stars: Points) -> Points:
-    """Return the axes across, up and towards the eye, as columns [3 3], that show the stars furthest apart.
+    """Return the axes across, up and towards the viewer, as columns [3 3], that show the stars furthest apart.
 
-    Of places that are as good, the one with more stars on the near side is better.
+    The score also favours views with more stars on the near side.
     """
     if not len(stars):
         return np.eye(3)
@@ -200,7 +201,7 @@ def _draw_sphere(
 
 
 def _draw_wire(axes: "Axes") -> None:
-    """Draw parallels and meridians, the near half a little stronger, and the outline."""
+    """Draw parallels and meridians, the near half darker, and the outline."""
     around = np.linspace(0, 2 * np.pi, 181)
     level = np.stack([np.cos(around), np.zeros_like(around), np.sin(around)], axis=1)  # the equator, seen from above
     rings = []
