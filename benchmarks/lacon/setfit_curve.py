@@ -22,7 +22,7 @@ MOST_WHOLE = 1100
 LABELS = {"emotion": 6, "agnews": 4, "banking77": 77, "rottentomatoes": 2}
 # Labelled rows of each class at the package's defaults. Its pairs grow with the square of the texts: 16 rows of each of
 # 77 classes would be 95,000 updates.
-DEFAULT_COUNTS = {"emotion": 16, "agnews": 16, "banking77": 4, "rottentomatoes": 16}
+DEFAULT_COUNTS = {"emotion": 16, "agnews": 16, "banking77": 2, "rottentomatoes": 16}
 TEMPLATES = STUDY_TEMPLATES | {
     "banking77": "The customer is asking about {}",
     "rottentomatoes": "This movie review is {}",
