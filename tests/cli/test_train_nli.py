@@ -70,7 +70,7 @@ def test_a_model_is_trained_saved_and_summed_up(run, command, tmp_path):
 def test_options_reach_the_training(run, command, tmp_path):
     result = run(
         *(*command, "--variant", "triplet", "--max-pairs", 20, "--seed", 5, "--max-tokens", 32, "--json", "--quiet"),
-        *("--learning-rate", 1e-3, "--head-learning-rate", 2e-3, "--leave-out", "two, three", "--limit-steps", 2),
+        *("--learning-rate", 1e-3, "--head-learning-rate", 2e-3, "--leave-out", "two, three", "--max-steps", 2),
     )
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
@@ -79,7 +79,7 @@ def test_options_reach_the_training(run, command, tmp_path):
     assert list(told["dev"]["sources"]) == ["four"]
     model = NLIModel.load(tmp_path / "nli")
     config = NLIConfig.from_dict(model.header["training"]["config"])
-    expected = {"variant": "triplet", "max_pairs": 20, "seed": 5, "max_tokens": 32, "limit_steps": 2}
+    expected = {"variant": "triplet", "max_pairs": 20, "seed": 5, "max_tokens": 32, "max_steps": 2}
     rates = {"learning_rate": 1e-3, "head_learning_rate": 2e-3, "leave_out": ("two", "three")}
     assert config == replace(config, **expected, **rates)
     assert model.header["data"]["train"] == {"one": 20}

@@ -324,7 +324,7 @@ COMMANDS = {
     """,
     "train-nli": """
         out --data --encoder --variant --resume --leave-out --seed --dtype --device --max-tokens
-        --trust-remote-code --offline --max-pairs --epochs --batch-size --limit-steps --max-seconds
+        --trust-remote-code --offline --max-pairs --epochs --batch-size --max-steps --max-seconds
         --learning-rate --head-learning-rate --warmup --weight-decay --dropout --evaluate-every --patience
         --dev-per-class --window --json --quiet -q
     """,
@@ -339,7 +339,7 @@ COMMANDS = {
     "bench figures": "--out --store --data --metric --quiet -q",
 }
 
-FORMAT = 2
+FORMAT = 3
 
 
 def words(lists: dict[str, str]) -> dict[str, list[str]]:

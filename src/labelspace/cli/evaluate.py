@@ -113,7 +113,7 @@ def evaluate_command(
         baselines=not no_baselines,
         rejections=kept,
         **dialect,
-        show_progress=not quiet,
+        verbose=not quiet,
     )
     if confusion is not None:
         confusion_figure(evaluation, confusion)
@@ -188,7 +188,7 @@ def figures_command(
     _make_folder(out)
     shown: dict[str, Any] = {"before": not no_before, "seed": seed, "max_documents": max_documents}
     shown["y"] = own if label_column else None
-    loud: dict[str, Any] = {"show_progress": not quiet}
+    loud: dict[str, Any] = {"verbose": not quiet}
     columns: dict[str, Any] = {"text": text_column, "label": label_column, **dialect}
     figures: dict[str, Callable[[Path], tuple[Path, ...]]] = {
         "confusion": lambda path: draw.confusion_figure(

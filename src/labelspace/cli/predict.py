@@ -117,9 +117,7 @@ def predict_command(
         _measuring(opened, "--most-uncertain")
     if target == STDIN and most_uncertain is not None:
         show = not quiet and source != STDIN
-        _print_most_uncertain(
-            opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json, show_progress=show
-        )
+        _print_most_uncertain(opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json, verbose=show)
         return
     if target == STDIN:
         _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json)
@@ -127,7 +125,7 @@ def predict_command(
     from labelspace.classify import predict_file
     from labelspace.classify.most_uncertain import most_uncertain_file
 
-    options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "show_progress": not quiet}
+    options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "verbose": not quiet}
     options |= {"prefix": prefix, **dialect}
     try:
         if most_uncertain is not None:
@@ -231,7 +229,7 @@ def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
 
 
 def _print_most_uncertain(
-    model: Any, blocks: "Iterator[Documents]", top: int, *, all_scores: bool, as_json: bool, show_progress: bool
+    model: Any, blocks: "Iterator[Documents]", top: int, *, all_scores: bool, as_json: bool, verbose: bool
 ) -> None:
     import pyarrow as pa
 
@@ -239,7 +237,7 @@ def _print_most_uncertain(
     from labelspace.progress import progress_bar
 
     schema = pa.schema([("text", pa.string())])
-    with progress_bar("predicting", show=show_progress) as report:
+    with progress_bar("predicting", show=verbose) as report:
 
         def rows() -> "Iterator[tuple[pa.RecordBatch, Documents]]":
             done = 0

@@ -53,7 +53,7 @@ def train_nli_command(
     max_pairs: Annotated[int | None, _training("At most so many pairs, drawn by the seed; all.")] = None,
     epochs: Annotated[int, _training("Times each pair is seen.")] = 3,
     batch_size: Annotated[int, _training("Pairs of one update.")] = 32,
-    limit_steps: Annotated[int | None, _training("At most so many updates; the schedule covers these.")] = None,
+    max_steps: Annotated[int | None, _training("At most so many updates; the schedule covers these.")] = None,
     max_seconds: Annotated[
         float | None, _training("Stop at the first evaluation after so long; --resume goes on.")
     ] = None,
@@ -91,7 +91,7 @@ def train_nli_command(
         max_pairs=max_pairs,
         epochs=epochs,
         batch_size=batch_size,
-        limit_steps=limit_steps,
+        max_steps=max_steps,
         max_seconds=max_seconds,
         learning_rate=learning_rate,
         head_learning_rate=head_learning_rate,

@@ -79,7 +79,7 @@ class TrainingConfig(SavedConfig):
     tolerance: float = 1e-5
     """Least fall of the loss that counts as improvement."""
 
-    dropout: bool = False
+    encoder_dropout: bool = False
     """The encoder's own dropout; the paper is silent. Off by default: a step is faster, and nothing random is left."""
 
     weight_decay: float = 0.01
@@ -110,7 +110,7 @@ class TrainingConfig(SavedConfig):
         check_number("check_every", self.check_every, least=1, whole=True)
         check_number("patience", self.patience, least=1, whole=True)
         check_number("tolerance", self.tolerance, least=0)
-        check_choice("dropout", self.dropout, (False, True))
+        check_choice("encoder_dropout", self.encoder_dropout, (False, True))
         check_number("weight_decay", self.weight_decay, least=0)
         if self.descriptions_per_label is not None:
             check_number("descriptions_per_label", self.descriptions_per_label, least=1, whole=True)

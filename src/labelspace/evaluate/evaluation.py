@@ -46,7 +46,7 @@ def evaluate(
     *,
     baselines: bool = True,
     rejections: Rejections | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Evaluation:
     """Compare a classifier's predictions with labels, and the untrained encoder's beside them.
 
@@ -58,7 +58,7 @@ def evaluate(
         baselines: False leaves the untrained baselines out, and with them the second encoding of the documents.
         rejections: filled with what `rejection_curve` needs of each document, for `Rejections.curves`; None: nothing is
             kept.
-        show_progress: True shows how far it is.
+        verbose: True shows how far it is.
 
     Returns:
         An `Evaluation`. The baselines name a label always; a threshold is the trained model's alone.
@@ -86,9 +86,7 @@ def evaluate(
         digest.update(f"{len(document)} {target} {document}".encode())
     data = {"documents": len(documents), "sha256": digest.hexdigest()}
     blocks = ((documents[at : at + WINDOW], targets[at : at + WINDOW]) for at in range(0, len(documents), WINDOW))
-    return _evaluate(
-        model, blocks, len(documents), data, baselines=baselines, rejections=rejections, show_progress=show_progress
-    )
+    return _evaluate(model, blocks, len(documents), data, baselines=baselines, rejections=rejections, verbose=verbose)
 
 
 def evaluate_table(
@@ -102,7 +100,7 @@ def evaluate_table(
     rejections: Rejections | None = None,
     delimiter: str = "auto",
     encoding: str = "auto",
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Evaluation:
     """Compare a classifier's predictions with the labels of a table, read as a stream.
 
@@ -117,7 +115,7 @@ def evaluate_table(
         rejections: filled as by `evaluate`; None: nothing is kept.
         delimiter: of the cells of CSV and TSV files, as for `open_table`.
         encoding: of CSV and TSV files, as for `open_table`.
-        show_progress: True shows how far it is.
+        verbose: True shows how far it is.
 
     Returns:
         An `Evaluation`.
@@ -158,7 +156,7 @@ def evaluate_table(
         table.fingerprint(),
         baselines=baselines,
         rejections=rejections,
-        show_progress=show_progress,
+        verbose=verbose,
     )
 
 
@@ -191,13 +189,13 @@ def _evaluate(
     *,
     baselines: bool,
     rejections: Rejections | None,
-    show_progress: bool,
+    verbose: bool,
 ) -> Evaluation:
     space = model.label_space_
     tally = Tally(space.names)
     untrained = _Untrained(model) if baselines else None
     seconds, done = 0.0, 0
-    with progress_bar("evaluating", show=show_progress) as report:
+    with progress_bar("evaluating", show=verbose) as report:
         for texts, targets in blocks:
             known = [row for row, target in enumerate(targets) if target >= 0]
             documents, own = texts.take(known), [targets[row] for row in known]
@@ -253,7 +251,7 @@ class _Untrained:
             return
         vectors = encode_labels(self._encoder, space) if model.trains_encoder else model.label_vectors_
         # As sure as the model would be of such scores; a baseline names a label always.
-        self._decision = replace(model.decision(), threshold=None, limit=None)
+        self._decision = replace(model.decision(), threshold=None, min_probability=None, limit=None)
         self._anchors = {name: anchor_matrix(vectors, space, kind) for name, kind in BASELINES.items()}
         self._tallies = {name: Tally(space.names) for name in BASELINES}
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from labelspace import LaConClassifier, UncertaintyClassifier
+from labelspace.classify.settings import as_arguments
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate import label_similarity_figure, map_figure, sphere_figure
@@ -20,7 +21,7 @@ UNREAD = {"verbalizer", "description", "label"}
 
 def lacon(encoder: Encoder, labels=None, **options):
     quick = {"epochs": 1, "head_learning_rate": 1e-2, "description_steps": 0}
-    return LaConClassifier(labels, encoder, **quick, **options).fit(TEXTS, NAMES)
+    return LaConClassifier(labels, encoder, **as_arguments(LaConClassifier, {**quick, **options})).fit(TEXTS, NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +168,7 @@ def test_a_model_of_pairs_is_told_where_its_confusions_are_drawn(encoder: Encode
 
 def test_a_model_of_pairs_without_label_vectors_is_not_sent_to_a_figure_that_refuses_pairs(encoder: Encoder):
     pairs = [(text, text) for text in TEXTS]
-    clf = LaConClassifier(encoder=encoder, epochs=1, objective="cross-entropy").fit(pairs, NAMES)
+    clf = LaConClassifier(encoder=encoder, epochs=1, config={"objective": "cross-entropy"}).fit(pairs, NAMES)
     assert undrawable(clf, "similarity") == (
         "the similarity compares vectors of labels, and this LaConClassifier has none; labelspace evaluate --confusion "
         "draws how it mistakes its pairs."

@@ -42,7 +42,7 @@ class NLIConfig(SavedConfig):
     batch_size: int = 32
     """Pairs of one update, B."""
 
-    limit_steps: int | None = None
+    max_steps: int | None = None
     """At most so many updates; the schedule then covers exactly these. None: epochs x pairs / batch size."""
 
     max_seconds: float | None = None
@@ -89,7 +89,7 @@ class NLIConfig(SavedConfig):
         check_choice("variant", self.variant, VARIANTS)
         if not isinstance(self.leave_out, tuple) or not all(isinstance(name, str) and name for name in self.leave_out):
             raise ConfigError(f"leave_out must be a tuple of names of sources. Got {self.leave_out!r} instead.")
-        for name, least in (("max_tokens", 8), ("max_pairs", 1), ("limit_steps", 1)):
+        for name, least in (("max_tokens", 8), ("max_pairs", 1), ("max_steps", 1)):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), least=least, whole=True)
         for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1), ("dev_per_class", 1), ("window", 1)):

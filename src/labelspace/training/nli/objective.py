@@ -114,7 +114,7 @@ class NLIObjective:
         plan = partial(epoch_batches, lengths, config.batch_size, window=config.window, seed=config.seed)
         self._epochs = Epochs(lambda epoch: plan(epoch=epoch), per_epoch)
         whole = per_epoch * config.epochs
-        total = min(whole, config.limit_steps or whole)
+        total = min(whole, config.max_steps or whole)
         rates = highest_rates(
             int(model.backbone.config.hidden_size),
             learning_rate=config.learning_rate,

@@ -116,7 +116,7 @@ def train_gaussian_head(
     unlabelled: int = 0,
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> tuple[GaussianHead, HeldOut, UncertaintyFit]:
     """Train a new head on the token states of labelled texts; the encoder stays as it is.
 
@@ -131,7 +131,7 @@ def train_gaussian_head(
         unlabelled: how many more rows there were, for the record.
         checkpoint: folder to keep unfinished training in, and to go on from where it holds some of this run.
         callbacks: told losses and the rate at every step.
-        show_progress: True shows bars on a terminal, plain lines elsewhere.
+        verbose: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
         The head, what it says of the held-out rows, and what was done.
@@ -166,7 +166,7 @@ def train_gaussian_head(
     if cache is None:
         states = FreshStates(encoder, token_ids)
     else:
-        with progress_bar("encoding", show=show_progress) as report:
+        with progress_bar("encoding", show=verbose) as report:
             states = cache.open(encoder, token_ids, report)
     head = GaussianHead(
         backbone.hidden_size,
@@ -176,7 +176,7 @@ def train_gaussian_head(
         uncertain=config.uncertain,
         dropout=config.dropout,
     ).to(backbone.device)
-    with progress_bar("training", show=show_progress) as report:
+    with progress_bar("training", show=verbose) as report:
         curve = run(
             head,
             states,
