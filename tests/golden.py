@@ -114,7 +114,8 @@ def prefinetuned(**options: Any) -> Case:
 
 
 def nli(variant: str) -> Case:
-    from labelspace.training.nli import NLIConfig, NLIModel, train_nli
+    from labelspace.config import NLIConfig
+    from labelspace.training.nli import NLIModel, train_nli
     from training.nli.toy import toy_pairs
 
     config = NLIConfig(variant=variant, epochs=2, batch_size=8, seed=3, evaluate_every=0.2)

@@ -125,7 +125,7 @@ def _options(
 app.command("init")(labels.init_command)
 app.command("lint")(labels.lint_command)
 app.command("encoders")(encoders.encoders_command)
-app.command("fit")(fit.fit_command)
+app.command("fit", cls=fit.FitCommand)(fit.fit_command)
 app.command("predict")(predict.predict_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("explain")(predict.explain_command)

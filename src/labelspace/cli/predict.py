@@ -14,6 +14,7 @@ from labelspace.cli.options import (
     AsJson,
     Delimiter,
     Device,
+    MinProbability,
     Overwrite,
     PairColumn,
     Quiet,
@@ -60,6 +61,7 @@ def predict_command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     overwrite: Overwrite = False,
     threshold: Threshold = None,
+    min_probability: MinProbability = None,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Also the score of every label.")] = False,
     coverage: Annotated[
         float | None,
@@ -108,7 +110,14 @@ def predict_command(
         if target == STDIN:  # else it is asked once the place of the output is known to be free
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
-    opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
+    opened = open_model(
+        model,
+        threshold=threshold,
+        min_probability=min_probability,
+        device=device,
+        trust_remote_code=trust_remote_code,
+        quiet=quiet,
+    )
     from labelspace.corpus.documents import Kind, check_kind
 
     check_kind(Kind.TEXTS if pair_column is None else Kind.PAIRS, opened.reads_)
@@ -154,6 +163,7 @@ def explain_command(
     top: Annotated[int, typer.Option(help="How many labels to name.")] = 3,
     nearest: Annotated[int, typer.Option(help="How many descriptions to quote of the first two.")] = 2,
     threshold: Threshold = None,
+    min_probability: MinProbability = None,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
@@ -161,7 +171,13 @@ def explain_command(
     """Say why a text gets its label: scores, margin, and the descriptions it lies nearest to."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
-    opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code)
+    opened = open_model(
+        model,
+        threshold=threshold,
+        min_probability=min_probability,
+        device=device,
+        trust_remote_code=trust_remote_code,
+    )
     from labelspace.corpus import Kind
 
     asked: list[Any] = list(texts)

@@ -60,12 +60,12 @@ class TrainingConfig(SavedConfig):
     """Divides the cosines (section 3)."""
 
     learning_rate: float | str = "auto"
-    """A rate; `"base"`: the published one, or 2e-5; `"uniformity"`: chosen on the pool, without one as `"base"`;
-    `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling and the search is the default
-    one, else as `"uniformity"`."""
+    """Learning rate, a number or how to choose one. `"base"`: the published one, or 2e-5; `"uniformity"`: chosen on the
+    pool, without one as `"base"`; `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling
+    and the search is the default one, else as `"uniformity"`."""
 
     max_steps: int = 1000
-    """Most optimizer updates; one update is one sweep over all descriptions x verbalizers."""
+    """At most so many updates; one is a sweep over all descriptions x verbalizers."""
 
     warmup: float = 0.5
     """Share of `max_steps` over which the learning rate rises linearly."""

@@ -83,7 +83,7 @@ def test_labels_that_started_at_random_are_nowhere_before_and_read_no_descriptio
     before, after = shown_before(clf, encoder, TEXTS, OWN), shown_after(clf, TEXTS, OWN)
     assert [len(shown.stars.columns) for shown in (before, after)] == [0, 3]
     assert not len(after.triangles.columns)
-    map_figure(clf, TEXTS, tmp_path / "map.svg", method="pca")
+    map_figure(clf, TEXTS, tmp_path / "map.svg", projection="pca")
     sphere_figure(clf, TEXTS, tmp_path / "sphere.svg")
 
 
@@ -119,7 +119,7 @@ def test_panels_differ_and_the_legend_says_what_a_star_is(request, tmp_path, dra
 
 
 def test_labels_are_named_where_their_documents_are(uncertain, tmp_path, named):
-    map_figure(uncertain, TEXTS, tmp_path / "map.svg", y=[*NAMES[:2], *[None] * 10], method="pca", before=False)
+    map_figure(uncertain, TEXTS, tmp_path / "map.svg", y=[*NAMES[:2], *[None] * 10], projection="pca", before=False)
     assert set(named) & set(NAMES) == set(NAMES[:2])
 
 
@@ -129,7 +129,7 @@ def test_no_labelled_document_is_no_star_and_no_reason_to_stop(uncertain, tmp_pa
 
 def test_too_few_points_are_refused_in_words(uncertain, tmp_path):
     with pytest.raises(InputError, match=r"a map needs three points.*Got 1 and 1; give more"):
-        map_figure(uncertain, TEXTS[:1], tmp_path / "map.svg", method="pca")
+        map_figure(uncertain, TEXTS[:1], tmp_path / "map.svg", projection="pca")
 
 
 def test_the_heat_map_of_lacon_is_that_of_its_label_embeddings(projected: LaConClassifier, tmp_path):

@@ -15,11 +15,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from labelspace.config import NLIConfig
 from labelspace.errors import ConfigError, ModelFolderError, TrainingError
 from labelspace.seeds import child_seed
 from labelspace.training.batches import epoch_batches
 from labelspace.training.gradients import seeded
-from labelspace.training.nli import NLIConfig, NLIModel, dev_scores, pair_loss, train_nli
+from labelspace.training.nli import NLIModel, dev_scores, pair_loss, train_nli
 from labelspace.training.schedule import cosine_factor
 from training.nli.toy import toy_pairs
 
