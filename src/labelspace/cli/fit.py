@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from labelspace.cli.fit_summary import summary_of
 from labelspace.cli.methods import (
@@ -42,7 +41,7 @@ from labelspace.cli.options import (
     open_encoder,
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
-from labelspace.cli.settings import Set, ShowSettings, print_settings, read_settings, read_words, required
+from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, print_settings, read_settings, read_words
 from labelspace.config import EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
@@ -63,7 +62,7 @@ SELDOM = (
 """Options that `--help` leaves out and `--settings` lists."""
 
 
-class FitCommand(TyperCommand):
+class FitCommand(SettingsCommand):
     """The command; what is seldom needed is left out of its help."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -74,10 +73,8 @@ class FitCommand(TyperCommand):
 
 def fit_command(
     context: typer.Context,
-    labels: Annotated[
-        Path | None, typer.Argument(metavar="LABELS", help="A label file: YAML, JSON or CSV.", show_default=False)
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the model.  \\[required]")] = None,
+    labels: Annotated[Path, typer.Argument(metavar="LABELS", help="A label file: YAML, JSON or CSV.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model.")],
     method: Annotated[
         str,
         typer.Option(
@@ -135,7 +132,6 @@ def fit_command(
     if show_settings:
         _print_settings(context, method, as_json=as_json)
         return 0
-    labels, out = required(context, "argument 'LABELS'", labels), required(context, "option '--out'", out)
     hush(quiet)
     # Everything that can be refused comes first and takes no time; then the encoder, then the work.
     method = choose_method(context, labelled=labelled is not None)
@@ -221,7 +217,7 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
     result: Any = getattr(model, "fit_result_", None)
     curve: Any = None if result is None else result.curve
     interrupted = curve is not None and curve.stop_reason == "interrupted"
-    if interrupted and method == "description" and not curve.best_step:
+    if curve is not None and interrupted and method == "description" and not curve.best_step:
         tell(NOTHING_KEPT)
         _tell_of(checkpoint)
         return 130
@@ -237,7 +233,7 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
     # LaCon's rows held out choose an epoch, those of a head none.
     kept = "best state so far"
     if method != "description":
-        kept = f"{'best' if method == 'lacon' and result.held_out else 'last'} whole epoch"
+        kept = f"{'best' if method == 'lacon' and result is not None and result.held_out else 'last'} whole epoch"
     tell(f"interrupted: {out} holds the {kept}, and can be used as it is.")
     if not _tell_of(checkpoint) and method == "description":
         tell(f"to go on from it: labelspace fit {labels} --encoder {out} --out ANOTHER")

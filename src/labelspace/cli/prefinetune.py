@@ -33,7 +33,6 @@ from labelspace.cli.settings import (
     print_settings,
     read_settings,
     read_words,
-    required,
 )
 from labelspace.config import EncodingConfig, PrefinetuneConfig
 from labelspace.config.fields import settings_of
@@ -53,11 +52,7 @@ _BETTER = {
 
 
 def prefinetune_command(
-    context: typer.Context,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the encoder; checkpoints lie beside it, in OUT.unfinished.  \\[required]"),
-    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints lie beside it, in OUT.unfinished.")],
     pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,7 +115,6 @@ def prefinetune_command(
     if show_settings:
         print_settings({"prefinetune": known}, as_json=as_json)
         return 0
-    out = required(context, "option '--out'", out)
     hush(quiet)
     # Everything that can be refused comes first and takes no time; then the encoder, then the work.
     own = {"learning_rate": learning_rate, "epochs": epochs, "per_source": per_source, "max_tokens": max_tokens}

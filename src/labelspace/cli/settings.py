@@ -1,9 +1,10 @@
 """Options from a configuration: fields as options of a command, `--set`, and the table of `--settings`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from labelspace.checks import did_you_mean
 from labelspace.cli.printing import console, print_json
@@ -16,7 +17,17 @@ Set = Annotated[
 ]
 ShowSettings = Annotated[bool, typer.Option("--settings", help="List the settings for --set, and exit.")]
 Known = Mapping[str, Setting]
-Given = TypeVar("Given")
+
+
+class SettingsCommand(TyperCommand):
+    """A command with `--settings`, which needs no other option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the command line apart; with `--settings` nothing is required."""
+        if "--settings" in args:
+            for parameter in self.params:
+                parameter.required = False
+        return super().parse_args(ctx, args)
 
 
 def from_field(made: type, name: str, *, metavar: str | None = None, panel: str | None = None) -> Any:
@@ -62,17 +73,6 @@ def read_settings(known: Known, words: Mapping[str, str], options: Mapping[str, 
         if name in given:
             raise ConfigError(f"--set {name} and {flag(name)} are one setting; leave one out.")
     return {**given, **{name: known[name].read(value) for name, value in words.items()}}
-
-
-def required(context: typer.Context, what: str, value: Given | None) -> Given:
-    """Return what must be given unless `--settings` is asked for.
-
-    Raises:
-        typer.BadParameter: it was not.
-    """
-    if value is None:
-        raise typer.BadParameter(f"Missing {what}.", context)
-    return value
 
 
 def flag(name: str) -> str:

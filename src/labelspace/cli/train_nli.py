@@ -15,7 +15,6 @@ from labelspace.cli.settings import (
     print_settings,
     read_settings,
     read_words,
-    required,
 )
 from labelspace.config import NLI_VARIANTS, NLIConfig
 from labelspace.config.fields import settings_of
@@ -36,11 +35,8 @@ _STOPS = {
 
 
 def train_nli_command(
-    context: typer.Context,
-    data: Annotated[Path | None, typer.Option(help="Folder with train.parquet and dev.parquet.  \\[required]")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the model; holds checkpoints on the way.  \\[required]")
-    ] = None,
+    data: Annotated[Path, typer.Option(help="Folder with train.parquet and dev.parquet.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model; holds checkpoints on the way.")],
     encoder: EncoderName = DEFAULT_ENCODER,
     variant: Annotated[str, from_field(NLIConfig, "variant", metavar=choices(NLI_VARIANTS))] = NLIConfig.variant,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, same options.")] = False,
@@ -69,7 +65,6 @@ def train_nli_command(
     if show_settings:
         print_settings({"train-nli": known}, as_json=as_json)
         return 0
-    data, out = required(context, "option '--data'", data), required(context, "option '--out'", out)
     hush(quiet)
     own = {
         **{"variant": variant, "seed": seed, "dtype": dtype, "device": device},
