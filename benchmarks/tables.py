@@ -1,7 +1,7 @@
-"""Write the tables of README.md and the docs pages from the tables of results.
+"""Write the tables of README.md and the docs pages from the tables of results and from the configurations.
 
 python benchmarks/tables.py            # rewrite the text between the markers
-python benchmarks/tables.py --check    # exit 1 if a page does not match the results
+python benchmarks/tables.py --check    # exit 1 if a page does not match results and configurations
 """
 
 import argparse
@@ -10,6 +10,7 @@ from collections.abc import Callable
 import btzsc_tables
 import commits
 import quality_tables
+import settings_tables
 from lacon import report as lacon
 from prefinetune import report as prefinetune
 from store import ROOT
@@ -25,9 +26,11 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **report.BLOCKS,
     **aims.BLOCKS,
     **prefinetune.BLOCKS,
+    **settings_tables.BLOCKS,
 }
 DOCS = (
     "benchmarks.md",
+    "python.md",
     "few-labels.md",
     "lacon.md",
     "study.md",

@@ -60,6 +60,7 @@ def zero_shot(anchor: str) -> Case:
 
 def description(pool: bool = False, **options: Any) -> Case:
     from labelspace import DescriptionClassifier
+    from labelspace.classify.settings import as_arguments
     from labelspace.config import SearchConfig
     from tiny_rows import tiny_rows
 
@@ -69,28 +70,33 @@ def description(pool: bool = False, **options: Any) -> Case:
             "search": SearchConfig(rates=(1e-5, 1e-4, 1e-3), steps=4, documents=40),
             "learning_rate": "uniformity",
         }
-    clf = DescriptionClassifier(SPACE, TINY, callbacks=[curve], seed=3, **{"max_steps": 20, **options})
+    given = as_arguments(DescriptionClassifier, {"max_steps": 20, **options})
+    clf = DescriptionClassifier(SPACE, TINY, callbacks=[curve], seed=3, **given)
     return {**answers_of(clf.fit(tiny_rows(40)[0] if pool else None)), **curve.told}
 
 
 def lacon(rows: int, **options: Any) -> Case:
     from labelspace import LaConClassifier
+    from labelspace.classify.settings import as_arguments
     from tiny_rows import tiny_rows
 
     curve = Curve()
     texts, names = tiny_rows(rows, seed=1, doubtful=0.3)
-    clf = LaConClassifier(SPACE, TINY, callbacks=[curve], seed=3, **{"epochs": 2, "description_steps": 5, **options})
+    given = as_arguments(LaConClassifier, {"epochs": 2, "description_steps": 5, **options})
+    clf = LaConClassifier(SPACE, TINY, callbacks=[curve], seed=3, **given)
     clf.fit(texts, names) if rows else clf.fit()
     return {**answers_of(clf), **curve.told}
 
 
 def uncertainty(**options: Any) -> Case:
     from labelspace import UncertaintyClassifier
+    from labelspace.classify.settings import as_arguments
     from tiny_rows import tiny_rows
 
     curve = Curve()
     texts, names = tiny_rows(240, seed=1, doubtful=0.3)
-    clf = UncertaintyClassifier(SPACE, TINY, callbacks=[curve], seed=3, cache=None, **{"epochs": 2, **options})
+    given = as_arguments(UncertaintyClassifier, {"epochs": 2, **options})
+    clf = UncertaintyClassifier(SPACE, TINY, callbacks=[curve], seed=3, cache=None, **given)
     clf.fit(texts, names)
     found = {**answers_of(clf), **curve.told, "temperature": [clf.temperature_]}
     return {**found, "uncertainty": clf.predict_uncertainty(ASKED).astype(float).tolist()}
@@ -108,7 +114,8 @@ def prefinetuned(**options: Any) -> Case:
 
 
 def nli(variant: str) -> Case:
-    from labelspace.training.nli import NLIConfig, NLIModel, train_nli
+    from labelspace.config import NLIConfig
+    from labelspace.training.nli import NLIModel, train_nli
     from training.nli.toy import toy_pairs
 
     config = NLIConfig(variant=variant, epochs=2, batch_size=8, seed=3, evaluate_every=0.2)
@@ -123,7 +130,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "zero-shot, both": lambda: zero_shot("both"),
     "description": description,
     "description, rows, dropout, in chunks": lambda: description(
-        objective="rows", dropout=True, max_tokens_in_memory=40
+        objective="rows", encoder_dropout=True, max_tokens_in_memory=40
     ),
     "description, columns, one layer frozen": lambda: description(objective="columns", freeze_layers=1),
     "description, LoRA": lambda: description(lora_rank=2),

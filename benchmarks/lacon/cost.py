@@ -111,7 +111,7 @@ class Stepper:
     def run(self, steps: int) -> list[float]:
         """Make this number of updates, and return the seconds of each."""
         backbone = self.encoder.backbone
-        with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.dropout):
+        with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.encoder_dropout):
             highest = choose_rate(self.config.learning_rate, backbone.hidden_size)
             rates = Rates(encoder=highest, head=self.config.head_learning_rate)
             optimizer = make_optimizer(groups_of(weights, self.head, rates), self.config.weight_decay)

@@ -10,6 +10,7 @@ from scoring import macro_f1_predicted
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, recall_score
 
 from labelspace import Encoder, LaConClassifier
+from labelspace.classify.settings import as_arguments
 from labelspace.evaluate.metrics import NO_DIVISION
 from lacon.protocol import Settings
 
@@ -65,7 +66,8 @@ def encoder_of(settings: Settings) -> Encoder:
 def train(settings: Settings, options: Options, rows: Rows, seed: int) -> LaConClassifier:
     """Train once; options override the protocol's."""
     training = {**settings.protocol.training(), **options}
-    return LaConClassifier(encoder=encoder_of(settings), seed=seed, **training).fit(rows.texts, rows.truth)
+    given = as_arguments(LaConClassifier, training)
+    return LaConClassifier(encoder=encoder_of(settings), seed=seed, **given).fit(rows.texts, rows.truth)
 
 
 def measured(clf: LaConClassifier, test: Rows) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from scoring import by_anchor
 from tasks import Task
 
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
+from labelspace.classify.settings import as_arguments
 from labelspace.geometry import sample_pairs, uniformity
 from study.settings import Settings
 
@@ -32,7 +33,7 @@ def encoded(settings: Settings, task: Task) -> np.ndarray:
 
 def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -> dict[str, Any]:
     """Train on the space, and score the task's test texts before and after."""
-    clf = DescriptionClassifier(space, encoder=opened(settings), **options)
+    clf = DescriptionClassifier(space, encoder=opened(settings), **as_arguments(DescriptionClassifier, options))
     started = time.perf_counter()
     clf.fit(task.pool)
     seconds = time.perf_counter() - started

@@ -40,7 +40,11 @@ def usage_pieces(settings: Settings) -> Iterator[Piece]:
 def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
     rows, test = both(settings, name)
     clf = UncertaintyClassifier(
-        encoder=opened(settings), cache=settings.states, cache_bytes=STATES_BYTES, validation=HELD_OUT, seed=seed
+        encoder=opened(settings),
+        cache=settings.states,
+        validation=HELD_OUT,
+        seed=seed,
+        config={"cache_bytes": STATES_BYTES},
     )
     clf.fit(rows.texts, rows.truth)
     if clf.fit_result_.curve.stop_reason != "epochs":  # an interrupted run is not a result

@@ -105,7 +105,9 @@ def full_config(options: Options) -> dict[str, Any]:
 
 def plain(config: UncertaintyConfig) -> dict[str, Any]:
     """Return the options of a run with its learning rate."""
-    return {**config.to_dict(), "learning_rate": choose_rate(config)}
+    values = {**config.to_dict(), "learning_rate": choose_rate(config)}
+    del values["cache_bytes"]  # it decides how long a run takes, and no result
+    return values
 
 
 def grid_twin(option: str, value: float) -> str | None:

@@ -7,7 +7,8 @@
     files       size of each file, and hash of weights
     ...         fields of the kind
 
-In format 1 a classifier had `format_version` and no `kind`, and an encoder's header was named `prefinetune.json`.
+In format 1 a classifier had `format_version` and no `kind`, and an encoder's header was named `prefinetune.json`; up to
+format 2 the parameters of a classifier were flat (`classify/old_folders.py`).
 """
 
 import json
@@ -21,7 +22,7 @@ from labelspace.errors import ModelFolderError, OutputError
 from labelspace.folders import check_files, fingerprints, refuse_pickles
 from labelspace.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 HEADER = "labelspace.json"
 CLASSIFIER, NLI, ENCODER = "classifier", "nli-cross-encoder", "encoder"
 UNFINISHED = "unfinished"

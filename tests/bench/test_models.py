@@ -138,7 +138,7 @@ def test_a_saved_model_trained_on_labels_scores_with_what_it_learnt(tiny_encoder
     texts, y = ["red one", "blue two"] * 12, [SPACE.names[0], SPACE.names[1]] * 12
     for clf in (
         labelspace.LaConClassifier(SPACE, encoder, epochs=1, description_steps=0),
-        labelspace.LaConClassifier(SPACE, encoder, epochs=1, objective="cross-entropy"),
+        labelspace.LaConClassifier(SPACE, encoder, epochs=1, config={"objective": "cross-entropy"}),
         labelspace.UncertaintyClassifier(SPACE, encoder, epochs=1, cache=None),
     ):
         with warnings.catch_warnings():

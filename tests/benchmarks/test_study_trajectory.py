@@ -104,7 +104,9 @@ def test_measuring_does_not_change_the_training(trained, found, trajectory):
 
 
 def test_it_is_measured_without_dropout(encoder, space, trajectory):
-    clf = DescriptionClassifier(space, encoder, max_steps=6, learning_rate=1e-3, dropout=True, seed=2).fit()
+    clf = DescriptionClassifier(
+        space, encoder, max_steps=6, learning_rate=1e-3, seed=2, config={"encoder_dropout": True}
+    ).fit()
     before = torch.get_rng_state()
     often, seldom = (trajectory(clf, POOL, every=every).points for every in (1, 2))
     assert {point.step for point in seldom} >= {2, 4}

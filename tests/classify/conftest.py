@@ -10,6 +10,7 @@ import pytest
 
 from classify.doubt import SEEN, SEEN_Y, WELL
 from labelspace import DescriptionClassifier, LabelSpace, UncertaintyClassifier, ZeroShotClassifier
+from labelspace.classify.settings import as_arguments
 from labelspace.encoders import Encoder
 
 SPACE = {
@@ -60,7 +61,8 @@ def make(encoders: dict[str, Encoder], space: LabelSpace) -> Callable[..., Any]:
         labels = space if labels is None else labels
         if method == "zero-shot":
             return ZeroShotClassifier(labels, encoders[dtype], **options)
-        return DescriptionClassifier(labels, encoders[dtype], **{"max_steps": 6, "learning_rate": 1e-3, **options})
+        settings = {"encoder": encoders[dtype], "max_steps": 6, "learning_rate": 1e-3, **options}
+        return DescriptionClassifier(labels, **as_arguments(DescriptionClassifier, settings))
 
     return made
 

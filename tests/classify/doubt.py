@@ -3,6 +3,7 @@
 from typing import Any
 
 from labelspace import UncertaintyClassifier
+from labelspace.classify.settings import as_arguments
 from tiny_rows import tiny_rows
 
 SEEN, SEEN_Y = tiny_rows(90, doubtful=0.2)
@@ -15,4 +16,5 @@ QUICK = {"learning_rate": 5e-3, "batch_size": 6, "epochs": 1, "cache": None}
 
 def uncertainty(encoder: Any, **options: Any) -> UncertaintyClassifier:
     """Make a classifier that trains for a moment, on few rows."""
-    return UncertaintyClassifier(**{"encoder": encoder, **QUICK, **options})
+    settings = {"encoder": encoder, **QUICK, **options}
+    return UncertaintyClassifier(**as_arguments(UncertaintyClassifier, settings))

@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 
 from labelspace import DescriptionClassifier, LaConClassifier, UncertaintyClassifier
+from labelspace.classify.settings import as_arguments
 from labelspace.config import SearchConfig
 from labelspace.training.lacon import fit as lacon_fit
 from tiny_rows import tiny_rows
@@ -26,17 +27,19 @@ TEXTS, NAMES = tiny_rows(60, seed=1, doubtful=0.3)
 
 def fit(kind: str, checkpoint: Path | None, callbacks: tuple = (), **options: Any) -> Any:
     """Fit an estimator; each of them draws dropout, and the description training chooses its rate on a pool."""
-    shared = {"seed": 3, "checkpoint": checkpoint, "callbacks": callbacks}
+    shared = {"seed": 3, "checkpoint": checkpoint, "callbacks": callbacks, **options}
     if kind == "description":
-        given = {"max_steps": 24, "check_every": 3, "dropout": True, "learning_rate": "uniformity"}
+        given = {"max_steps": 24, "check_every": 3, "encoder_dropout": True, "learning_rate": "uniformity"}
         given["search"] = SHORT
-        return DescriptionClassifier(SPACE, TINY, **{**shared, **given, **options}).fit(TEXTS)
+        return DescriptionClassifier(SPACE, TINY, **as_arguments(DescriptionClassifier, {**given, **shared})).fit(TEXTS)
     if kind == "lacon":
         given = {"epochs": 3, "validation": 0.2, "description_steps": 12, "batch_size": 8, "learning_rate": 1e-3}
         with mock.patch.object(lacon_fit, "SearchConfig", return_value=SHORT):
-            return LaConClassifier(SPACE, TINY, **{**shared, **given, **options}).fit(TEXTS, NAMES)
+            return LaConClassifier(SPACE, TINY, **as_arguments(LaConClassifier, {**given, **shared})).fit(TEXTS, NAMES)
     given = {"epochs": 5, "validation": 0.2, "batch_size": 16, "cache": None}
-    return UncertaintyClassifier(SPACE, TINY, **{**shared, **given, **options}).fit(TEXTS, NAMES)
+    return UncertaintyClassifier(SPACE, TINY, **as_arguments(UncertaintyClassifier, {**given, **shared})).fit(
+        TEXTS, NAMES
+    )
 
 
 def facts_of(clf: Any) -> dict[str, Any]:

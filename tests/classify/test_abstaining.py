@@ -276,7 +276,7 @@ def test_an_evaluation_counts_no_answer_as_none_right(limited: UncertaintyClassi
 def test_threshold_and_limit_both_hold(clf: UncertaintyClassifier):
     clf.temperature_ = 1.0
     below = clf.predict_proba(NEW).max(axis=1) < 0.6
-    clf.set_params(threshold=0.6).set_coverage(0.75, NEW, by="uncertainty")
+    clf.set_params(min_probability=0.6).set_coverage(0.75, NEW, by="uncertainty")
     assert clf.limit_ is not None
     above = clf.predict_uncertainty(NEW) > clf.limit_.value
     assert [name is None for name in clf.predict(NEW)] == list(below | above)

@@ -430,7 +430,7 @@ def test_a_wrong_parameter_set_after_fit_is_refused_before_documents_are_encoded
         ({"objective": "cols"}, "objective must be one of"),
         ({"search": {"steps": 3}}, "search must be a SearchConfig or None. Got dict"),
         ({"lora_rank": 4, "freeze_layers": 1}, "lora_rank and freeze_layers exclude each other"),
-        ({"dropout": "yes"}, "dropout must be one of"),
+        ({"encoder_dropout": "yes"}, "encoder_dropout must be one of"),
         ({"seed": None}, "seed must be a whole number at least 0. Got None instead"),
         ({"seed": -1}, "seed must be a whole number at least 0. Got -1 instead"),
         ({"labels": 3}, "labels must be a LabelSpace"),
@@ -438,8 +438,7 @@ def test_a_wrong_parameter_set_after_fit_is_refused_before_documents_are_encoded
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any], message: str, make: Maker):
-    clf = make()
-    clf.set_params(**options)
+    clf = make(**options)
     with pytest.raises(ConfigError, match=message) as error:
         clf.fit()
     assert "\n" not in str(error.value)

@@ -22,8 +22,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
 from labelspace.classify import base, predict_file
+from labelspace.classify.settings import as_arguments
 from labelspace.classify.stream import model_fingerprint
-from labelspace.config import SearchConfig
+from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Kind, as_texts_or_pairs
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning, ModelFolderError
@@ -74,7 +75,7 @@ def make(encoders: dict[str, Encoder], space: LabelSpace) -> Maker:
         fast = {"max_steps": 3, "description_steps": 2, "batch_size": 12}
         fast |= {"learning_rate": 1e-3, "head_learning_rate": 1e-3}
         options = {"encoder": encoders[dtype], **fast, **KINDS[kind], **options}
-        return LaConClassifier(labels, **options)
+        return LaConClassifier(labels, **as_arguments(LaConClassifier, options))
 
     return made
 
@@ -103,7 +104,7 @@ def test_predictions_probabilities_and_scores_agree(kind: str, fitted: Maker):
 
 
 def test_labels_are_learnt(fitted: Maker):
-    clf = fitted(max_steps=None, epochs=40, dropout=False, description_weight=0.0)
+    clf = fitted(max_steps=None, epochs=40, encoder_dropout=False, description_weight=0.0)
     assert clf.score(TEXTS, Y) == 1.0
     assert clf.fit_result_.curve.losses[-1] < clf.fit_result_.curve.losses[0]
     assert (clf.fit_result_.labelled, clf.fit_result_.unlabelled, clf.fit_result_.held_out) == (12, 0, 0)
@@ -117,12 +118,54 @@ def test_without_labels_given_they_are_those_that_y_names(make: Maker):
 
 
 def test_below_the_threshold_there_is_no_answer(fitted: Maker):
-    for kind in ("lacon", "cross-entropy"):
-        assert set(fitted(kind, threshold=1.0).predict(TEXTS)) == {None}
-        clf = fitted(kind, threshold=-1.0)
+    for kind, lowest in (("lacon", "threshold"), ("cross-entropy", "min_probability")):
+        assert set(fitted(kind, **{lowest: 1.0}).predict(TEXTS)) == {None}
+        clf = fitted(kind, **{lowest: 0.0})
         assert None not in clf.predict(TEXTS)
-    clf.set_params(threshold=float(np.median(clf.predict_proba(TEXTS).max(axis=1))))
+    clf.set_params(min_probability=float(np.median(clf.predict_proba(TEXTS).max(axis=1))))
     assert 0 < sum(name is None for name in clf.predict(TEXTS)) < 12
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "message"),
+    [
+        ("lacon", "min_probability", "min_probability needs training by cross-entropy; .*set threshold"),
+        ("cross-entropy", "threshold", "threshold is a cosine, .*set min_probability"),
+    ],
+)
+def test_a_lowest_score_of_the_other_kind_is_refused_before_and_after_training(
+    kind: str, wrong: str, message: str, make: Maker, fitted: Maker, monkeypatch: pytest.MonkeyPatch
+):
+    clf = fitted(kind).set_params(**{wrong: 0.1})
+    with pytest.raises(ConfigError, match=message):
+        clf.predict(TEXTS)
+    monkeypatch.setattr("labelspace.classify.lacon.own_encoder", lambda _: pytest.fail("work began"))
+    with pytest.raises(ConfigError, match=message):
+        make(kind, **{wrong: 0.1}).fit(TEXTS, Y)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            {"epochs": 2},
+            r"^epochs is an argument of LaConClassifier; pass epochs=\.\.\., and leave it out of config\.$",
+        ),
+        ({"head_rate": 1}, "config of LaConClassifier has no option 'head_rate'"),
+        ({"projections": True}, "Did you mean 'projection'"),
+        ({"heads": 0}, "heads must be a whole number at least 1"),
+        (3, "config must be a mapping of options. Got int"),
+    ],
+    ids=str,
+)
+def test_a_config_of_what_it_does_not_hold_is_refused(config: Any, message: str):
+    with pytest.raises(ConfigError, match=message):
+        LaConClassifier(config=config).training_config()
+
+
+def test_arguments_and_config_are_one_configuration():
+    made = LaConClassifier(epochs=3, config={"heads": 2, "init": "random"}).training_config()
+    assert made == LaConConfig(epochs=3, heads=2, init="random")
 
 
 @each_kind
@@ -203,8 +246,13 @@ def test_a_clone_fits_to_the_same_bits(fitted: Maker):
 def test_a_pipeline_a_grid_search_and_cross_validation_work(make: Maker):
     pipeline = make_pipeline(FunctionTransformer(lambda texts: [text.lower() for text in texts]), make(max_steps=1))
     assert pipeline.fit([text.upper() for text in TEXTS], Y).predict(TEXTS).shape == (12,)
-    search = GridSearchCV(make(max_steps=1), {"objective": ["lacon", "cross-entropy"]}, cv=2, error_score="raise")
-    assert set(search.fit(TEXTS, Y).best_params_) == {"objective"}
+    search = GridSearchCV(
+        make(max_steps=1),
+        {"config": [{"objective": "lacon"}, {"objective": "cross-entropy"}]},
+        cv=2,
+        error_score="raise",
+    )
+    assert set(search.fit(TEXTS, Y).best_params_) == {"config"}
     assert cross_val_score(make(max_steps=1), PAIRS, Y, cv=2, error_score="raise").shape == (2,)
 
 
@@ -223,7 +271,7 @@ def test_a_pipeline_a_grid_search_and_cross_validation_work(make: Maker):
 )
 def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any], message: str, make: Maker):
     with pytest.raises(ConfigError, match=message):
-        make().set_params(**options).fit(TEXTS, Y)
+        make(**options).fit(TEXTS, Y)
 
 
 # ---- few labels, partial labels, none
@@ -615,7 +663,8 @@ def test_a_file_is_predicted_row_by_row(fitted: Maker, tmp_path: Path):
 @each_kind
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_loaded_model_gives_the_same_bits(kind: str, dtype: str, fitted: Maker, tmp_path: Path):
-    clf = fitted(kind, dtype, threshold=0.1)
+    lowest = "threshold" if kind in ("lacon", "fusion") else "min_probability"
+    clf = fitted(kind, dtype, **{lowest: 0.1})
     again = load(clf.save(tmp_path / "model"))
     assert type(again) is LaConClassifier
     assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
@@ -628,9 +677,9 @@ def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker,
     clf = fitted(class_weight="balanced", seed=3, projection=False)
     again = load(clf.save(tmp_path / "model"))
     before, after = clf.get_params(deep=False), again.get_params(deep=False)
-    assert {name: after[name] for name in before.keys() - {"encoder"}} == {
-        name: before[name] for name in before.keys() - {"encoder"}
-    }
+    same = before.keys() - {"encoder", "config"}
+    assert {name: after[name] for name in same} == {name: before[name] for name in same}
+    assert again.training_config() == clf.training_config()
     found = again.fit(TEXTS, Y).decision_function(TEXTS)
     assert np.abs(found - clf.decision_function(TEXTS)).max() < 1e-6
     from_y = load(make(labels=None).fit(TEXTS, Y).save(tmp_path / "from y"))
@@ -638,15 +687,17 @@ def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker,
 
 
 def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitted: Maker, tmp_path: Path):
-    options = {"seed": np.int64(3), "epochs": np.int32(2), "dropout": np.bool_(False), "threshold": np.float32(0.4)}
-    for objective in ("lacon", "cross-entropy"):
-        clf = fitted(objective=objective, **options)
-        own = fitted(objective=objective, **{name: value.item() for name, value in options.items()})
+    options = {"seed": np.int64(3), "epochs": np.int32(2), "encoder_dropout": np.bool_(False)}
+    for objective, lowest in (("lacon", "threshold"), ("cross-entropy", "min_probability")):
+        given = {**options, lowest: np.float32(0.4)}
+        clf = fitted(objective=objective, **given)
+        own = fitted(objective=objective, **{name: value.item() for name, value in given.items()})
         again = load(clf.save(tmp_path / objective))
         for other in (own, again):
             assert (other.predict_proba(TEXTS) == clf.predict_proba(TEXTS)).all()
             assert list(other.predict(TEXTS)) == list(clf.predict(TEXTS))
-    assert not load(load(tmp_path / "lacon").fit(None, None).save(tmp_path / "no row")).get_params()["dropout"]
+    again = load(load(tmp_path / "lacon").fit(None, None).save(tmp_path / "no row"))
+    assert not again.training_config().encoder_dropout
 
 
 def test_models_of_pairs_of_descriptions_and_edited_ones_come_back(make: Maker, fitted: Maker, tmp_path: Path):

@@ -13,6 +13,7 @@ import pytest
 from classify.doubt import FEW, FEW_Y, NEW, uncertainty
 from labelspace import LaConClassifier
 from labelspace.classify import anchors, encoding
+from labelspace.classify.settings import as_arguments
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
@@ -44,7 +45,7 @@ def model(make: Maker, encoders: dict[str, Encoder]) -> Maker:
             return make(kind).fit()
         rows = list(itertools.pairwise([*FEW, FEW[0]])) if kind == "lacon of pairs" else FEW
         options = {"max_steps": 2, "description_steps": 0, "batch_size": 6, **LACON[kind]}
-        return LaConClassifier(encoder=encoders["float32"], **options).fit(rows, FEW_Y)
+        return LaConClassifier(encoder=encoders["float32"], **as_arguments(LaConClassifier, options)).fit(rows, FEW_Y)
 
     return made
 

@@ -109,8 +109,9 @@ def test_every_parameter_comes_back(fitted: Maker, tmp_path: Path):
     clf = fitted(search=search, anchor="verbalizer", warmup=0.25, seed=7, freeze_layers=1)
     again = load(clf.save(tmp_path / "model"))
     before, after = clf.get_params(deep=False), again.get_params(deep=False)
-    for name in before.keys() - {"encoder", "labels"}:
+    for name in before.keys() - {"encoder", "labels", "config"}:
         assert after[name] == before[name], name
+    assert again.training_config() == clf.training_config()
     assert after["labels"] == clf.label_space_
 
 

@@ -40,7 +40,7 @@ def zero_shot(encoder: Encoder) -> BiEncoderClassifier:
 
 
 def lacon(encoder: Encoder) -> BiEncoderClassifier:
-    return LaConClassifier(encoder=encoder, epochs=1, max_steps=2, validation=0.0).fit(FEW, FEW_Y)
+    return LaConClassifier(encoder=encoder, epochs=1, validation=0.0, config={"max_steps": 2}).fit(FEW, FEW_Y)
 
 
 def gaussian(encoder: Encoder) -> BiEncoderClassifier:

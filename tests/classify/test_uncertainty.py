@@ -109,11 +109,11 @@ def test_logits_are_the_classifiers_of_the_means(clf: UncertaintyClassifier):
 def test_below_the_threshold_there_is_no_answer(clf: UncertaintyClassifier):
     clf.temperature_ = 1.0
     best = clf.predict_proba(NEW).max(axis=1)
-    clf.set_params(threshold=float(np.median(best)))
+    clf.set_params(min_probability=float(np.median(best)))
     names = clf.predict(NEW)
-    assert [name is None for name in names] == list(best < clf.threshold)
+    assert [name is None for name in names] == list(best < clf.min_probability)
     assert 0 < sum(name is None for name in names) < 120
-    assert None not in clf.set_params(threshold=0.0).predict(NEW)
+    assert None not in clf.set_params(min_probability=0.0).predict(NEW)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -188,7 +188,7 @@ def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
 
 
 def test_a_label_without_a_row_is_told_of_gets_nothing_and_changes_nothing_else(make: Maker):
-    options = {"validation": 0.3, "threshold": 0.4}
+    options = {"validation": 0.3, "min_probability": 0.4}
     without = make(**options).fit(FEW, FEW_Y)
     message = (
         r"^2 of 5 labels have no labelled row, .* never the answer: 'zoo', 'film'; label some rows of each, or leave .*"
@@ -305,7 +305,7 @@ def test_predicting_changes_nothing_that_is_stored(clf: UncertaintyClassifier):
 
 
 def test_a_clone_fits_to_the_same_bits(fitted: Maker):
-    clf = fitted(threshold=0.1, validation=0.2)
+    clf = fitted(min_probability=0.1, validation=0.2)
     twin = clone(clf)
     assert not hasattr(twin, "classes_")
     assert twin.get_params().keys() == clf.get_params().keys()
@@ -324,6 +324,7 @@ def test_a_pipeline_cross_validation_and_a_grid_search_work(make: Maker):
     pipeline = make_pipeline(FunctionTransformer(lambda texts: [text.lower() for text in texts]), make())
     assert pipeline.fit([text.upper() for text in FEW], FEW_Y).predict(FEW).shape == (12,)
     assert cross_val_score(make(), FEW, FEW_Y, cv=2, error_score="raise", scoring="neg_log_loss").shape == (2,)
-    search = GridSearchCV(make(), {"contrastive_weight": [0.0, 0.6]}, cv=2, error_score="raise").fit(FEW, FEW_Y)
-    assert search.best_params_.keys() == {"contrastive_weight"}
+    grid = {"config": [{"contrastive_weight": 0.0}, {"contrastive_weight": 0.6}]}
+    search = GridSearchCV(make(), grid, cv=2, error_score="raise").fit(FEW, FEW_Y)
+    assert search.best_params_.keys() == {"config"}
     assert list(search.predict(NEW)) == list(search.best_estimator_.predict(NEW))

@@ -76,8 +76,8 @@ def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier
         ({"epochs": "many"}, "epochs must be one of 'auto'"),
         ({"validation": 1.0}, "validation must be"),
         ({"uncertain": "yes"}, "uncertain must be one of"),
-        ({"threshold": 1.1}, "threshold must be a number at least 0 and at most 1. Got 1.1"),
-        ({"threshold": -0.1}, "threshold must be a number at least 0 and at most 1. Got -0.1"),
+        ({"min_probability": 1.1}, "min_probability must be a number at least 0 and at most 1. Got 1.1"),
+        ({"min_probability": -0.1}, "min_probability must be a number at least 0 and at most 1. Got -0.1"),
         ({"cache": ""}, "cache must be a folder, 'auto' or None. Got '' instead"),
         ({"cache": 3}, "cache must be a folder, 'auto' or None. Got 3 instead"),
         ({"cache": "a\0b"}, "cache must be a folder, 'auto' or None. Got 'a"),
@@ -97,7 +97,7 @@ def test_a_parameter_that_makes_no_sense_is_found_before_any_work(
         monkeypatch.setattr(owner, work, lambda *_, **__: pytest.fail("work began"))
     if "encoder" not in options:
         monkeypatch.setattr(module, "as_encoder", lambda *_: pytest.fail("the encoder was opened"))
-    clf = make().set_params(**options)
+    clf = make(**options)
     with pytest.raises(ConfigError, match=message) as error:
         clf.fit(FEW, FEW_Y)
     assert "\n" not in str(error.value)

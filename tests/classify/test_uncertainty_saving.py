@@ -56,7 +56,7 @@ def edit(folder: Path, old: str, new: str) -> None:
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_loaded_model_gives_the_same_bits(dtype: str, options: dict[str, Any], fitted: Maker, tmp_path: Path):
-    clf = fitted(dtype, threshold=0.1, **options).set_coverage(0.75, FEW, by="entropy")
+    clf = fitted(dtype, min_probability=0.1, **options).set_coverage(0.75, FEW, by="entropy")
     again = load(clf.save(tmp_path / "model"))
     assert type(again) is UncertaintyClassifier
     assert again.encoder_.dtype == dtype
@@ -97,11 +97,12 @@ def test_limit_temperature_and_the_record_of_held_out_rows_come_back(clf: Uncert
 
 
 def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker, tmp_path: Path):
-    clf = fitted(labels=NAMES, extractor="mean", kl_weight=0.01, seed=3, threshold=0.2, validation=0.2)
+    clf = fitted(labels=NAMES, extractor="mean", kl_weight=0.01, seed=3, min_probability=0.2, validation=0.2)
     again = load(clf.save(tmp_path / "model"))
     before, after = clf.get_params(deep=False), again.get_params(deep=False)
-    for name in before.keys() - {"encoder", "labels"}:
+    for name in before.keys() - {"encoder", "labels", "config"}:
         assert after[name] == before[name], name
+    assert again.training_config() == clf.training_config()
     assert after["labels"].names == tuple(NAMES)
     found = again.fit(FEW, FEW_Y).decision_function(FEW)
     assert np.abs(found - clf.decision_function(FEW)).max() < 1e-6
@@ -116,23 +117,14 @@ def test_parameters_set_for_another_fit_do_not_change_the_head_that_is_saved(
 ):
     clf = fitted(**options)
     expected = clf.decision_function(NEW)
-    clf.set_params(extractor="mean", uncertain=True, dropout=7)
+    clf.set_params(extractor="mean", config={"uncertain": True, "dropout": 7})
     again = load(clf.save(tmp_path / "model"))
     assert (again.decision_function(NEW) == expected).all()
-    assert (again.extractor, again.uncertain, again.dropout) == ("mean", True, 7)
+    assert (again.extractor, again.config["uncertain"], again.config["dropout"]) == ("mean", True, 7)
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert f"| extractor | {options.get('extractor', 'textcnn')} |" in card
     again = load(again.save(tmp_path / "model"))
-    assert (again.set_params(dropout=0.5).fit(FEW, FEW_Y).head_.module.options["extractor"]) == "mean"
-
-
-def test_a_folder_from_before_heads_were_described_still_opens(fitted: Maker, tmp_path: Path):
-    clf = fitted(extractor="attention", uncertain=False)
-    folder = clf.save(tmp_path / "model")
-    header = header_of(folder)
-    assert header["uncertainty"].pop("head") == {"extractor": "attention", "uncertain": False, "dropout": 0.0}
-    (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
-    assert (load(folder).decision_function(NEW) == clf.decision_function(NEW)).all()
+    assert (again.set_params(config=None).fit(FEW, FEW_Y).head_.module.options["extractor"]) == "mean"
 
 
 def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitted: Maker, tmp_path: Path):
@@ -142,7 +134,7 @@ def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitt
         "dropout": np.float32(0.4),
         "kl_weight": np.float16(0.5),
     }
-    clf = fitted(**options, threshold=np.float32(0.4)).set_coverage(np.float32(0.75), FEW, by="entropy")
+    clf = fitted(**options, min_probability=np.float32(0.4)).set_coverage(np.float32(0.75), FEW, by="entropy")
     own = fitted(**{name: value.item() for name, value in options.items()})
     again = load(clf.save(tmp_path / "model"))
     for other in (own, again):

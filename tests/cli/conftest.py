@@ -171,7 +171,7 @@ def doubting(
         result = call(
             *("fit", sorted_labels, "--labelled", sorted_rows, "--method", "uncertainty", "--out", folder / "model"),
             *("--encoder", tiny_encoder_folder, "--dtype", "float32", "--quiet"),
-            *("--epochs", 10, "--batch-size", 16, "--learning-rate", "5e-3", "--validation", 0.1),
+            *("--epochs", 10, "--learning-rate", "5e-3", "--set", "batch_size=16", "--set", "validation=0.1"),
         )
     assert result.exit_code == 0, result.output
     return folder / "model"

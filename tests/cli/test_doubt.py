@@ -205,7 +205,7 @@ def test_a_model_that_measures_no_uncertainty_is_refused(
 
 
 def test_a_head_without_uncertainty_orders_by_entropy(run, refused, source, tiny_encoder_folder, tmp_path):
-    clf = UncertaintyClassifier(encoder=tiny_encoder_folder, uncertain=False, epochs=1, cache=None)
+    clf = UncertaintyClassifier(encoder=tiny_encoder_folder, epochs=1, cache=None, config={"uncertain": False})
     model = clf.fit(TEXTS[:6], NAMES[:6]).save(tmp_path / "model")
     told = run("predict", model, source, "--most-uncertain", 2).stdout.splitlines()
     assert [line.split("\t", 3)[3] for line in told] == [TEXTS[place] for place in clf.most_uncertain(TEXTS, 2)]

@@ -22,7 +22,7 @@ def files_of(*names):
 @pytest.mark.slow
 def test_figures_with_labels(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
-    result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--method", "pca")
+    result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--projection", "pca")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [str(out / name) for name in files_of(*ALL)]
     assert sorted(path.name for path in out.iterdir()) == sorted(files_of(*ALL))
@@ -31,14 +31,14 @@ def test_figures_with_labels(run, saved, documents, tmp_path):
 
 def test_figures_without_labels(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
-    result = run("figures", saved, documents, "--out", out, "--method", "pca", "--no-before", "--quiet")
+    result = run("figures", saved, documents, "--out", out, "--projection", "pca", "--no-before", "--quiet")
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in out.iterdir()) == sorted(files_of("map", "sphere", "similarity"))
 
 
 @pytest.mark.slow
 def test_figures_of_a_model_without_training(run, untrained, documents, tmp_path):
-    result = run("figures", untrained, documents, "--out", tmp_path / "figures", "--method", "pca")
+    result = run("figures", untrained, documents, "--out", tmp_path / "figures", "--projection", "pca")
     assert result.exit_code == 0, result.output
 
 
@@ -58,7 +58,7 @@ def test_only_those_named_are_drawn_in_the_order_of_the_help(run, saved, documen
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--method", "lda"], "--method"),
+        (["--projection", "lda"], "--projection"),
         (["--max-documents", "0"], "--max-documents"),
         (["--out", "nowhere/deeper"], "nowhere"),
         (["--only", "sfere"], "Did you mean 'sphere'?"),
@@ -88,11 +88,11 @@ def test_the_map_holds_documents_drawn_from_the_whole_file(documents):
 def test_what_shows_nothing_of_a_model_is_left_out_unless_it_is_asked_for(
     run, refused, doubting, sorted_rows, tmp_path
 ):
-    out = tmp_path / "figures"
-    line = refused(run("figures", doubting, sorted_rows, "--out", out, "--only", "map,similarity", "--method", "pca"))
+    out, pca = tmp_path / "figures", ("--projection", "pca")
+    line = refused(run("figures", doubting, sorted_rows, "--out", out, "--only", "map,similarity", *pca))
     assert "compares vectors of labels" in line
     assert not out.exists()
-    result = run("figures", doubting, sorted_rows, "--out", out, "--method", "pca", "--max-documents", 9)
+    result = run("figures", doubting, sorted_rows, "--out", out, "--projection", "pca", "--max-documents", 9)
     assert result.exit_code == 0, result.output
     assert (
         "left out: the similarity compares vectors of labels, and this UncertaintyClassifier has none" in result.stderr

@@ -1,5 +1,6 @@
 """fit: what it refuses before any work, what it says afterwards, and Ctrl-C."""
 
+import inspect
 import json
 import os
 import pty
@@ -12,37 +13,70 @@ import time
 import pytest
 import typer
 
+import labelspace
 from labelspace import ZeroShotClassifier, load
+from labelspace.classify.settings import own_arguments
 from labelspace.cli.app import app
-from labelspace.config import EncodingConfig, SearchConfig, TrainingConfig
+from labelspace.cli.methods import METHODS, settings_of_method
+from labelspace.config import EncodingConfig, SearchConfig
 
 SHORT = ("--max-steps", 3, "--dtype", "float32")
 
 
-def test_every_option_of_training_and_of_the_search_is_an_option_with_the_same_default():
+def test_every_setting_of_a_method_is_a_parameter_of_its_estimator_or_a_field_of_its_configuration():
+    for name, method in METHODS.items():
+        estimator = getattr(labelspace, method.estimator)
+        own = set(own_arguments(estimator)) - {
+            "labels",
+            "encoder",
+            "checkpoint",
+            "callbacks",
+            "seed",
+            "verbose",
+            "config",
+        }
+        fields = set(vars(method.config())) if method.config else set()
+        known = {setting.partition(".")[0] for setting in settings_of_method(name)}
+        assert known == own | fields, name
+        defaults = inspect.signature(estimator).parameters
+        assert all(settings_of_method(name)[one].default == defaults[one].default for one in own & known - {"search"})
+
+
+def test_the_settings_are_listed_with_type_default_and_meaning(run):
+    told = json.loads(run("fit", "--settings", "--method", "lacon", "--json").stdout)["--method lacon"]
+    by_name = {one["name"]: one for one in told}
+    assert by_name.keys() == settings_of_method("lacon").keys()
+    assert (by_name["epochs"]["type"], by_name["epochs"]["default"]) == ("whole number", 10)
+    assert all(one["help"] for one in told)
+    every = run("fit", "--settings").stdout
+    assert all(f"--method {name}" in every for name in METHODS)
+    assert "search.steps" in every
+    assert "--dtype" in every
+
+
+def test_the_help_shows_about_twenty_options_and_the_settings_the_rest():
     command = typer.main.get_command(app).commands["fit"]  # pyright: ignore[reportAttributeAccessIssue]
-    given = {parameter.name: parameter.default for parameter in command.params}
-    search = {f"search_{name}": value for name, value in vars(SearchConfig()).items()}
-    expected = {**vars(TrainingConfig()), **search, "search_rates": None}
-    assert {name: given[name] for name in expected} == expected
+    assert sum(not parameter.hidden for parameter in command.params if parameter.param_type_name == "option") <= 25
 
 
 def test_options_reach_the_model(run, label_file, documents, tiny_encoder_folder, tmp_path):
     result = run(
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT),
-        *("--pool", documents, "--learning-rate", "uniformity", "--search-rates", "1e-5,1e-4", "--search-steps", 2),
-        *("--search-strategy", "grid", "--search-documents", 4, "--search-pairs", 10, "--anchor", "verbalizer"),
-        *("--objective", "rows", "--temperature", 0.1, "--threshold", -0.5, "--seed", 7, "--warmup", 0.1),
-        *("--descriptions-per-label", 2, "--freeze-layers", 1, "--max-tokens", 32, "--weight-decay", 0.02),
+        *("--pool", documents, "--learning-rate", "uniformity", "--set", "search.rates=1e-5,1e-4"),
+        *("--set", "search.steps=2", "--set", "search.strategy=grid", "--set", "search.documents=4"),
+        *("--set", "search.pairs=10", "--set", "anchor=verbalizer", "--set", "objective=rows"),
+        *("--set", "temperature=0.1", "--threshold", -0.5, "--seed", 7, "--set", "warmup=0.1", "--max-tokens", 32),
+        *("--set", "descriptions-per-label=2", "--set", "freeze_layers=1", "--set", "encoder_dropout=true"),
         *("--template", "It is {label}.", "--quiet"),
     )
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     model = load(tmp_path / "model")
     given = model.get_params()
-    assert given["objective"] == "rows"
+    config = model.training_config()
+    assert (config.objective, config.warmup, config.encoder_dropout) == ("rows", 0.1, True)
     assert (given["temperature"], given["threshold"], given["seed"]) == (0.1, -0.5, 7)
-    assert (given["anchor"], given["descriptions_per_label"], given["freeze_layers"]) == ("verbalizer", 2, 1)
+    assert (given["anchor"], config.descriptions_per_label, config.freeze_layers) == ("verbalizer", 2, 1)
     assert given["search"] == SearchConfig(rates=(1e-5, 1e-4), strategy="grid", steps=2, documents=4, pairs=10)
     assert not given["verbose"]
     assert model.encoder_.config == EncodingConfig(dtype="float32", max_tokens=32)
@@ -104,17 +138,23 @@ def test_a_model_goes_on_from_another(run, label_file, saved, tmp_path):
     ("args", "said"),
     [
         (["--method", "magic"], "--method"),
-        (["--anchor", "rope"], "--anchor"),
-        (["--threshold", "2"], "--threshold"),
-        (["--threshold", "nan"], "--threshold"),
+        (["--set", "anchor=rope"], "anchor"),
+        (["--threshold", "2"], "threshold must be a number at least -1"),
+        (["--threshold", "nan"], "threshold must be a number"),
         (["--learning-rate", "fast"], "learning_rate"),
         (["--learning-rate", "-1"], "learning_rate"),
-        (["--objective", "diagonals"], "objective"),
+        (["--set", "objective=diagonals"], "objective"),
         (["--max-steps", "0"], "max_steps"),
         (["--dtype", "float8"], "dtype"),
-        (["--search-rates", "1e-5,low"], "--search-rates"),
-        (["--search-strategy", "luck"], "strategy"),
+        (["--set", "search.rates=1e-5,low"], "rates must be a number"),
+        (["--set", "search.strategy=luck"], "strategy"),
         (["--pooling", "max"], "pooling"),
+        (["--set", "warmups=0.1"], "--set has no setting 'warmups'. Did you mean 'warmup'?"),
+        (["--set", "warmup"], "--set takes NAME=VALUE. Got 'warmup'"),
+        (["--set", "warmup=0.1", "--set", "warmup=0.2"], "--set warmup is there twice"),
+        (["--set", "max_steps=5"], "--set max_steps and --max-steps are one setting"),
+        (["--set", "warmup=high"], "warmup must be a number"),
+        (["--min-probability", "0.5"], "--min-probability does nothing with --method description; it is for lacon and"),
         (["--device", "abacus"], "device"),
         (["--pool", "nothing.csv"], "nothing.csv"),
         (["--template", "no place for it"], "{label}"),
@@ -141,7 +181,7 @@ def test_a_place_that_cannot_hold_a_model_is_refused_first(run, refused, label_f
 def test_overwrite_replaces_a_model(run, label_file, tiny_encoder_folder, tmp_path):
     command = ("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT)
     assert run(*command).exit_code == 0
-    assert run(*command, "--overwrite", "--anchor", "verbalizer").exit_code == 0
+    assert run(*command, "--overwrite", "--set", "anchor=verbalizer").exit_code == 0
     assert load(tmp_path / "model").anchor == "verbalizer"
 
 
@@ -176,7 +216,7 @@ def test_ctrl_c_in_training_keeps_what_was_learnt(command_line, one_thread, labe
     out = tmp_path / "model"
     command = command_line(
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, "--learning-rate", "1e-5"),
-        *("--max-steps", 10**6, "--patience", 10**6),
+        *("--max-steps", 10**6, "--set", f"patience={10**6}"),
     )
     code, stdout, seen = _interrupted_when(rb"\b[2-9]\d/1000000|\d{3}/1000000", command, one_thread)
     assert code == 130, seen
@@ -195,7 +235,7 @@ def test_ctrl_c_in_the_search_leaves_nothing(
 ):
     command = command_line(
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model"),
-        *("--pool", documents, "--search-steps", 10**6),
+        *("--pool", documents, "--set", f"search.steps={10**6}"),
     )
     before = sorted(tmp_path.rglob("*"))
     code, stdout, seen = _interrupted_when(b"choosing", command, one_thread)
@@ -211,7 +251,7 @@ def test_ctrl_c_before_the_first_look_leaves_nothing(
 ):
     command = command_line(
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", "--learning-rate", "1e-5"),
-        *("--max-steps", 10**6, "--check-every", 10**6),
+        *("--max-steps", 10**6, "--set", f"check_every={10**6}"),
     )
     before = sorted(tmp_path.rglob("*"))
     code, stdout, seen = _interrupted_when(rb"loss ", command, one_thread)
@@ -220,10 +260,10 @@ def test_ctrl_c_before_the_first_look_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("option", ["--max-steps", "--patience", "--learning-rate", "--search-steps", "--pool"])
+@pytest.mark.parametrize("option", ["--max-steps", "--epochs", "--learning-rate", "--pool"])
 def test_an_encoder_as_it_is_takes_no_option_of_training(run, refused, label_file, tmp_path, option):
     line = refused(run("fit", label_file, "--method", "zero-shot", "--out", tmp_path / "model", option, 3))
-    assert f"{option} does not go with --method zero-shot" in line
+    assert f"{option} does nothing with --method zero-shot" in line
     assert not (tmp_path / "model").exists()
 
 
@@ -240,7 +280,7 @@ def short_search(monkeypatch):
 
 
 def fit_labelled(run, label_file, tiny_encoder_folder, documents, out, *more):
-    given = ("--labelled", documents, "--description-steps", 2, "--dtype", "float32", "--epochs", 2)
+    given = ("--labelled", documents, "--set", "description_steps=2", "--dtype", "float32", "--epochs", 2)
     return run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *given, *more)
 
 
@@ -274,19 +314,15 @@ def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encode
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--pool", "documents.csv"), "--pool does not go with --labelled"),
-        (
-            ("--max-steps", 9),
-            "--max-steps does not go with --labelled; use --epochs for the rows, --description-steps for",
-        ),
-        (("--patience", 9), "--patience does not go with --labelled"),
-        (("--description-steps", -1), "description_steps must be"),
+        (("--pool", "documents.csv"), "--pool does nothing with --method lacon; it is for description"),
+        (("--set", "check_every=9"), "--set has no setting 'check_every'"),
+        (("--set", "heads=0"), "heads must be a whole number at least 1"),
         (("--method", "zero-shot"), "--method must be lacon or uncertainty with --labelled. Got 'zero-shot'"),
-        (("--learning-rate", "base"), "--learning-rate must be a number or auto with --labelled"),
+        (("--learning-rate", "base"), "learning_rate must be a number or 'auto'"),
+        (("--min-probability", 0.5), "min_probability needs training by cross-entropy"),
         (("--epochs", 0), "epochs must be"),
-        (("--validation", 0.95), "validation must be a number at least 0 and at most 0.9"),
-        (("--no-cache",), "--no-cache needs --method uncertainty"),
-        (("--extractor", "mean"), "--extractor needs --method uncertainty"),
+        (("--set", "validation=0.95"), "validation must be a number at least 0 and at most 0.9"),
+        (("--set", "extractor=mean"), "--set has no setting 'extractor'"),
         (("--label-column", "nothing"), "nothing"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
@@ -314,7 +350,17 @@ def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
         return real(*given, step=step, **more)
 
     monkeypatch.setattr(objective, "batch_gradient", interrupted)
-    given = ("--labelled", sorted_rows, "--validation", share, "--batch-size", 24, "--epochs", 3, "--quiet")
+    given = (
+        "--labelled",
+        sorted_rows,
+        "--set",
+        f"validation={share}",
+        "--set",
+        "batch_size=24",
+        "--epochs",
+        3,
+        "--quiet",
+    )
     encoder = ("--encoder", tiny_encoder_folder, "--dtype", "float32", "--learning-rate", "1e-3")
     result = run("fit", sorted_labels, "--out", out, *given, *encoder)
     assert result.exit_code == 130, result.output
@@ -337,9 +383,9 @@ def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
     run, label_file, tiny_encoder_folder, tmp_path
 ):
     out = tmp_path / "model"
-    for option in ("--epochs", "--description-steps"):
+    for option in ("--epochs", "--pair-column"):
         result = run("fit", label_file, "--out", out, option, 3)
-        assert (result.exit_code, f"{option} needs --labelled FILE" in result.stderr) == (2, True)
+        assert (result.exit_code, f"{option} does nothing with --method description" in result.stderr) == (2, True)
     bare = tmp_path / "bare.csv"
     bare.write_text("text,label\none text,\nanother,\n", encoding="utf-8")
     result = fit_labelled(run, label_file, tiny_encoder_folder, bare, out)
@@ -352,7 +398,8 @@ def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
 
 def fit_long(label_file, encoder, out, *more):
     """A fit of many looks, with all that is random switched on."""
-    quick = ("--learning-rate", "1e-4", "--dtype", "float32", "--dropout", "--patience", 10**6, "--max-steps", 400)
+    quick = ("--learning-rate", "1e-4", "--dtype", "float32", "--set", "encoder_dropout=true", "--max-steps", 400)
+    quick = (*quick, "--set", f"patience={10**6}")
     return ("fit", label_file, "--encoder", encoder, "--out", out, *quick, *more)
 
 
@@ -364,7 +411,7 @@ def fit_long(label_file, encoder, out, *more):
         (("--checkpoint", "{begun}"), "begun holds an unfinished training; go on with --resume, or give another name"),
         (("--checkpoint", "{out}"), "lies in --out, where the model will be; give it another name"),
         (("--checkpoint", "{out}/inside"), "lies in --out, where the model will be; give it another name"),
-        (("--checkpoint", "{empty}", "--method", "zero-shot"), "--checkpoint does not go with --method zero-shot"),
+        (("--checkpoint", "{empty}", "--method", "zero-shot"), "--checkpoint does nothing with --method zero-shot"),
     ],
 )
 def test_a_checkpoint_that_makes_no_sense_is_refused_before_any_work(

@@ -21,8 +21,8 @@ def fit_head(run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, mon
 
 
 def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_path):
-    more = ("--weight-decay", 0.1, "--seed", 3, "--validation", 0.1)
-    result = fit_head("--learning-rate", "1e-3", "--batch-size", 9, *more)
+    more = ("--set", "weight_decay=0.1", "--seed", 3, "--set", "validation=0.1", "--set", "batch_size=9")
+    result = fit_head("--learning-rate", "1e-3", *more)
     assert result.exit_code == 0, result.output
     said = {name: value.strip() for name, value in (line.split("  ", 1) for line in result.stdout.splitlines())}
     assert list(said) == ["labelled", "learning rate", "steps", "loss", "held out", "temperature", "saved"]
@@ -33,15 +33,16 @@ def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_
     model = load(tmp_path / "model")
     given = model.get_params()
     assert type(model).__name__ == "UncertaintyClassifier"
-    names = ("epochs", "batch_size", "learning_rate", "weight_decay", "seed", "verbose")
-    assert [given[name] for name in names] == [2, 9, 1e-3, 0.1, 3, False]
+    names = ("epochs", "batch_size", "learning_rate", "seed", "verbose")
+    assert [given[name] for name in names] == [2, 9, 1e-3, 3, False]
+    assert given["config"]["weight_decay"] == 0.1
     assert len(list((tmp_path / "cache" / "token-states").glob("*/states.bf16"))) == 1
     predicted = run("predict", tmp_path / "model", sorted_rows, tmp_path / "predicted.csv")
     assert predicted.exit_code == 0, predicted.output
 
 
 def test_nothing_is_kept_of_the_texts_where_that_is_asked_for(fit_head, tmp_path):
-    result = fit_head("--no-cache", "--validation", 0.2, "--quiet")
+    result = fit_head("--set", "cache=none", "--set", "validation=0.2", "--quiet")
     assert result.exit_code == 0, result.output
     assert not (tmp_path / "cache" / "token-states").exists()
     model = load(tmp_path / "model")
@@ -50,7 +51,7 @@ def test_nothing_is_kept_of_the_texts_where_that_is_asked_for(fit_head, tmp_path
 
 
 def test_another_extractor_has_a_rate_of_its_own(fit_head, tmp_path):
-    result = fit_head("--extractor", "attention")
+    result = fit_head("--set", "extractor=attention")
     assert result.exit_code == 0, result.output
     assert "learning rate  0.003" in result.stdout
     assert load(tmp_path / "model").extractor == "attention"
@@ -58,13 +59,11 @@ def test_another_extractor_has_a_rate_of_its_own(fit_head, tmp_path):
 
 def test_what_is_not_given_is_as_in_python(fit_head, tmp_path):
     assert fit_head("--quiet").exit_code == 0
-    given = load(tmp_path / "model").get_params()
-    defaults = {**vars(UncertaintyConfig()), "epochs": 2}
-    assert {name: given[name] for name in defaults} == defaults
+    assert load(tmp_path / "model").training_config() == UncertaintyConfig(epochs=2)
 
 
 def test_the_json_of_a_head_holds_curve_and_calibration(fit_head, tmp_path):
-    result = fit_head("--json", "--quiet", "--validation", 0.1)
+    result = fit_head("--json", "--quiet", "--set", "validation=0.1")
     assert result.stderr == ""
     told = json.loads(result.stdout)
     assert (told["method"], told["model"]) == ("uncertainty", str(tmp_path / "model"))
@@ -91,21 +90,17 @@ def test_empty_texts_are_told_of_once_and_by_their_row(fit_head, tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--max-steps", 3), "--max-steps does not go with --labelled; use --epochs."),
-        (("--description-steps", 3), "--description-steps does not go with --method uncertainty"),
-        (("--max-tokens-in-memory", 99), "--max-tokens-in-memory does not go with --method uncertainty"),
-        (("--pool", "documents.csv"), "--pool does not go with --labelled"),
-        (("--temperature", 0.1), "--temperature does not go with --labelled"),
-        (("--anchor", "both"), "--anchor does not go with --labelled"),
-        (("--learning-rate", "base"), "--learning-rate must be a number or auto with --labelled"),
-        (
-            ("--extractor", "cnn"),
-            "extractor must be one of 'textcnn',",
-        ),
+        (("--max-steps", 3), "--max-steps does nothing with --method uncertainty; it is for description and lacon"),
+        (("--set", "description_steps=3"), "--set has no setting 'description_steps'"),
+        (("--pool", "documents.csv"), "--pool does nothing with --method uncertainty"),
+        (("--pair-column", "other"), "--pair-column does nothing with --method uncertainty"),
+        (("--threshold", 0.1), "--threshold does nothing with --method uncertainty"),
+        (("--learning-rate", "base"), "learning_rate must be one of 'auto'"),
+        (("--set", "extractor=cnn"), "extractor must be one of 'textcnn',"),
         (("--learning-rate", "2"), "learning_rate must be a number above 0 and at most 1"),
         (("--epochs", 0), "epochs must be"),
-        (("--batch-size", 0), "batch_size must be"),
-        (("--threshold", "-0.5"), "threshold must be a number at least 0 and at most 1"),
+        (("--set", "batch_size=0"), "batch_size must be"),
+        (("--min-probability", "-0.5"), "min_probability must be a number at least 0 and at most 1"),
         (("--label-column", "nothing"), "nothing"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
@@ -145,7 +140,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch_of_a_head_or_writes_nothing(fit_head,
     last = 1
     result = fit_head("--quiet")
     assert (result.exit_code, result.stdout) == (130, "")
-    assert "interrupted before there was an epoch worth keeping; nothing was written." in result.stderr
+    assert "interrupted before anything was learnt that is worth keeping; nothing was written." in result.stderr
     assert not (tmp_path / "model").exists()
     last = len(asked) + 4
     result = fit_head("--quiet")

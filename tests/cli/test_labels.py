@@ -11,7 +11,7 @@ from labelspace import LabelSpace
 
 def test_init_from_names(run, tmp_path):
     file = tmp_path / "topics.yaml"
-    result = run("init", file, "--labels", "sports, money", "--labels", "world", "--template", "About {label}.")
+    result = run("init", file, "--names", "sports, money", "--names", "world", "--template", "About {label}.")
     assert result.exit_code == 0, result.output
     assert result.stdout == f"wrote {file} with 3 labels\n"
     assert f"labelspace lint {file}" in result.stderr
@@ -21,21 +21,21 @@ def test_init_from_names(run, tmp_path):
 
 def test_init_leaves_what_is_there(run, refused, label_file):
     before = label_file.read_text()
-    assert "--overwrite" in refused(run("init", label_file, "--labels", "a,b"))
+    assert "--overwrite" in refused(run("init", label_file, "--names", "a,b"))
     assert label_file.read_text() == before
-    assert run("init", label_file, "--labels", "a,b", "--overwrite").exit_code == 0
+    assert run("init", label_file, "--names", "a,b", "--overwrite").exit_code == 0
     assert LabelSpace.from_file(label_file).names == ("a", "b")
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["new.yaml"], "--labels"),
-        (["new.yaml", "--labels", "one"], "two"),
-        (["new.yaml", "--labels", "one,one"], "one"),
-        (["new.yaml", "--labels", "a,b", "--template", "no place"], "{label}"),
-        (["new.csv", "--labels", "a,b"], ".yaml"),
-        (["new.yaml", "--labels", "a,b", "--descriptions-per-label", "0"], "descriptions_per_label"),
+        (["new.yaml"], "--names"),
+        (["new.yaml", "--names", "one"], "two"),
+        (["new.yaml", "--names", "one,one"], "one"),
+        (["new.yaml", "--names", "a,b", "--template", "no place"], "{label}"),
+        (["new.csv", "--names", "a,b"], ".yaml"),
+        (["new.yaml", "--names", "a,b", "--descriptions-per-label", "0"], "descriptions_per_label"),
     ],
 )
 def test_init_refuses(run, refused, tmp_path, monkeypatch, args, said):
@@ -45,7 +45,7 @@ def test_init_refuses(run, refused, tmp_path, monkeypatch, args, said):
 
 
 def test_init_into_no_folder_is_one_line(run, tmp_path):
-    result = run("init", tmp_path / "nothing" / "labels.yaml", "--labels", "a,b")
+    result = run("init", tmp_path / "nothing" / "labels.yaml", "--names", "a,b")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
 

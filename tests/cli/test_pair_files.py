@@ -9,7 +9,7 @@ from labelspace.errors import ConfigError, InputError
 
 OPTIONS = {
     **{"anchor": "anchor", "positive": "positive", "source": "source", "score": "label"},
-    **{"text": "text", "label": "label", "labels": None, "threshold": None},
+    **{"text": "text", "label": "label", "labels": None, "min_score": None},
 }
 
 
@@ -26,7 +26,7 @@ def opened(*files, **options):
         ("pairs", "2024:05/*.jsonl:source=", "2024:05/*.jsonl", {"source": ""}),
         ("labelled", "x.csv:labels=D:\\x=y.yaml", "x.csv", {"labels": "D:\\x=y.yaml"}),
         ("labelled", "x.csv:labels=,text=the body", "x.csv", {"labels": "", "text": "the body"}),
-        ("scored", "sts.tsv:score=a:b,threshold=3.5", "sts.tsv", {"score": "a:b", "threshold": 3.5}),
+        ("scored", "sts.tsv:score=a:b,min_score=3.5", "sts.tsv", {"score": "a:b", "min_score": 3.5}),
     ],
 )
 def test_a_path_ends_where_the_first_key_begins(kind, word, path, own):
@@ -66,7 +66,7 @@ def test_a_word_too_long_for_a_path_is_one_with_columns():
     [
         ("pairs", "anchr=q", "no key 'anchr'. Did you mean 'anchor'? There are: anchor, positive, source; for columns"),
         ("pairs", "anchor-column=q", "no key 'anchor-column'. Did you mean 'anchor'? There are"),
-        ("pairs", "threshold=1", "no key 'threshold'. There are: anchor, positive, source; for columns"),
+        ("pairs", "min_score=1", "no key 'min_score'. There are: anchor, positive, source; for columns"),
         (
             "labelled",
             "text=body,topic",
@@ -75,7 +75,7 @@ def test_a_word_too_long_for_a_path_is_one_with_columns():
         ("labelled", "text=body,label", "label has no value; say label=..., or leave it out."),
         ("scored", "score=", "score has no value; say score=..., or leave it out."),
         ("scored", "anchor=a,anchor=b", "anchor is there twice; leave one out."),
-        ("scored", "threshold=high", "threshold must be a number. Got 'high' instead."),
+        ("scored", "min_score=high", "min_score must be a number. Got 'high' instead."),
     ],
 )
 def test_a_key_that_makes_no_sense_is_refused_in_one_line(kind, own, said):
@@ -127,11 +127,11 @@ def test_one_file_may_be_two_sources_by_other_columns(tmp_path):
     assert [pair.positive for source in sources for pair in source] == ["t", "s"]
 
 
-def test_a_threshold_of_its_own_does_for_a_file_and_not_for_the_others(tmp_path):
+def test_a_min_score_of_its_own_does_for_a_file_and_not_for_the_others(tmp_path):
     path = tmp_path / "sts.tsv"
     path.write_text("anchor\tpositive\tlabel\na\tA\t4\nb\tB\t2\n")
-    own = parse_files("scored", [f"{path}:threshold=2"])
-    assert len(list(opened(*own)[0])) == len(list(opened(*own, threshold=5)[0])) == 2
+    own = parse_files("scored", [f"{path}:min_score=2"])
+    assert len(list(opened(*own)[0])) == len(list(opened(*own, min_score=5)[0])) == 2
     with pytest.raises(ConfigError, match="need one another"):
         opened(*own, *parse_files("scored", [str(path)]))
 

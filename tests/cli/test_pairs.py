@@ -80,7 +80,7 @@ def test_what_a_model_was_not_fitted_on_is_refused(run, judge, rows, tmp_path, l
     ("more", "said"),
     [
         (("--pair-column", "hypotesis"), "Did you mean 'hypothesis'?"),
-        (("--pair-column", "hypothesis", "--method", "uncertainty"), "--pair-column does not go with --method uncert"),
+        (("--pair-column", "hypothesis", "--method", "uncertainty"), "--pair-column does nothing with --method uncert"),
     ],
 )
 def test_what_cannot_be_is_refused_before_an_encoder_is_opened(run, label_file, rows, tmp_path, more, said):

@@ -46,12 +46,11 @@ def vectors(folder: Path) -> np.ndarray:
     return Encoder(folder, dtype="float32", device="cpu").encode(list(toy_pairs().anchors))
 
 
-def test_every_option_of_the_configuration_is_an_option_with_the_same_default():
+def test_options_that_are_not_given_are_as_in_the_configuration():
     command = typer.main.get_command(app).commands["prefinetune"]  # pyright: ignore[reportAttributeAccessIssue]
     given = {parameter.name: parameter.default for parameter in command.params}
-    given |= {"dropout": not given["no_dropout"], "regularizer_weight": given["weight"]}
-    defaults = vars(PrefinetuneConfig())
-    assert {name: given[name] for name in defaults} == defaults
+    shared = {name: value for name, value in vars(PrefinetuneConfig()).items() if name in given}
+    assert {name: given[name] for name in shared} == shared
 
 
 def test_an_encoder_is_trained_saved_and_reported_on(run, command, tmp_path, tiny_encoder_folder):
@@ -75,13 +74,13 @@ def test_an_encoder_is_trained_saved_and_reported_on(run, command, tmp_path, tin
 
 
 def test_options_reach_the_training(run, command, tmp_path):
-    options = {
-        **{"--weight": 0.5, "--rho": 0.9, "--gamma": 0.5, "--eta": 0.3, "--centre": "mean", "--temperature": 0.1},
-        **{"--batch-size": 4, "--epochs": 2, "--warmup": 0.2, "--weight-decay": 0.1, "--max-tokens": 16},
-        **{"--per-source": 8, "--max-tokens-in-memory": 64, "--seed": 5},
+    settings = {
+        **{"regularizer_weight": 0.5, "rho": 0.9, "gamma": 0.5, "eta": 0.3, "centre": "mean", "temperature": 0.1},
+        **{"batch_size": 4, "warmup": 0.2, "weight_decay": 0.1, "max_tokens_in_memory": 64, "encoder_dropout": "false"},
     }
-    given = [word for option in options.items() for word in option]
-    result = run(*command, *given, "--no-dropout", "--json", "--quiet")
+    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    own = ("--epochs", 2, "--max-tokens", 16, "--per-source", 8, "--seed", 5)
+    result = run(*command, *own, *given, "--json", "--quiet")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     told = json.loads(result.stdout)
@@ -97,7 +96,7 @@ def test_options_reach_the_training(run, command, tmp_path):
     )
     assert (config.temperature, config.batch_size, config.epochs, config.warmup) == (0.1, 4, 2, 0.2)
     assert (config.weight_decay, config.max_tokens, config.max_tokens_in_memory) == (0.1, 16, 64)
-    assert (config.per_source, config.dropout, config.learning_rate) == (8, False, 1e-3)
+    assert (config.per_source, config.encoder_dropout, config.learning_rate) == (8, False, 1e-3)
     assert (found["seed"], found["training"]["total_steps"]) == (5, 12)
     assert found["pairs"] == {"news": 8, "questions": 8, "shouts": 8}
     assert read_eigenspace(tmp_path / "model").settings["centre"] == "mean"
@@ -110,7 +109,9 @@ def test_scored_pairs_from_the_threshold_on_are_learnt_from(run, command, tmp_pa
     columns = ("--anchor-column", "text", "--positive-column", "text_pair", "--score-column", "is_duplicate")
     # The other files call theirs anchor and positive, so this one is alone.
     alone = ("prefinetune", *command[command.index("--encoder") :])
-    result = run(*alone, "--scored", path, "--threshold", 1, *columns, "--weight", 0, "--json", "--quiet")
+    result = run(
+        *alone, "--scored", path, "--min-score", 1, *columns, "--set", "regularizer_weight=0", "--json", "--quiet"
+    )
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["result"]["pairs"] == {"duplicates": 6}
 
@@ -123,7 +124,7 @@ def test_another_column_may_name_the_sources_or_the_file_does(run, refused, comm
     assert "and 4 more" in (said := refused(run(*alone)))
     assert said.endswith("it means something else: source_column=None, --source-column ''.")
     for column, found in (("", {"posts": 14}), ("forum", {"a": 7, "b": 7})):
-        result = run(*alone, "--source-column", column, "--gamma", 0.5, "--eta", 0, "--overwrite")
+        result = run(*alone, "--source-column", column, "--set", "gamma=0.5", "--set", "eta=0", "--overwrite")
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["result"]["pairs"] == found
 
@@ -144,8 +145,8 @@ def test_files_of_any_form_are_mixed_each_with_columns_labels_and_threshold_of_i
         "labels: [{name: up, descriptions: [It rose.]}, {name: down, descriptions: [It fell.]}]"
     )
     given = (
-        *("--scored", f"{tmp_path}/quora.tsv:anchor=q1,positive=q2,score=dup,threshold=1"),
-        *("--scored", tmp_path / "sts.tsv", "--threshold", 3),
+        *("--scored", f"{tmp_path}/quora.tsv:anchor=q1,positive=q2,score=dup,min_score=1"),
+        *("--scored", tmp_path / "sts.tsv", "--min-score", 3),
         *("--labelled", documents, "--labels", label_file),
         *("--labelled", f"{tmp_path}/moods.csv:text=body,label=mood,labels={tmp_path}/moods.yaml"),
     )
@@ -157,9 +158,9 @@ def test_files_of_any_form_are_mixed_each_with_columns_labels_and_threshold_of_i
     }
 
 
-@pytest.mark.parametrize("given", [("--threshold", 1), ("--scored", "x.tsv")])
+@pytest.mark.parametrize("given", [("--min-score", 1), ("--scored", "x.tsv")])
 def test_scores_and_their_threshold_need_one_another(given, run, refused, command):
-    assert "--scored FILE and --threshold X need one another" in refused(run(*command, *given))
+    assert "--scored FILE and --min-score X need one another" in refused(run(*command, *given))
 
 
 @pytest.mark.parametrize("weight", [0, 1])
@@ -167,7 +168,7 @@ def test_the_advice_after_an_early_ctrl_c_leads_on(weight, run, command, tmp_pat
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    early = (*command, "--weight", weight)
+    early = (*command, "--set", f"regularizer_weight={weight}")
     with monkeypatch.context() as patched:
         patched.setattr("labelspace.training.prefinetune.objective.PrefinetuneObjective.__init__", stopped)
         said = run(*early)
@@ -178,7 +179,7 @@ def test_the_advice_after_an_early_ctrl_c_leads_on(weight, run, command, tmp_pat
 
 
 def test_weight_0_is_plain_prefinetuning(run, command, tmp_path):
-    result = run(*command, "--weight", 0)
+    result = run(*command, "--set", "regularizer_weight=0")
     assert result.exit_code == 0, result.output
     assert "regularizer" not in result.stdout
     assert not (tmp_path / "model" / "eigenspace.safetensors").exists()
@@ -253,10 +254,10 @@ def test_the_encoder_is_where_fit_begins(run, command, label_file, tmp_path):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--weight", "-1"], "regularizer_weight"),
-        (["--rho", "0"], "rho"),
-        (["--eta", "2"], "eta"),
-        (["--centre", "middle"], "centre must be one of"),
+        (["--set", "regularizer_weight=-1"], "regularizer_weight"),
+        (["--set", "rho=0"], "rho"),
+        (["--set", "eta=2"], "eta"),
+        (["--set", "centre=middle"], "centre must be one of"),
         (["--epochs", "0"], "epochs"),
         (["--learning-rate", "-1"], "learning_rate"),
         (["--per-source", "0"], "per_source"),
@@ -324,8 +325,8 @@ def stop_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_leaves_the_encoder_that_was_to_be_overwritten(run, command, tmp_path, monkeypatch):
-    model, again = tmp_path / "model", (*command, "--weight", 0, "--seed", 1)
-    assert run(*command, "--weight", 0).exit_code == 0
+    model, again = tmp_path / "model", (*command, "--set", "regularizer_weight=0", "--seed", 1)
+    assert run(*command, "--set", "regularizer_weight=0").exit_code == 0
     first = vectors(model)
     for step, more in ((2, "--overwrite"), (3, "--resume")):
         with monkeypatch.context() as patch:

@@ -11,7 +11,7 @@ def test_from_names_to_figures(run, tmp_path, documents, tiny_encoder_folder, mo
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    go("init", "labels.yaml", "--labels", "sports,money", "--descriptions-per-label", "2")
+    go("init", "labels.yaml", "--names", "sports,money", "--descriptions-per-label", "2")
     text = (tmp_path / "labels.yaml").read_text(encoding="utf-8")
     # What the user does in an editor: take the comment signs away and write.
     (tmp_path / "labels.yaml").write_text(
@@ -32,12 +32,12 @@ def test_from_names_to_figures(run, tmp_path, documents, tiny_encoder_folder, mo
     assert "2 labels, 4 descriptions" in go("lint", "labels.yaml")
     go(
         *("fit", "labels.yaml", "--encoder", tiny_encoder_folder, "--pool", documents, "--out", "model"),
-        *("--search-steps", 4, "--max-steps", 20),
+        *("--set", "search.steps=4", "--max-steps", 20),
     )
     go("predict", "model", documents, "predicted.csv")
     assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 7
     assert 0 <= json.loads(go("evaluate", "model", documents, "--json"))["metrics"]["macro_f1"] <= 1
     assert "margin" in go("explain", "model", "the team won the match")
     assert "map.png" in go(
-        "figures", "model", documents, "--out", "figures", "--label-column", "label", "--method", "pca"
+        "figures", "model", documents, "--out", "figures", "--label-column", "label", "--projection", "pca"
     )

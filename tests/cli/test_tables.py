@@ -59,7 +59,17 @@ def test_fit_and_evaluate_read_the_same_file(run, spreadsheet, label_file, tmp_p
     assert [f"the encoding {found}" in line for line in told] == [True]
     tables = ["--delimiter", delimiter, "--encoding", found]
     learnt = run(
-        "fit", label_file, "--labelled", path, "--epochs", 1, "--description-steps", 1, "--overwrite", *common, *tables
+        "fit",
+        label_file,
+        "--labelled",
+        path,
+        "--epochs",
+        1,
+        "--set",
+        "description_steps=1",
+        "--overwrite",
+        *common,
+        *tables,
     )
     assert learnt.exit_code == 0, learnt.output
     assert "warning: " not in learnt.stderr

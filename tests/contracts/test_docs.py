@@ -117,7 +117,7 @@ def test_every_formula_and_its_test_are_in_the_docs():
 
 def test_the_command_line_page_lists_exactly_the_commands_and_options():
     said = options_by_section(COMMAND_LINE)
-    said[""] -= {"--json", "--quiet"}  # options that most commands share
+    said[""] -= {"--json", "--quiet", "--out", "--labels", "--set", "--settings"}  # options that several commands share
     assert list(said) == ["", *application().commands]
     assert said == {command: options_of(command) for command in said}
 

@@ -148,7 +148,6 @@ MODULES = {
     ],
     "labelspace.training.nli": [
         "Look",
-        "NLIConfig",
         "NLIModel",
         "Pairs",
         "balanced_dev",
@@ -232,11 +231,13 @@ MODULES = {
         "LABEL_STARTS",
         "LACON_HEADS",
         "LACON_OBJECTIVES",
+        "NLI_VARIANTS",
         "OBJECTIVES",
         "PAPER_LEARNING_RATES",
         "SEARCHES",
         "EncodingConfig",
         "LaConConfig",
+        "NLIConfig",
         "PrefinetuneConfig",
         "SearchConfig",
         "TrainingConfig",
@@ -249,21 +250,25 @@ FIELDS = {
     "EncodingConfig": "dtype device token_budget max_tokens",
     "SearchConfig": "rates strategy steps documents pairs",
     "TrainingConfig": """
-        objective temperature learning_rate max_steps warmup check_every patience tolerance dropout
+        objective temperature learning_rate max_steps warmup check_every patience tolerance encoder_dropout
         weight_decay descriptions_per_label freeze_layers lora_rank max_tokens_in_memory
     """,
     "LaConConfig": """
         objective head projection heads temperature regularizer_weight instance_weight label_weight init
         description_weight description_steps learning_rate head_learning_rate batch_size epochs max_steps
-        warmup weight_decay validation patience class_weight dropout max_tokens_in_memory
+        warmup weight_decay validation patience class_weight encoder_dropout max_tokens_in_memory
     """,
     "UncertaintyConfig": """
         extractor uncertain contrastive contrastive_weight kl_weight contrastive_temperature dropout
-        learning_rate batch_size epochs warmup weight_decay validation
+        learning_rate batch_size epochs warmup weight_decay validation cache_bytes
     """,
     "PrefinetuneConfig": """
         regularizer_weight rho gamma eta centre temperature learning_rate batch_size epochs warmup
-        weight_decay max_tokens per_source held_aside dropout max_tokens_in_memory
+        weight_decay max_tokens per_source held_aside encoder_dropout max_tokens_in_memory
+    """,
+    "NLIConfig": """
+        variant max_tokens leave_out max_pairs epochs batch_size max_steps max_seconds learning_rate
+        head_learning_rate warmup weight_decay dropout evaluate_every patience dev_per_class window seed dtype device
     """,
 }
 
@@ -286,47 +291,44 @@ ERRORS = {
 
 # Commands with their arguments and options, in the order of the help.
 COMMANDS = {
-    "init": "file --labels --name --template --descriptions-per-label --overwrite",
+    "init": "file --names --name --template --descriptions-per-label --overwrite",
     "lint": """
         file --encoder --template --strict --all --json --dtype --trust-remote-code --offline
     """,
     "encoders": "--json",
     "fit": """
-        labels --out --pool --text-column --delimiter --encoding --method --labelled --label-column
-        --pair-column --epochs --batch-size --description-steps --validation --extractor --no-cache
-        --overwrite --checkpoint --resume --template --anchor --threshold --seed --encoder --pooling --dtype --device
-        --max-tokens --revision --trust-remote-code --offline --learning-rate --max-steps --objective --temperature
-        --warmup --check-every --patience --tolerance --dropout --weight-decay --descriptions-per-label
-        --freeze-layers --lora-rank --max-tokens-in-memory --tensorboard --search-strategy --search-rates
-        --search-steps --search-documents --search-pairs --json --quiet -q
+        labels --out --method --pool --labelled --text-column --label-column --pair-column --template
+        --encoder --device --learning-rate --epochs --max-steps --set --settings --threshold
+        --min-probability --seed --checkpoint --resume --overwrite --delimiter --encoding --pooling
+        --dtype --max-tokens --revision --trust-remote-code --offline --tensorboard --json --quiet -q
     """,
     "predict": """
-        model source target --text-column --pair-column --delimiter --encoding --prefix --resume --overwrite
-        --threshold --all-scores --coverage --risk --most-uncertain --device --trust-remote-code --json
-        --quiet -q
+        model source target --text-column --pair-column --delimiter --encoding --prefix --resume
+        --overwrite --threshold --min-probability --all-scores --coverage --risk --most-uncertain
+        --device --trust-remote-code --json --quiet -q
     """,
     "evaluate": """
         model file --text-column --pair-column --label-column --delimiter --encoding --confusion
-        --rejection-curve --no-baselines --threshold --anchor --encoder --dtype --device --trust-remote-code
-        --offline --json --quiet -q
+        --rejection-curve --no-baselines --threshold --min-probability --anchor --encoder --dtype
+        --device --trust-remote-code --offline --json --quiet -q
     """,
-    "explain": "model texts --top --nearest --threshold --device --trust-remote-code --json",
+    "explain": """
+        model texts --top --nearest --threshold --min-probability --device --trust-remote-code --json
+    """,
     "figures": """
-        model file --out --only --text-column --label-column --delimiter --encoding --method --max-documents
-        --no-before --seed --device --trust-remote-code --quiet -q
+        model file --out --only --text-column --label-column --delimiter --encoding --projection
+        --max-documents --no-before --seed --device --trust-remote-code --quiet -q
     """,
     "prefinetune": """
-        --out --pairs --labelled --scored --threshold --anchor-column --positive-column --source-column
-        --score-column --labels --encoder --per-source --held-aside --seed --resume --overwrite --text-column
-        --label-column --dtype --device --max-tokens --revision --trust-remote-code --offline --weight --rho
-        --gamma --eta --centre --temperature --learning-rate --batch-size --epochs --warmup --weight-decay
-        --no-dropout --max-tokens-in-memory --json --quiet -q
+        --out --pairs --labelled --scored --min-score --anchor-column --positive-column --source-column
+        --score-column --labels --encoder --per-source --seed --resume --overwrite --text-column
+        --label-column --dtype --device --max-tokens --revision --trust-remote-code --offline
+        --learning-rate --epochs --set --settings --json --quiet -q
     """,
     "train-nli": """
-        out --data --encoder --variant --resume --leave-out --seed --dtype --device --max-tokens
-        --trust-remote-code --offline --max-pairs --epochs --batch-size --limit-steps --max-seconds
-        --learning-rate --head-learning-rate --warmup --weight-decay --dropout --evaluate-every --patience
-        --dev-per-class --window --json --quiet -q
+        --data --out --encoder --variant --resume --seed --dtype --device --trust-remote-code --offline
+        --learning-rate --epochs --batch-size --max-pairs --max-steps --max-seconds --set --settings
+        --json --quiet -q
     """,
     "bench run": """
         models --data --tasks --limit --seeds --store --protocol --unverbalized --bootstrap --file --labels
@@ -339,7 +341,7 @@ COMMANDS = {
     "bench figures": "--out --store --data --metric --quiet -q",
 }
 
-FORMAT = 2
+FORMAT = 3
 
 
 def words(lists: dict[str, str]) -> dict[str, list[str]]:

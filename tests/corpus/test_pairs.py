@@ -272,22 +272,22 @@ def test_descriptions_must_be_lists_of_texts(descriptions: Any, said: str):
 )
 def test_positives_are_the_pairs_at_or_above_the_threshold(scores: list[Any], threshold: float, kept: list[int]):
     rows = [{**row, "label": score} for row, score in zip(rows_of(4), scores, strict=True)]
-    source = open_scored_pairs(table(rows), threshold=threshold, name="sts")
+    source = open_scored_pairs(table(rows), min_score=threshold, name="sts")
     assert texts(source) == [(rows[n]["anchor"], rows[n]["positive"]) for n in kept]
     assert {pair.task_type for pair in source} == {"pair_classification"}
 
 
 def test_an_empty_half_of_a_negative_pair_is_ignored():
     rows = [{"anchor": "a", "positive": "A", "label": 1}, {"anchor": "", "positive": "B", "label": 0}]
-    assert texts(open_scored_pairs(table(rows), threshold=1, name="x")) == [("a", "A")]
+    assert texts(open_scored_pairs(table(rows), min_score=1, name="x")) == [("a", "A")]
 
 
 def test_a_score_that_is_not_a_number_is_refused():
     rows = [{**row, "label": "entailment"} for row in rows_of(2)]
     with pytest.raises(InputError, match=r"row 1, column 'label', is not a number but 'entailment'"):
-        list(open_scored_pairs(table(rows), threshold=1, name="x"))
-    with pytest.raises(ConfigError, match="threshold must be a number"):
-        open_scored_pairs(table(rows), threshold="high", name="x")  # pyright: ignore[reportArgumentType]
+        list(open_scored_pairs(table(rows), min_score=1, name="x"))
+    with pytest.raises(ConfigError, match="min_score must be a number"):
+        open_scored_pairs(table(rows), min_score="high", name="x")  # pyright: ignore[reportArgumentType]
 
 
 # ---- one clear error each
@@ -328,8 +328,8 @@ NOTHING: dict[str, tuple[Callable[[], PairSource], str]] = {
         "none of its 1 rows has a label",
     ),
     "no positive": (
-        lambda: open_scored_pairs(table([{**row, "label": 0} for row in rows_of(3)]), threshold=1, name="x"),
-        "none of its 3 rows has a label of at least 1; lower the threshold, or leave it out",
+        lambda: open_scored_pairs(table([{**row, "label": 0} for row in rows_of(3)]), min_score=1, name="x"),
+        "none of its 3 rows has a label of at least 1; lower min_score, or leave it out",
     ),
 }
 
@@ -348,7 +348,7 @@ def test_a_source_without_a_positive_is_refused(what: str):
         lambda t: open_pairs(t, name="x", positive="positives"),
         lambda t: open_pairs(t, name="x", source_column="origin"),
         lambda t: open_labelled_pairs(t, name="x", text="anchor"),
-        lambda t: open_scored_pairs(t, name="x", threshold=1, score="score"),
+        lambda t: open_scored_pairs(t, name="x", min_score=1, score="score"),
     ],
     ids=["anchor", "positive", "source", "label", "score"],
 )
@@ -467,7 +467,7 @@ def test_all_kinds_of_sources_are_drawn_together():
         [
             open_pairs(table(rows_of(3)), name="qa", task_type="retrieval"),
             open_labelled_pairs(table(LABELLED), name="news"),
-            open_scored_pairs(table([{**row, "label": 1} for row in rows_of(3)]), threshold=1, name="dup"),
+            open_scored_pairs(table([{**row, "label": 1} for row in rows_of(3)]), min_score=1, name="dup"),
         ]
     )
     assert dict(zip(pairs.sources, pairs.task_types, strict=True)) == {

@@ -42,7 +42,7 @@ def abstaining(encoder: Encoder, kind: str) -> Any:
         return DescriptionClassifier({"labels": {name: [f"on {name}"] for name in LABELS}}, **quick, max_steps=1)
     if kind == "lacon":
         return LaConClassifier(LABELS, **quick, epochs=1)
-    return UncertaintyClassifier(LABELS, **{**quick, "threshold": 0.34}, epochs=1, cache=None)
+    return UncertaintyClassifier(LABELS, encoder=encoder, min_probability=0.34, epochs=1, cache=None)
 
 
 def test_metrics_equal_those_counted_by_hand():
@@ -86,7 +86,8 @@ def test_every_abstaining_classifier_is_scored_as_in_evaluate(encoder: Encoder, 
     winner = (
         clf.predict_proba(TEXTS).max(axis=1) if kind == "uncertainty" else clf.predict(TEXTS, return_scores=True)[1]
     )
-    clf.threshold = float(np.median(winner if kind == "uncertainty" else winner.max(axis=1)))
+    lowest = float(np.median(winner if kind == "uncertainty" else winner.max(axis=1)))
+    clf.set_params(**{"min_probability" if kind == "uncertainty" else "threshold": lowest})
     y = [*NAMES[:15], None, None, None]
     assert 0 < sum(name is None for name in clf.predict(TEXTS)) < 18
     found = evaluate(clf, TEXTS, y, baselines=False).metrics

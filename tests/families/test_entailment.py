@@ -337,7 +337,7 @@ def test_progress_counts_pairs_up_to_the_total(tiny: EntailmentScorer):
 
 
 def test_the_progress_bar_is_shown_on_request(pairs_folder: PairsFolder, capsys: pytest.CaptureFixture[str]):
-    EntailmentScorer(pairs_folder("bert"), **CPU, show_progress=True).scores(TEXTS, SPACE)
+    EntailmentScorer(pairs_folder("bert"), **CPU, verbose=True).scores(TEXTS, SPACE)
     assert "scoring pairs: 28 of 28" in capsys.readouterr().err
 
 

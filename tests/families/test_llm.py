@@ -113,7 +113,7 @@ def test_no_texts_give_no_rows():
 
 
 def test_progress_is_shown_on_request(capsys):
-    load("qwen3", show_progress=True).scores(TEXTS, SPACE)
+    load("qwen3", verbose=True).scores(TEXTS, SPACE)
     assert "asking the model: 5 of 5" in capsys.readouterr().err
 
 

@@ -86,7 +86,7 @@ def run(
     device: str = EncodingConfig.device,
     trust_remote_code: bool = False,
     offline: bool | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> RunReport:
     """Score every model on every task, and store each result as soon as it is finished.
 
@@ -107,7 +107,7 @@ def run(
         device: a torch device, or `"auto"`.
         trust_remote_code: True lets the models' own code run; never without.
         offline: True never contacts the hub for models or data, and uses its cache.
-        show_progress: True shows how far it is.
+        verbose: True shows how far it is.
 
     Returns:
         The finished and the reused records, the absent tasks, and notes.
@@ -162,7 +162,7 @@ def run(
     finished: list[Record] = []
     opening = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
     try:
-        with progress_bar("scoring", show=show_progress) as report:
+        with progress_bar("scoring", show=verbose) as report:
             for record in _records(jobs, opening, report, notes):
                 finished.append(store.append(record))
     except KeyboardInterrupt:

@@ -22,7 +22,9 @@ from labelspace.classify.encoding import own_vectors
 from labelspace.classify.explanation import Explanation, explain_answer
 from labelspace.classify.saving import write
 from labelspace.classify.scored_rows import scored_rows
+from labelspace.classify.settings import whole_config
 from labelspace.classify.state import SavedFit, State
+from labelspace.config.saved import SavedConfig
 from labelspace.corpus import Documents, Kind, as_texts_or_pairs
 from labelspace.corpus.documents import check_kind
 from labelspace.encoders import Encoder
@@ -71,6 +73,9 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
     card_of: ClassVar[Any]
     """A function that returns what the model card says of a `State`."""
 
+    config_class: ClassVar[type[SavedConfig] | None] = None
+    """The configuration that the argument `config` holds fields of; None where nothing is trained."""
+
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks")
     """Arguments of the constructor that do not stand among the parameters of a saved model."""
 
@@ -106,7 +111,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
     def predict(
         self, X: Any, *, return_scores: bool = False
     ) -> NDArray[np.object_] | tuple[NDArray[np.object_], NDArray[np.float32]]:
-        """Return the name of each document's likeliest label, None below the threshold.
+        """Return the name of each document's likeliest label, None below the threshold or `min_probability`.
 
         Args:
             X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset.
@@ -187,6 +192,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
             space=self.label_space_,
             vectors=self.label_vectors_,
             threshold=decision.threshold,
+            min_probability=decision.min_probability,
             too_uncertain=bool(decision.too_uncertain(answers)[0]),
             top=top,
             nearest=nearest,
@@ -233,6 +239,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
         check_is_fitted(self)
         given, fit = self.get_params(deep=False), getattr(self, "fit_result_", None)
+        if self.config_class is not None:
+            given["config"] = whole_config(self, self.config_class)
         return State(
             encoder=self.encoder_,
             started_from=self.started_from_,

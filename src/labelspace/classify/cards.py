@@ -39,13 +39,16 @@ def lacon_card(state: State) -> Card:
     """Return the card of a `LaConClassifier`."""
     fit: Any = state.fit
     parameters = state.parameters
-    facts = {name: parameters[name] for name in ("objective", "head", "temperature", "threshold")}
+    facts = {name: parameters["config"][name] for name in ("objective", "head")}
+    facts |= {name: parameters[name] for name in ("temperature", "threshold", "min_probability")}
     facts["rows"] = _rows(fit)
     if fit["curve"]:
         curve, prior = fit["curve"], fit["prior"]
-        names = ("learning_rate", "head_learning_rate")  # a model saved before has those given alone
+        # A model saved before has those given alone.
+        given = {"learning_rate": parameters["learning_rate"], **parameters["config"]}
+        names = ("learning_rate", "head_learning_rate")
         facts |= {
-            "learning rates": " and head ".join(f"{curve.get(name, parameters[name]):.0e}" for name in names),
+            "learning rates": " and head ".join(f"{curve.get(name, given[name]):.0e}" for name in names),
             **_steps_and_loss(curve),
             "weight of the descriptions": f"{prior['weight']:.3f} ({prior['reason']})",
         }
@@ -64,7 +67,7 @@ def uncertainty_card(state: State) -> Card:
     """Return the card of an `UncertaintyClassifier`."""
     fit: Any = state.fit
     parameters, learnt = state.parameters, state.facts["uncertainty"]
-    curve, limit = fit["curve"], learnt["limit"]
+    curve, limit, config = fit["curve"], learnt["limit"], parameters["config"]
     rate = curve.get("learning_rate", parameters["learning_rate"])  # a model saved before has it given alone
     accuracy = (
         "No row was held out, so probabilities are those of training, which are too sure, and nothing here says how "
@@ -83,9 +86,9 @@ def uncertainty_card(state: State) -> Card:
         origin=f"The encoder is as its authors made it; a head on it was trained on {fit['labelled']} labelled rows.",
         facts={
             "extractor": learnt["head"]["extractor"],
-            "weights": f"contrastive {parameters['contrastive_weight']}, KL {parameters['kl_weight']:g}",
+            "weights": f"contrastive {config['contrastive_weight']}, KL {config['kl_weight']:g}",
             "temperature": f"{learnt['temperature']:.4g}",
-            "threshold": parameters["threshold"],
+            "min_probability": parameters["min_probability"],
             "rows": _rows(fit),
             "learning rate": f"{rate:.0e}",
             "steps": f"{len(curve['losses'])} in {curve['epochs']} epochs ({curve['stop_reason']})",

@@ -7,14 +7,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_number
 from labelspace.classify.answers import Answers
 from labelspace.training.uncertainty import Limit, entropy
 
 RANKINGS = ("auto", "uncertainty", "entropy")
 """What doubt may be measured by."""
-
-THRESHOLDS = ("score", "probability")
 
 
 @final
@@ -32,19 +30,20 @@ class Decision:
     """Divides the scores before the softmax, above 0."""
 
     threshold: float | None = None
-    """Below it no label is named, -1 to 1; None always names one."""
+    """Lowest score at which a label is named, -1 to 1; None always names one."""
 
-    threshold_on: str = "score"
-    """What the threshold is held against: the winner's `"score"` or its `"probability"`."""
+    min_probability: float | None = None
+    """Lowest probability at which a label is named, 0 to 1; None always names one."""
 
     limit: Limit | None = None
     """Above this doubt no label is named; None: at any."""
 
     def __post_init__(self) -> None:
         check_number("temperature", self.temperature, above=0)
-        check_choice("threshold_on", self.threshold_on, THRESHOLDS)
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=-1, most=1)
+        if self.min_probability is not None:
+            check_number("min_probability", self.min_probability, least=0, most=1)
 
     def answers(
         self, labels: Sequence[str], scores: NDArray[np.float32], uncertainty: NDArray[np.float32] | None = None
@@ -62,9 +61,10 @@ class Decision:
         probabilities = self._probabilities(scores, by_name)
         names = np.array(labels, dtype=object)[likeliest]
         if self.threshold is not None:
-            held = scores if self.threshold_on == "score" else probabilities
             # A cosine in float32, as after loading.
-            names[held.max(axis=1) < float(self.threshold)] = None
+            names[scores.max(axis=1) < float(self.threshold)] = None
+        if self.min_probability is not None:
+            names[probabilities.max(axis=1) < float(self.min_probability)] = None
         answers = Answers(names, scores, probabilities, uncertainty, tuple(labels), likeliest)
         names[self.too_uncertain(answers)] = None
         return answers

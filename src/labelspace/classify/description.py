@@ -1,6 +1,6 @@
 """`DescriptionClassifier`: the encoder adapted to the label space by its descriptions alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, final
@@ -8,6 +8,7 @@ from typing import Any, Self, final
 from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify.arguments import check_targets, own_encoder
 from labelspace.classify.by_anchors import AnchoredClassifier
+from labelspace.classify.settings import merged
 from labelspace.classify.state import State
 from labelspace.config import DEFAULT_ANCHOR, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
@@ -31,28 +32,18 @@ class DescriptionClassifier(AnchoredClassifier):
         anchor: what stands for a label in `predict`: `"verbalizer"` (the paper), `"descriptions"` (mean of their
             vectors) or `"both"`. The default is what measured best, see the method page of the docs.
         temperature: divides the cosines, in training and in `predict_proba`.
-        threshold: cosine, -1 to 1, below which `predict` answers None; None always names a label.
-        objective: `"rows"`, `"columns"` or `"both"` (eq. 1-3).
+        threshold: lowest cosine, -1 to 1, at which `predict` names a label; None always names one.
         learning_rate: a rate; `"base"`, the one that the encoder's authors published, or 2e-5; `"uniformity"`, chosen
             on the documents given to `fit`; or `"auto"`: the first where one is published, the encoder keeps its own
             pooling and `search` has its default values, else the second.
         search: candidates and sizes of that choice, a SearchConfig; None for its defaults.
         max_steps: most optimizer updates; one is a sweep over all descriptions x verbalizers.
-        warmup: share of `max_steps` over which the rate rises.
-        check_every: steps between two looks at the stopping rule.
-        patience: looks without improvement after which training stops.
-        tolerance: least fall of the loss that counts as improvement.
-        dropout: the encoder's own dropout in training.
-        weight_decay: AdamW's.
-        descriptions_per_label: at most so many descriptions of each label; None: all.
-        freeze_layers: so many lower layers stay as they are.
-        lora_rank: low-rank adapters instead of the weights; needs the package peft.
-        max_tokens_in_memory: a larger sweep is cut into chunks; the gradient is the same.
         checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
             from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told loss and learning rate at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
+        config: what is seldom set, a mapping of fields of `config.TrainingConfig`.
 
     Attributes:
         fit_result_: the curve, the learning rate and how it was chosen, uniformity before and after.
@@ -69,6 +60,7 @@ class DescriptionClassifier(AnchoredClassifier):
         "Description-only supervision: contrastive label-embedding alignment for zero-shot text classification".
     """
 
+    config_class = TrainingConfig
     trains_encoder = True
     not_parameters = (*AnchoredClassifier.not_parameters, "search")
 
@@ -82,56 +74,36 @@ class DescriptionClassifier(AnchoredClassifier):
         anchor: str = DEFAULT_ANCHOR,
         temperature: float = TrainingConfig.temperature,
         threshold: float | None = None,
-        objective: str = TrainingConfig.objective,
         learning_rate: float | str = TrainingConfig.learning_rate,
         search: SearchConfig | None = None,
         max_steps: int = TrainingConfig.max_steps,
-        warmup: float = TrainingConfig.warmup,
-        check_every: int = TrainingConfig.check_every,
-        patience: int = TrainingConfig.patience,
-        tolerance: float = TrainingConfig.tolerance,
-        dropout: bool = TrainingConfig.dropout,
-        weight_decay: float = TrainingConfig.weight_decay,
-        descriptions_per_label: int | None = TrainingConfig.descriptions_per_label,
-        freeze_layers: int = TrainingConfig.freeze_layers,
-        lora_rank: int | None = TrainingConfig.lora_rank,
-        max_tokens_in_memory: int = TrainingConfig.max_tokens_in_memory,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
         self.labels = labels
         self.encoder = encoder
         self.anchor = anchor
         self.temperature = temperature
         self.threshold = threshold
-        self.objective = objective
         self.learning_rate = learning_rate
         self.search = search
         self.max_steps = max_steps
-        self.warmup = warmup
-        self.check_every = check_every
-        self.patience = patience
-        self.tolerance = tolerance
-        self.dropout = dropout
-        self.weight_decay = weight_decay
-        self.descriptions_per_label = descriptions_per_label
-        self.freeze_layers = freeze_layers
-        self.lora_rank = lora_rank
-        self.max_tokens_in_memory = max_tokens_in_memory
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
+        self.config = config
 
     def training_config(self) -> TrainingConfig:
-        """Return the parameters that concern training as one checked value.
+        """Return what the arguments and `config` say of training, as one checked value.
 
         Raises:
             ConfigError: one of them makes no sense.
         """
-        return TrainingConfig(**{name: getattr(self, name) for name in TrainingConfig.__dataclass_fields__})
+        return merged(self, TrainingConfig)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Adapt the encoder to the labels.
@@ -169,7 +141,7 @@ class DescriptionClassifier(AnchoredClassifier):
             seed=seed,
             checkpoint=self.checkpoint,
             callbacks=self.callbacks,
-            show_progress=self.verbose,
+            verbose=self.verbose,
         )
         self._finish(encoder, space)
         self.fit_result_ = result

@@ -38,7 +38,7 @@ class Explanation:
     """The text."""
 
     label: str | None
-    """What `predict` answers; None below the threshold, or where the text is too uncertain."""
+    """What `predict` answers; None below `threshold` or `min_probability`, or where the text is too uncertain."""
 
     margin: float
     """Score of the winner less that of the runner-up; near 0 is a toss-up."""
@@ -47,7 +47,10 @@ class Explanation:
     """The likeliest labels, first the winner."""
 
     threshold: float | None
-    """Below it the answer is None; a score, or of some classifiers a probability."""
+    """The lowest cosine at which a label is named; None: at any."""
+
+    min_probability: float | None
+    """The lowest probability at which a label is named; None: at any."""
 
     too_uncertain: bool
     """Whether the uncertainty is above the limit that was set, and the answer None for that."""
@@ -60,12 +63,17 @@ class Explanation:
         shown = self.text if len(self.text) <= 200 else self.text[:197] + "..."
         verdict = self.label
         if verdict is None:
-            verdict = f"none of these ({'too uncertain' if self.too_uncertain else f'below {self.threshold:g}'})"
+            verdict = f"none of these ({self._why()})"
         lines = [shown, f"  -> {verdict}   margin {self.margin:.3f}"]
         for entry in self.top:
             lines.append(f"  {entry.score:6.3f}  p={entry.probability:.3f}  {entry.label}")
             lines.extend(f"            {cosine:.3f}  {text}" for text, cosine in entry.nearest)
         return "\n".join(lines)
+
+    def _why(self) -> str:
+        if self.too_uncertain:
+            return "too uncertain"
+        return f"below {self.threshold if self.threshold is not None else self.min_probability:g}"
 
 
 def explain_answer(
@@ -76,6 +84,7 @@ def explain_answer(
     space: LabelSpace,
     vectors: dict[str, LabelVectors],
     threshold: float | None,
+    min_probability: float | None,
     too_uncertain: bool,
     top: int,
     nearest: int,
@@ -88,7 +97,8 @@ def explain_answer(
         vector: its vector, [1 dim], that descriptions are compared with; None: they are no reason for the answer.
         space: the labels.
         vectors: the labels' encoded texts.
-        threshold: below which the answer is None.
+        threshold: lowest cosine of a label that is named.
+        min_probability: lowest probability of one.
         too_uncertain: whether it is None for another reason, a limit of uncertainty.
         top: how many labels to name.
         nearest: how many descriptions to quote of the winner and the runner-up.
@@ -118,5 +128,6 @@ def explain_answer(
         margin=float(scores[order[0]] - scores[order[1]]),
         top=tuple(entries),
         threshold=threshold,
+        min_probability=min_probability,
         too_uncertain=too_uncertain,
     )

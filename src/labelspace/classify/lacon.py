@@ -18,6 +18,7 @@ from labelspace.classify.cards import lacon_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.labelled_input import Given, look_at
+from labelspace.classify.settings import merged
 from labelspace.classify.state import State, fill_module
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Documents, Kind, Pool, sample_pool
@@ -41,44 +42,25 @@ class LaConClassifier(BiEncoderClassifier):
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names that y holds.
         encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder (copied,
             never changed), or a dictionary of its arguments.
-        objective: `"lacon"`, or a baseline: `"cross-entropy"`, `"cross-entropy+self-contrastive"`,
-            `"cross-entropy+supervised-contrastive"`.
-        head: `"vanilla"` (the encoder's vector of a text), `"fusion"` (words weighed by the labels), or the baselines
-            `"leam"` and `"lsan"`, for `"cross-entropy"` only.
-        projection: whether the projection head g stands on the encoder; `"auto"`: where labels start at random.
-        heads: slices of the vectors in eq. 4; None: the largest divisor of the width up to 6.
         temperature: divides the cosines, in training and in `predict_proba`.
-        regularizer_weight: of the part that keeps labels apart.
-        instance_weight: of the part that asks each text for its label; of cross-entropy in a baseline.
-        label_weight: of the part that asks each label for its texts; of the contrastive part of a baseline.
-        init: where label embeddings start, `"descriptions"` (and the rows there are) or `"random"`.
-        description_weight: share of the descriptions in the loss, 0 to 1; `"auto"`: 8 / (8 + labelled rows) of each
-            label for its own, 0 where that is below 0.05, the rows contradict them or labels are codes; by the
-            mean the head's rate is lowered, and the encoder's twice.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
             for an encoder that was trained on them already.
         learning_rate: highest rate of the encoder with labelled rows; `"auto"`: 1e-4, less in proportion for one wider
             than 384.
-        head_learning_rate: highest rate of what stands on it.
         batch_size: texts of one update.
         epochs: times that each text is seen. With a dozen labelled texts give more.
-        max_steps: at most so many updates; None: as many as the epochs make.
-        warmup: share of the updates over which the rates rise, before they fall to 0.
-        weight_decay: AdamW's.
         validation: share of the labelled rows held out to stop early, by macro-F1 and then by loss; `"auto"`: 0.05
             from 2,000 rows on, with 20 per label, else none.
-        patience: epochs without improvement after which training stops.
         class_weight: weights of labels by name, in proportion to which their rows are drawn; `"balanced"`: so that all
             labels come equally often. No row's loss is multiplied.
-        dropout: the encoder's own dropout in training.
-        max_tokens_in_memory: a larger batch is cut into chunks; the gradient is the same.
-        threshold: -1 to 1, below which `predict` answers None: of the cosine, with a cross-entropy objective of the
-            probability; None always names a label.
+        threshold: lowest cosine, -1 to 1, at which `predict` names a label; None always names one.
+        min_probability: with a cross-entropy objective, which gives no cosines: the lowest probability, 0 to 1.
         checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
             from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told losses and rates at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
+        config: what is seldom set, a mapping of fields of `config.LaConConfig`.
 
     Attributes:
         fit_result_: the curve, what was held out, the weight of the descriptions and why.
@@ -98,6 +80,7 @@ class LaConClassifier(BiEncoderClassifier):
         Zhang et al., "Label anchored contrastive learning for language understanding" (LaCon).
     """
 
+    config_class = LaConConfig
     trains_encoder = True
     takes_pairs = True
     tensors_file = "lacon.safetensors"
@@ -111,73 +94,45 @@ class LaConClassifier(BiEncoderClassifier):
         labels: Any = None,
         encoder: Any = DEFAULT_ENCODER,
         *,
-        objective: str = LaConConfig.objective,
-        head: str = LaConConfig.head,
-        projection: bool | str = LaConConfig.projection,
-        heads: int | None = LaConConfig.heads,
         temperature: float = LaConConfig.temperature,
-        regularizer_weight: float = LaConConfig.regularizer_weight,
-        instance_weight: float = LaConConfig.instance_weight,
-        label_weight: float = LaConConfig.label_weight,
-        init: str = LaConConfig.init,
-        description_weight: float | str = LaConConfig.description_weight,
         description_steps: int = LaConConfig.description_steps,
         learning_rate: float | str = LaConConfig.learning_rate,
-        head_learning_rate: float = LaConConfig.head_learning_rate,
         batch_size: int = LaConConfig.batch_size,
         epochs: int = LaConConfig.epochs,
-        max_steps: int | None = LaConConfig.max_steps,
-        warmup: float = LaConConfig.warmup,
-        weight_decay: float = LaConConfig.weight_decay,
         validation: float | str = LaConConfig.validation,
-        patience: int = LaConConfig.patience,
         class_weight: str | Mapping[str, float] | None = LaConConfig.class_weight,
-        dropout: bool = LaConConfig.dropout,
-        max_tokens_in_memory: int = LaConConfig.max_tokens_in_memory,
         threshold: float | None = None,
+        min_probability: float | None = None,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
         self.labels = labels
         self.encoder = encoder
-        self.objective = objective
-        self.head = head
-        self.projection = projection
-        self.heads = heads
         self.temperature = temperature
-        self.regularizer_weight = regularizer_weight
-        self.instance_weight = instance_weight
-        self.label_weight = label_weight
-        self.init = init
-        self.description_weight = description_weight
         self.description_steps = description_steps
         self.learning_rate = learning_rate
-        self.head_learning_rate = head_learning_rate
         self.batch_size = batch_size
         self.epochs = epochs
-        self.max_steps = max_steps
-        self.warmup = warmup
-        self.weight_decay = weight_decay
         self.validation = validation
-        self.patience = patience
         self.class_weight = class_weight
-        self.dropout = dropout
-        self.max_tokens_in_memory = max_tokens_in_memory
         self.threshold = threshold
+        self.min_probability = min_probability
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
+        self.config = config
 
     def training_config(self) -> LaConConfig:
-        """Return the parameters that concern training as one checked value.
+        """Return what the arguments and `config` say of training, as one checked value.
 
         Raises:
             ConfigError: one of them makes no sense.
         """
-        return LaConConfig(**{name: getattr(self, name) for name in LaConConfig.__dataclass_fields__})
+        return merged(self, LaConConfig)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Learn from the rows that have a label, or, where none has one, from the descriptions.
@@ -200,12 +155,13 @@ class LaConClassifier(BiEncoderClassifier):
         """
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)
-        Decision(temperature=self.temperature, threshold=self.threshold)
+        Decision(temperature=self.temperature, threshold=self.threshold, min_probability=self.min_probability)
         space = None if self.labels is None else as_label_space(self.labels)
         if space is not None:
             _check_class_weight(config, space)
         given = look_at(space, X, y)
         rows = given.supervision
+        self._check_lowest(by_logits=rows is not None and config.objective != "lacon")
         if rows is None:
             return self._fit_on_descriptions(given, space, config, seed)
         _check_class_weight(config, rows.space)  # where y names the labels, it is known only now
@@ -226,7 +182,7 @@ class LaConClassifier(BiEncoderClassifier):
             pool=self._pool(given.documents),
             checkpoint=self.checkpoint,
             callbacks=self.callbacks,
-            show_progress=self.verbose,
+            verbose=self.verbose,
         )
         self._finish(encoder, rows.space, rows.documents.kind)
         self.fit_result_ = result
@@ -240,8 +196,10 @@ class LaConClassifier(BiEncoderClassifier):
     def decision(self) -> Decision:
         """Return how scores become answers: by cosines over the temperature, or by logits as they are."""
         check_number("temperature", self.temperature, above=0)
-        if isinstance(self.head_, ByLogits):
-            return Decision(threshold=self.threshold, threshold_on="probability")
+        by_logits = isinstance(self.head_, ByLogits)
+        self._check_lowest(by_logits=by_logits)
+        if by_logits:
+            return Decision(min_probability=self.min_probability)
         return Decision(temperature=self.temperature, threshold=self.threshold)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
@@ -304,6 +262,15 @@ class LaConClassifier(BiEncoderClassifier):
         model.head_ = _head_of(state, facts)
         return model
 
+    def _check_lowest(self, *, by_logits: bool) -> None:
+        """Refuse a threshold of cosines where there are logits, and the other way round."""
+        if by_logits and self.threshold is not None:
+            raise ConfigError("threshold is a cosine, and training by cross-entropy has none; set min_probability.")
+        if not by_logits and self.min_probability is not None:
+            raise ConfigError(
+                "min_probability needs training by cross-entropy; here labels are compared by cosine, set threshold."
+            )
+
     def _edit(self, space: LabelSpace, change: Change) -> None:
         super()._edit(space, change)
         self.head_ = self.head_.edited(change)
@@ -329,7 +296,7 @@ class LaConClassifier(BiEncoderClassifier):
             seed=seed,
             checkpoint=self.checkpoint,
             callbacks=self.callbacks,
-            show_progress=self.verbose,
+            verbose=self.verbose,
         )
         self._finish(encoder, space, Kind.PAIRS if pairs else Kind.TEXTS)
         self.fit_result_ = LaConFit(

@@ -82,7 +82,7 @@ def most_uncertain_file(
     prefix: str = "predicted_",
     delimiter: str = "auto",
     encoding: str = "auto",
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Predicted:
     """Write the most uncertain rows of a table with the predictions beside the other columns.
 
@@ -99,7 +99,7 @@ def most_uncertain_file(
         prefix: of the added columns.
         delimiter: of the cells of CSV and TSV files, as for `open_table`.
         encoding: of CSV and TSV files, as for `open_table`.
-        show_progress: True shows rows done and an ETA.
+        verbose: True shows rows done and an ETA.
 
     Returns:
         Where the file is and how many rows it has.
@@ -119,7 +119,7 @@ def most_uncertain_file(
     table.check_documents()
     with (
         out as writer,
-        progress_bar("predicting", show=show_progress) as report,
+        progress_bar("predicting", show=verbose) as report,
     ):
         done = 0
 

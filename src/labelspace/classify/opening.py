@@ -7,6 +7,7 @@ from labelspace.checks import did_you_mean
 from labelspace.classify.base import BiEncoderClassifier
 from labelspace.classify.description import DescriptionClassifier
 from labelspace.classify.lacon import LaConClassifier
+from labelspace.classify.old_folders import brought_up
 from labelspace.classify.saving import damaged, read
 from labelspace.classify.uncertainty import UncertaintyClassifier
 from labelspace.classify.zero_shot import ZeroShotClassifier
@@ -50,6 +51,10 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
     folder = Path(folder)
     header = read_header(folder, CLASSIFIER)
     cls = _class_of(folder, header)
+    try:
+        header = brought_up(header, cls)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise damaged(folder, error) from error
     state = read(
         folder,
         header,

@@ -55,7 +55,7 @@ def predict_file(
     chunk_rows: int = CHUNK_ROWS,
     delimiter: str = "auto",
     encoding: str = "auto",
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Predicted:
     """Predict every row of a table and write it with the predictions beside the other columns.
 
@@ -77,7 +77,7 @@ def predict_file(
         chunk_rows: rows that are read, predicted and made safe together.
         delimiter: of the cells of CSV and TSV files, as for `open_table`.
         encoding: of CSV and TSV files, as for `open_table`.
-        show_progress: True shows rows done and an ETA.
+        verbose: True shows rows done and an ETA.
 
     Returns:
         Where the file is and how many rows it has.
@@ -113,7 +113,7 @@ def predict_file(
     if not out.already_done:
         # A file mended half-way is another input, from which the finished chunks cannot go on.
         table.check_documents()
-    with out as writer, progress_bar("predicting", show=show_progress) as report:
+    with out as writer, progress_bar("predicting", show=verbose) as report:
         if writer.already_done:
             rows = _rows_of(Path(target), label=schema.names[len(table.schema)])
             return Predicted(path=Path(target), rows=rows, resumed_at=rows, abstained=0)

@@ -20,12 +20,13 @@ from labelspace.classify.cards import uncertainty_card
 from labelspace.classify.decision import RANKINGS, Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import look_at
+from labelspace.classify.settings import merged
 from labelspace.classify.state import State, fill_module
 from labelspace.config import UncertaintyConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.encoders.packaged import user_cache
-from labelspace.encoders.state_cache import DEFAULT_BYTES, StateCache
+from labelspace.encoders.state_cache import StateCache
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError, ShapeError
 from labelspace.heads import GaussianHead
 from labelspace.labels import Label, LabelSpace
@@ -52,29 +53,21 @@ class UncertaintyClassifier(AbstainingClassifier):
             changed), or a dictionary of its arguments.
         extractor: how token states become features: `"textcnn"`, or one of the ablation: `"cls"`, `"eos"`, `"mean"`,
             `"mlp"`, `"attention"`.
-        uncertain: False leaves std out; each text is then its mean, and its uncertainty 0.
-        contrastive: `"label-wise"`, or one of the ablation: `"self-supervised"`, `"supervised"`, `"none"`.
-        contrastive_weight: of the contrastive part, 0 to 1; the rest is cross-entropy's.
-        kl_weight: of the part that pulls each Gaussian towards the standard normal one.
-        contrastive_temperature: divides the cosines of the contrastive part.
-        dropout: share of TextCNN's features set to zero in training.
         learning_rate: highest rate; `"auto"`: 8e-4 for `"textcnn"`, higher for extractors with few weights.
         batch_size: texts of one update.
         epochs: times that each text is seen; `"auto"`: 3, and more for less than some ten thousand texts.
-        warmup: share of the updates over which the rate rises, before it falls to 0.
-        weight_decay: AdamW's.
         validation: share of the labelled rows held out for temperature and limits; equal texts stay together.
             `"auto"`: 0.1 with 20 rows per label and 200 in all or more, else none.
-        threshold: 0 to 1, probability below which `predict` answers None; None always names a label.
+        min_probability: lowest probability, 0 to 1, at which `predict` names a label; None always names one.
         cache: folder for token states; `"auto"`: `token-states` in labelspace's cache folder; None: nothing is
             written, and every epoch encodes the texts again. They tell much of the texts: None for what must not lie
             on a disk.
-        cache_bytes: of all that lies in that folder; the least recently used goes first.
         checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
             from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
         callbacks: told losses and the rate at every step, see `training.callbacks`.
         seed: of everything random; the same seed gives the same bits on the same machine.
         verbose: True shows progress.
+        config: what is seldom set, a mapping of fields of `config.UncertaintyConfig`.
 
     Attributes:
         fit_result_: the curve, what was held out, calibration before and after.
@@ -95,9 +88,10 @@ class UncertaintyClassifier(AbstainingClassifier):
         "Uncertainty-aware contrastive sentence embedding with local context representation for text classification".
     """
 
+    config_class = UncertaintyConfig
     tensors_file = "uncertainty.safetensors"
     card_of = staticmethod(uncertainty_card)
-    not_parameters = (*AbstainingClassifier.not_parameters, "cache", "cache_bytes")
+    not_parameters = (*AbstainingClassifier.not_parameters, "cache")
 
     fit_result_: UncertaintyFit
 
@@ -107,56 +101,40 @@ class UncertaintyClassifier(AbstainingClassifier):
         encoder: Any = DEFAULT_ENCODER,
         *,
         extractor: str = UncertaintyConfig.extractor,
-        uncertain: bool = UncertaintyConfig.uncertain,
-        contrastive: str = UncertaintyConfig.contrastive,
-        contrastive_weight: float = UncertaintyConfig.contrastive_weight,
-        kl_weight: float = UncertaintyConfig.kl_weight,
-        contrastive_temperature: float = UncertaintyConfig.contrastive_temperature,
-        dropout: float = UncertaintyConfig.dropout,
         learning_rate: float | str = UncertaintyConfig.learning_rate,
         batch_size: int = UncertaintyConfig.batch_size,
         epochs: int | str = UncertaintyConfig.epochs,
-        warmup: float = UncertaintyConfig.warmup,
-        weight_decay: float = UncertaintyConfig.weight_decay,
         validation: float | str = UncertaintyConfig.validation,
-        threshold: float | None = None,
+        min_probability: float | None = None,
         cache: str | Path | None = "auto",
-        cache_bytes: int = DEFAULT_BYTES,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
         verbose: bool = False,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
         self.labels = labels
         self.encoder = encoder
         self.extractor = extractor
-        self.uncertain = uncertain
-        self.contrastive = contrastive
-        self.contrastive_weight = contrastive_weight
-        self.kl_weight = kl_weight
-        self.contrastive_temperature = contrastive_temperature
-        self.dropout = dropout
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.epochs = epochs
-        self.warmup = warmup
-        self.weight_decay = weight_decay
         self.validation = validation
-        self.threshold = threshold
+        self.min_probability = min_probability
         self.cache = cache
-        self.cache_bytes = cache_bytes
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
         self.verbose = verbose
+        self.config = config
 
     def training_config(self) -> UncertaintyConfig:
-        """Return the parameters that concern training as one checked value.
+        """Return what the arguments and `config` say of training, as one checked value.
 
         Raises:
             ConfigError: one of them makes no sense.
         """
-        return UncertaintyConfig(**{name: getattr(self, name) for name in UncertaintyConfig.__dataclass_fields__})
+        return merged(self, UncertaintyConfig)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Learn from the rows that have a label; the encoder stays as it is.
@@ -181,9 +159,8 @@ class UncertaintyClassifier(AbstainingClassifier):
         """
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)
-        self._check_threshold()
-        check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
-        cache = self._state_cache()
+        Decision(min_probability=self.min_probability)
+        cache = self._state_cache(config.cache_bytes)
         space = None if self.labels is None else as_label_space(self.labels)
         given = look_at(space, X, y).supervision
         if given is None:
@@ -211,7 +188,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             unlabelled=given.unlabelled,
             checkpoint=self.checkpoint,
             callbacks=self.callbacks,
-            show_progress=self.verbose,
+            verbose=self.verbose,
         )
         self._finish(encoder, given.space)
         self.fit_result_ = result
@@ -223,11 +200,8 @@ class UncertaintyClassifier(AbstainingClassifier):
         return self
 
     def decision(self) -> Decision:
-        """Return how scores become answers: by calibrated probabilities, a threshold of them, and a limit of doubt."""
-        self._check_threshold()
-        return Decision(
-            temperature=self.temperature_, threshold=self.threshold, threshold_on="probability", limit=self.limit_
-        )
+        """Return how scores become answers: by calibrated probabilities, the lowest of them, and a limit of doubt."""
+        return Decision(temperature=self.temperature_, min_probability=self.min_probability, limit=self.limit_)
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
         """Return the uncertainty of each document: the mean of std over its coordinates, [text], above 0.
@@ -315,10 +289,6 @@ class UncertaintyClassifier(AbstainingClassifier):
             model.labels = None  # a second fit finds them in its own y
         return model
 
-    def _check_threshold(self) -> None:
-        if self.threshold is not None:
-            check_number("threshold", self.threshold, least=0, most=1)
-
     def _edit(self, space: LabelSpace, change: Change) -> None:
         super()._edit(space, change)
         head = self.head_.edited(change)
@@ -327,13 +297,13 @@ class UncertaintyClassifier(AbstainingClassifier):
             self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
         self.head_ = head
 
-    def _state_cache(self) -> StateCache | None:
+    def _state_cache(self, most_bytes: int) -> StateCache | None:
         if self.cache is None:
             return None
         if not isinstance(self.cache, (str, Path)) or self.cache == "" or "\0" in str(self.cache):
             raise ConfigError(f"cache must be a folder, 'auto' or None. Got {self.cache!r} instead.")
         folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache).expanduser()
-        return StateCache(folder, self.cache_bytes)
+        return StateCache(folder, most_bytes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -355,10 +325,8 @@ def _warn_of_labels_without_a_row(names: Sequence[str], labels: int) -> None:
 
 
 def _head_of(state: State, facts: dict[str, Any]) -> ByGaussians:
-    # Older folders have no "head"; there the parameters are those of the fit.
-    options = facts.get("head", {name: state.parameters[name] for name in ("extractor", "uncertain", "dropout")})
     labels = int(facts["labels"])
-    module = GaussianHead(int(facts["dim"]), labels, generator=torch.Generator(), **options)
+    module = GaussianHead(int(facts["dim"]), labels, generator=torch.Generator(), **facts["head"])
     fill_module(module, state.tensors)
     # None is a label that no row taught.
     columns = {name: None if column is None else int(column) for name, column in facts["logit_columns"].items()}

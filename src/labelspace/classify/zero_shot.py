@@ -18,7 +18,7 @@ class ZeroShotClassifier(AnchoredClassifier):
             dictionary of its arguments.
         anchor: what stands for a label: `"verbalizer"`, `"descriptions"` (mean of their vectors) or `"both"`.
         temperature: of the softmax in `predict_proba`, above 0.
-        threshold: cosine, -1 to 1, below which `predict` answers None; None always names a label.
+        threshold: lowest cosine, -1 to 1, at which `predict` names a label; None always names one.
 
     Example:
         >>> from labelspace import ZeroShotClassifier

@@ -125,7 +125,7 @@ def run_command(
         device=device,
         trust_remote_code=trust_remote_code,
         offline=offline or None,
-        show_progress=not quiet,
+        verbose=not quiet,
     )
     for message in report.notes:
         note(message)

@@ -18,6 +18,7 @@ from labelspace.cli.options import (
     Dtype,
     EncoderName,
     LabelColumn,
+    MinProbability,
     Offline,
     PairColumn,
     Quiet,
@@ -65,6 +66,7 @@ def evaluate_command(
     ] = None,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave the untrained baselines out.")] = False,
     threshold: Threshold = None,
+    min_probability: MinProbability = None,
     anchor: Anchor = DEFAULT_ANCHOR,
     encoder: EncoderName = DEFAULT_ENCODER,
     dtype: Dtype = EncodingConfig.dtype,
@@ -92,8 +94,17 @@ def evaluate_command(
     _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
-        opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
+        opened = open_model(
+            model,
+            threshold=threshold,
+            min_probability=min_probability,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            quiet=quiet,
+        )
     else:
+        if min_probability is not None:
+            raise ConfigError("--min-probability is for a saved model with logits; with a label file use --threshold.")
         given = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
         space = LabelSpace.from_file(model)
         untrained = open_encoder(encoder, quiet=quiet, **given)
@@ -113,7 +124,7 @@ def evaluate_command(
         baselines=not no_baselines,
         rejections=kept,
         **dialect,
-        show_progress=not quiet,
+        verbose=not quiet,
     )
     if confusion is not None:
         confusion_figure(evaluation, confusion)
@@ -147,7 +158,9 @@ def figures_command(
     ] = None,
     delimiter: Delimiter = "auto",
     encoding: TextEncoding = "auto",
-    method: Annotated[str, typer.Option(metavar="|".join(PROJECTIONS), help="How two dimensions are found.")] = "umap",
+    projection: Annotated[
+        str, typer.Option(metavar="|".join(PROJECTIONS), help="How two dimensions are found.")
+    ] = "umap",
     max_documents: Annotated[int, typer.Option(help="Documents to draw, chosen at random.")] = 2000,
     no_before: Annotated[bool, typer.Option("--no-before", help="Leave out the untrained encoder.")] = False,
     seed: Annotated[int, typer.Option(help="Of the sample and the map.")] = 0,
@@ -164,14 +177,14 @@ def figures_command(
 
     hush(quiet)
     names = _figures(only, label_column)
-    check_choice("--method", method, PROJECTIONS)
+    check_choice("--projection", projection, PROJECTIONS)
     check_number("--max-documents", max_documents, least=1, whole=True)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     table = open_table(file, text=text_column, label=label_column, **dialect)
     _check_folder(out.absolute().parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
-    if method == "umap" and "map" in names:
-        import_optional("umap", package="umap-learn", extra="plot", purpose="--method umap")
+    if projection == "umap" and "map" in names:
+        import_optional("umap", package="umap-learn", extra="plot", purpose="--projection umap")
     opened = open_model(model, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
     from labelspace import evaluate as draw
     from labelspace.evaluate.figures.spaces import undrawable
@@ -188,13 +201,13 @@ def figures_command(
     _make_folder(out)
     shown: dict[str, Any] = {"before": not no_before, "seed": seed, "max_documents": max_documents}
     shown["y"] = own if label_column else None
-    loud: dict[str, Any] = {"show_progress": not quiet}
+    loud: dict[str, Any] = {"verbose": not quiet}
     columns: dict[str, Any] = {"text": text_column, "label": label_column, **dialect}
     figures: dict[str, Callable[[Path], tuple[Path, ...]]] = {
         "confusion": lambda path: draw.confusion_figure(
             draw.evaluate_table(opened, file, baselines=False, **columns, **loud), path
         ),
-        "map": lambda path: draw.map_figure(opened, texts, path, method=method, **shown),
+        "map": lambda path: draw.map_figure(opened, texts, path, projection=projection, **shown),
         "sphere": lambda path: draw.sphere_figure(opened, texts, path, **shown),
         "similarity": lambda path: draw.label_similarity_figure(opened, path),
     }

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelspace.checks import check_choice, check_number
-from labelspace.cli.labelled import METHODS as OF_ROWS
-from labelspace.cli.labelled import check_options, config_of_rows, labelled_rows, learn, tell_of
+from labelspace.cli.fit_summary import summary_of
+from labelspace.cli.methods import (
+    METHODS,
+    check_options,
+    check_settings,
+    choose_method,
+    make,
+    setting_option,
+    settings_of_method,
+)
 from labelspace.cli.options import (
-    Anchor,
     AsJson,
     Delimiter,
     Device,
     Dtype,
     EncoderName,
     MaxTokens,
+    MinProbability,
     Offline,
     Overwrite,
     PairColumn,
@@ -33,157 +40,87 @@ from labelspace.cli.options import (
     choices,
     open_encoder,
 )
-from labelspace.cli.printing import hush, note, print_json, print_pairs, tell
-from labelspace.config import (
-    ANCHORS,
-    DEFAULT_ANCHOR,
-    OBJECTIVES,
-    SEARCHES,
-    EncodingConfig,
-    LaConConfig,
-    SearchConfig,
-    TrainingConfig,
-    UncertaintyConfig,
-)
+from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
+from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, print_settings, read_settings, read_words
+from labelspace.config import EncodingConfig, SearchConfig
+from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, LabelFileError, LabelSpaceWarning, OutputError
+from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError
 from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
 from labelspace.labels import LabelSpace, lint
 
 if TYPE_CHECKING:
-    from labelspace.corpus import Pool
-    from labelspace.encoders import Encoder
-    from labelspace.training import FitResult
+    from collections.abc import Sequence
 
-METHODS = ("description", "zero-shot", *OF_ROWS)
+    from labelspace.corpus import Documents
+
 NOTHING_KEPT = "interrupted before anything was learnt that is worth keeping; nothing was written."
-_TRAINING = "Training"
-_LABELLED = "Labelled rows"
-_SEARCH = "Choice of the learning rate"
-_REASONS = {
-    "given": "as given",
-    "base": "the encoder's published one",
-    "fallback": "none is published for this encoder",
-    "no pool": "the encoder's published one, or 2e-5; --pool FILE chooses one on your documents",
-    "uniformity": "the pool is spread most uniformly after it",
-}
-_STOPS = {
-    "patience": "the loss fell no more",
-    "max_steps": "--max-steps reached",
-    "interrupted": "interrupted",
-}
+SELDOM = (
+    *("delimiter", "encoding", "tensorboard"),
+    *("pooling", "dtype", "max_tokens", "revision", "trust_remote_code", "offline"),
+)
+"""Options that `--help` leaves out and `--settings` lists."""
 
 
-def _training(help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=_TRAINING, **more)
+class FitCommand(SettingsCommand):
+    """The command; what is seldom needed is left out of its help."""
 
-
-def _labelled(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=_LABELLED, **more)
-
-
-def _search(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=_SEARCH, **more)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for parameter in self.params:
+            parameter.hidden = parameter.name in SELDOM  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def fit_command(
     context: typer.Context,
     labels: Annotated[Path, typer.Argument(metavar="LABELS", help="A label file: YAML, JSON or CSV.")],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
-    pool: Annotated[
-        str | None,
-        typer.Option(help="Unlabelled documents: .csv, .tsv, .xlsx, .jsonl, .parquet or a glob. Not the test set."),
-    ] = None,
-    text_column: TextColumn = "text",
-    delimiter: Delimiter = "auto",
-    encoding: TextEncoding = "auto",
     method: Annotated[
         str,
         typer.Option(
-            metavar=choices(METHODS),
+            metavar=choices(tuple(METHODS)),
             help="Train on the descriptions, or use the encoder as it is; with --labelled: train on rows (lacon), or "
             "a head alone that knows its doubts (uncertainty).",
         ),
     ] = "description",
+    pool: Annotated[
+        str | None,
+        typer.Option(help="Unlabelled documents: .csv, .tsv, .xlsx, .jsonl, .parquet or a glob. Not the test set."),
+    ] = None,
     labelled: Annotated[
         str | None,
-        _labelled("Rows that have a label, few or many: learn from them too. A file or a glob, as for --pool."),
+        typer.Option(help="Rows that have a label, few or many: learn from them too. A file or a glob, as for --pool."),
     ] = None,
-    label_column: Annotated[str, _labelled("Column with the names of the labels; empty: this row has none.")] = "label",
+    text_column: TextColumn = "text",
+    label_column: Annotated[
+        str, typer.Option(help="Column of --labelled with the names of the labels; empty: this row has none.")
+    ] = "label",
     pair_column: PairColumn = None,
-    epochs: Annotated[
-        int | None, _labelled(f"Epochs (lacon: {LaConConfig.epochs}; uncertainty: chosen from the number of rows).")
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        _labelled(f"Rows of an update (lacon: {LaConConfig.batch_size}; uncertainty: {UncertaintyConfig.batch_size})."),
-    ] = None,
-    description_steps: Annotated[
-        int | None,
-        _labelled(f"lacon: updates on the descriptions, before the rows come ({LaConConfig.description_steps})."),
-    ] = None,
-    validation: Annotated[
-        float | None,
-        _labelled("Share of the rows held out (lacon: to stop early; uncertainty: to calibrate); by their number."),
-    ] = None,
-    extractor: Annotated[
-        str, _labelled("Uncertainty: how words become features; attention is smaller, and better for sentiment.")
-    ] = UncertaintyConfig.extractor,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Uncertainty: write no token states.", rich_help_panel=_LABELLED)
-    ] = False,
-    overwrite: Overwrite = False,
+    template: Template = None,
+    encoder: EncoderName = DEFAULT_ENCODER,
+    device: Device = EncodingConfig.device,
+    learning_rate: Annotated[str | None, setting_option("learning_rate")] = None,
+    epochs: Annotated[int | None, setting_option("epochs")] = None,
+    max_steps: Annotated[int | None, setting_option("max_steps")] = None,
+    words: Set = None,
+    show_settings: ShowSettings = False,
+    threshold: Threshold = None,
+    min_probability: MinProbability = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder to keep unfinished training in, about 20 times a run.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what is in --checkpoint, same options.")] = False,
-    template: Template = None,
-    anchor: Anchor = DEFAULT_ANCHOR,
-    threshold: Threshold = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    encoder: EncoderName = DEFAULT_ENCODER,
+    overwrite: Overwrite = False,
+    delimiter: Delimiter = "auto",
+    encoding: TextEncoding = "auto",
     pooling: Pooling = None,
     dtype: Dtype = EncodingConfig.dtype,
-    device: Device = EncodingConfig.device,
     max_tokens: MaxTokens = None,
     revision: Revision = None,
     trust_remote_code: TrustRemoteCode = False,
     offline: Offline = False,
-    learning_rate: Annotated[
-        str,
-        _training(
-            "base: the encoder's published rate, or 2e-5; uniformity: chosen on the pool; auto: either. "
-            "With --labelled the rate on the rows: a number, or auto, that of the method.",
-            metavar="RATE|auto|base|uniformity",
-        ),
-    ] = str(TrainingConfig.learning_rate),
-    max_steps: Annotated[int, _training("Most updates; one is a sweep over all descriptions.")] = (
-        TrainingConfig.max_steps
-    ),
-    objective: Annotated[
-        str, _training("Which way descriptions and labels are told apart.", metavar=choices(OBJECTIVES))
-    ] = TrainingConfig.objective,
-    temperature: Annotated[float, _training("Divides the cosines.")] = TrainingConfig.temperature,
-    warmup: Annotated[float, _training("Share of --max-steps over which the rate rises.")] = TrainingConfig.warmup,
-    check_every: Annotated[int, _training("Steps between two looks at the loss.")] = TrainingConfig.check_every,
-    patience: Annotated[int, _training("Looks without improvement before it stops.")] = TrainingConfig.patience,
-    tolerance: Annotated[float, _training("Least fall of the loss that counts.")] = TrainingConfig.tolerance,
-    dropout: Annotated[bool, _training("Train with the encoder's own dropout.", "--dropout")] = TrainingConfig.dropout,
-    weight_decay: Annotated[float, _training("Of AdamW.")] = TrainingConfig.weight_decay,
-    descriptions_per_label: Annotated[int | None, _training("At most so many of each label; all.")] = None,
-    freeze_layers: Annotated[int, _training("So many lower layers stay as they are.")] = TrainingConfig.freeze_layers,
-    lora_rank: Annotated[int | None, _training("Low-rank adapters instead of the weights; needs peft.")] = None,
-    max_tokens_in_memory: Annotated[int, _training("A larger sweep is cut; the gradient stays the same.")] = (
-        TrainingConfig.max_tokens_in_memory
-    ),
-    tensorboard: Annotated[Path | None, _training("Folder for TensorBoard's event files.")] = None,
-    search_strategy: Annotated[
-        str, _search("Run the best and the two below it to the end, or all.", metavar=choices(SEARCHES))
-    ] = SearchConfig.strategy,
-    search_rates: Annotated[str | None, _search("Candidates, with commas between; the paper's nine.")] = None,
-    search_steps: Annotated[int, _search("Steps of a full trial.")] = SearchConfig.steps,
-    search_documents: Annotated[int, _search("Documents of the pool that are used.")] = SearchConfig.documents,
-    search_pairs: Annotated[int, _search("Pairs of them that are compared.")] = SearchConfig.pairs,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's event files.")] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
@@ -192,55 +129,29 @@ def fit_command(
     Ctrl-C keeps the best state so far, saves it and says how to go on. After a kill, --resume goes on from the folder
     that was given as --checkpoint, as if nothing had happened.
     """
+    if show_settings:
+        _print_settings(context, method, as_json=as_json)
+        return 0
     hush(quiet)
     # Everything that can be refused comes first and takes no time; then the encoder, then the work.
-    check_choice("--method", method, METHODS)
-    check_choice("--anchor", anchor, ANCHORS)
-    if threshold is not None:
-        check_number("--threshold", threshold, least=-1, most=1)
-    of_rows = check_options(context, labelled=labelled is not None)
-    from_rows: LaConConfig | UncertaintyConfig | None = None
-    if labelled is not None:
-        options = {
-            **{"epochs": epochs, "batch_size": batch_size, "validation": validation, "weight_decay": weight_decay},
-            **{"description_steps": description_steps, "max_tokens_in_memory": max_tokens_in_memory},
-            "extractor": extractor,
-        }
-        from_rows = config_of_rows(of_rows, learning_rate, options)
-    config = TrainingConfig(
-        learning_rate=_rate(learning_rate),
-        max_steps=max_steps,
-        objective=objective,
-        temperature=temperature,
-        warmup=warmup,
-        check_every=check_every,
-        patience=patience,
-        tolerance=tolerance,
-        dropout=dropout,
-        weight_decay=weight_decay,
-        descriptions_per_label=descriptions_per_label,
-        freeze_layers=freeze_layers,
-        lora_rank=lora_rank,
-        max_tokens_in_memory=max_tokens_in_memory,
-    )
-    search = SearchConfig(
-        rates=_rates(search_rates),
-        strategy=search_strategy,
-        steps=search_steps,
-        documents=search_documents,
-        pairs=search_pairs,
-    )
+    method = choose_method(context, labelled=labelled is not None)
+    own: dict[str, Any] = {"learning_rate": _rate(learning_rate), "epochs": epochs, "max_steps": max_steps}
+    own |= {"threshold": threshold, "min_probability": min_probability}
+    check_options(context, method, own)
+    settings = check_settings(method, read_settings(settings_of_method(method), read_words(words), own))
     compute = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens)
     space, warned = _linted(labels, template)
     _check_out(out, overwrite or resume)
     _check_checkpoint(checkpoint, out, resume=resume)
     dialect = {"delimiter": delimiter, "encoding": encoding}
-    documents = _sample(pool, text_column, size=search.documents, seed=seed, **dialect)
-    rows = (
-        labelled_rows(labelled, text_column, pair_column, label_column, space.names, method=of_rows, **dialect)
-        if labelled is not None
-        else None
-    )
+    rows: tuple[Any, ...] = ()
+    if labelled is not None:
+        rows = _labelled_rows(labelled, text_column, pair_column, label_column, space.names, **dialect)
+    elif pool is not None:
+        from labelspace.corpus import sample_pool
+
+        size = settings.get("search", SearchConfig()).documents
+        rows = (sample_pool(pool, size=size, seed=seed, text=text_column, **dialect),)
     opened = open_encoder(
         encoder,
         quiet=quiet,
@@ -254,80 +165,107 @@ def fit_command(
     )
     if warned:
         note(f"lint has {warned} warning{'s' if warned > 1 else ''}: labelspace lint {labels}")
-    shown = {"anchor": anchor, "threshold": threshold}
-    if from_rows is not None and rows is not None:
-        given = {"threshold": threshold, "seed": seed, "verbose": not quiet, **vars(from_rows)}
-        given["checkpoint"] = checkpoint
-        given |= {"cache": None} if no_cache else {}
-        return learn(of_rows, space, opened, rows, given, out, as_json=as_json)
-    if method == "zero-shot":
-        from labelspace.classify import ZeroShotClassifier
+    if METHODS[method].config is not None:
+        settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
+    model = make(method, space, opened, settings)
+    _train(model, rows, checkpoint, tensorboard)
+    return _save(model, method, labels, out, checkpoint, as_json=as_json)
 
-        model: Any = ZeroShotClassifier(space, opened, temperature=temperature, **shown).fit()
-    else:
-        given = {"search": search, "seed": seed, "verbose": not quiet, **shown, **vars(config)}
-        given["checkpoint"] = checkpoint
-        model = _trained(space, opened, documents, given, tensorboard)
-    result: FitResult | None = getattr(model, "fit_result_", None)
-    interrupted = result is not None and result.curve.stop_reason == "interrupted"
-    if result is not None and interrupted and not result.curve.best_step:
+
+def _print_settings(context: typer.Context, method: str, *, as_json: bool) -> None:
+    """Print the settings of each method, or of the one that was named, and the options that --help leaves out."""
+    named = context.get_parameter_source("method")
+    chosen = (method,) if named is not None and named.name == "COMMANDLINE" else tuple(METHODS)
+    tables: dict[str, Any] = {f"--method {name}": settings_of_method(name) for name in chosen}
+    options = {
+        each.opts[0]: Setting(each.name or "", str, each.default, getattr(each, "help", "") or "")
+        for each in context.command.params
+        if each.name in SELDOM
+    }
+    print_settings({**tables, "Options that --help leaves out": options}, as_json=as_json)
+
+
+def _rate(word: str | None) -> float | str | None:
+    try:
+        return None if word is None else float(word)
+    except ValueError:
+        return word
+
+
+def _train(model: Any, rows: tuple[Any, ...], checkpoint: Path | None, tensorboard: Path | None) -> None:
+    """Fit; Ctrl-C before anything is worth keeping ends the command."""
+    from labelspace.training import TensorBoardLogger
+
+    with TensorBoardLogger(tensorboard) if tensorboard else nullcontext() as log:
+        if log:
+            model.set_params(callbacks=[log])
+        try:
+            with warnings.catch_warnings():
+                # What an interrupt means for the command line is said at its end.
+                warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
+                model.fit(*rows)
+        except KeyboardInterrupt:
+            tell(NOTHING_KEPT)
+            _tell_of(checkpoint)
+            raise typer.Exit(130) from None
+    if "verbose" in model.get_params():  # whether somebody was watching is no property of the model
+        model.set_params(verbose=False, callbacks=())
+
+
+def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | None, *, as_json: bool) -> int:
+    """Save what was learnt, and say what it is and how to go on."""
+    result: Any = getattr(model, "fit_result_", None)
+    curve: Any = None if result is None else result.curve
+    interrupted = curve is not None and curve.stop_reason == "interrupted"
+    if curve is not None and interrupted and method == "description" and not curve.best_step:
         tell(NOTHING_KEPT)
-        tell_of(checkpoint)
+        _tell_of(checkpoint)
         return 130
     saved = model.save(out)
     if as_json:
         print_json({"model": str(saved), "method": method, "fit": result.to_dict() if result else None})
     else:
-        print_pairs([*_summary(result), ("saved", str(out))])
+        print_pairs([*summary_of(result), ("saved", str(out))])
         if not interrupted:
             note(f"next: labelspace predict {out} documents.csv predicted.csv")
-    if interrupted:
-        tell(f"interrupted: {out} holds the best state so far, and can be used as it is.")
-        if not tell_of(checkpoint):
-            tell(f"to go on from it: labelspace fit {labels} --encoder {out} --out ANOTHER")
-        return 130
-    return 0
+    if not interrupted:
+        return 0
+    # LaCon's rows held out choose an epoch, those of a head none.
+    kept = "best state so far"
+    if method != "description":
+        kept = f"{'best' if method == 'lacon' and result is not None and result.held_out else 'last'} whole epoch"
+    tell(f"interrupted: {out} holds the {kept}, and can be used as it is.")
+    if not _tell_of(checkpoint) and method == "description":
+        tell(f"to go on from it: labelspace fit {labels} --encoder {out} --out ANOTHER")
+    return 130
 
 
-def _trained(
-    space: LabelSpace,
-    encoder: "Encoder",
-    documents: "Pool | None",
-    parameters: dict[str, Any],
-    tensorboard: Path | None,
-) -> Any:
-    from labelspace.classify import DescriptionClassifier
-    from labelspace.training import TensorBoardLogger
-
-    with TensorBoardLogger(tensorboard) if tensorboard else nullcontext() as log:
-        model = DescriptionClassifier(space, encoder, callbacks=[log] if log else [], **parameters)
-        try:
-            with warnings.catch_warnings():
-                # What an interrupt means for the command line is said at its end.
-                warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
-                model.fit(documents)
-        except KeyboardInterrupt:
-            tell(NOTHING_KEPT)
-            tell_of(parameters["checkpoint"])
-            raise typer.Exit(130) from None
-    # Whether somebody was watching is no property of the model.
-    return model.set_params(verbose=False, callbacks=())
+def _tell_of(checkpoint: Path | None) -> bool:
+    """Say how to go on from a checkpoint, and return whether there is one."""
+    if checkpoint is None or kind_of(checkpoint) != UNFINISHED:
+        return False
+    tell(f"to go on from {checkpoint}: {resuming()}")
+    return True
 
 
-def _rate(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _labelled_rows(
+    source: str, text: str, pair: str | None, label: str, names: "Sequence[str]", **dialect: Any
+) -> "tuple[Documents, list[Any]]":
+    """Read labelled rows: documents, and the label of each."""
+    from labelspace.corpus import Documents, open_table
 
-
-def _rates(text: str | None) -> tuple[float, ...]:
-    if text is None:
-        return SearchConfig.rates
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise ConfigError(f"--search-rates must be numbers with commas between. Got {text!r} instead.") from error
+    table = open_table(source, text=text, pair=pair, label=label, **dialect)
+    if not table.check_labels(names)[1]:
+        raise InputError(
+            f"{source}: no row has a label in column {label!r}; leave --labelled and --method out, and the "
+            "descriptions are enough."
+        )
+    documents: list[Any] = []
+    labels: list[Any] = []
+    for batch in table.batches():
+        documents += table.documents(batch).rows
+        labels += batch.column(label).to_pylist()
+    return Documents(documents, table.kind), labels
 
 
 def _linted(file: Path, template: str | None) -> tuple[LabelSpace, int]:
@@ -366,30 +304,3 @@ def _check_checkpoint(folder: Path | None, out: Path, *, resume: bool) -> None:
         )
     if unfinished and not resume:
         raise OutputError(f"{folder} holds an unfinished training; go on with --resume, or give another name.")
-
-
-def _sample(source: str | None, text: str, *, size: int, seed: int, **dialect: str) -> "Pool | None":
-    if source is None:
-        return None
-    from labelspace.corpus import sample_pool
-
-    return sample_pool(source, size=size, seed=seed, text=text, **dialect)
-
-
-def _summary(result: "FitResult | None") -> list[tuple[str, str]]:
-    if result is None:
-        return [("training", "none: the encoder as it is")]
-    curve = result.curve
-    steps = f"{curve.steps}; {_STOPS.get(curve.stop_reason, curve.stop_reason)}; weights of step {curve.best_step}"
-    pairs = [
-        ("learning rate", f"{result.rate.learning_rate:.0e}: {_REASONS.get(result.rate.reason, result.rate.reason)}"),
-        ("steps", steps),
-    ]
-    if curve.losses:
-        pairs.append(("loss", f"{curve.losses[0]:.4f} -> {curve.losses[-1]:.4f}, in {curve.seconds:.1f} s"))
-    if result.uniformity_before is not None and result.uniformity_after is not None:
-        change = f"{result.uniformity_before:.3f} -> {result.uniformity_after:.3f}"
-        pairs.append(("uniformity", f"{change} (lower is better spread) on {result.pool_documents} documents"))
-    if result.pool:
-        pairs.append(("pool", result.pool))
-    return pairs

@@ -34,7 +34,7 @@ def init_command(
     file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The label file to write: .yaml or .yml.")] = Path(
         "labels.yaml"
     ),
-    labels: Annotated[
+    names: Annotated[
         list[str] | None, typer.Option(help="Names of the labels, with commas between; may be given more than once.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the label space is called.")] = None,
@@ -42,23 +42,23 @@ def init_command(
     descriptions_per_label: Annotated[int, typer.Option(help="How many descriptions there is room for.")] = 5,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a label file with comments, ready for your descriptions. Without --labels it asks."""
+    """Write a label file with comments, ready for your descriptions. Without --names it asks."""
     if file.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"{file}: the name of a new label file must end in .yaml or .yml.")
     if not overwrite and file.exists():
         raise ConfigError(f"{file} exists already; name another, or replace it with --overwrite.")
-    names = _names(labels or [])
-    if not names:
+    found = _names(names or [])
+    if not found:
         if not _on_a_terminal():
-            raise ConfigError('no labels; give them as --labels "sports,politics", or run this on a terminal.')
-        name, names, template = _ask(name or file.stem, template)
-    text = starter_file(names, name=name or file.stem, template=template, descriptions_per_label=descriptions_per_label)
+            raise ConfigError('no labels; give them as --names "sports,politics", or run this on a terminal.')
+        name, found, template = _ask(name or file.stem, template)
+    text = starter_file(found, name=name or file.stem, template=template, descriptions_per_label=descriptions_per_label)
     try:
         with file.open("w" if overwrite else "x", encoding="utf-8") as opened:
             opened.write(text)
     except OSError as error:
         raise OutputError(f"{file} cannot be written ({error.strerror}).") from error
-    print(f"wrote {file} with {len(names)} labels")
+    print(f"wrote {file} with {len(found)} labels")
     note(f"write some descriptions into it, then: labelspace lint {file}")
 
 

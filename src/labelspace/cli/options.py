@@ -7,8 +7,10 @@ import typer
 
 from labelspace.checks import check_number
 from labelspace.cli.printing import busy
+from labelspace.cli.settings import flag
 from labelspace.config import ANCHORS, DTYPES
 from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.errors import ConfigError
 from labelspace.header import refuse_no_encoder
 
 if TYPE_CHECKING:
@@ -61,8 +63,12 @@ Anchor = Annotated[
 Threshold = Annotated[
     float | None,
     typer.Option(
-        help="Cosine (or probability, of a model with logits) below which the answer is no label; none: always a label."
+        help="Lowest cosine, -1 to 1, at which a label is named, of a model that compares by cosine; none: always one."
     ),
+]
+MinProbability = Annotated[
+    float | None,
+    typer.Option(help="Lowest probability, 0 to 1, at which a label is named, of a model with logits; none: always."),
 ]
 Template = Annotated[
     str | None, typer.Option(help="Sentence around each label, with {label}; replaces the one in the file.")
@@ -103,15 +109,24 @@ def open_model(
     folder: Path,
     *,
     threshold: float | None = None,
+    min_probability: float | None = None,
     device: str = "auto",
     trust_remote_code: bool = False,
     quiet: bool = False,
 ) -> Any:
-    """Open a saved model, with another threshold if one is given."""
-    if threshold is not None:
-        check_number("threshold", threshold, least=-1, most=1)
+    """Open a saved model, with another threshold or lowest probability if one is given."""
+    lowest = {"threshold": threshold, "min_probability": min_probability}
+    for name, least in (("threshold", -1), ("min_probability", 0)):
+        if lowest[name] is not None:
+            check_number(flag(name), lowest[name], least=least, most=1)
     with busy(f"opening {folder}", quiet=quiet):
         from labelspace.classify import load
 
         model = load(folder, device=device, trust_remote_code=trust_remote_code)
-    return model if threshold is None else model.set_params(threshold=threshold)
+    given = {name: value for name, value in lowest.items() if value is not None}
+    for name in given:
+        if name not in model.get_params(deep=False):
+            other = "min_probability" if name == "threshold" else "threshold"
+            raise ConfigError(f"{flag(name)} is not for a {type(model).__name__}; use {flag(other)}.")
+    model.set_params(**given).decision()  # which refuses the one that a model with both cannot have
+    return model

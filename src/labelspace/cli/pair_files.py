@@ -2,9 +2,9 @@
 
     --pairs      qa.tsv:anchor=question,positive=answer,source=    empty source: none, the file's name
     --labelled   news.csv:text=body,label=topic,labels=news.yaml   empty labels: none, the label's name
-    --scored     quora.tsv:anchor=question1,positive=question2,score=dup,threshold=1
+    --scored     quora.tsv:anchor=question1,positive=question2,score=dup,min_score=1
 
-What a file does not say is said by the options: --anchor-column and its kin, --labels, --threshold. A path that exists,
+What a file does not say is said by the options: --anchor-column and its kin, --labels, --min-score. A path that exists,
 or a glob that names files, is a path, whatever it looks like.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KEYS: Mapping[str, tuple[str, ...]] = {
     "pairs": ("anchor", "positive", "source"),
     "labelled": ("text", "label", "labels"),
-    "scored": ("anchor", "positive", "score", "threshold"),
+    "scored": ("anchor", "positive", "score", "min_score"),
 }
 _MAY_BE_EMPTY = ("source", "labels")
 # The first colon with a key behind it; that of a Windows drive has none.
@@ -52,7 +52,7 @@ def parse_files(kind: str, words: Sequence[str] | None) -> list[PairFile]:
     """Take the words of one option apart.
 
     Raises:
-        ConfigError: a key that this option does not know, one without a value, or a threshold that is no number.
+        ConfigError: a key that this option does not know, one without a value, or a `min_score` that is no number.
 
     Example:
         >>> [(one.path, one.own) for one in parse_files("pairs", ["C:\\\\qa.tsv:anchor=q", "C:\\\\qa.tsv"])]
@@ -70,7 +70,7 @@ def open_files(files: Sequence[PairFile], options: Mapping[str, Any], *, seed: i
         seed: of the draw among descriptions.
 
     Raises:
-        ConfigError: labels or a threshold without a file, or scored files without a threshold.
+        ConfigError: labels or `min_score` without a file, or scored files without `min_score`.
         InputError: as `open_pairs` and its kin.
         LabelFileError: a label file makes no sense.
     """
@@ -95,7 +95,7 @@ def _parse(kind: str, word: str) -> PairFile:
             raise ConfigError(f"{said}{key} has no value; say {key}=..., or leave it out.")
         if key in own:
             raise ConfigError(f"{said}{key} is there twice; leave one out.")
-        own[key] = _number(said, value) if key == "threshold" else value
+        own[key] = _number(said, value) if key == "min_score" else value
     return PairFile(kind, word, found[1], own)
 
 
@@ -113,7 +113,7 @@ def _number(said: str, value: str) -> float:
     try:
         return float(value)
     except ValueError as error:
-        raise ConfigError(f"{said}threshold must be a number. Got {value!r} instead.") from error
+        raise ConfigError(f"{said}min_score must be a number. Got {value!r} instead.") from error
 
 
 def _check(files: Sequence[PairFile], options: Mapping[str, Any]) -> None:
@@ -133,9 +133,9 @@ def _check(files: Sequence[PairFile], options: Mapping[str, Any]) -> None:
     kinds = {one.kind for one in files}
     if options["labels"] and "labelled" not in kinds:
         raise ConfigError("--labels needs --labelled FILE.")
-    lacking = any(one.kind == "scored" and "threshold" not in one.own for one in files)
-    if lacking if options["threshold"] is None else "scored" not in kinds:
-        raise ConfigError("--scored FILE and --threshold X need one another; give both, or neither.")
+    lacking = any(one.kind == "scored" and "min_score" not in one.own for one in files)
+    if lacking if options["min_score"] is None else "scored" not in kinds:
+        raise ConfigError("--scored FILE and --min-score X need one another; give both, or neither.")
 
 
 def _names(files: Sequence[PairFile]) -> Iterable[str | None]:

@@ -14,6 +14,7 @@ from labelspace.cli.options import (
     AsJson,
     Delimiter,
     Device,
+    MinProbability,
     Overwrite,
     PairColumn,
     Quiet,
@@ -60,6 +61,7 @@ def predict_command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     overwrite: Overwrite = False,
     threshold: Threshold = None,
+    min_probability: MinProbability = None,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Also the score of every label.")] = False,
     coverage: Annotated[
         float | None,
@@ -108,7 +110,14 @@ def predict_command(
         if target == STDIN:  # else it is asked once the place of the output is known to be free
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
-    opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code, quiet=quiet)
+    opened = open_model(
+        model,
+        threshold=threshold,
+        min_probability=min_probability,
+        device=device,
+        trust_remote_code=trust_remote_code,
+        quiet=quiet,
+    )
     from labelspace.corpus.documents import Kind, check_kind
 
     check_kind(Kind.TEXTS if pair_column is None else Kind.PAIRS, opened.reads_)
@@ -117,9 +126,7 @@ def predict_command(
         _measuring(opened, "--most-uncertain")
     if target == STDIN and most_uncertain is not None:
         show = not quiet and source != STDIN
-        _print_most_uncertain(
-            opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json, show_progress=show
-        )
+        _print_most_uncertain(opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json, verbose=show)
         return
     if target == STDIN:
         _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json)
@@ -127,7 +134,7 @@ def predict_command(
     from labelspace.classify import predict_file
     from labelspace.classify.most_uncertain import most_uncertain_file
 
-    options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "show_progress": not quiet}
+    options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "verbose": not quiet}
     options |= {"prefix": prefix, **dialect}
     try:
         if most_uncertain is not None:
@@ -156,6 +163,7 @@ def explain_command(
     top: Annotated[int, typer.Option(help="How many labels to name.")] = 3,
     nearest: Annotated[int, typer.Option(help="How many descriptions to quote of the first two.")] = 2,
     threshold: Threshold = None,
+    min_probability: MinProbability = None,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
@@ -163,7 +171,13 @@ def explain_command(
     """Say why a text gets its label: scores, margin, and the descriptions it lies nearest to."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
-    opened = open_model(model, threshold=threshold, device=device, trust_remote_code=trust_remote_code)
+    opened = open_model(
+        model,
+        threshold=threshold,
+        min_probability=min_probability,
+        device=device,
+        trust_remote_code=trust_remote_code,
+    )
     from labelspace.corpus import Kind
 
     asked: list[Any] = list(texts)
@@ -231,7 +245,7 @@ def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
 
 
 def _print_most_uncertain(
-    model: Any, blocks: "Iterator[Documents]", top: int, *, all_scores: bool, as_json: bool, show_progress: bool
+    model: Any, blocks: "Iterator[Documents]", top: int, *, all_scores: bool, as_json: bool, verbose: bool
 ) -> None:
     import pyarrow as pa
 
@@ -239,7 +253,7 @@ def _print_most_uncertain(
     from labelspace.progress import progress_bar
 
     schema = pa.schema([("text", pa.string())])
-    with progress_bar("predicting", show=show_progress) as report:
+    with progress_bar("predicting", show=verbose) as report:
 
         def rows() -> "Iterator[tuple[pa.RecordBatch, Documents]]":
             done = 0

@@ -22,12 +22,20 @@ from labelspace.cli.options import (
     Revision,
     TextColumn,
     TrustRemoteCode,
-    choices,
     open_encoder,
 )
 from labelspace.cli.pair_files import open_files, parse_files
 from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, resuming, tell
-from labelspace.config import CENTRES, EncodingConfig, PrefinetuneConfig
+from labelspace.cli.settings import (
+    Set,
+    ShowSettings,
+    from_field,
+    print_settings,
+    read_settings,
+    read_words,
+)
+from labelspace.config import EncodingConfig, PrefinetuneConfig
+from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 from labelspace.header import ENCODER, check_place, peek
@@ -36,21 +44,11 @@ if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
     from labelspace.training.prefinetune import Prefinetuned, PrefinetuneResult
 
-_TRAINING = "Training"
-_REZE = "REZE"
 _BETTER = {
     "uniformity": "lower is better spread",
     "alignment": "lower is nearer",
     "isoscore": "higher is more isotropic",
 }
-
-
-def _training(help: str, *names: str) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=_TRAINING)
-
-
-def _reze(help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=_REZE, **more)
 
 
 def prefinetune_command(
@@ -72,11 +70,11 @@ def prefinetune_command(
     scored: Annotated[
         list[str] | None,
         typer.Option(
-            help="File of pairs with a score or 0/1, those from --threshold on; may be given more than once, with what "
-            "is its own: FILE:anchor=COLUMN,positive=COLUMN,score=COLUMN,threshold=X."
+            help="File of pairs with a score or 0/1, those from --min-score on; may be given more than once, with what "
+            "is its own: FILE:anchor=COLUMN,positive=COLUMN,score=COLUMN,min_score=X."
         ),
     ] = None,
-    threshold: Annotated[float | None, typer.Option(help="The least score of a positive pair.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="The least score of a positive pair.")] = None,
     anchor_column: Annotated[
         str, typer.Option(help="Column of the anchors, or of first texts with a score.")
     ] = "anchor",
@@ -89,12 +87,7 @@ def prefinetune_command(
         Path | None, typer.Option(help="Label file: a labelled text then goes with a description of its label.")
     ] = None,
     encoder: EncoderName = DEFAULT_ENCODER,
-    per_source: Annotated[
-        int | None, typer.Option(help="At most so many pairs of each source, drawn by the seed; all.")
-    ] = PrefinetuneConfig.per_source,
-    held_aside: Annotated[
-        float, typer.Option(help="Share of each source that measures the space and is not trained on; 0: none.")
-    ] = PrefinetuneConfig.held_aside,
+    per_source: Annotated[int | None, from_field(PrefinetuneConfig, "per_source")] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from OUT.unfinished, same options.")] = False,
     overwrite: Overwrite = False,
@@ -102,31 +95,14 @@ def prefinetune_command(
     label_column: LabelColumn = "label",
     dtype: Dtype = EncodingConfig.dtype,
     device: Device = EncodingConfig.device,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Tokens of a text that training reads; 1,024 or the encoder's limit.")
-    ] = PrefinetuneConfig.max_tokens,
+    max_tokens: Annotated[int | None, from_field(PrefinetuneConfig, "max_tokens")] = None,
     revision: Revision = None,
     trust_remote_code: TrustRemoteCode = False,
     offline: Offline = False,
-    weight: Annotated[
-        float, _reze("Of the regularizer; 0: plain pre-finetuning.")
-    ] = PrefinetuneConfig.regularizer_weight,
-    rho: Annotated[float, _reze("Share of variance within which directions may be shrunk.")] = PrefinetuneConfig.rho,
-    gamma: Annotated[float, _reze("Scale of threshold and bands.")] = PrefinetuneConfig.gamma,
-    eta: Annotated[float, _reze("Strength of the shrinkage, 0 to 1.")] = PrefinetuneConfig.eta,
-    centre: Annotated[
-        str, _reze("What sources are shrunk towards.", metavar=choices(CENTRES))
-    ] = PrefinetuneConfig.centre,
-    temperature: Annotated[float, _training("Divides the cosines.")] = PrefinetuneConfig.temperature,
-    learning_rate: Annotated[float, _training("Highest rate.")] = PrefinetuneConfig.learning_rate,
-    batch_size: Annotated[int, _training("Pairs of one update.")] = PrefinetuneConfig.batch_size,
-    epochs: Annotated[int, _training("Times each pair is seen.")] = PrefinetuneConfig.epochs,
-    warmup: Annotated[float, _training("Share of the updates with a rising rate.")] = PrefinetuneConfig.warmup,
-    weight_decay: Annotated[float, _training("Of AdamW.")] = PrefinetuneConfig.weight_decay,
-    no_dropout: Annotated[bool, _training("Without the encoder's own dropout.", "--no-dropout")] = False,
-    max_tokens_in_memory: Annotated[
-        int, _training("A larger batch is cut into chunks; same gradient.")
-    ] = PrefinetuneConfig.max_tokens_in_memory,
+    learning_rate: Annotated[float, from_field(PrefinetuneConfig, "learning_rate")] = PrefinetuneConfig.learning_rate,
+    epochs: Annotated[int, from_field(PrefinetuneConfig, "epochs")] = PrefinetuneConfig.epochs,
+    words: Set = None,
+    show_settings: ShowSettings = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
@@ -135,26 +111,14 @@ def prefinetune_command(
     Every estimator can start from what comes out: labelspace fit labels.yaml --encoder OUT --out model. Ctrl-C keeps
     the last sound state, and replaces no finished encoder; --resume goes on as if nothing had happened.
     """
+    known = settings_of(PrefinetuneConfig)
+    if show_settings:
+        print_settings({"prefinetune": known}, as_json=as_json)
+        return 0
     hush(quiet)
     # Everything that can be refused comes first and takes no time; then the encoder, then the work.
-    config = PrefinetuneConfig(
-        regularizer_weight=weight,
-        rho=rho,
-        gamma=gamma,
-        eta=eta,
-        centre=centre,
-        temperature=temperature,
-        learning_rate=learning_rate,
-        batch_size=batch_size,
-        epochs=epochs,
-        warmup=warmup,
-        weight_decay=weight_decay,
-        max_tokens=max_tokens,
-        per_source=per_source,
-        held_aside=held_aside,
-        dropout=not no_dropout,
-        max_tokens_in_memory=max_tokens_in_memory,
-    )
+    own = {"learning_rate": learning_rate, "epochs": epochs, "per_source": per_source, "max_tokens": max_tokens}
+    config = PrefinetuneConfig(**read_settings(known, read_words(words), own))
     encoding, seed = EncodingConfig(dtype=dtype, device=device), as_seed(seed)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
     _check_out(out, work, encoder, resume=resume, overwrite=overwrite)
@@ -165,7 +129,7 @@ def prefinetune_command(
     ]
     columns = {
         **{"anchor": anchor_column, "positive": positive_column, "source": source_column, "score": score_column},
-        **{"text": text_column, "label": label_column, "labels": labels, "threshold": threshold},
+        **{"text": text_column, "label": label_column, "labels": labels, "min_score": min_score},
     }
     sources = open_files(files, columns, seed=seed)
     drawn = _draw(sources, config, seed, quiet=quiet)

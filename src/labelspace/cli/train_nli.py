@@ -6,18 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelspace.cli.options import AsJson, Device, Dtype, EncoderName, Offline, Quiet, TrustRemoteCode
+from labelspace.cli.options import AsJson, Device, Dtype, EncoderName, Offline, Quiet, TrustRemoteCode, choices
 from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, resuming, tell
-from labelspace.config import EncodingConfig
+from labelspace.cli.settings import (
+    Set,
+    ShowSettings,
+    from_field,
+    print_settings,
+    read_settings,
+    read_words,
+)
+from labelspace.config import NLI_VARIANTS, NLIConfig
+from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import InputError, OutputError
 from labelspace.progress import progress_bar
 
 if TYPE_CHECKING:
     from labelspace.training import Training
-    from labelspace.training.nli import NLIConfig, NLIModel, Pairs
+    from labelspace.training.nli import NLIModel, Pairs
 
-_TRAINING = "Training"
 _STOPS = {
     "epochs": "all updates made",
     "patience": "the dev loss fell no more",
@@ -26,48 +34,25 @@ _STOPS = {
 }
 
 
-def _training(help: str) -> Any:
-    return typer.Option(help=help, rich_help_panel=_TRAINING)
-
-
-# The defaults are those of NLIConfig, written out because its folder brings torch; a test compares them.
 def train_nli_command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the model; holds checkpoints on the way.")],
     data: Annotated[Path, typer.Option(help="Folder with train.parquet and dev.parquet.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model; holds checkpoints on the way.")],
     encoder: EncoderName = DEFAULT_ENCODER,
-    variant: Annotated[
-        str, typer.Option(metavar="binary|triplet", help="One logit, or entailment, neutral and contradiction.")
-    ] = "binary",
+    variant: Annotated[str, from_field(NLIConfig, "variant", metavar=choices(NLI_VARIANTS))] = NLIConfig.variant,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, same options.")] = False,
-    leave_out: Annotated[
-        str | None, typer.Option(help="Sources of train and dev to leave out, with commas between.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    dtype: Dtype = EncodingConfig.dtype,
-    device: Device = EncodingConfig.device,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Tokens of a pair that are read; 256 or the encoder's limit.")
-    ] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = NLIConfig.seed,
+    dtype: Dtype = NLIConfig.dtype,
+    device: Device = NLIConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     offline: Offline = False,
-    max_pairs: Annotated[int | None, _training("At most so many pairs, drawn by the seed; all.")] = None,
-    epochs: Annotated[int, _training("Times each pair is seen.")] = 3,
-    batch_size: Annotated[int, _training("Pairs of one update.")] = 32,
-    limit_steps: Annotated[int | None, _training("At most so many updates; the schedule covers these.")] = None,
-    max_seconds: Annotated[
-        float | None, _training("Stop at the first evaluation after so long; --resume goes on.")
-    ] = None,
-    learning_rate: Annotated[float | None, _training("Highest of the backbone; 2e-5, or 8e-6 for a large one.")] = None,
-    head_learning_rate: Annotated[
-        float | None, _training("Highest of the head; 1e-4, or 4e-5 for a large backbone.")
-    ] = None,
-    warmup: Annotated[float, _training("Share of the updates with rising rates.")] = 0.1,
-    weight_decay: Annotated[float, _training("Of AdamW.")] = 0.01,
-    dropout: Annotated[float, _training("Of the head.")] = 0.1,
-    evaluate_every: Annotated[float, _training("Share of all updates between two evaluations.")] = 0.01,
-    patience: Annotated[int, _training("Evaluations without improvement before it stops.")] = 10,
-    dev_per_class: Annotated[int, _training("Dev pairs of each class and source.")] = 60,
-    window: Annotated[int, _training("Batches within which pairs are sorted by length.")] = 50,
+    learning_rate: Annotated[float | None, from_field(NLIConfig, "learning_rate")] = None,
+    epochs: Annotated[int, from_field(NLIConfig, "epochs")] = NLIConfig.epochs,
+    batch_size: Annotated[int, from_field(NLIConfig, "batch_size")] = NLIConfig.batch_size,
+    max_pairs: Annotated[int | None, from_field(NLIConfig, "max_pairs")] = None,
+    max_steps: Annotated[int | None, from_field(NLIConfig, "max_steps")] = None,
+    max_seconds: Annotated[float | None, from_field(NLIConfig, "max_seconds")] = None,
+    words: Set = None,
+    show_settings: ShowSettings = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
@@ -76,36 +61,22 @@ def train_nli_command(
     DATA has the columns premise, hypothesis, label (0 entailment, 1 neutral, 2 contradiction) and source. Ctrl-C keeps
     the best state so far; --resume goes on as if nothing had happened.
     """
+    known = settings_of(NLIConfig)
+    if show_settings:
+        print_settings({"train-nli": known}, as_json=as_json)
+        return 0
     hush(quiet)
+    own = {
+        **{"variant": variant, "seed": seed, "dtype": dtype, "device": device},
+        **{"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size, "max_pairs": max_pairs},
+        **{"max_steps": max_steps, "max_seconds": max_seconds},
+    }
+    config = NLIConfig(**read_settings(known, read_words(words), own))
     _check_out(out, resume)
     files = [data / "train.parquet", data / "dev.parquet"]
     for file in files:
         if not file.is_file():
             raise InputError(f"there is no file {file}; --data must name a folder with train.parquet and dev.parquet.")
-    from labelspace.training.nli.config import NLIConfig
-
-    config = NLIConfig(
-        variant=variant,
-        max_tokens=max_tokens,
-        leave_out=_names(leave_out),
-        max_pairs=max_pairs,
-        epochs=epochs,
-        batch_size=batch_size,
-        limit_steps=limit_steps,
-        max_seconds=max_seconds,
-        learning_rate=learning_rate,
-        head_learning_rate=head_learning_rate,
-        warmup=warmup,
-        weight_decay=weight_decay,
-        dropout=dropout,
-        evaluate_every=evaluate_every,
-        patience=patience,
-        dev_per_class=dev_per_class,
-        window=window,
-        seed=seed,
-        dtype=dtype,
-        device=device,
-    )
     with busy(f"reading {data}", quiet=quiet):
         train, dev = _read(files, config)
     _check_resume(out, resume)
@@ -154,11 +125,7 @@ def _check_resume(out: Path, resume: bool) -> None:
         read_state(out / "checkpoint")
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _read(files: list[Path], config: "NLIConfig") -> tuple["Pairs", "Pairs"]:
+def _read(files: list[Path], config: NLIConfig) -> tuple["Pairs", "Pairs"]:
     from labelspace.training.nli.data import balanced_dev, check_sources, read_pairs, smallest_class, sources_of
 
     check_sources(config.leave_out, {source for file in files for source in sources_of(file)})
@@ -176,7 +143,7 @@ def _read(files: list[Path], config: "NLIConfig") -> tuple["Pairs", "Pairs"]:
     return train, dev
 
 
-def _open(encoder: str, config: "NLIConfig", *, trust_remote_code: bool, offline: bool, quiet: bool) -> "NLIModel":
+def _open(encoder: str, config: NLIConfig, *, trust_remote_code: bool, offline: bool, quiet: bool) -> "NLIModel":
     from labelspace.encoders.resolve import check_remote_code, resolve
 
     check_remote_code(encoder, trust_remote_code)
@@ -198,7 +165,7 @@ def _open(encoder: str, config: "NLIConfig", *, trust_remote_code: bool, offline
 
 
 def _train(
-    model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", out: Path, *, resume: bool, quiet: bool
+    model: "NLIModel", train: "Pairs", dev: "Pairs", config: NLIConfig, out: Path, *, resume: bool, quiet: bool
 ) -> "Training":
     from labelspace.training.nli.objective import train_nli
 
@@ -207,7 +174,7 @@ def _train(
 
 
 def _save(
-    model: "NLIModel", train: "Pairs", dev: "Pairs", config: "NLIConfig", run: "Training", out: Path
+    model: "NLIModel", train: "Pairs", dev: "Pairs", config: NLIConfig, run: "Training", out: Path
 ) -> tuple[Path, dict[str, Any]]:
     from labelspace.evaluate.provenance import provenance
     from labelspace.training.nli.objective import dev_scores

@@ -6,6 +6,7 @@ Every field is checked in `__post_init__`; the defaults here are the defaults of
 
 from labelspace.config.encoding import DTYPES, EncodingConfig
 from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
+from labelspace.config.nli import NLI_VARIANTS, NLIConfig
 from labelspace.config.prefinetune import CENTRES, PrefinetuneConfig
 from labelspace.config.training import (
     ANCHORS,
@@ -19,7 +20,7 @@ from labelspace.config.training import (
 )
 from labelspace.config.uncertainty import CONTRASTIVES, EXTRACTORS, UncertaintyConfig
 
-CONFIGS = (EncodingConfig, SearchConfig, TrainingConfig, LaConConfig, UncertaintyConfig, PrefinetuneConfig)
+CONFIGS = (EncodingConfig, SearchConfig, TrainingConfig, LaConConfig, UncertaintyConfig, PrefinetuneConfig, NLIConfig)
 
 __all__ = [
     "ANCHORS",
@@ -33,11 +34,13 @@ __all__ = [
     "LABEL_STARTS",
     "LACON_HEADS",
     "LACON_OBJECTIVES",
+    "NLI_VARIANTS",
     "OBJECTIVES",
     "PAPER_LEARNING_RATES",
     "SEARCHES",
     "EncodingConfig",
     "LaConConfig",
+    "NLIConfig",
     "PrefinetuneConfig",
     "SearchConfig",
     "TrainingConfig",

@@ -103,7 +103,7 @@ class LaConConfig(SavedConfig):
     It decides which rows are drawn, and multiplies no loss: in eq. 5 a text is a term of one label and a negative of
     all others, so a weight of its own would not say what it does in cross-entropy."""
 
-    dropout: bool = True
+    encoder_dropout: bool = True
     """The encoder's own dropout in training, as fine-tuning does."""
 
     max_tokens_in_memory: int = 16_384
@@ -142,26 +142,30 @@ class LaConConfig(SavedConfig):
             object.__setattr__(self, "class_weight", weights)
         else:
             check_choice("class_weight", self.class_weight, (None, "balanced"))
-        check_choice("dropout", self.dropout, (False, True))
+        check_choice("encoder_dropout", self.encoder_dropout, (False, True))
         self._check_together()
 
     @staticmethod
     def search_space(width: int) -> dict[str, list[Any]]:
-        """Return the grid of section 4.4, for `GridSearchCV` or Optuna: temperature, weight of the regularizer, heads.
+        """Return the grid of section 4.4 for `GridSearchCV`: temperature, weight of the regularizer, heads.
 
         Args:
             width: of the encoder's vectors, which the heads must divide.
 
         Example:
             >>> grid = LaConConfig.search_space(width=384)
-            >>> grid["temperature"][:3], grid["regularizer_weight"][-1], grid["heads"]
-            ([0.05, 0.1, 0.15], 1.0, [1, 2, 3, 4, 6, 8, 12, 16, 24])
+            >>> grid["temperature"][:3], grid["config"][0], len(grid["config"])
+            ([0.05, 0.1, 0.15], {'regularizer_weight': 0.1, 'heads': 1}, 90)
         """
         check_number("width", width, least=1, whole=True)
         return {
             "temperature": [round(0.05 * step, 2) for step in range(1, 11)],
-            "regularizer_weight": [round(0.1 * step, 1) for step in range(1, 11)],
-            "heads": [heads for heads in range(1, 25) if width % heads == 0],
+            "config": [
+                {"regularizer_weight": round(0.1 * step, 1), "heads": heads}
+                for step in range(1, 11)
+                for heads in range(1, 25)
+                if width % heads == 0
+            ],
         }
 
     def _check_together(self) -> None:
@@ -170,8 +174,8 @@ class LaConConfig(SavedConfig):
                 f"head {self.head!r} gives logits and goes with objective 'cross-entropy' only. "
                 f"Got objective {self.objective!r}; choose that one, or head 'vanilla' or 'fusion'."
             )
-        if self.objective == "cross-entropy+self-contrastive" and not self.dropout:
+        if self.objective == "cross-entropy+self-contrastive" and not self.encoder_dropout:
             raise ConfigError(
-                "objective 'cross-entropy+self-contrastive' needs dropout=True: the two views of a text differ by it "
-                "alone. Got dropout=False."
+                "objective 'cross-entropy+self-contrastive' needs encoder_dropout=True: the two views of a text "
+                "differ by it alone. Got encoder_dropout=False."
             )

@@ -60,7 +60,7 @@ class PrefinetuneConfig(SavedConfig):
     """Share of each source, 500 pairs in all at most, that is not trained on, to measure the space by; 0 trains on
     all, as the paper does, and measures by the training pairs."""
 
-    dropout: bool = True
+    encoder_dropout: bool = True
     """The encoder's own dropout, as fine-tuning does; the paper is silent. Never in the reference."""
 
     max_tokens_in_memory: int = 16_384
@@ -84,4 +84,4 @@ class PrefinetuneConfig(SavedConfig):
         for name, least in (("max_tokens", 4), ("per_source", 1)):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), least=least, whole=True)
-        check_choice("dropout", self.dropout, (False, True))
+        check_choice("encoder_dropout", self.encoder_dropout, (False, True))

@@ -60,12 +60,12 @@ class TrainingConfig(SavedConfig):
     """Divides the cosines (section 3)."""
 
     learning_rate: float | str = "auto"
-    """A rate; `"base"`: the published one, or 2e-5; `"uniformity"`: chosen on the pool, without one as `"base"`;
-    `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling and the search is the default
-    one, else as `"uniformity"`."""
+    """Learning rate, a number or how to choose one. `"base"`: the published one, or 2e-5; `"uniformity"`: chosen on the
+    pool, without one as `"base"`; `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling
+    and the search is the default one, else as `"uniformity"`."""
 
     max_steps: int = 1000
-    """Most optimizer updates; one update is one sweep over all descriptions x verbalizers."""
+    """At most so many updates; one is a sweep over all descriptions x verbalizers."""
 
     warmup: float = 0.5
     """Share of `max_steps` over which the learning rate rises linearly."""
@@ -79,7 +79,7 @@ class TrainingConfig(SavedConfig):
     tolerance: float = 1e-5
     """Least fall of the loss that counts as improvement."""
 
-    dropout: bool = False
+    encoder_dropout: bool = False
     """The encoder's own dropout; the paper is silent. Off by default: a step is faster, and nothing random is left."""
 
     weight_decay: float = 0.01
@@ -110,7 +110,7 @@ class TrainingConfig(SavedConfig):
         check_number("check_every", self.check_every, least=1, whole=True)
         check_number("patience", self.patience, least=1, whole=True)
         check_number("tolerance", self.tolerance, least=0)
-        check_choice("dropout", self.dropout, (False, True))
+        check_choice("encoder_dropout", self.encoder_dropout, (False, True))
         check_number("weight_decay", self.weight_decay, least=0)
         if self.descriptions_per_label is not None:
             check_number("descriptions_per_label", self.descriptions_per_label, least=1, whole=True)

@@ -62,6 +62,9 @@ class UncertaintyConfig(SavedConfig):
     """Share of the labelled rows held out to set the temperature of probabilities and limits of uncertainty. `"auto"`:
     0.1, and none where there are fewer than 20 rows per label or 200 in all; 0: none."""
 
+    cache_bytes: int = 10 * 1024**3
+    """Most bytes of the folder of token states, 10 GiB; the least recently used go first."""
+
     def __post_init__(self) -> None:
         self._keep_plain()
         check_choice("extractor", self.extractor, EXTRACTORS)
@@ -76,6 +79,7 @@ class UncertaintyConfig(SavedConfig):
             check_choice("learning_rate", self.learning_rate, ("auto",))
         else:
             check_number("learning_rate", self.learning_rate, above=0, most=1)
+        check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
         check_number("batch_size", self.batch_size, least=1, whole=True)
         if isinstance(self.epochs, str):
             check_choice("epochs", self.epochs, ("auto",))

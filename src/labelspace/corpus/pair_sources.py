@@ -4,10 +4,11 @@
     open_labelled_pairs   a table with a text and a label column          classification, clustering
     open_scored_pairs     a table with two texts and a score or 0/1       pair classification, STS
 
-As in the paper, only positives become pairs: a row without a label or below the threshold is left out, and an empty
-half is an error. A query with a list of positives gives one pair per positive; an empty list is left out and counted.
-For clustering, the paper uses a set of texts as one anchor without giving its size or how texts are joined; here each
-text is an anchor, as in classification. See `readers` for reading and overlong texts, and `pairs` for the draw.
+As in the paper, only positives become pairs: a row without a label or with a score below `min_score` is left out,
+and an empty half is an error. A query with a list of positives gives one pair per positive; an empty list is left
+out and counted. For clustering, the paper uses a set of texts as one anchor without giving its size or how texts
+are joined; here each text is an anchor, as in classification. See `readers` for reading and overlong texts, and
+`pairs` for the draw.
 """
 
 import hashlib
@@ -144,7 +145,7 @@ def open_pairs(
         if column in table.columns and column not in (anchor, positive, named):
             warnings.warn(
                 f"{_where(table)}: every row is taken for a positive pair, whatever its "
-                f"column {column!r} says; if that marks negatives, use open_scored_pairs (--scored, --threshold).",
+                f"column {column!r} says; if that marks negatives, use open_scored_pairs (--scored, --min-score).",
                 LabelSpaceWarning,
                 stacklevel=2,
             )
@@ -245,7 +246,7 @@ def open_labelled_pairs(
 def open_scored_pairs(
     source: object,
     *,
-    threshold: float,
+    min_score: float,
     name: str | None = None,
     anchor: str = "anchor",
     positive: str = "positive",
@@ -253,13 +254,13 @@ def open_scored_pairs(
     task_type: str = "pair_classification",
     batch_rows: int = 1024,
 ) -> PairSource:
-    """Open a table of scored pairs of texts: those with a score of at least the threshold become pairs.
+    """Open a table of scored pairs of texts: those with a score of at least `min_score` become pairs.
 
     Rows without a score are left out.
 
     Args:
         source: as in `open_pairs`.
-        threshold: the least score of a positive: 1 for labels 0 and 1, perhaps 4 for similarities from 0 to 5.
+        min_score: the least score of a positive: 1 for labels 0 and 1, perhaps 4 for similarities from 0 to 5.
         name: as in `open_pairs`.
         anchor: the column of first texts.
         positive: the column of second texts.
@@ -272,15 +273,15 @@ def open_scored_pairs(
 
     Raises:
         ColumnError: a column is missing.
-        ConfigError: `threshold` is not a number.
+        ConfigError: `min_score` is not a number.
         InputError: as `open_pairs`; on reading, a score that is not a number.
 
     Example:
         >>> table = pa.table({"anchor": ["a", "b"], "positive": ["A", "C"], "label": [1, 0]})
-        >>> [pair.anchor for pair in open_scored_pairs(table, threshold=1, name="duplicates")]
+        >>> [pair.anchor for pair in open_scored_pairs(table, min_score=1, name="duplicates")]
         ['a']
     """
-    check_number("threshold", threshold)
+    check_number("min_score", min_score)
     table = open_table(source, text=anchor, label=positive, id=score, batch_rows=batch_rows)
     own = _name(table, name)
     anchors, positives = _Column(table, anchor), _Column(table, positive)
@@ -290,11 +291,11 @@ def open_scored_pairs(
             _score(value, lambda row=first + row: f"{table.place(row)}, column {score!r},")
             for row, value in enumerate(batch.column(score).to_pylist())
         ]
-        kept = [row for row, value in enumerate(scores) if value is not None and value >= threshold]
+        kept = [row for row, value in enumerate(scores) if value is not None and value >= min_score]
         for one, other in zip(anchors.texts(batch, first, kept), positives.texts(batch, first, kept), strict=True):
             yield Pair(one, other, own, task_type)
 
-    nothing = f"none of its {{rows}} rows has a {score} of at least {threshold:g}; lower the threshold"
+    nothing = f"none of its {{rows}} rows has a {score} of at least {min_score:g}; lower min_score"
     return PairSource(table, name=own, read=read, nothing=nothing)
 
 

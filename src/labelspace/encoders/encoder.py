@@ -131,19 +131,19 @@ class Encoder:
         """Number format of inference, `"bfloat16"` or `"float32"`."""
         return str(self.backbone.dtype).removeprefix("torch.")
 
-    def encode(self, texts: Iterable[str], *, role: str = "text", progress: bool = False) -> NDArray[np.float32]:
+    def encode(self, texts: Iterable[str], *, role: str = "text", verbose: bool = False) -> NDArray[np.float32]:
         """Turn texts into vectors, in input order.
 
         Args:
             texts: any iterable of strings.
             role: `"text"` for documents and descriptions, `"label"` for verbalizers; selects the prompt.
-            progress: True shows a bar on a terminal, plain lines elsewhere.
+            verbose: True shows a bar on a terminal, plain lines elsewhere.
 
         Returns:
             [text dim], float32, rows of unit length.
         """
         total = len(texts) if isinstance(texts, Sequence) else None
-        with progress_bar("encoding", show=progress) as report:
+        with progress_bar("encoding", show=verbose) as report:
             parts = list(self.encode_iter(texts, role=role, total=total, report=report))
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension), dtype=np.float32)
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from labelspace.checks import check_number
+from labelspace.config import UncertaintyConfig
 from labelspace.encoders.batching import plan_batches
 from labelspace.encoders.encoder import Encoder
 from labelspace.encoders.identity import encoder_hash
@@ -45,7 +46,6 @@ FORMAT = 2
 BYTES = 2
 """Bytes of one bfloat16 number."""
 
-DEFAULT_BYTES = 10 * 1024**3
 STATES = "states.bf16"
 INDEX = "index.json"
 LOCK, ROOM = ".lock", ".room"
@@ -144,7 +144,7 @@ class StateCache:
         (torch.Size([2, 4, 32]), [4, 4])
     """
 
-    def __init__(self, folder: str | Path, most_bytes: int = DEFAULT_BYTES) -> None:
+    def __init__(self, folder: str | Path, most_bytes: int = UncertaintyConfig.cache_bytes) -> None:
         check_number("most_bytes", most_bytes, least=0, whole=True)
         self.folder, self.most_bytes = Path(folder), most_bytes
 

@@ -46,7 +46,7 @@ def evaluate(
     *,
     baselines: bool = True,
     rejections: Rejections | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Evaluation:
     """Evaluate a classifier on labelled documents, beside the untrained encoder.
 
@@ -57,7 +57,7 @@ def evaluate(
         y: [text] label names; documents with a missing label (None, NaN, -1) are left out and counted.
         baselines: False skips the untrained baselines, and with them the second encoding of the documents.
         rejections: collects each document's correctness and uncertainty, for `Rejections.curves`; None: no collection.
-        show_progress: True shows how far it is.
+        verbose: True shows how far it is.
 
     Returns:
         An `Evaluation`. The baselines always name a label: threshold and limit apply to the model only.
@@ -85,9 +85,7 @@ def evaluate(
         digest.update(f"{len(document)} {target} {document}".encode())
     data = {"documents": len(documents), "sha256": digest.hexdigest()}
     blocks = ((documents[at : at + WINDOW], targets[at : at + WINDOW]) for at in range(0, len(documents), WINDOW))
-    return _evaluate(
-        model, blocks, len(documents), data, baselines=baselines, rejections=rejections, show_progress=show_progress
-    )
+    return _evaluate(model, blocks, len(documents), data, baselines=baselines, rejections=rejections, verbose=verbose)
 
 
 def evaluate_table(
@@ -101,7 +99,7 @@ def evaluate_table(
     rejections: Rejections | None = None,
     delimiter: str = "auto",
     encoding: str = "auto",
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Evaluation:
     """Evaluate a classifier on a table of labelled documents, read as a stream.
 
@@ -115,7 +113,7 @@ def evaluate_table(
         rejections: as in `evaluate`.
         delimiter: cell delimiter of CSV and TSV files, as in `open_table`.
         encoding: text encoding of CSV and TSV files, as in `open_table`.
-        show_progress: True shows how far it is.
+        verbose: True shows how far it is.
 
     Returns:
         An `Evaluation`.
@@ -156,7 +154,7 @@ def evaluate_table(
         table.fingerprint(),
         baselines=baselines,
         rejections=rejections,
-        show_progress=show_progress,
+        verbose=verbose,
     )
 
 
@@ -189,13 +187,13 @@ def _evaluate(
     *,
     baselines: bool,
     rejections: Rejections | None,
-    show_progress: bool,
+    verbose: bool,
 ) -> Evaluation:
     space = model.label_space_
     tally = Tally(space.names)
     untrained = _Untrained(model) if baselines else None
     seconds, done = 0.0, 0
-    with progress_bar("evaluating", show=show_progress) as report:
+    with progress_bar("evaluating", show=verbose) as report:
         for texts, targets in blocks:
             known = [row for row, target in enumerate(targets) if target >= 0]
             documents, own = texts.take(known), [targets[row] for row in known]
@@ -251,7 +249,7 @@ class _Untrained:
             return
         vectors = encode_labels(self._encoder, space) if model.trains_encoder else model.label_vectors_
         # The model's own calibration, but no abstention: a baseline always names a label.
-        self._decision = replace(model.decision(), threshold=None, limit=None)
+        self._decision = replace(model.decision(), threshold=None, min_probability=None, limit=None)
         self._anchors = {name: anchor_matrix(vectors, space, kind) for name, kind in BASELINES.items()}
         self._tallies = {name: Tally(space.names) for name in BASELINES}
 

@@ -45,7 +45,7 @@ class EntailmentScorer:
         offline: True never contacts the hub.
         score: `"log_odds"` or `"logit"`, see above.
         entailment_index: index of the entailment logit; None: found by name.
-        show_progress: True shows a bar on a terminal, plain lines elsewhere.
+        verbose: True shows a bar on a terminal, plain lines elsewhere.
 
     Raises:
         EncoderNotFoundError: no folder, package or hub repository has this name.
@@ -77,12 +77,12 @@ class EntailmentScorer:
         offline: bool | None = None,
         score: str = "log_odds",
         entailment_index: int | None = None,
-        show_progress: bool = False,
+        verbose: bool = False,
     ) -> None:
         check_choice("score", score, SCORES)
         self.name = str(name)
         self.score = score
-        self.show_progress = show_progress
+        self.verbose = verbose
         self.model = CrossEncoder.load(
             name,
             dtype=dtype,
@@ -120,7 +120,7 @@ class EntailmentScorer:
         Raises:
             InputError: a text is not a string, or a verbalizer leaves no room for the text.
         """
-        with progress_bar("scoring pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.verbose) as report:
             blocks = self.model.logits(texts, space.verbalizers, report=report)
             return reduce_blocks(blocks, (len(texts), len(space)), self.entailment_index, self.score)
 
@@ -137,7 +137,7 @@ class EntailmentScorer:
         Raises:
             InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("scoring pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.verbose) as report:
             blocks = self.model.pair_logits(premises, hypotheses, report=report)
             return reduce_blocks(blocks, (len(premises),), self.entailment_index, self.score)
 

@@ -116,7 +116,7 @@ class LLMScorer:
         trust_remote_code: True allows the model to run its own code.
         revision: revision of the hub repository.
         offline: True never contacts the hub.
-        show_progress: True shows a bar on a terminal, plain lines elsewhere.
+        verbose: True shows a bar on a terminal, plain lines elsewhere.
 
     Raises:
         EncoderNotFoundError: no folder, package or hub repository has this name.
@@ -151,7 +151,7 @@ class LLMScorer:
         trust_remote_code: bool = False,
         revision: str | None = None,
         offline: bool | None = None,
-        show_progress: bool = False,
+        verbose: bool = False,
     ) -> None:
         self.config = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget)
         self.model = CausalModel.load(
@@ -166,7 +166,7 @@ class LLMScorer:
         )
         self.name = str(name)
         self.parameters = self.model.parameters
-        self.show_progress = show_progress
+        self.verbose = verbose
         self.symbols = option_symbols(
             partial(self.model.encode, start=False), unknown=self.model.tokenizer.unk_token_id
         )
@@ -190,7 +190,7 @@ class LLMScorer:
         render = partial(self.prompt, space=space)
         scores = np.empty((len(texts), len(space)), dtype=np.float32)
         done = 0
-        with progress_bar("asking the model", show=self.show_progress) as report:
+        with progress_bar("asking the model", show=self.verbose) as report:
             for window in windows(texts, WINDOW):
                 logits = self.model.next_token_logits(
                     self.model.encode_within(window, render, self.model.max_tokens),
@@ -224,7 +224,7 @@ class LLMScorer:
         space = LabelSpace.from_names(ENTAILMENT_OPTIONS, template="{label}")
         token_ids = list(self._symbols_for(space).values())
         scores = np.empty(len(premises), dtype=np.float32)
-        with progress_bar("asking the model", show=self.show_progress) as report:
+        with progress_bar("asking the model", show=self.verbose) as report:
             for start in range(0, len(premises), WINDOW):
                 pairs = zip(premises[start : start + WINDOW], hypotheses[start : start + WINDOW], strict=True)
                 prompts = [self._pair_prompt(premise, hypothesis, space) for premise, hypothesis in pairs]

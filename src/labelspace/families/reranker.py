@@ -47,7 +47,7 @@ class RerankerScorer:
         instruction: what a generative reranker should retrieve; None: the paper's sentence.
         gguf_file: name of a GGUF file in the folder, for a generative reranker.
         relevant_index: index of a cross-encoder's relevance logit; None: found by name.
-        show_progress: True shows a bar on a terminal, plain lines elsewhere.
+        verbose: True shows a bar on a terminal, plain lines elsewhere.
 
     Raises:
         EncoderNotFoundError: no folder, package or hub repository has this name.
@@ -80,12 +80,12 @@ class RerankerScorer:
         instruction: str | None = None,
         gguf_file: str | None = None,
         relevant_index: int | None = None,
-        show_progress: bool = False,
+        verbose: bool = False,
     ) -> None:
         budget = EncodingConfig.token_budget if token_budget is None else token_budget
         EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=budget)
         self.name = str(name)
-        self.show_progress = show_progress
+        self.verbose = verbose
         options: dict[str, Any] = {
             "dtype": dtype,
             "device": device,
@@ -139,7 +139,7 @@ class RerankerScorer:
         check_texts("texts", texts)
         if not len(texts):
             return np.empty((0, len(space)), dtype=np.float32)
-        with progress_bar("scoring pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.verbose) as report:
             if self.relevant_index is None:
                 return self.model.score_texts(texts, space.verbalizers, report)
             blocks = self.model.logits(texts, space.verbalizers, report=report)
@@ -160,7 +160,7 @@ class RerankerScorer:
         Raises:
             InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("scoring pairs", show=self.show_progress) as report:
+        with progress_bar("scoring pairs", show=self.verbose) as report:
             if self.relevant_index is None:
                 return self.model.pair_scores(premises, hypotheses, report)
             blocks = self.model.pair_logits(premises, hypotheses, report=report)

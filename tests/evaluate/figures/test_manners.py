@@ -28,7 +28,7 @@ def draw(evaluation, trained, texts, names, rejection):
     """Draw a figure of a kind into a path, and return the files."""
     kinds = {
         "confusion": lambda path: confusion_figure(evaluation, path),
-        "map": lambda path: map_figure(trained, texts, path, y=names, method="pca"),
+        "map": lambda path: map_figure(trained, texts, path, y=names, projection="pca"),
         "sphere": lambda path: sphere_figure(trained, texts, path, y=names),
         "similarity": lambda path: label_similarity_figure(trained, path),
         "rejection": lambda path: rejection_figure({"sigma": rejection, "A name " * 20: rejection}, path),

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from labelspace import LaConClassifier, UncertaintyClassifier
+from labelspace.classify.settings import as_arguments
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate import label_similarity_figure, map_figure, sphere_figure
@@ -20,7 +21,7 @@ UNREAD = {"verbalizer", "description", "label"}
 
 def lacon(encoder: Encoder, labels=None, **options):
     quick = {"epochs": 1, "head_learning_rate": 1e-2, "description_steps": 0}
-    return LaConClassifier(labels, encoder, **quick, **options).fit(TEXTS, NAMES)
+    return LaConClassifier(labels, encoder, **as_arguments(LaConClassifier, {**quick, **options})).fit(TEXTS, NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def test_randomly_initialised_labels_have_no_star_before_and_no_descriptions(enc
     before, after = shown_before(clf, encoder, TEXTS, OWN), shown_after(clf, TEXTS, OWN)
     assert [len(shown.stars.columns) for shown in (before, after)] == [0, 3]
     assert not len(after.triangles.columns)
-    map_figure(clf, TEXTS, tmp_path / "map.svg", method="pca")
+    map_figure(clf, TEXTS, tmp_path / "map.svg", projection="pca")
     sphere_figure(clf, TEXTS, tmp_path / "sphere.svg")
 
 
@@ -118,7 +119,7 @@ def test_panels_differ_and_the_legend_says_what_a_star_is(request, tmp_path, dra
 
 
 def test_label_names_are_at_their_documents(uncertain, tmp_path, named):
-    map_figure(uncertain, TEXTS, tmp_path / "map.svg", y=[*NAMES[:2], *[None] * 10], method="pca", before=False)
+    map_figure(uncertain, TEXTS, tmp_path / "map.svg", y=[*NAMES[:2], *[None] * 10], projection="pca", before=False)
     assert set(named) & set(NAMES) == set(NAMES[:2])
 
 
@@ -128,7 +129,7 @@ def test_without_a_labelled_document_a_map_is_drawn_without_stars(uncertain, tmp
 
 def test_too_few_points_are_a_clear_error(uncertain, tmp_path):
     with pytest.raises(InputError, match=r"a map needs three points.*Got 1 and 1; give more"):
-        map_figure(uncertain, TEXTS[:1], tmp_path / "map.svg", method="pca")
+        map_figure(uncertain, TEXTS[:1], tmp_path / "map.svg", projection="pca")
 
 
 def test_the_heat_map_of_lacon_compares_its_label_embeddings(projected: LaConClassifier, tmp_path):
@@ -167,7 +168,7 @@ def test_the_error_for_a_pair_model_names_the_confusion_command(encoder: Encoder
 
 def test_the_error_for_a_pair_model_names_no_figure_that_refuses_pairs(encoder: Encoder):
     pairs = [(text, text) for text in TEXTS]
-    clf = LaConClassifier(encoder=encoder, epochs=1, objective="cross-entropy").fit(pairs, NAMES)
+    clf = LaConClassifier(encoder=encoder, epochs=1, config={"objective": "cross-entropy"}).fit(pairs, NAMES)
     assert undrawable(clf, "similarity") == (
         "the similarity compares vectors of labels, and this LaConClassifier has none; labelspace evaluate --confusion "
         "draws how it mistakes its pairs."

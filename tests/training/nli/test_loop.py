@@ -15,11 +15,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from labelspace.config import NLIConfig
 from labelspace.errors import ConfigError, ModelFolderError, TrainingError
 from labelspace.seeds import child_seed
 from labelspace.training.batches import epoch_batches
 from labelspace.training.gradients import seeded
-from labelspace.training.nli import NLIConfig, NLIModel, dev_scores, pair_loss, train_nli
+from labelspace.training.nli import NLIModel, dev_scores, pair_loss, train_nli
 from labelspace.training.schedule import cosine_factor
 from training.nli.toy import toy_pairs
 
@@ -125,7 +126,7 @@ def test_training_leaves_the_global_generator_and_the_mode_alone():
     before = torch.get_rng_state()
     model = tiny()
     attention = model.backbone.config._attn_implementation
-    train_nli(model, TRAIN, DEV, replace(SHORT, limit_steps=2))
+    train_nli(model, TRAIN, DEV, replace(SHORT, max_steps=2))
     assert torch.equal(torch.get_rng_state(), before)
     assert not model.training
     assert model.backbone.config._attn_implementation == attention
@@ -142,7 +143,7 @@ def test_evaluations_come_at_equal_shares_and_at_the_end(straight):
 
 
 def test_the_schedule_covers_exactly_the_limited_updates():
-    run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, limit_steps=4))
+    run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, max_steps=4))
     assert run.total_steps == 4
     assert run.looks[-1].step == 4
     assert run.looks[-1].backbone_rate == pytest.approx(1e-3 * cosine_factor(3, 4))

@@ -37,7 +37,7 @@ from labelspace.geometry.projection import import_umap, turned_like
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-METHODS = ("umap", "pca", "tsne")
+PROJECTIONS = ("umap", "pca", "tsne")
 
 
 def map_figure(
@@ -46,7 +46,7 @@ def map_figure(
     path: str | Path,
     *,
     y: Any = None,
-    method: str = "umap",
+    projection: str = "umap",
     before: bool = True,
     seed: int = 0,
     max_documents: int = 2000,
@@ -63,7 +63,7 @@ def map_figure(
         X: [text] documents.
         path: a .png, .svg or .pdf file; without an extension both .png and .svg are written.
         y: [text] label names, which colour the documents, missing ones in grey; None colours by what `model` predicts.
-        method: `"umap"` (needs the package umap-learn), `"pca"` or `"tsne"`.
+        projection: `"umap"` (needs the package umap-learn), `"pca"` or `"tsne"`.
         before: False leaves out the untrained encoder. It is left out with a warning if it cannot be opened.
         seed: seed of the map and of the sample of documents.
         max_documents: maximum number of documents drawn; more are sampled at random.
@@ -82,20 +82,20 @@ def map_figure(
         >>> from labelspace import ZeroShotClassifier
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [file.name for file in map_figure(clf, ["the match", "a vote"], f"{folder}/map.png", method="pca")]
+        ...     [file.name for file in map_figure(clf, ["the match", "a vote"], f"{folder}/map.png", projection="pca")]
         ['map.png']
 
     Reference:
         "Description-only supervision", Figure 1.
     """
     check_is_fitted(model)
-    check_choice("method", method, METHODS)
+    check_choice("projection", projection, PROJECTIONS)
     check_number("seed", seed, whole=True)
     check_number("max_documents", max_documents, least=1, whole=True)
     check_drawable(model, "map")
     files = files_of(path)
     with drawing("the map") as new_figure:
-        if method == "umap":
+        if projection == "umap":
             import_umap()  # fail before the documents are encoded
         documents, own = drawn_documents(model, X, y, seed=seed, most=max_documents, what="a map")
         if own is None:
@@ -106,7 +106,7 @@ def map_figure(
             panels[BEFORE] = shown_before(model, untrained, documents, own)
         panels[after_title(model, untrained)] = shown_after(model, documents, own)
         check_points([*panels.values()], 3, "a map")
-        maps = [_project(shown, method, seed) for shown in panels.values()]
+        maps = [_project(shown, projection, seed) for shown in panels.values()]
         if len(maps) == 2:
             maps[1] = turned_like(maps[1], in_step(maps[0], len(maps[1]), maps[0].mean(axis=0)))
         legend = len(model.label_space_) <= LEGEND_LABELS
@@ -115,7 +115,7 @@ def map_figure(
         for column, ((title, shown), points) in enumerate(zip(panels.items(), maps, strict=True), 1):
             axes = figure.add_subplot(1, len(maps), column)
             _draw_map(axes, points, shown, own, model, side)
-            axes.set_title(f"{title} ({method.upper() if method != 'tsne' else 't-SNE'})")
+            axes.set_title(f"{title} ({projection.upper() if projection != 'tsne' else 't-SNE'})")
         names = model.label_space_.names if legend else ()
         signs = [("*", star_word(model))]
         if any(len(shown.triangles.columns) for shown in panels.values()):
@@ -156,7 +156,7 @@ def _draw_map(
     axes.margins(0.08)
 
 
-def _project(shown: Shown, method: str, seed: int) -> NDArray[np.float64]:
+def _project(shown: Shown, projection: str, seed: int) -> NDArray[np.float64]:
     """Project documents, stars and triangles, in this order, onto one map, [point 2]."""
     groups = [shown.documents, shown.stars.vectors, shown.triangles.vectors]
-    return project(np.concatenate(groups), method=method, seed=seed)
+    return project(np.concatenate(groups), method=projection, seed=seed)

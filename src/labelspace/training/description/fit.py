@@ -68,7 +68,7 @@ def train_on_descriptions(
     seed: int,
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> FitResult:
     """Adapt an encoder, in place, to a label space.
 
@@ -81,7 +81,7 @@ def train_on_descriptions(
         seed: seed of all randomness.
         checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
         callbacks: called with loss and rate at every step, and with uniformity before and after.
-        show_progress: True shows bars on a terminal, plain lines elsewhere.
+        verbose: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
         The training curve, the learning rate and how it was chosen, and the uniformity of the pool.
@@ -115,10 +115,10 @@ def train_on_descriptions(
     ) as weights:
 
         def choose() -> RateChoice:
-            return _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, show=show_progress)
+            return _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, show=verbose)
 
         rate = choose() if place is None else RateChoice.from_dict(place.remembered("rate", lambda: choose().to_dict()))
-        with progress_bar("training", show=show_progress) as report:
+        with progress_bar("training", show=verbose) as report:
             curve = run(
                 encoder.backbone,
                 weights,

@@ -103,7 +103,7 @@ def train_on_labels(
     pool: Pool | None = None,
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> tuple[LaConHead, LaConFit]:
     """Train an encoder, in place, and a new head on labelled texts.
 
@@ -120,7 +120,7 @@ def train_on_labels(
         pool: all documents, labelled or not, for description-only training; None: none.
         checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
         callbacks: called with losses and rates at every step; steps continue from those of description-only training.
-        show_progress: True shows a bar on a terminal, plain lines elsewhere.
+        verbose: True shows a bar on a terminal, plain lines elsewhere.
 
     Returns:
         The head, and the record of the fit.
@@ -166,7 +166,7 @@ def train_on_labels(
     believed = _described(described or space, contradicted if prior.reason != "given" else set())
     if prior.weight and config.description_steps and believed is not None:
         shared = {"seed": seed, "pool": pool, "checkpoint": checkpoint, "callbacks": callbacks}
-        on_descriptions = train_before_labels(encoder, believed, config, **shared, show_progress=show_progress)
+        on_descriptions = train_before_labels(encoder, believed, config, **shared, verbose=verbose)
         if on_descriptions.curve.stop_reason == "interrupted":
             raise KeyboardInterrupt  # no labelled row was used yet, so there is nothing to return
         anchors = label_vectors(encoder, space, words=words)
@@ -182,7 +182,7 @@ def train_on_labels(
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
     rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
     before = on_descriptions.curve.steps if on_descriptions is not None else 0
-    with trainable_weights(encoder.backbone) as of_encoder, progress_bar("training", show=show_progress) as report:
+    with trainable_weights(encoder.backbone) as of_encoder, progress_bar("training", show=verbose) as report:
         objective = LaConObjective(
             encoder,
             of_encoder,
@@ -276,7 +276,7 @@ def train_before_labels(
     pool: Pool | None = None,
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> FitResult:
     """Train an encoder, in place, on descriptions alone, before labelled rows.
 
@@ -288,7 +288,7 @@ def train_before_labels(
         pool: unlabelled documents to choose the rate by if none is published; None: the published rate, or 2e-5.
         checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
         callbacks: called with loss and rate at every step.
-        show_progress: True shows bars on a terminal, plain lines elsewhere.
+        verbose: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
         The training curve, the learning rate and how it was chosen.
@@ -307,7 +307,7 @@ def train_before_labels(
         seed=seed,
         checkpoint=checkpoint,
         callbacks=callbacks,
-        show_progress=show_progress,
+        verbose=verbose,
     )
 
 

@@ -1,6 +1,5 @@
 """Training cross-encoders on natural language inference (BTZSC, appendix C.1).
 
-    config      every option of a run, as one value
     data        pairs from Parquet files, the balanced dev set
     schedule    the two learning rates
     model       backbone, head and tokenizer as one module; saving and loading
@@ -9,13 +8,12 @@
     card        the model card
     objective   training and scoring, for the loop
 
-Configuration and data need no torch; the rest is imported on first use.
+Data needs no torch; the rest is imported on first use.
 """
 
 from typing import TYPE_CHECKING
 
 from labelspace.late import late_names
-from labelspace.training.nli.config import NLIConfig
 from labelspace.training.nli.data import Pairs, balanced_dev, read_pairs
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Look",
-    "NLIConfig",
     "NLIModel",
     "Pairs",
     "balanced_dev",

@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from labelspace.checks import check_choice, check_number
+from labelspace.config import NLI_VARIANTS
 from labelspace.encoders.opening import quiet_loading
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
@@ -29,7 +30,6 @@ from labelspace.header import NLI, UNFINISHED, check_place, kind_of, new_header,
 from labelspace.heads.cross_encoder import CLASSES, CrossEncoderHead
 from labelspace.training.gradients import seeded
 from labelspace.training.nli.card import model_card
-from labelspace.training.nli.config import VARIANTS
 from labelspace.training.nli.opening import check_class_token, open_backbone, token_limit
 from labelspace.training.nli.saving import CHECKPOINT, link_folder, read_nli_header
 
@@ -95,7 +95,7 @@ class NLIModel(nn.Module):
         header: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        check_choice("variant", variant, VARIANTS)
+        check_choice("variant", variant, NLI_VARIANTS)
         self.backbone = backbone
         self.head = head
         self.tokenizer = tokenizer
@@ -141,7 +141,7 @@ class NLIModel(nn.Module):
             EncoderError: the encoder is not found, cannot be opened, or has no class token.
             ConfigError: an option is out of range.
         """
-        check_choice("variant", variant, VARIANTS)
+        check_choice("variant", variant, NLI_VARIANTS)
         place = choose_device(device)
         check_remote_code(str(name), trust_remote_code)
         found = resolve(str(name), revision=revision, offline=offline)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from labelspace.config import NLIConfig
 from labelspace.encoders.batching import plan_batches
 from labelspace.encoders.identity import weights_hash
 from labelspace.errors import ConfigError
@@ -23,7 +24,6 @@ from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place
 from labelspace.training.engine import Training
 from labelspace.training.gradients import backward, seeded
-from labelspace.training.nli.config import NLIConfig
 from labelspace.training.nli.data import Pairs
 from labelspace.training.nli.model import NLIModel, PairTokens
 from labelspace.training.nli.schedule import highest_rates
@@ -114,7 +114,7 @@ class NLIObjective:
         plan = partial(epoch_batches, lengths, config.batch_size, window=config.window, seed=config.seed)
         self._epochs = Epochs(lambda epoch: plan(epoch=epoch), per_epoch)
         whole = per_epoch * config.epochs
-        total = min(whole, config.limit_steps or whole)
+        total = min(whole, config.max_steps or whole)
         rates = highest_rates(
             int(model.backbone.config.hidden_size),
             learning_rate=config.learning_rate,

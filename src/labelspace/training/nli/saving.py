@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from labelspace.config import NLI_VARIANTS
 from labelspace.errors import ModelFolderError
 from labelspace.header import HEADER, NLI, read_header
-from labelspace.training.nli.config import VARIANTS
 
 CHECKPOINT = "checkpoint"
 
@@ -30,7 +30,7 @@ def read_nli_header(folder: Path) -> dict[str, Any]:
     """
     header = read_header(folder, NLI)
     whole = (
-        header.get("variant") in VARIANTS
+        header.get("variant") in NLI_VARIANTS
         and isinstance(header.get("max_tokens"), int)
         and isinstance(header.get("dropout"), (int, float))
     )

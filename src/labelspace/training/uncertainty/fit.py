@@ -116,7 +116,7 @@ def train_gaussian_head(
     unlabelled: int = 0,
     checkpoint: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> tuple[GaussianHead, HeldOut, UncertaintyFit]:
     """Train a new head on the token states of labelled texts; the encoder is not changed.
 
@@ -131,7 +131,7 @@ def train_gaussian_head(
         unlabelled: number of unlabelled rows, for the record.
         checkpoint: folder for unfinished training; a checkpoint of this run in it is resumed.
         callbacks: called with losses and the rate at every step.
-        show_progress: True shows bars on a terminal, plain lines elsewhere.
+        verbose: True shows bars on a terminal, plain lines elsewhere.
 
     Returns:
         The head, its outputs on the held-out rows, and the record of the fit.
@@ -166,7 +166,7 @@ def train_gaussian_head(
     if cache is None:
         states = FreshStates(encoder, token_ids)
     else:
-        with progress_bar("encoding", show=show_progress) as report:
+        with progress_bar("encoding", show=verbose) as report:
             states = cache.open(encoder, token_ids, report)
     head = GaussianHead(
         backbone.hidden_size,
@@ -176,7 +176,7 @@ def train_gaussian_head(
         uncertain=config.uncertain,
         dropout=config.dropout,
     ).to(backbone.device)
-    with progress_bar("training", show=show_progress) as report:
+    with progress_bar("training", show=verbose) as report:
         curve = run(
             head,
             states,

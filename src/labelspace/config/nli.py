@@ -1,14 +1,14 @@
-"""Every option of an NLI run as one frozen value (BTZSC, appendix C.1)."""
+"""Training a cross-encoder on natural language inference (BTZSC, appendix C.1)."""
 
 from dataclasses import dataclass
 from typing import final
 
 from labelspace.checks import check_choice, check_number
-from labelspace.config import DTYPES
+from labelspace.config.encoding import DTYPES
 from labelspace.config.saved import SavedConfig
 from labelspace.errors import ConfigError
 
-VARIANTS = ("binary", "triplet")
+NLI_VARIANTS = ("binary", "triplet")
 
 
 @final
@@ -42,7 +42,7 @@ class NLIConfig(SavedConfig):
     batch_size: int = 32
     """Pairs per update, B."""
 
-    limit_steps: int | None = None
+    max_steps: int | None = None
     """At most so many updates; the schedule then covers exactly these. None: epochs x pairs / batch size."""
 
     max_seconds: float | None = None
@@ -86,10 +86,10 @@ class NLIConfig(SavedConfig):
 
     def __post_init__(self) -> None:
         self._keep_plain()
-        check_choice("variant", self.variant, VARIANTS)
+        check_choice("variant", self.variant, NLI_VARIANTS)
         if not isinstance(self.leave_out, tuple) or not all(isinstance(name, str) and name for name in self.leave_out):
             raise ConfigError(f"leave_out must be a tuple of names of sources. Got {self.leave_out!r} instead.")
-        for name, least in (("max_tokens", 8), ("max_pairs", 1), ("limit_steps", 1)):
+        for name, least in (("max_tokens", 8), ("max_pairs", 1), ("max_steps", 1)):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), least=least, whole=True)
         for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1), ("dev_per_class", 1), ("window", 1)):

@@ -1,0 +1,65 @@
+"""Arguments of a constructor and fields of its configuration: which is which, and both as one checked value."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from labelspace.checks import check_keys
+from labelspace.config.saved import SavedConfig
+from labelspace.errors import ConfigError
+
+Config = TypeVar("Config", bound=SavedConfig)
+
+
+def own_arguments(cls: type) -> tuple[str, ...]:
+    """Return the arguments of a class's constructor, in order."""
+    return tuple(inspect.signature(cls).parameters)
+
+
+def merged(model: Any, made: type[Config]) -> Config:
+    """Return what an estimator's arguments and its `config` say of training, as one checked value.
+
+    Args:
+        model: the estimator.
+        made: its configuration; a field that is no argument of the constructor may stand in `config`.
+
+    Raises:
+        ConfigError: `config` is no mapping, holds an unknown field or an argument, or a value makes no sense.
+    """
+    name, given, arguments = type(model).__name__, _config_of(model), own_arguments(type(model))
+    for key in given:
+        if key in arguments:
+            raise ConfigError(f"{key} is an argument of {name}; pass {key}=..., and leave it out of config.")
+    known = [field.name for field in fields(made)]  # pyright: ignore[reportArgumentType]
+    check_keys(f"config of {name}", given, [key for key in known if key not in arguments])
+    return made(**{key: getattr(model, key) for key in known if key in arguments}, **given)
+
+
+def whole_config(model: Any, made: type[SavedConfig]) -> dict[str, Any]:
+    """Return an estimator's `config` with the defaults of the fields it leaves out: what a saved model keeps."""
+    arguments = own_arguments(type(model))
+    defaults = {key: value for key, value in made().to_dict().items() if key not in arguments}
+    return {**defaults, **_config_of(model)}
+
+
+def as_arguments(cls: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments for a constructor from settings by name, which may be fields of its configuration.
+
+    Example:
+        >>> from labelspace import LaConClassifier
+        >>> as_arguments(LaConClassifier, {"epochs": 3, "heads": 2})
+        {'epochs': 3, 'config': {'heads': 2}}
+    """
+    arguments = own_arguments(cls)
+    given = {key: value for key, value in settings.items() if key in arguments}
+    config = {key: value for key, value in settings.items() if key not in arguments}
+    return {**given, "config": {**(given.get("config") or {}), **config}} if config else given
+
+
+def _config_of(model: Any) -> Mapping[str, Any]:
+    if model.config is None:
+        return {}
+    if not isinstance(model.config, Mapping):
+        raise ConfigError(f"config must be a mapping of options. Got {type(model.config).__name__} instead.")
+    return model.config

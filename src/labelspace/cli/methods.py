@@ -1,0 +1,169 @@
+"""The methods of `labelspace fit`: the settings of each, and the classifier that they make."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from labelspace.checks import check_choice, check_number
+from labelspace.cli.settings import Known, default_of, flag
+from labelspace.config import (
+    ANCHORS,
+    DEFAULT_ANCHOR,
+    LaConConfig,
+    SearchConfig,
+    TrainingConfig,
+    UncertaintyConfig,
+)
+from labelspace.config.fields import Setting, settings_of
+from labelspace.errors import ConfigError
+
+if TYPE_CHECKING:
+    from labelspace.encoders import Encoder
+    from labelspace.labels import LabelSpace
+
+
+class Method(NamedTuple):
+    """A way to make a classifier."""
+
+    estimator: str
+    """Name of its class."""
+
+    config: type | None
+    """The class of its configuration; None where nothing is trained."""
+
+    decision: tuple[str, ...]
+    """The other arguments of the class that can be set."""
+
+
+METHODS = {
+    "description": Method("DescriptionClassifier", TrainingConfig, ("anchor", "threshold")),
+    "zero-shot": Method("ZeroShotClassifier", None, ("anchor", "temperature", "threshold")),
+    "lacon": Method("LaConClassifier", LaConConfig, ("threshold", "min_probability")),
+    "uncertainty": Method("UncertaintyClassifier", UncertaintyConfig, ("min_probability", "cache")),
+}
+OF_ROWS = ("lacon", "uncertainty")
+TRAINED = tuple(name for name, method in METHODS.items() if method.config is not None)
+# Options that are no settings, and go with some of the methods.
+_GOES_WITH = {
+    "pool": ("description",),
+    "label_column": OF_ROWS,
+    "pair_column": ("lacon",),
+    **dict.fromkeys(("checkpoint", "resume", "tensorboard"), TRAINED),
+}
+_DECISION = {
+    one.name: one
+    for one in (
+        Setting(
+            "anchor", str, DEFAULT_ANCHOR, 'What stands for a label: `"verbalizer"`, `"descriptions"` or `"both"`.'
+        ),
+        Setting("temperature", float, TrainingConfig.temperature, "Divides the cosines in probabilities."),
+        Setting("threshold", float | None, None, "Lowest cosine, -1 to 1, at which a label is named; none: always."),
+        Setting(
+            "min_probability",
+            float | None,
+            None,
+            "Lowest probability, 0 to 1, at which a label is named; none: always. Of lacon with a cross-entropy "
+            "objective, which has no cosines.",
+        ),
+        Setting("cache", str | None, "auto", "Folder for token states; none: nothing of the texts is written."),
+    )
+}
+
+
+def settings_of_method(name: str) -> Known:
+    """Return what `--set` takes with a method."""
+    method = METHODS[name]
+    known = dict(settings_of(method.config)) if method.config is not None else {}
+    known |= {one: _DECISION[one] for one in method.decision}
+    if name == "description":
+        known |= {f"search.{field}": one for field, one in settings_of(SearchConfig).items()}
+    return known
+
+
+def setting_option(name: str) -> Any:
+    """Return the option for a setting; its help says what it is, and its default with each method that has it."""
+    having = {method: known[name] for method in METHODS if name in (known := settings_of_method(method))}
+    defaults = {method: default_of(setting) for method, setting in having.items()}
+    told = "; ".join(f"{method}: {default}" for method, default in defaults.items())
+    if len(defaults) == len(TRAINED) and len(set(defaults.values())) == 1:
+        told = f"default: {next(iter(defaults.values()))}"
+    summary = next(iter(having.values())).summary
+    return typer.Option(help=f"{summary}.  \\[{told}]", rich_help_panel="Training")
+
+
+def choose_method(context: typer.Context, *, labelled: bool) -> str:
+    """Return the method, by `--method` or by whether there are labelled rows.
+
+    Raises:
+        ConfigError: an unknown method, one that needs labelled rows without them, or the other way round.
+    """
+    method = str(context.params["method"])
+    check_choice("--method", method, METHODS)
+    if labelled and not _given(context, "method"):
+        return OF_ROWS[0]
+    if labelled and method not in OF_ROWS:
+        raise ConfigError(f"--method must be lacon or uncertainty with --labelled. Got {method!r} instead.")
+    if not labelled and method in OF_ROWS:
+        raise ConfigError(f"--method {method} needs --labelled FILE.")
+    return method
+
+
+def check_options(context: typer.Context, method: str, own: Mapping[str, Any]) -> None:
+    """Refuse an option that does nothing with the method.
+
+    Args:
+        context: of the command.
+        method: the method.
+        own: settings that have an option of their own.
+    """
+    goes_with = {**_GOES_WITH, **{name: _methods_with(name) for name in own}}
+    for name, methods in goes_with.items():
+        if _given(context, name) and method not in methods:
+            raise ConfigError(f"{flag(name)} does nothing with --method {method}; it is for {' and '.join(methods)}.")
+
+
+def check_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Check settings of a method before anything is opened; return them as `make` takes them.
+
+    Raises:
+        ConfigError: a value makes no sense.
+    """
+    if "anchor" in settings:
+        check_choice("anchor", settings["anchor"], ANCHORS)
+    for name, least in (("threshold", -1), ("min_probability", 0)):
+        if settings.get(name) is not None:
+            check_number(name, settings[name], least=least, most=1)
+    if settings.get("temperature") is not None:
+        check_number("temperature", settings["temperature"], above=0)
+    search = {name.partition(".")[2]: value for name, value in settings.items() if name.startswith("search.")}
+    own = {name: value for name, value in settings.items() if not name.startswith("search.")}
+    config = METHODS[method].config
+    if config is not None:
+        config(**{name: value for name, value in own.items() if name not in METHODS[method].decision})
+    return {**own, "search": SearchConfig(**search)} if search else own
+
+
+def make(method: str, space: "LabelSpace", encoder: "Encoder", settings: Mapping[str, Any]) -> Any:
+    """Make the classifier of a method, not fitted.
+
+    Args:
+        method: its name.
+        space: the labels.
+        encoder: the encoder.
+        settings: arguments of its class, and fields of its configuration.
+    """
+    import labelspace
+    from labelspace.classify.settings import as_arguments
+
+    made = getattr(labelspace, METHODS[method].estimator)
+    return made(space, encoder, **as_arguments(made, settings))
+
+
+def _methods_with(name: str) -> tuple[str, ...]:
+    return tuple(method for method in METHODS if name in settings_of_method(method))
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

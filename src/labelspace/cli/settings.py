@@ -1,0 +1,116 @@
+"""Options from a configuration: fields as options of a command, `--set`, and the table of `--settings`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from labelspace.checks import did_you_mean
+from labelspace.cli.printing import console, print_json
+from labelspace.config.fields import Setting, settings_of
+from labelspace.errors import ConfigError
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see --settings; may be given more than once."),
+]
+ShowSettings = Annotated[bool, typer.Option("--settings", help="List the settings for --set, and exit.")]
+Known = Mapping[str, Setting]
+
+
+class SettingsCommand(TyperCommand):
+    """A command with `--settings`, which needs no other option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the command line apart; with `--settings` nothing is required."""
+        if "--settings" in args:
+            for parameter in self.params:
+                parameter.required = False
+        return super().parse_args(ctx, args)
+
+
+def from_field(made: type, name: str, *, metavar: str | None = None, panel: str | None = None) -> Any:
+    """Return the option of a command for a field of a configuration: its first sentence and default are the help."""
+    setting = settings_of(made)[name]
+    default = "" if setting.default in (None, (), False) else f" \\[default: {default_of(setting)}]"
+    return typer.Option(metavar=metavar, help=f"{setting.summary}.{default}", rich_help_panel=panel)
+
+
+def read_words(words: Sequence[str] | None) -> dict[str, str]:
+    """Take the words of `--set` apart.
+
+    Raises:
+        ConfigError: a word without a name or a `=`, or a name that comes twice.
+    """
+    found: dict[str, str] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise ConfigError(f"--set takes NAME=VALUE. Got {word!r} instead.")
+        if name in found:
+            raise ConfigError(f"--set {name} is there twice; leave one out.")
+        found[name] = value.strip()
+    return found
+
+
+def read_settings(known: Known, words: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by name, from the words of `--set` and from options of their own that were given.
+
+    Args:
+        known: the settings of the command.
+        words: from `read_words`.
+        options: values by name; None: not given.
+
+    Raises:
+        ConfigError: an unknown name, or one that has an option of its own too.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in words:
+        if name not in known:
+            raise ConfigError(f"--set has no setting {name!r}.{did_you_mean(name, known)} See them with --settings.")
+        if name in given:
+            raise ConfigError(f"--set {name} and {flag(name)} are one setting; leave one out.")
+    return {**given, **{name: known[name].read(value) for name, value in words.items()}}
+
+
+def flag(name: str) -> str:
+    """Return how an option is written."""
+    return f"--{name.replace('_', '-')}"
+
+
+def print_settings(tables: Mapping[str, Known], *, as_json: bool) -> None:
+    """Print tables of settings, each under its title."""
+    if as_json:
+        print_json(
+            {
+                title: [
+                    {"name": one.name, "type": one.takes, "default": one.default, "help": one.help}
+                    for one in known.values()
+                ]
+                for title, known in tables.items()
+            }
+        )
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    for title, known in tables.items():
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        for column in ("name", "type", "default", "meaning"):
+            table.add_column(column, no_wrap=column == "name")
+        for name, one in known.items():
+            table.add_row(*(Text(word) for word in (name, one.takes, default_of(one), one.help.replace("`", ""))))
+        console().print(table)
+        console().print()
+
+
+def default_of(setting: Setting) -> str:
+    """Return a default as `--set` would take it."""
+    default = setting.default
+    if isinstance(default, tuple):
+        return ",".join(f"{one:g}" if isinstance(one, float) else str(one) for one in default)
+    if isinstance(default, float):
+        return f"{default:g}"
+    return str(default).lower() if default is None or isinstance(default, bool) else str(default)

@@ -1,0 +1,106 @@
+"""The fields of a configuration as users meet them: name, type, default and help, and a value from a word."""
+
+import ast
+import inspect
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import lru_cache
+from types import NoneType
+from typing import Any, NamedTuple, get_args
+
+from labelspace.errors import ConfigError
+
+
+class Setting(NamedTuple):
+    """One field."""
+
+    name: str
+    """Its name, in Python and behind `--set`."""
+
+    type: Any
+    """What it takes: a class, or a union of classes."""
+
+    default: Any
+    """Its value where nobody sets it."""
+
+    help: str
+    """Its docstring on one line."""
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the help, without marks of code."""
+        sentence = _SENTENCE_END.split(self.help, maxsplit=1)[0].rstrip(".")
+        return _WHERE_IN_PAPER.sub("", sentence).replace("`", "").replace('"', "")
+
+    @property
+    def takes(self) -> str:
+        """The type in words, for example `number or text`."""
+        kinds = get_args(self.type) or (self.type,)
+        if Ellipsis in kinds:
+            return "list"
+        return " or ".join(dict.fromkeys(_NAMES.get(kind, "text") for kind in kinds))
+
+    def read(self, word: str) -> Any:
+        """Return the value that a word of the command line stands for; whether it makes sense is for the field to say.
+
+        Example:
+            >>> [Setting("heads", int | None, None, "").read(word) for word in ("2", "none")]
+            [2, None]
+        """
+        kinds = get_args(self.type) or (self.type,)
+        if Ellipsis in kinds:
+            pieces = [piece.strip() for piece in word.split(",") if piece.strip()]
+            return tuple(map(_number, pieces) if float in kinds else pieces)
+        if word.startswith("{"):
+            return _mapping(self.name, word)
+        if NoneType in kinds and word.lower() == "none":
+            return None
+        if bool in kinds and word.lower() in ("true", "false"):
+            return word.lower() == "true"
+        return _number(word) if int in kinds or float in kinds else word
+
+
+_SENTENCE_END = re.compile(r'(?<!\beq)\. (?=[A-Z`"])')
+_WHERE_IN_PAPER = re.compile(r" \((?:section|sections|eq\.|appendix)[^()]*\)")
+_NAMES = {int: "whole number", float: "number", bool: "true, false", NoneType: "none", str: "text"}
+
+
+@lru_cache(maxsize=32)
+def settings_of(made: type) -> Mapping[str, Setting]:
+    """Return the fields of a configuration by name; their help is the docstring under each.
+
+    Example:
+        >>> from labelspace.config import LaConConfig
+        >>> epochs = settings_of(LaConConfig)["epochs"]
+        >>> epochs.takes, epochs.default, epochs.summary
+        ('whole number', 10, 'Times that each text is seen')
+    """
+    body: Any = ast.parse(inspect.getsource(made)).body[0]
+    helps: dict[str, str] = {}
+    for before, after in itertools.pairwise(body.body):
+        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
+            helps[ast.unparse(before.target)] = " ".join(ast.literal_eval(after.value).split())
+    defaults = made()
+    return {
+        field.name: Setting(field.name, field.type, getattr(defaults, field.name), helps.get(field.name, ""))
+        for field in fields(made)
+    }
+
+
+def _number(word: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    return word
+
+
+def _mapping(name: str, word: str) -> Any:
+    try:
+        return json.loads(word)
+    except ValueError as error:
+        raise ConfigError(f'{name} must be JSON, such as {{"fraud": 5}}. Got {word!r} instead.') from error
