@@ -23,7 +23,7 @@ Maker = Callable[..., UncertaintyClassifier]
 @pytest.fixture
 def make(encoders: dict[str, Encoder]) -> Maker:
     """Make a classifier, not fitted, that trains for a moment."""
-    return lambda dtype="float32", **options: uncertainty(encoders[dtype], **options)
+    return lambda dtype="float32", **options: uncertainty(**{"encoder": encoders[dtype], **options})
 
 
 @pytest.fixture

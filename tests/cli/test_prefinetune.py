@@ -261,7 +261,7 @@ def test_the_encoder_is_where_fit_begins(run, command, label_file, tmp_path):
         (["--epochs", "0"], "epochs"),
         (["--learning-rate", "-1"], "learning_rate"),
         (["--per-source", "0"], "per_source"),
-        (["--per-source", "4"], "each source needs 5 pairs"),
+        (["--per-source", "4"], "each source needs at least 5 pairs"),
         (["--max-tokens", "2"], "max_tokens"),
         (["--max-tokens", "4096"], "more than the encoder reads (128)"),
         (["--dtype", "float8"], "dtype"),

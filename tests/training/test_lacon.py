@@ -65,7 +65,7 @@ FAST = {
     "head_learning_rate": 3e-3,
     "batch_size": 4,
     "epochs": 3,
-    "dropout": False,
+    "encoder_dropout": False,
     "description_steps": 0,
 }
 KINDS = [
@@ -498,7 +498,7 @@ def test_the_two_views_of_a_text_go_through_two_dropout_masks(encoder: Encoder, 
 
     monkeypatch.setattr(loss, "self_supervised_contrastive", spy)
     space = LabelSpace.from_names(["a", "b", "c", "d"])
-    train(encoder, space, objective="cross-entropy+self-contrastive", dropout=True, max_steps=1)
+    train(encoder, space, objective="cross-entropy+self-contrastive", encoder_dropout=True, max_steps=1)
     assert len(seen) == 1
     assert (seen[0] > 1e-3).all()
 
@@ -560,7 +560,7 @@ def test_the_rate_is_lower_for_wide_encoders_and_with_a_prior(encoder: Encoder, 
 def test_every_objective_and_head_reduces_its_loss(
     objective: str, head: str, init: str, encoder: Encoder, space: LabelSpace
 ):
-    options = {"dropout": True} if "self" in objective else {}
+    options = {"encoder_dropout": True} if "self" in objective else {}
     _, fit = train(encoder, space, objective=objective, head=head, init=init, batch_size=12, epochs=8, **options)
     losses = fit.curve.losses
     assert len(losses) == 8
@@ -580,7 +580,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(open_tiny: Calla
     for seed in (0, 0, 1):
         torch.manual_seed(len(runs))  # must have no effect
         encoder = open_tiny()
-        head, fit = train(encoder, space, seed=seed, dropout=True, max_steps=4)
+        head, fit = train(encoder, space, seed=seed, encoder_dropout=True, max_steps=4)
         runs.append((fit.curve.losses, {**weights_of(encoder), **head.state_dict()}))
     assert runs[0][0] == runs[1][0] != runs[2][0]
     assert all(torch.equal(values, runs[1][1][name]) for name, values in runs[0][1].items())
@@ -588,7 +588,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(open_tiny: Calla
 
 def test_training_leaves_the_global_generators_alone(encoder: Encoder, space: LabelSpace):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    train(encoder, space, dropout=True, max_steps=2)
+    train(encoder, space, encoder_dropout=True, max_steps=2)
     assert torch.equal(before[0], torch.get_rng_state())
     assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
 

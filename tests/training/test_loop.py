@@ -178,7 +178,7 @@ def test_a_run_shorter_than_one_look_still_trains(encoder: Encoder, space: Label
 
 def test_the_seed_decides_every_bit(open_tiny: Callable[..., Encoder], space: LabelSpace):
     first, again, other = open_tiny(), open_tiny(), open_tiny()
-    curves = [train(e, space, seed=s, dropout=True) for e, s in ((first, 1), (again, 1), (other, 2))]
+    curves = [train(e, space, seed=s, encoder_dropout=True) for e, s in ((first, 1), (again, 1), (other, 2))]
     assert curves[0].losses == curves[1].losses
     assert same(weights_of(first), weights_of(again))
     assert curves[0].losses != curves[2].losses
@@ -187,7 +187,7 @@ def test_the_seed_decides_every_bit(open_tiny: Callable[..., Encoder], space: La
 
 def test_training_touches_no_global_random_state(encoder: Encoder, space: LabelSpace):
     before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
-    train(encoder, space, max_steps=3, dropout=True, max_tokens_in_memory=60)
+    train(encoder, space, max_steps=3, encoder_dropout=True, max_tokens_in_memory=60)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
     assert random.getstate() == before[2]
@@ -210,7 +210,7 @@ GOLDEN = [
 
 def test_the_golden_curve_of_twenty_steps(tiny_encoder_folder: Path, space: LabelSpace):
     encoder = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
-    found = [round(loss, 6) for loss in train(encoder, space, max_steps=20, dropout=False).losses]
+    found = [round(loss, 6) for loss in train(encoder, space, max_steps=20, encoder_dropout=False).losses]
     assert found == pytest.approx(GOLDEN, abs=1e-4), repr(found)
 
 
@@ -304,7 +304,7 @@ def test_another_error_of_a_callback_is_raised_and_leaves_sound_weights(encoder:
 def test_training_restores_the_encoders_settings(encoder: Encoder, space: LabelSpace):
     required = {name: parameter.requires_grad for name, parameter in encoder.backbone.model.named_parameters()}
     attention = encoder.backbone.transformer.model.config._attn_implementation
-    train(encoder, space, max_steps=2, dropout=True)
+    train(encoder, space, max_steps=2, encoder_dropout=True)
     assert not encoder.backbone.model.training
     assert encoder.backbone.transformer.model.config._attn_implementation == attention
     assert {n: p.requires_grad for n, p in encoder.backbone.model.named_parameters()} == required

@@ -96,7 +96,9 @@ def test_missing_umap_gives_the_install_command_before_anything_is_encoded(untra
         map_figure(untrained, texts, tmp_path / "map.png")
 
 
-@pytest.mark.parametrize("wrong", [{"method": "mds"}, {"method": "pca-sphere"}, {"max_documents": 0}, {"seed": "a"}])
+@pytest.mark.parametrize(
+    "wrong", [{"projection": "mds"}, {"projection": "pca-sphere"}, {"max_documents": 0}, {"seed": "a"}]
+)
 def test_invalid_options_are_refused(untrained, texts, tmp_path, wrong):
     with pytest.raises(ConfigError, match=f"{next(iter(wrong))} must be"):
-        map_figure(untrained, texts, tmp_path / "map.png", **{"method": "pca", **wrong})
+        map_figure(untrained, texts, tmp_path / "map.png", **{"projection": "pca", **wrong})

@@ -109,7 +109,7 @@ def test_lacon_without_a_labelled_row_is_shown_as_it_was_trained(encoder: Encode
 @pytest.mark.parametrize("kind", ["uncertain", "by_logits", "projected"])
 def test_panels_differ_and_the_legend_says_what_a_star_is(request, tmp_path, draw, kind):
     model = request.getfixturevalue(kind)
-    options = {"method": "pca"} if draw is map_figure else {}
+    options = {"projection": "pca"} if draw is map_figure else {}
     (both,) = draw(model, TEXTS, tmp_path / "both.svg", y=NAMES, **options)
     words = words_of(both)
     assert "before: the untrained encoder" in " ".join(words)

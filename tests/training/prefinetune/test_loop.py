@@ -156,7 +156,7 @@ def test_weight_0_is_bit_identical_to_plain_infonce(base, targets):
 def test_a_tiny_weight_is_close_to_weight_0_and_the_default_is_not(base, targets):
     texts = list(toy_pairs().anchors)
     plain, tiny, usual = (
-        trained(base, targets, replace(SHORT, regularizer_weight=weight, dropout=False))[0].encode(texts)
+        trained(base, targets, replace(SHORT, regularizer_weight=weight, encoder_dropout=False))[0].encode(texts)
         for weight in (0.0, 1e-9, 1.0)
     )
     assert drift(plain, tiny) < 1e-3 * drift(plain, usual)
@@ -166,7 +166,7 @@ def test_a_huge_weight_keeps_the_encoder_in_place(base, targets):
     """The targets are the reference itself, because debiased ones lie elsewhere."""
     pairs = toy_pairs()
     texts = [*pairs.anchors, *dict.fromkeys(pairs.positives)]
-    nothing_shrunk = replace(SHORT, eta=0.0, regularizer_weight=1e6, dropout=False, learning_rate=1e-4)
+    nothing_shrunk = replace(SHORT, eta=0.0, regularizer_weight=1e6, encoder_dropout=False, learning_rate=1e-4)
     reference = targets._relations
     own = Targets(reference, pairs, find_eigenspace(reference, pairs, nothing_shrunk))
     held, _ = trained(base, own, nothing_shrunk)
@@ -177,7 +177,7 @@ def test_a_huge_weight_keeps_the_encoder_in_place(base, targets):
 
 
 def test_the_regularizer_pulls_towards_the_debiased_targets_and_not_the_reference(base, targets):
-    strong = replace(SHORT, regularizer_weight=1e6, dropout=False, epochs=12)
+    strong = replace(SHORT, regularizer_weight=1e6, encoder_dropout=False, epochs=12)
     encoder, went = trained(base, targets, strong)
     pairs, rows = toy_pairs(), range(36)
     sides = [torch.from_numpy(encoder.encode(side)) for side in (pairs.anchors, pairs.positives)]
