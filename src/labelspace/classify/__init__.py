@@ -1,4 +1,4 @@
-"""Estimators: the scikit-learn face."""
+"""Estimators with the scikit-learn interface."""
 
 from labelspace.classify.answers import Answers
 from labelspace.classify.base import BiEncoderClassifier

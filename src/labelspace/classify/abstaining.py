@@ -1,4 +1,4 @@
-"""Answering only where it is sure: the doubt of each document, and limits above which the answer is None."""
+"""Abstention: the doubt of each document, and limits above which the answer is None."""
 
 import warnings
 from typing import Any, Protocol, Self, runtime_checkable
@@ -24,22 +24,21 @@ at a share of 0.9."""
 
 @runtime_checkable
 class MeasuresDoubt(Protocol):
-    """A classifier that says how much in doubt it is, and can be made to answer only where it is sure."""
+    """A classifier that measures the doubt of its answers."""
 
     def ranking(self, by: str = "auto") -> str:
-        """Return what doubt is measured by, `"uncertainty"` or `"entropy"`."""
+        """Return the measure of doubt, `"uncertainty"` or `"entropy"`."""
         ...
 
     def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
-        """Return how much in doubt each document is, [text]."""
+        """Return the doubt of each document, [text]."""
         ...
 
 
 class AbstainingClassifier(BiEncoderClassifier):
-    """A classifier that measures its doubt.
+    """A classifier that can abstain from uncertain documents.
 
-    A fitted one holds `temperature_`, `limit_`, and `held_out_`: what it was unsure of and wrong about in rows that
-    training has not seen.
+    Fitted attributes are `temperature_`, `limit_` and `held_out_`: doubt and errors on the held-out rows.
     """
 
     head_: ByGaussians
@@ -48,16 +47,15 @@ class AbstainingClassifier(BiEncoderClassifier):
     held_out_: HeldOut
 
     def most_uncertain(self, X: Any, top: int | None = None, *, by: str = "auto") -> NDArray[np.intp]:
-        """Return the places of documents, the most uncertain first: those whose label would teach the most.
+        """Return document indices, the most uncertain first: the documents to label next.
 
         Args:
             X: documents.
-            top: how many; None: all.
+            top: maximum number of indices; None: all.
             by: as in `set_coverage`.
 
         Raises:
-            ConfigError: an argument is out of its range, or the model was fitted with `uncertain=False` and is asked
-                for uncertainty.
+            ConfigError: an argument is out of range, or `by="uncertainty"` for a model fitted with `uncertain=False`.
         """
         check_is_fitted(self)
         if top is not None:
@@ -66,22 +64,22 @@ class AbstainingClassifier(BiEncoderClassifier):
         return np.argsort(-self.doubt(self.answers(X), by), kind="stable")[:top]
 
     def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
-        """Return how much in doubt each document is, [text].
+        """Return the doubt of each document, [text].
 
         Args:
-            answers: to these documents.
+            answers: the answers to the documents.
             by: as in `set_coverage`.
         """
         return self.decision().doubt(answers, self.ranking(by))
 
     def ranking(self, by: str = "auto") -> str:
-        """Return what doubt is measured by: `"uncertainty"` or `"entropy"`.
+        """Return the measure of doubt: `"uncertainty"` or `"entropy"`.
 
         Args:
-            by: as in `set_coverage`; `"auto"` is looked up in the record of the held-out rows.
+            by: as in `set_coverage`; the held-out rows decide `"auto"`.
 
         Raises:
-            ConfigError: another word, or the model measures no uncertainty.
+            ConfigError: an unknown measure, or the model measures no uncertainty.
         """
         check_is_fitted(self)
         check_choice("by", by, RANKINGS)
@@ -90,14 +88,14 @@ class AbstainingClassifier(BiEncoderClassifier):
         return self.held_out_.better_ranking() if by == "auto" else by
 
     def set_coverage(self, coverage: float, X: Any = None, *, by: str = "auto") -> Self:
-        """Make `predict` name a label for this share of the documents, the surest, and answer None for the others.
+        """Make `predict` answer this share of the documents, the surest, and return None for the others.
 
         Args:
             coverage: share to answer, above 0; 1 answers all.
-            X: documents, of which this share is answered; None: the rows that `fit` held out, and of documents like
-                them it is on average this share or more. No label is needed.
-            by: what doubt is measured by: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one
-                that finds the wrong answers of the held-out rows better, `"entropy"` where none was wrong.
+            X: unlabelled documents, of which this share is answered; None: the rows that `fit` held out. Of
+                new documents like these, this share or more is answered on average.
+            by: measure of doubt: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one that finds
+                the wrong answers on the held-out rows better, `"entropy"` if none was wrong.
 
         Returns:
             The classifier, with `limit_` set.
@@ -106,7 +104,7 @@ class AbstainingClassifier(BiEncoderClassifier):
             LabelSpaceWarning: fewer than 30 rows were held out, and X is None.
 
         Raises:
-            ConfigError: an argument is out of its range.
+            ConfigError: an argument is out of range.
             InputError: no row was held out, and X is None.
         """
         check_is_fitted(self)
@@ -132,33 +130,32 @@ class AbstainingClassifier(BiEncoderClassifier):
     def set_risk(
         self, risk: float, X: Any = None, y: Any = None, *, confidence: float = 0.95, by: str = "auto"
     ) -> Self:
-        """Make `predict` answer as often as it can while at most this share of its answers is wrong.
+        """Make `predict` answer as often as possible with at most this share of its answers wrong.
 
-        The promise holds with the given confidence, for documents drawn as those it is made on: see
-        `training.abstention.risk_limit`. On the held-out rows `by="auto"` has chosen between two measures by those
-        very rows, so both share the chance of a broken promise, which asks for more rows; name the measure, or pass
-        other rows, and they need not. The temperature of the entropy is fitted on the held-out rows too; of that one
-        number the promise takes no account.
+        The bound holds with the given confidence for documents drawn like those it is set on, see
+        `training.abstention.risk_limit`. With `by="auto"`, the held-out rows also chose between two measures, so both
+        share the chance of error and more rows are needed; to avoid that, name the measure or pass other rows. The
+        temperature is fitted on the held-out rows too; the bound does not account for this one number.
 
         Args:
             risk: share of wrong answers among those given, between 0 and 1.
             X: labelled documents that `fit` has not seen; None: the rows that it held out.
-            y: their labels.
-            confidence: of the promise, between 0 and 1.
+            y: labels of X.
+            confidence: probability that the bound holds, between 0 and 1.
             by: as in `set_coverage`.
 
         Returns:
             The classifier, with `limit_` set.
 
         Raises:
-            ConfigError: an argument is out of its range.
-            InputError: no row was held out and X is None, or the risk cannot be promised on so few rows or for so
-                uncertain a model.
+            ConfigError: an argument is out of range.
+            InputError: no row was held out and X is None, or no limit reaches this risk: too few rows, or too many
+                errors among the surest.
         """
         check_is_fitted(self)
         check_number("risk", risk, above=0, below=1)
         check_number("confidence", confidence, above=0, below=1)
-        # The two that auto compares, unless there is but one.
+        # Auto compares two measures, unless the model has only one.
         measures = 2 if by == "auto" and X is None and self.head_.module.log_variance is not None else 1
         by = self.ranking(by)
         if X is None and y is not None:

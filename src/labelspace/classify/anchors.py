@@ -1,7 +1,7 @@
-"""Labels as vectors: what a document is compared with.
+"""Label vectors, which documents are compared with.
 
-Every label is encoded on its own, so that neither another label's presence nor the order of labels
-moves a score by one bit (in bfloat16 a vector depends on the batch it shares).
+Each label is encoded alone, so that scores do not depend on the other labels or their order, not even in the last bit
+(in bfloat16 a vector depends on its batch).
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ GRID = 2.0**24
 @final
 @dataclass(frozen=True)
 class LabelVectors:
-    """The texts of one label, encoded."""
+    """The encoded texts of one label."""
 
     verbalizer: Matrix
     """[dim], unit length."""
@@ -34,7 +34,7 @@ class LabelVectors:
 
         Args:
             kind: `"verbalizer"` (the paper), `"descriptions"` (the mean of the descriptions' vectors) or
-                `"both"` (halfway between the two). Without descriptions the verbalizer stands alone.
+                `"both"` (halfway between the two). Without descriptions it is always the verbalizer.
         """
         if kind == "verbalizer" or not len(self.descriptions):
             return self.verbalizer
@@ -53,7 +53,7 @@ def encode_label(encoder: Encoder, label: Label, verbalizer: str) -> LabelVector
 
 
 def encode_labels(encoder: Encoder, space: LabelSpace) -> dict[str, LabelVectors]:
-    """Encode every label of a space, each on its own, by name."""
+    """Encode every label of a space alone; return the vectors by name."""
     return {
         label.name: encode_label(encoder, label, verbalizer)
         for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
@@ -68,15 +68,15 @@ def anchor_matrix(vectors: dict[str, LabelVectors], space: LabelSpace, kind: str
 def cosines(texts: Matrix, anchors: Matrix) -> Matrix:
     """Cosine of every text with every anchor, [text label].
 
-    The product is taken in float64 and rounded once, to multiples of 2**-24: how a processor blocks a matrix
-    product depends on its width, and in float32 that would show. The grid keeps cosines near 0 from differing by so
-    little that their softmax could not tell. Only a window of texts is held in float64.
+    The product is computed in float64 and rounded to multiples of 2**-24. In float32 its last bits would depend on the
+    width of the matrix, because processors split the product differently. The grid also prevents cosines near 0 from
+    differing by less than their softmax can resolve. Only a window of texts is held in float64.
     """
     found = np.empty((len(texts), len(anchors)), dtype=np.float32)
     wide = anchors.astype(np.float64).T
     for start in range(0, len(texts), WINDOW):
         product = texts[start : start + WINDOW].astype(np.float64) @ wide
-        # In place: with ten thousand labels the product is larger than the texts.
+        # In place, because with ten thousand labels the product is larger than the texts.
         product *= GRID
         np.rint(product, out=product)
         product /= GRID

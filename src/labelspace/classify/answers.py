@@ -1,4 +1,4 @@
-"""The one object that goes from a model to everyone: what it makes of some documents."""
+"""`Answers`: the result of a classifier for some documents, used by every consumer."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, final, runtime_checkable
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 @final
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a classifier finds out about some documents in one run of its encoder.
+    """The result of a classifier for some documents, from one run of its encoder.
 
-    The columns of `scores` and `probabilities` are in the order of the label space, as `labels` names them.
-    scikit-learn's methods (`predict_proba`, `decision_function`) have theirs in the order of `classes_`, by name.
+    The columns of `scores` and `probabilities` follow the label space; `labels` names them. scikit-learn's methods
+    (`predict_proba`, `decision_function`) use the order of `classes_`, sorted by name.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -26,29 +26,29 @@ class Answers:
     """
 
     names: NDArray[np.object_]
-    """[text] label names; None where no label is named."""
+    """[text] predicted label names; None for an abstention."""
 
     scores: NDArray[np.float32]
-    """[text label], higher is likelier: cosines, or logits."""
+    """[text label] cosines or logits; higher is likelier."""
 
     probabilities: NDArray[np.float64]
-    """[text label], the softmax of the scores over the temperature."""
+    """[text label] the softmax of scores / temperature."""
 
     uncertainty: NDArray[np.float32] | None
-    """[text]; None where the model measures none."""
+    """[text] uncertainty; None if the model does not measure it."""
 
     labels: tuple[str, ...]
     """[label] the name of each column."""
 
     likeliest: NDArray[np.intp]
-    """[text] the column of the likeliest label, also where it is not named; of equals the first by name."""
+    """[text] column of the likeliest label, also for abstentions; ties go to the first by name."""
 
     def __len__(self) -> int:
         return len(self.scores)
 
     @property
     def columns(self) -> NDArray[np.intp]:
-        """[text] the column of the label that is named, -1 where none is."""
+        """[text] column of the predicted label, -1 for an abstention."""
         named = np.array([name is not None for name in self.names], dtype=bool)
         return np.where(named, self.likeliest, -1)
 
@@ -65,8 +65,8 @@ class Answers:
 
 @runtime_checkable
 class Answering(Protocol):
-    """A model that answers documents; evaluation, streaming and figures know no more of it."""
+    """A model that answers documents: all that evaluation, streaming and figures require."""
 
     def answers(self, X: Any) -> Answers:
-        """Return what the model makes of documents."""
+        """Return the answers to documents."""
         ...

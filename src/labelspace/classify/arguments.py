@@ -1,4 +1,4 @@
-"""What the constructors and `fit` of all classifiers take, made into what they need: labels, an encoder, one label."""
+"""Conversion of constructor and `fit` arguments: labels, encoders, a single label."""
 
 import inspect
 from collections.abc import Iterable, Mapping
@@ -12,12 +12,12 @@ from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
 
 TRAINED = ", trained"
-"""Ends the name of the encoder that `fit` started from, where that was a live Encoder trained before. After `load`,
-`fit` then fails rather than start from other weights."""
+"""Name suffix if `fit` started from a live Encoder that had been trained. After `load`, `fit` then fails rather than
+restart from other weights."""
 
 
 def check_targets(X: Any, y: Any, space: LabelSpace) -> None:
-    """Raise InputError unless `y`, from which nothing is learnt, fits the documents and the labels all the same."""
+    """Raise InputError unless `y` fits the documents and the labels; nothing is learnt from it."""
     if X is None or y is None:
         return
     if isinstance(X, (str, Path)) or not hasattr(X, "__len__"):
@@ -28,11 +28,11 @@ def check_targets(X: Any, y: Any, space: LabelSpace) -> None:
 
 
 def as_label_space(labels: Any) -> LabelSpace:
-    """Return a LabelSpace, made from a dictionary, a list of names or a label file where it is none yet.
+    """Convert a dictionary, a list of names or a label file to a LabelSpace; return a LabelSpace as it is.
 
     Raises:
-        LabelFileError: the content cannot be a label space.
-        ConfigError: the value is nothing of the kind.
+        LabelFileError: the content is no valid label space.
+        ConfigError: the type is not supported.
     """
     if isinstance(labels, LabelSpace):
         return labels
@@ -53,7 +53,7 @@ def as_label_space(labels: Any) -> LabelSpace:
 
 
 def as_encoder(encoder: Any) -> Encoder:
-    """Return an Encoder, opened by name, folder or a dictionary of its arguments where it is none yet."""
+    """Open an Encoder from a name, a folder or a dictionary of arguments; return an Encoder as it is."""
     if isinstance(encoder, Encoder):
         return encoder
     name = encoder.get("name") if isinstance(encoder, Mapping) else encoder
@@ -74,7 +74,7 @@ def as_encoder(encoder: Any) -> Encoder:
 
 
 def own_encoder(encoder: Any) -> Encoder:
-    """Return an Encoder that may be trained: one that the caller holds is copied."""
+    """Return an Encoder that may be trained; the caller's own Encoder is copied."""
     given = as_encoder(encoder)
     return given.copy() if given is encoder else given
 
@@ -83,8 +83,8 @@ def name_of_start(given: Any, encoder: Encoder) -> str:
     """Return the name of the encoder that `fit` started from.
 
     Args:
-        given: the parameter `encoder`.
-        encoder: the one that `fit` opened or copied.
+        given: the argument `encoder`.
+        encoder: the encoder that `fit` opened or copied.
     """
     if isinstance(given, Encoder) and given.backbone.trained and not given.name.endswith(TRAINED):
         return given.name + TRAINED
@@ -92,9 +92,9 @@ def name_of_start(given: Any, encoder: Encoder) -> str:
 
 
 def as_label(label: Label | Mapping[str, Any]) -> Label:
-    """Return a Label, made from a mapping with the keys of a label file where it is none yet."""
+    """Convert a mapping with the keys of a label file to a Label; return a Label as it is."""
     if isinstance(label, Label):
         return label
-    # Through a file-like dictionary, so that typos and empty texts get the same errors as in a label file.
+    # Read it like a label file, so that typos and empty texts raise the same errors.
     space = LabelSpace.from_dict({"labels": [dict(label), {"name": f"not {label.get('name')}"}]})
     return space.labels[0]

@@ -1,4 +1,4 @@
-"""What all classifiers share: the scikit-learn face of an encoder, a head and a decision."""
+"""The base of all classifiers: an encoder, a head and a decision behind the scikit-learn interface."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -32,15 +32,15 @@ from labelspace.errors import InputError
 from labelspace.labels import Label, LabelSpace
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
-"""Renames or removes a label among the keys of a dictionary."""
+"""A function that renames or removes a label among the keys of a dictionary."""
 
 
 class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """The scikit-learn face of all classifiers: an encoder, a head that scores, a decision that answers.
+    """Base of all classifiers: an encoder, a head that scores and a decision that answers.
 
-    A subclass brings `fit`, `add_label` and `decision`. A fitted one holds `encoder_`, `head_` (a `Head`: what turns
-    documents into scores), `label_space_`, `label_vectors_` (the labels' encoded texts), `classes_` (their names,
-    sorted) and `reads_` (texts or pairs of texts).
+    Subclasses define `fit`, `add_label` and `decision`. Fitted attributes are `encoder_`, `head_` (turns documents
+    into scores), `label_space_`, `label_vectors_` (encoded label texts), `classes_` (sorted label names) and
+    `reads_` (texts or pairs of texts).
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -62,32 +62,32 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
     reads_: Kind
 
     trains_encoder: ClassVar[bool] = False
-    """Whether `fit` moves the weights of the encoder."""
+    """Whether `fit` trains the encoder's weights."""
 
     takes_pairs: ClassVar[bool] = False
-    """Whether `fit` takes pairs of texts; then two columns of texts are pairs."""
+    """Whether `fit` takes pairs of texts, in which case two text columns are read as pairs."""
 
     tensors_file: ClassVar[str | None] = None
-    """The file of a saved model with the class's own tensors."""
+    """File name of the class's own tensors in a saved model."""
 
     card_of: ClassVar[Any]
-    """A function that returns what the model card says of a `State`."""
+    """A function that returns the model card of a `State`."""
 
     config_class: ClassVar[type[SavedConfig] | None] = None
-    """The configuration that the argument `config` holds fields of; None where nothing is trained."""
+    """Configuration class of the argument `config`; None if nothing is trained."""
 
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks")
-    """Arguments of the constructor that do not stand among the parameters of a saved model."""
+    """Constructor arguments that are not saved as parameters."""
 
     @abstractmethod
     def decision(self) -> Decision:
-        """Return how scores become answers, by the parameters as they are now."""
+        """Return the decision rule, from the current parameters."""
 
     def read(self, X: Any) -> Documents:
-        """Look at documents as a caller gives them; what was looked at already is returned as it is.
+        """Check and convert documents; `Documents` are returned as they are.
 
         Raises:
-            InputError: one of them is none, or they are pairs where the model was fitted on texts, or the other way.
+            InputError: an entry is not a document, or the model was fitted on texts and these are pairs, or vice versa.
         """
         check_is_fitted(self)
         documents = as_texts_or_pairs(X, pair_columns=self.takes_pairs)
@@ -96,13 +96,13 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         return documents
 
     def answers(self, X: Any) -> Answers:
-        """Return all that there is to know of documents, from one run of the encoder.
+        """Return names, scores, probabilities and uncertainty, from one run of the encoder.
 
         Args:
             X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, or `corpus.Documents`.
 
         Returns:
-            Names, scores, probabilities and uncertainty; columns in the order of the label space.
+            The answers, with columns in the order of the label space.
         """
         documents = self.read(X)
         decision = self.decision()
@@ -115,7 +115,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Args:
             X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset.
-            return_scores: True returns every label's score as well, in the order of `classes_`.
+            return_scores: True also returns the score of every label, in the order of `classes_`.
 
         Returns:
             [text] names, or the pair (names, scores [text label]).
@@ -124,34 +124,32 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         return (answers.names, answers.scores[:, self._class_columns()]) if return_scores else answers.names
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the cosine of each document with each label, [text label], or of two labels the difference, [text].
+        """Return the score of each document for each label, [text label]; for two labels their difference, [text].
 
-        As scikit-learn has it: columns follow `classes_`, which is sorted, not the order of the label file, and of two
-        labels it is the second's less the first's. `predict(X, return_scores=True)` has both.
+        As in scikit-learn, columns follow the sorted `classes_`, not the label file, and with two labels the result is
+        the second score minus the first. `predict(X, return_scores=True)` returns both.
         """
         scores = self.answers(X).scores[:, self._class_columns()]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the softmax of the cosines over the temperature, [text label]; its argmax is `predict`'s.
+        """Return the softmax of scores / temperature, [text label]; its argmax is the label of `predict`.
 
-        Columns follow `classes_`.
-
-        These are shares among the labels given: they say which label, not whether any. For "none of these" use
-        the threshold, which looks at the cosine itself.
+        Columns follow `classes_`. Probabilities are shares among the given labels: they say which label, not whether
+        any fits. For "none of these" set the threshold, which applies to the cosine itself.
         """
         return self.answers(X).probabilities[:, self._class_columns()]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of the labelled documents, as scikit-learn's classifiers do.
+        """Return the accuracy on the labelled documents, as in scikit-learn.
 
         Args:
             X: documents.
             y: label names; documents without one (None, NaN, -1 or "") are left out.
-            sample_weight: of each document.
+            sample_weight: [text], weight of each document.
 
         Raises:
-            InputError: y has another length than X, or names no label at all.
+            InputError: y and X differ in length, or y names no label.
         """
         found = scored_rows(self.predict(X), y, self.classes_, sample_weight)
         return float(accuracy_score(found.truth, found.answers, sample_weight=found.weights))
@@ -162,16 +160,16 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self.head_.judge(texts, space).scores
 
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
-        """Say why a text gets its label.
+        """Explain the label of one text.
 
         Args:
-            text: one text; a pair of texts, where the model was fitted on pairs.
-            top: how many labels to name.
-            nearest: how many descriptions to quote of the winner and of the runner-up, by the encoder's vectors; none
-                where the model does not look at descriptions.
+            text: one text, or a pair of texts if the model was fitted on pairs.
+            top: number of labels to show.
+            nearest: number of descriptions to quote for the winner and the runner-up, nearest by the encoder's vectors;
+                none if the model does not read descriptions.
 
         Returns:
-            Scores, margin and nearest descriptions; print it, or take it apart.
+            Scores, margin and nearest descriptions; `print` shows them as text.
         """
         check_is_fitted(self)
         pair = isinstance(text, tuple) and len(text) == 2
@@ -210,10 +208,10 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
 
     def rename_label(self, old: str, new: str) -> LabelChange:
-        """Rename a label of a fitted model; its texts, and so all scores, stay as they are."""
+        """Rename a label of a fitted model; its texts and all scores stay as they are."""
         check_is_fitted(self)
         space = self.label_space_.rename(old, new)
-        new = space.names[self.label_space_.index(old)]  # without white space around it
+        new = space.names[self.label_space_.index(old)]  # with white space stripped
         self._edit(space, lambda known: {new if name == old else name: its for name, its in known.items()})
         return LabelChange(retrain=False, reason="a name is only what is shown; its texts stay as they were.")
 
@@ -225,18 +223,18 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         return LabelChange(retrain=False, reason="the remaining labels were told apart from each other already.")
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model as a folder that `labelspace.load` and `SentenceTransformer` open.
+        """Save the model as a folder that `labelspace.load` and `SentenceTransformer` open.
 
-        The old folder stays until the new one is whole. Scores after `load` are the same to the bit on this machine.
+        An existing folder stays until the new one is complete. Scores after `load` are bit-identical on this machine.
 
         Raises:
-            OutputError: the folder cannot be written; what was there stays.
+            OutputError: the folder cannot be written; an existing one stays as it was.
         """
         state, name = self.state(), type(self).__name__
         return write(state, self.card_of(state), Path(folder), name=name, tensors_file=self.tensors_file)
 
     def state(self) -> State:
-        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
+        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
         check_is_fitted(self)
         given, fit = self.get_params(deep=False), getattr(self, "fit_result_", None)
         if self.config_class is not None:
@@ -252,11 +250,11 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the fitted model that a state is of.
+        """Return the fitted model of a state.
 
         Raises:
-            ConfigError: a parameter makes no sense.
-            ModelFolderError: the labels are not those that were learnt.
+            ConfigError: a parameter is invalid.
+            ModelFolderError: the labels are not the learnt ones.
         """
         made: Any = cls
         model = made(state.space, **state.parameters)
@@ -268,19 +266,19 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         return model
 
     def _finish(self, encoder: Encoder, space: LabelSpace, reads: Kind = Kind.TEXTS) -> Self:
-        vectors = encode_labels(encoder, space)  # first: Ctrl-C here must not leave half of another fit
+        vectors = encode_labels(encoder, space)  # first, so that Ctrl-C here leaves no mixture of two fits
         self.encoder_, self.started_from_ = encoder, name_of_start(self.encoder, encoder)
         self.label_vectors_, self.reads_ = vectors, reads
         self._set_labels(space, keep_parameter=True)
         return self
 
     def _edit(self, space: LabelSpace, change: Change) -> None:
-        """Rename or remove a label in everything that is known by label name."""
+        """Rename or remove a label in everything keyed by label name."""
         self.label_vectors_ = change(self.label_vectors_)
         self._set_labels(space)
 
     def _encode_new(self, label: Label) -> LabelSpace:
-        """Take a label into the space, and encode its texts."""
+        """Add a label to the space and encode its texts."""
         space = self.label_space_.add(label)
         encoded = encode_label(self.encoder_, label, space.verbalizers[space.index(label.name)])
         self.label_vectors_ = {**self.label_vectors_, label.name: encoded}
@@ -291,7 +289,7 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.label_space_ = space
         self.classes_ = np.array(sorted(space.names), dtype=object)
         if not keep_parameter:
-            # An edit is the caller's wish: the next fit shall know of it.
+            # The caller edited the labels, so the next fit uses the edited ones.
             self.labels = space
 
     def _class_columns(self) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""Classifying by anchors: the cosine between a document and what stands for a label; nothing but the encoder learns."""
+"""Classification by the cosine between a document and one anchor per label; only the encoder is trained."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,16 +36,16 @@ class ByAnchors:
     """The head that compares a document's vector with one anchor per label."""
 
     encoder: Encoder
-    """Encodes documents and labels."""
+    """Encoder of documents and labels."""
 
     space: LabelSpace
-    """The labels whose vectors are known."""
+    """The labels of `known`."""
 
     known: dict[str, LabelVectors]
-    """These vectors, by label name."""
+    """Encoded label texts by label name."""
 
     anchor: str
-    """What stands for a label: `"verbalizer"`, `"descriptions"` or `"both"`."""
+    """What represents a label: `"verbalizer"`, `"descriptions"` or `"both"`."""
 
     learnt_labels = False
     reads_descriptions = True
@@ -56,7 +56,7 @@ class ByAnchors:
 
     @property
     def label_word(self) -> str:
-        """What an anchor is."""
+        """What the anchors are, in words."""
         return WORDS[self.anchor]
 
     def judge(self, documents: Any, space: LabelSpace) -> Judged:
@@ -73,7 +73,7 @@ class ByAnchors:
         return own_vectors(self.encoder, documents)
 
     def label_vectors(self, space: LabelSpace) -> Matrix:
-        """Return the anchors, [label dim]; those of another space are encoded now."""
+        """Return the anchors, [label dim]; those of another space are encoded on the fly."""
         vectors = self.known if space == self.space else encode_labels(self.encoder, space)
         return anchor_matrix(vectors, space, self.anchor)
 
@@ -84,13 +84,13 @@ class ByAnchors:
 
 @runtime_checkable
 class Anchored(Protocol):
-    """A classifier that answers by anchors: what stands for a label is its parameter `anchor`."""
+    """A classifier with a parameter `anchor`, which says what represents a label."""
 
     anchor: Any
 
 
 class AnchoredClassifier(BiEncoderClassifier):
-    """What the two classifiers by anchors share; they differ in what `fit` does with the encoder."""
+    """Base of the two classifiers by anchors, which differ in what `fit` does with the encoder."""
 
     anchor: Any
     temperature: float
@@ -100,11 +100,11 @@ class AnchoredClassifier(BiEncoderClassifier):
 
     @property
     def head_(self) -> ByAnchors:
-        """The head; `anchor` may have been set after `fit`."""
+        """The head, made on each access because `anchor` may change after `fit`."""
         return ByAnchors(self.encoder_, self.label_space_, self.label_vectors_, self.anchor)
 
     def decision(self) -> Decision:
-        """Return how scores become answers: by the temperature, and a threshold of the cosine."""
+        """Return the decision rule: the temperature and the threshold on the cosine."""
         return Decision(temperature=self.temperature, threshold=self.threshold)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
@@ -123,10 +123,10 @@ class AnchoredClassifier(BiEncoderClassifier):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the fitted model that a state is of.
+        """Return the fitted model of a state.
 
         Raises:
-            ConfigError: a parameter makes no sense.
+            ConfigError: a parameter is invalid.
         """
         model = super().from_state(state)
         model._check_parameters()

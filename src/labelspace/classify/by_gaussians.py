@@ -1,4 +1,4 @@
-"""The uncertainty classifier's head: each document a Gaussian, whose mean has logits and whose std is the doubt."""
+"""The uncertainty classifier's head: each document is a Gaussian; its mean gives logits, its std the uncertainty."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from labelspace.labels import LabelSpace
 from labelspace.training.uncertainty import Outputs, outputs_of_texts
 
 NO_LOGIT = -1e6
-"""The score of a label that no row taught: its probability is 0 at any temperature, and an entropy stays a number."""
+"""Score of a label without training rows: its probability is 0 at any temperature, and the entropy stays finite."""
 
 
 @final
@@ -25,27 +25,27 @@ class ByGaussians:
     """The head of `UncertaintyClassifier`."""
 
     encoder: Encoder
-    """Frozen."""
+    """The frozen encoder."""
 
     module: GaussianHead
-    """What stands on it."""
+    """The trained head on top of the encoder."""
 
     columns: dict[str, int | None]
-    """Of the module, by label name; None for a label that no row taught."""
+    """Column of each label in the module, by name; None for a label without training rows."""
 
     reads_descriptions = False
     makes_vectors = True
 
     @property
     def taught(self) -> int:
-        """How many labels have a logit."""
+        """Number of labels with a logit."""
         return sum(column is not None for column in self.columns.values())
 
     def judge(self, documents: Any, space: LabelSpace) -> Judged:
-        """Return logits and uncertainty; a label that no row taught gets `NO_LOGIT`.
+        """Return logits and uncertainty; a label without training rows gets `NO_LOGIT`.
 
         Raises:
-            InputError: a label that the model was not fitted with.
+            InputError: the model was not fitted with one of the labels.
         """
         columns = dict(enumerate(columns_of(self.columns, space)))
         taught = {place: column for place, column in columns.items() if column is not None}
@@ -75,11 +75,11 @@ class ByGaussians:
         return module_tensors(self.module)
 
     def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "ByGaussians":
-        """Return a head in which a label is renamed or removed."""
+        """Return a head with a label renamed or removed."""
         return replace(self, columns=change(self.columns))
 
     def _outputs(self, texts: Any) -> Iterator[tuple[NDArray[np.intp], Outputs]]:
-        """What the module says of some texts at a time, and which they are."""
+        """Yield the rows of each window and the module's outputs for them."""
         for rows, window, each in in_windows(texts):
             outputs = outputs_of_texts(self.encoder, self.module, self.encoder.tokenize(window))
             yield rows, Outputs(*(part[each] for part in outputs))

@@ -1,4 +1,4 @@
-"""LaCon's head: label embeddings that were learnt, and the cosine of each with what the head makes of a document."""
+"""LaCon's head: the cosine between a document's vector and learnt label embeddings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,22 +20,22 @@ from labelspace.training.lacon import LaConHead
 from labelspace.training.rows import Document, tokenize
 
 ANCHOR = "descriptions"
-"""Where a label stands that no row has moved: at the mean of its descriptions, or at its verbalizer."""
+"""Anchor of a label without training rows: the mean of its descriptions, or its verbalizer."""
 
 
 @final
 @dataclass(frozen=True)
 class ByEmbeddings:
-    """The head that compares what it makes of a document with one embedding per label."""
+    """The head that compares a document's vector with one embedding per label."""
 
     encoder: Encoder
-    """Encodes documents, and labels that training never saw."""
+    """Encoder of documents, and of labels added after training."""
 
     module: LaConHead | None
-    """What stands on the encoder; None where no row was labelled, and the encoder's own vectors are compared."""
+    """The trained head on top of the encoder; None if no row was labelled: the encoder's own vectors are compared."""
 
     embeddings: dict[str, Matrix]
-    """By label name: [dim], unit length."""
+    """Label embeddings by label name, each [dim], unit length."""
 
     reads_descriptions: bool
     """Whether the embeddings started from descriptions."""
@@ -44,25 +44,25 @@ class ByEmbeddings:
 
     @property
     def learnt_labels(self) -> bool:
-        """Whether rows have moved the labels."""
+        """Whether the embeddings were trained on labelled rows."""
         return self.module is not None
 
     @property
     def label_word(self) -> str:
-        """What an embedding is."""
+        """What the embeddings are, in words."""
         return "label embeddings" if self.learnt_labels else "means of the descriptions"
 
     def judge(self, documents: Any, space: LabelSpace) -> Judged:
         """Return the cosine of every document with every label, [text label].
 
-        A label keeps by its name what was learnt of it. One that training never saw stands where its descriptions
-        are, or its verbalizer.
+        Learnt embeddings are found by label name. A label added after training is placed by its descriptions, or by its
+        verbalizer.
         """
         labels = self.label_vectors(space)
         return Judged(windowed(documents, len(labels), lambda window: cosines(self.vectors(window), labels)), None)
 
     def vectors(self, documents: Any) -> Matrix:
-        """Return unit vectors of documents, [text dim], that label embeddings are compared with."""
+        """Return the unit vectors of documents, [text dim], to compare with label embeddings."""
         return (
             plain(self.encoder, documents)
             if self.module is None
@@ -70,7 +70,7 @@ class ByEmbeddings:
         )
 
     def label_vectors(self, space: LabelSpace) -> Matrix:
-        """Return unit vectors of labels, [label dim], each made on its own."""
+        """Return the unit vectors of labels, [label dim], each encoded alone."""
         return np.stack(
             [
                 self.embeddings[label.name] if label.name in self.embeddings else self._place(label, verbalizer)
@@ -79,14 +79,14 @@ class ByEmbeddings:
         )
 
     def tensors(self) -> dict[str, NDArray[np.generic]]:
-        """Return the embeddings in their order, and the head's weights."""
+        """Return the embeddings, in order, and the head's weights."""
         found: dict[str, NDArray[np.generic]] = {
             f"embeddings.{place}": values for place, values in enumerate(self.embeddings.values())
         }
         return found | (module_tensors(self.module) if self.module is not None else {})
 
     def added(self, space: LabelSpace, names: tuple[str, ...]) -> "ByEmbeddings":
-        """Return a head that has these labels of a space too, each placed by its texts."""
+        """Return a head with these labels of a space added, each placed by its texts."""
         placed = {
             label.name: self._place(label, verbalizer)
             for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
@@ -95,11 +95,11 @@ class ByEmbeddings:
         return replace(self, embeddings={**self.embeddings, **placed})
 
     def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "ByEmbeddings":
-        """Return a head in which a label is renamed or removed."""
+        """Return a head with a label renamed or removed."""
         return replace(self, embeddings=change(self.embeddings))
 
     def _place(self, label: Label, verbalizer: str) -> Matrix:
-        """Where a label stands that training never saw."""
+        """Return the embedding of a label added after training."""
         if self.module is None:
             return encode_label(self.encoder, label, verbalizer).anchor(ANCHOR)
         mean = self.vectors(label.descriptions or (verbalizer,)).mean(axis=0, dtype=np.float64)
@@ -107,12 +107,12 @@ class ByEmbeddings:
 
 
 def untaught(encoder: Encoder, vectors: dict[str, LabelVectors]) -> ByEmbeddings:
-    """Return the head of a model that saw no labelled row: its labels stand where their texts are."""
+    """Return the head of a model without labelled rows: each label is placed by its texts."""
     return ByEmbeddings(encoder, None, {name: each.anchor(ANCHOR) for name, each in vectors.items()}, True)
 
 
 def taught(encoder: Encoder, module: LaConHead, names: tuple[str, ...], *, reads_descriptions: bool) -> ByEmbeddings:
-    """Return the head of a trained module whose labels are these, in this order."""
+    """Return the head of a trained module, with the names of its labels in order."""
     labels = module.labels
     assert labels is not None
     vectors = F.normalize(labels().detach(), dim=1).cpu().numpy()

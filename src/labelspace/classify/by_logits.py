@@ -1,4 +1,4 @@
-"""The head of LaCon's baselines by cross-entropy: a logit for each label."""
+"""The head of LaCon's cross-entropy baselines: one logit per label."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,35 +18,35 @@ from labelspace.training.lacon import LaConHead
 from labelspace.training.rows import Document, tokenize
 
 WITHOUT_VECTORS = ("leam", "lsan")
-"""Heads that judge a document by its words and the labels at once, and make no vector of it."""
+"""Heads that score words and labels jointly and make no document vector."""
 
 
 @final
 @dataclass(frozen=True)
 class ByLogits:
-    """The head of `LaConClassifier` where it was trained by cross-entropy."""
+    """The head of a `LaConClassifier` trained by cross-entropy."""
 
     encoder: Encoder
-    """Encodes documents."""
+    """Encoder of documents."""
 
     module: LaConHead
-    """What stands on it."""
+    """The trained head on top of the encoder."""
 
     columns: dict[str, int]
-    """Of the module, by label name."""
+    """Column of each label in the module, by name."""
 
     reads_descriptions = False
 
     @property
     def makes_vectors(self) -> bool:
-        """Whether a document has one vector that a linear layer reads."""
+        """Whether each document has one vector, read by a linear layer."""
         return self.module.shape.head not in WITHOUT_VECTORS
 
     def judge(self, documents: Any, space: LabelSpace) -> Judged:
         """Return logits, [text label].
 
         Raises:
-            InputError: a label without a logit.
+            InputError: a label has no logit.
         """
         columns = columns_of(
             self.columns,
@@ -65,10 +65,10 @@ class ByLogits:
         return module_tensors(self.module)
 
     def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "ByLogits":
-        """Return a head in which a label is renamed or removed."""
+        """Return a head with a label renamed or removed."""
         return replace(self, columns=change(self.columns))
 
     def _logits(self, documents: list[Document]) -> Matrix:
-        """Logits of texts, [text label], in the order of the module."""
+        """Return the logits of texts, [text label], in the order of the module."""
         shape, rows = self.module.shape, tokenize(self.encoder, documents)
         return answers(self.encoder, rows, self.module.logits, words=shape.words, width=shape.labels)

@@ -1,4 +1,4 @@
-"""What the model card of each classifier says of it."""
+"""The model card of each classifier."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ SHARES = "Probabilities are shares among these labels. For texts that fit none o
 
 
 def anchored_card(state: State) -> Card:
-    """Return the card of a classifier by anchors, trained on descriptions or not at all."""
+    """Return the card of a classifier by anchors, trained on descriptions or untrained."""
     fit = state.fit
     facts = {name: state.parameters[name] for name in ("anchor", "temperature", "threshold")}
     if fit is not None:
@@ -44,7 +44,7 @@ def lacon_card(state: State) -> Card:
     facts["rows"] = _rows(fit)
     if fit["curve"]:
         curve, prior = fit["curve"], fit["prior"]
-        # A model saved before has those given alone.
+        # Models saved by older versions have only the given values.
         given = {"learning_rate": parameters["learning_rate"], **parameters["config"]}
         names = ("learning_rate", "head_learning_rate")
         facts |= {
@@ -68,7 +68,7 @@ def uncertainty_card(state: State) -> Card:
     fit: Any = state.fit
     parameters, learnt = state.parameters, state.facts["uncertainty"]
     curve, limit, config = fit["curve"], learnt["limit"], parameters["config"]
-    rate = curve.get("learning_rate", parameters["learning_rate"])  # a model saved before has it given alone
+    rate = curve.get("learning_rate", parameters["learning_rate"])  # older models have only the given value
     accuracy = (
         "No row was held out, so probabilities are those of training, which are too sure, and nothing here says how "
         "good the predictions are: evaluate before use."
@@ -116,7 +116,7 @@ def _how_good(fit: dict[str, Any]) -> str:
     best = next((look for look in looks if look["step"] == fit["curve"]["best_step"]), None)
     if best is None:
         return "No row was held out, so nothing here says how good the predictions are: evaluate before use."
-    score = best.get("macro_f1_predicted", best.get("macro_f1"))  # in 0.1.0 it had the shorter name
+    score = best.get("macro_f1_predicted", best.get("macro_f1"))  # the shorter name is from 0.1.0
     return (
         f"Macro-F1 (over predicted labels too) on the {fit['held_out']} rows held out was {score:.3f}. They chose the "
         "weights, so it is too good: evaluate before use."

@@ -1,4 +1,4 @@
-"""From scores to an answer: the softmax, the winner among equals, the threshold and the limit of doubt."""
+"""From scores to answers: softmax, ties, threshold and limit of doubt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from labelspace.classify.answers import Answers
 from labelspace.training.uncertainty import Limit, entropy
 
 RANKINGS = ("auto", "uncertainty", "entropy")
-"""What doubt may be measured by."""
+"""Measures of doubt."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """How a classifier turns scores into answers.
+    """The rule that turns scores into answers.
 
     Example:
         >>> scores = np.array([[0.9, 0.1], [0.2, 0.3]], dtype=np.float32)
@@ -30,13 +30,13 @@ class Decision:
     """Divides the scores before the softmax, above 0."""
 
     threshold: float | None = None
-    """Lowest score at which a label is named, -1 to 1; None always names one."""
+    """Lowest cosine at which a label is predicted, -1 to 1; None: always predict one."""
 
     min_probability: float | None = None
-    """Lowest probability at which a label is named, 0 to 1; None always names one."""
+    """Lowest probability at which a label is predicted, 0 to 1; None: always predict one."""
 
     limit: Limit | None = None
-    """Above this doubt no label is named; None: at any."""
+    """Highest doubt at which a label is predicted; None: always predict one."""
 
     def __post_init__(self) -> None:
         check_number("temperature", self.temperature, above=0)
@@ -48,20 +48,20 @@ class Decision:
     def answers(
         self, labels: Sequence[str], scores: NDArray[np.float32], uncertainty: NDArray[np.float32] | None = None
     ) -> Answers:
-        """Return the answers to documents with these scores.
+        """Return the answers for some scores.
 
         Args:
-            labels: [label] their names.
+            labels: [label] names.
             scores: [text label].
-            uncertainty: [text], where the model measures it.
+            uncertainty: [text], if the model measures it.
         """
         by_name = np.argsort(np.array(labels, dtype=object), kind="stable")
-        # Among equals the first by name wins, so that the order of the label file decides nothing.
+        # Ties go to the first by name, so that the order of the label file has no effect.
         likeliest = by_name[scores[:, by_name].argmax(axis=1)]
         probabilities = self._probabilities(scores, by_name)
         names = np.array(labels, dtype=object)[likeliest]
         if self.threshold is not None:
-            # A cosine in float32, as after loading.
+            # Compared in float32, as after loading.
             names[scores.max(axis=1) < float(self.threshold)] = None
         if self.min_probability is not None:
             names[probabilities.max(axis=1) < float(self.min_probability)] = None
@@ -70,10 +70,10 @@ class Decision:
         return answers
 
     def doubt(self, answers: Answers, by: str) -> NDArray[np.float64]:
-        """Return how much in doubt each document is, [text].
+        """Return the doubt of each document, [text].
 
         Args:
-            answers: to these documents.
+            answers: the answers to the documents.
             by: `"uncertainty"`, or `"entropy"` of the probabilities.
         """
         if by == "uncertainty":
@@ -82,17 +82,17 @@ class Decision:
         return entropy(answers.scores[:, by_name], self.temperature)
 
     def too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
-        """Return which documents are above the limit of doubt, [text]."""
+        """Return whether each document is above the limit of doubt, [text]."""
         if self.limit is None:
             return np.zeros(len(answers), dtype=bool)
         return self.doubt(answers, self.limit.by) > self.limit.value
 
     def _probabilities(self, scores: NDArray[np.float32], by_name: NDArray[np.intp]) -> NDArray[np.float64]:
-        # float64 keeps cosines that differ in the last bit apart, so that the likeliest by score is so by probability.
+        # float64 keeps cosines apart that differ in the last bit, so that both rank the same label first.
         powers = scores.astype(np.float64)
         powers /= self.temperature
         powers -= powers.max(axis=1, keepdims=True)
         np.exp(powers, out=powers)
-        # Summed in the order of the names: an order of columns must not show, not even in the last bit.
+        # Sum in the order of names, so that the order of columns does not change the last bit.
         powers /= powers[:, by_name].sum(axis=1, keepdims=True)
         return powers

@@ -1,4 +1,4 @@
-"""`DescriptionClassifier`: the encoder adapted to the label space by its descriptions alone."""
+"""`DescriptionClassifier`: adapts the encoder to the labels by their descriptions alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,34 +20,34 @@ from labelspace.training.engine import clear_finished
 
 @final
 class DescriptionClassifier(AnchoredClassifier):
-    """Trains the encoder so that verbalizers and descriptions of one label meet and others part.
+    """Trains the encoder to pull verbalizer and descriptions of a label together and push labels apart.
 
-    No labelled document is used. Unlabelled ones, given to `fit`, watch that the space does not collapse, and
-    choose the learning rate of an encoder that has no published one.
+    No labelled document is used. Unlabelled documents given to `fit` measure whether the space collapses, and choose
+    the learning rate if none is published for the encoder.
 
     Args:
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
         encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder (copied,
             never changed), or a dictionary of its arguments.
-        anchor: what stands for a label in `predict`: `"verbalizer"` (the paper), `"descriptions"` (mean of their
-            vectors) or `"both"`. The default is what measured best, see the method page of the docs.
+        anchor: what represents a label in `predict`: `"verbalizer"` (the paper), `"descriptions"` (mean of their
+            vectors) or `"both"`. The default measured best, see the method page of the docs.
         temperature: divides the cosines, in training and in `predict_proba`.
-        threshold: lowest cosine, -1 to 1, at which `predict` names a label; None always names one.
-        learning_rate: a rate; `"base"`, the one that the encoder's authors published, or 2e-5; `"uniformity"`, chosen
-            on the documents given to `fit`; or `"auto"`: the first where one is published, the encoder keeps its own
-            pooling and `search` has its default values, else the second.
-        search: candidates and sizes of that choice, a SearchConfig; None for its defaults.
-        max_steps: most optimizer updates; one is a sweep over all descriptions x verbalizers.
-        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
-            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
-        callbacks: told loss and learning rate at every step, see `training.callbacks`.
-        seed: of everything random; the same seed gives the same bits on the same machine.
+        threshold: lowest cosine, -1 to 1, at which `predict` returns a label; None: always.
+        learning_rate: a number; `"base"`: the rate published for the encoder, or 2e-5; `"uniformity"`: chosen on the
+            documents given to `fit`; `"auto"`: `"base"` if a rate is published, the encoder keeps its own pooling and
+            `search` has its defaults, else `"uniformity"`.
+        search: settings of that choice, a SearchConfig; None: its defaults.
+        max_steps: maximum number of updates; each is one sweep over all descriptions x verbalizers.
+        checkpoint: folder for checkpoints, saved about 20 times per run. After a kill, the same fit on the same data
+            resumes from it with bit-identical results; a finished fit empties it. None: no checkpoints.
+        callbacks: get the loss and learning rate of every step, see `training.callbacks`.
+        seed: random seed; the same seed gives bit-identical results on the same machine.
         verbose: True shows progress.
-        config: what is seldom set, a mapping of fields of `config.TrainingConfig`.
+        config: rarely set options, a mapping of fields of `config.TrainingConfig`.
 
     Attributes:
-        fit_result_: the curve, the learning rate and how it was chosen, uniformity before and after.
-        encoder_, label_space_, classes_: what was learnt, and for which labels.
+        fit_result_: the loss curve, the learning rate and how it was chosen, uniformity before and after.
+        encoder_, label_space_, classes_: the trained encoder and its labels.
 
     Example:
         >>> from labelspace import DescriptionClassifier
@@ -98,10 +98,10 @@ class DescriptionClassifier(AnchoredClassifier):
         self.config = config
 
     def training_config(self) -> TrainingConfig:
-        """Return what the arguments and `config` say of training, as one checked value.
+        """Return the arguments and `config` as one checked configuration.
 
         Raises:
-            ConfigError: one of them makes no sense.
+            ConfigError: a value is invalid.
         """
         return merged(self, TrainingConfig)
 
@@ -109,18 +109,18 @@ class DescriptionClassifier(AnchoredClassifier):
         """Adapt the encoder to the labels.
 
         Args:
-            X: unlabelled documents, a path to a file of them, a `corpus.Pool`, or None. At most
-                `search.documents` of them are held. Give documents like those to be predicted, but not the test set.
-            y: not used, only checked; labelled documents teach this classifier nothing.
+            X: unlabelled documents, a path to a file of them, a `corpus.Pool`, or None. At most `search.documents` of
+                them are held in memory. Use documents like those to predict, but not the test set.
+            y: checked but not used.
 
         Returns:
             The classifier.
 
         Raises:
-            ConfigError: a parameter makes no sense.
-            LabelFileError: the labels cannot be used.
+            ConfigError: a parameter is invalid.
+            LabelFileError: the labels are invalid.
             EncoderError: the encoder cannot be opened.
-            InputError: a document is none, or `y` does not fit.
+            InputError: an entry of X is not a document, or `y` does not fit.
             TrainingError: the loss is not finite.
         """
         space = self._check_parameters()
@@ -149,13 +149,13 @@ class DescriptionClassifier(AnchoredClassifier):
         return self
 
     def state(self) -> State:
-        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
+        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
         search = {"search": self.search.to_dict() if self.search else None}
         return replace(super().state(), facts=search)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the fitted model that a state is of."""
+        """Return the fitted model of a state."""
         given = state.facts.get("search")
         search = SearchConfig.from_dict(given) if given else None
         return super().from_state(replace(state, parameters={**state.parameters, "search": search}))

@@ -1,4 +1,4 @@
-"""Labels added, renamed and removed on a fitted model, and whether to retrain after."""
+"""Label changes on a fitted model, and advice on retraining."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,23 +12,23 @@ from labelspace.labels import LabelSpace
 @final
 @dataclass(frozen=True, kw_only=True)
 class LabelChange:
-    """The answer to a change of labels on a fitted model."""
+    """The result of a label change on a fitted model."""
 
     retrain: bool
-    """True where fitting again is advised."""
+    """Whether retraining is advised."""
 
     reason: str
-    """Why, in a sentence."""
+    """The reason, in a sentence."""
 
     def __str__(self) -> str:
         return f"{'retraining is advised' if self.retrain else 'no retraining needed'}: {self.reason}"
 
 
 def advice_after_adding(name: str, space: LabelSpace, vectors: dict[str, LabelVectors], kind: str) -> LabelChange:
-    """Say whether a label that training never saw finds its place among the others.
+    """Return whether to retrain after adding a label.
 
-    It does where each of its descriptions lies nearest its own anchor, and no description of another label lies
-    nearer to the new anchor than to that of its own.
+    No retraining is needed if each description of the label is nearest to its own anchor, and no description of another
+    label is nearer to the new anchor than to its own.
     """
     anchors = anchor_matrix(vectors, space, kind)
     column = space.index(name)

@@ -1,4 +1,4 @@
-"""Documents through an encoder, as many at a time as it sorts together, each different one once."""
+"""Encoding of documents in windows, each distinct document once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,17 +16,16 @@ Matrix = NDArray[np.float32]
 
 
 def in_windows(documents: Sequence[Any]) -> Iterator[tuple[NDArray[np.intp], list[Any], NDArray[np.intp]]]:
-    """Yield the different documents, as many at a time as the encoder sorts together.
+    """Yield the distinct documents, in windows of as many as the encoder sorts together.
 
-    Tokens, vectors and means of all of them would take many times the memory of the scores. A document that comes
-    again is not encoded again: at another place of a batch its last bits would differ, and with them a tie would go
-    one way on one processor and another way on the next.
+    Holding tokens, vectors and means of all documents would take many times the memory of the scores. A repeated
+    document is encoded once: in another batch its last bits could differ, and a tie would then depend on the processor.
 
     Args:
         documents: texts, or pairs of texts.
 
     Yields:
-        Rows of the documents that these stand for; the different documents; for each row which of them it is.
+        The rows of a window; its distinct documents; for each row, the index of its document in the window.
     """
     first: dict[Any, int] = {}
     place = np.fromiter((first.setdefault(document, len(first)) for document in documents), np.intp, len(documents))
@@ -41,7 +40,7 @@ def in_windows(documents: Sequence[Any]) -> Iterator[tuple[NDArray[np.intp], lis
 
 
 def windowed(documents: Sequence[Any], width: int, work: Callable[[list[Any]], Matrix]) -> Matrix:
-    """Return what `work` makes of the documents of one window after another, [text width]."""
+    """Apply `work` to the documents of each window; return its results, [text width]."""
     found = np.empty((len(documents), width), dtype=np.float32)
     for rows, window, each in in_windows(documents):
         found[rows] = work(window)[each]
@@ -49,7 +48,7 @@ def windowed(documents: Sequence[Any], width: int, work: Callable[[list[Any]], M
 
 
 def plain(encoder: Encoder, documents: Sequence[Document]) -> Matrix:
-    """Return unit vectors of texts or pairs of texts by the encoder alone, tokenised as in LaCon's training."""
+    """Return the encoder's unit vectors of texts or pairs, tokenised as in LaCon's training."""
     return answers(encoder, tokenize(encoder, documents), plain_vectors, words=False, width=encoder.dimension)
 
 

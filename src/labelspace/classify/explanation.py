@@ -1,4 +1,4 @@
-"""Why a text got its label: scores, margin, and the descriptions it lies nearest to."""
+"""Explanation of a label: scores, margin and the nearest descriptions."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -13,47 +13,47 @@ from labelspace.labels import LabelSpace
 @final
 @dataclass(frozen=True, kw_only=True)
 class LabelScore:
-    """One label's part in an explanation."""
+    """One label in an explanation."""
 
     label: str
-    """Its name."""
+    """Name of the label."""
 
     score: float
-    """Cosine of text and label, -1 to 1; of a model with a softmax classifier the label's logit."""
+    """Cosine of text and label, -1 to 1; the logit if the model has logits."""
 
     probability: float
-    """Softmax of the scores over the temperature."""
+    """Softmax of scores / temperature."""
 
     nearest: tuple[tuple[str, float], ...]
-    """Its descriptions nearest to the text, with their cosines; only for the winner and the runner-up, and none where
-    the model does not look at descriptions."""
+    """Descriptions of the label nearest to the text, with their cosines; only for winner and runner-up, and only if the
+    model reads descriptions."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Why a text got its label. `print` it, or take it apart."""
+    """The explanation of a label; `print` shows it as text."""
 
     text: str
     """The text."""
 
     label: str | None
-    """What `predict` answers; None below `threshold` or `min_probability`, or where the text is too uncertain."""
+    """The answer of `predict`; None below `threshold` or `min_probability`, or above the limit of uncertainty."""
 
     margin: float
-    """Score of the winner less that of the runner-up; near 0 is a toss-up."""
+    """Score of the winner minus that of the runner-up; near 0 is a toss-up."""
 
     top: tuple[LabelScore, ...]
-    """The likeliest labels, first the winner."""
+    """The likeliest labels, the winner first."""
 
     threshold: float | None
-    """The lowest cosine at which a label is named; None: at any."""
+    """Lowest cosine at which a label is predicted; None: always."""
 
     min_probability: float | None
-    """The lowest probability at which a label is named; None: at any."""
+    """Lowest probability at which a label is predicted; None: always."""
 
     too_uncertain: bool
-    """Whether the uncertainty is above the limit that was set, and the answer None for that."""
+    """Whether the answer is None because the uncertainty is above the limit."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -89,22 +89,22 @@ def explain_answer(
     top: int,
     nearest: int,
 ) -> Explanation:
-    """Put an explanation together from what a classifier has computed.
+    """Build an explanation from computed answers.
 
     Args:
         text: the text.
-        answers: to this one document.
-        vector: its vector, [1 dim], that descriptions are compared with; None: they are no reason for the answer.
+        answers: the answers to this one document.
+        vector: vector of the document, [1 dim], to compare with descriptions; None: quote no descriptions.
         space: the labels.
-        vectors: the labels' encoded texts.
-        threshold: lowest cosine of a label that is named.
-        min_probability: lowest probability of one.
-        too_uncertain: whether it is None for another reason, a limit of uncertainty.
-        top: how many labels to name.
-        nearest: how many descriptions to quote of the winner and the runner-up.
+        vectors: encoded label texts by label name.
+        threshold: lowest cosine at which a label is predicted.
+        min_probability: lowest probability at which a label is predicted.
+        too_uncertain: whether the document is above the limit of uncertainty.
+        top: number of labels to show.
+        nearest: number of descriptions to quote for the winner and the runner-up.
     """
     scores, probabilities = answers.scores[0], answers.probabilities[0]
-    # Among equals the first by name wins, as in predict.
+    # Ties go to the first by name, as in predict.
     order = sorted(range(len(scores)), key=lambda column: (-scores[column], space.names[column]))
     entries = []
     for place, column in enumerate(order[:top]):

@@ -1,4 +1,4 @@
-"""The head of a classifier: what turns documents into scores, once fitted."""
+"""The head of a fitted classifier, which turns documents into scores."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -15,69 +15,69 @@ Column = TypeVar("Column")
 
 
 class Judged(NamedTuple):
-    """What a head makes of some documents."""
+    """The output of a head for some documents."""
 
     scores: Matrix
     """[text label], in the order of the label space."""
 
     uncertainty: NDArray[np.float32] | None
-    """[text]; None where the head measures none."""
+    """[text]; None if the head does not measure it."""
 
 
 class Head(Protocol):
     """Turns documents into scores against labels.
 
-    A head holds its encoder and what was learnt on it, and nothing of it is changed in place: a change of labels makes
-    another head.
+    A head holds its encoder and the weights trained on top of it. It is immutable: a change of labels returns a new
+    head.
     """
 
     reads_descriptions: bool
-    """Whether what a label's descriptions say is a reason for the answer."""
+    """Whether label descriptions influence the answer."""
 
     makes_vectors: bool
-    """Whether each document has one vector that it is judged by."""
+    """Whether the scores come from one vector per document."""
 
     def judge(self, documents: Any, space: LabelSpace) -> Judged:
         """Score texts or pairs of texts against a label space, the fitted one or another."""
         ...
 
     def vectors(self, documents: Documents) -> Matrix:
-        """Return the vectors that documents are judged by, [text dim]; only where `makes_vectors`."""
+        """Return the document vectors that scores come from, [text dim]; only if `makes_vectors`."""
         ...
 
     def tensors(self) -> dict[str, NDArray[np.generic]]:
-        """Return all arrays that the scores depend on beside the encoder's weights, by name."""
+        """Return all arrays that the scores depend on besides the encoder's weights, by name."""
         ...
 
 
 @runtime_checkable
 class ComparesLabels(Protocol):
-    """A head that compares what it makes of a document with one vector per label."""
+    """A head that compares each document with one vector per label."""
 
     label_word: str
-    """What the vector of a label is, for a caption."""
+    """What the label vectors are, for a caption."""
 
     learnt_labels: bool
-    """Whether these vectors were learnt from rows, and not encoded."""
+    """Whether the label vectors were learnt from rows rather than encoded."""
 
     def label_vectors(self, space: LabelSpace) -> Matrix:
-        """Return what documents are compared with, [label dim]."""
+        """Return the label vectors, [label dim]."""
         ...
 
 
 def columns_of(
     known: Mapping[str, Column], space: LabelSpace, *, who: str = "the model", cure: str = "Fit it with that label."
 ) -> list[Column]:
-    """Return a head's column of each label of a space.
+    """Return the head's column of each label of a space.
 
     Args:
-        known: the columns by label name.
-        space: the labels asked for.
-        who: has no logit for a label, in the message.
-        cure: what to do about it.
+        known: columns by label name.
+        space: the labels to look up.
+        who: subject of the error message.
+        cure: advice at the end of the error message.
 
     Raises:
-        InputError: a label that is not known.
+        InputError: a label has no column.
     """
     for name in space.names:
         if name not in known:

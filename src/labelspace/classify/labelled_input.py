@@ -1,4 +1,4 @@
-"""What `fit` is given where labels teach, made into documents and targets: texts or pairs, labels known or not."""
+"""Conversion of `fit` input to documents and targets, for classifiers that learn from labelled rows."""
 
 import numbers
 import re
@@ -25,50 +25,50 @@ NUMPYS_WORDS = ("nan", "None", b"nan", b"None")
 @final
 @dataclass(frozen=True)
 class Supervision:
-    """The rows that have a label, and what the labels are."""
+    """The labelled rows and their label space."""
 
     space: LabelSpace
     """The labels."""
 
     meaningful: bool
-    """Whether the labels say something: False where only `y` names them, and where nothing but names was written that
-    are codes or stand for pairs, which are not about them."""
+    """Whether the labels carry meaning: False if only `y` names them, or if they have only names and these are codes or
+    label pairs of texts."""
 
     documents: Documents
-    """Those with a label."""
+    """The labelled documents."""
 
     targets: NDArray[np.intp]
-    """[text], the column of each one's label."""
+    """[text], column of each document's label."""
 
     unlabelled: int
-    """Rows without a label."""
+    """Number of rows without a label."""
 
 
 @final
 @dataclass(frozen=True)
 class Given:
-    """What `fit` was given, looked at once."""
+    """The checked input of `fit`."""
 
     documents: Any
-    """`Documents`; or, where y is None, what is not read yet: a file, a stream, a `Pool`, texts in memory, None."""
+    """`Documents`; or, if y is None, unread input: a file, a stream, a `Pool`, texts in memory or None."""
 
     supervision: Supervision | None
-    """None where no row has a label."""
+    """None if no row has a label."""
 
 
 def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
-    """Check documents and labels against one another.
+    """Check documents and labels against each other.
 
     Args:
-        space: the labels, or None: those that y names, sorted.
+        space: the labels; None: the names in y, sorted.
         X: documents or pairs.
-        y: label names, with None, NaN, -1 or "" where there is none; None: there is none at all.
+        y: label names; None, NaN, -1 or "" for a row without a label; None: no row has a label.
 
     Raises:
-        InputError: documents or labels cannot be used, or all labelled rows have one label.
+        InputError: documents or labels are invalid, or all labelled rows have the same label.
     """
     if y is None:
-        # A stream or a file may be long; no more of it is held than is used.
+        # A stream or a file may be long, so it is left unread; only a sample of it is held later.
         return Given(as_texts_or_pairs(X) if kind_of_input(X) is Kind.PAIRS else X, None)
     if X is None:
         raise InputError("y names labels, and X is None. Pass the documents they belong to.")
@@ -107,14 +107,14 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
 
 
 def _says_something(space: LabelSpace, *, pairs: bool) -> bool:
-    """Whether a description or a sentence was written, or what fills the template is words and documents are texts."""
+    """Return whether there is a description or verbalizer, or names that are words for single texts."""
     if any(label.descriptions or label.verbalizer for label in space.labels):
         return True
     return not pairs and not are_codes([label.phrase or label.name for label in space.labels])
 
 
 def are_codes(names: Sequence[str]) -> bool:
-    """Whether most names say nothing: without a letter, a single Latin letter, or a stem that most have in common.
+    """Return whether most names are codes: no letter, a single Latin letter, or a stem that most names share.
 
     Example:
         >>> are_codes(["0", "1"]), are_codes(["A", "B"]), are_codes(["LABEL_A", "LABEL_B"]), are_codes(["yes", "no"])
@@ -131,7 +131,7 @@ def are_codes(names: Sequence[str]) -> bool:
 
 
 def _check_names(y: Sequence[object], given: Any) -> None:
-    """Raise InputError where y numbers the labels, and nothing says what they are called, or numpy made names."""
+    """Raise InputError if y holds numbers, or names that numpy made of missing labels."""
     if isinstance(given, np.ndarray) and given.dtype.kind in "US":
         made = next((value for value in y if value in NUMPYS_WORDS), None)
         if made is not None:

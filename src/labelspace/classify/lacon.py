@@ -1,4 +1,4 @@
-"""`LaConClassifier`: learns from a few labelled texts or from many, with the descriptions as a start."""
+"""`LaConClassifier`: learns from few or many labelled texts, starting from the descriptions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,40 +32,42 @@ from labelspace.training.lacon import HeadShape, LaConFit, LaConHead, train_befo
 
 @final
 class LaConClassifier(BiEncoderClassifier):
-    """Trains the encoder on labelled texts: every text against the labels, every label against the texts.
+    """Trains the encoder on labelled texts, contrasting texts with labels and labels with texts.
 
-    Each label is a vector that is learnt along, and a text gets the label whose vector is nearest. Where labels have
-    descriptions, or names that are words, the vectors start there and these go on teaching, the less the more rows
-    are labelled. Without a labelled row it is trained as `DescriptionClassifier` is, for `description_steps` updates.
+    Each label has a trained vector, and a text gets the label with the nearest one. If labels have descriptions, or
+    names that are words, the vectors start there, and the descriptions stay in the loss with a weight that falls with
+    the number of labelled rows. Without labelled rows, training is that of `DescriptionClassifier`, for
+    `description_steps` updates.
 
     Args:
-        labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names that y holds.
+        labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names in y.
         encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder (copied,
             never changed), or a dictionary of its arguments.
         temperature: divides the cosines, in training and in `predict_proba`.
         description_steps: updates on the descriptions alone, before the labelled rows or instead of them; 0: none,
-            for an encoder that was trained on them already.
-        learning_rate: highest rate of the encoder with labelled rows; `"auto"`: 1e-4, less in proportion for one wider
-            than 384.
-        batch_size: texts of one update.
-        epochs: times that each text is seen. With a dozen labelled texts give more.
-        validation: share of the labelled rows held out to stop early, by macro-F1 and then by loss; `"auto"`: 0.05
+            for an encoder already trained on them.
+        learning_rate: peak learning rate of the encoder on labelled rows; `"auto"`: 1e-4, lower in proportion for an
+            encoder wider than 384.
+        batch_size: texts per update.
+        epochs: passes over the training texts; use more with only a dozen labelled texts.
+        validation: share of the labelled rows held out for early stopping, by macro-F1 and then by loss; `"auto"`: 0.05
             from 2,000 rows on, with 20 per label, else none.
-        class_weight: weights of labels by name, in proportion to which their rows are drawn; `"balanced"`: so that all
-            labels come equally often. No row's loss is multiplied.
-        threshold: lowest cosine, -1 to 1, at which `predict` names a label; None always names one.
-        min_probability: with a cross-entropy objective, which gives no cosines: the lowest probability, 0 to 1.
-        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
-            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
-        callbacks: told losses and rates at every step, see `training.callbacks`.
-        seed: of everything random; the same seed gives the same bits on the same machine.
+        class_weight: weights by label name, in proportion to which rows are drawn; `"balanced"`: all labels equally
+            often. No loss is multiplied.
+        threshold: lowest cosine, -1 to 1, at which `predict` returns a label; None: always.
+        min_probability: lowest probability, 0 to 1, at which `predict` returns a label; only with a cross-entropy
+            objective, which gives no cosines.
+        checkpoint: folder for checkpoints, saved about 20 times per run. After a kill, the same fit on the same data
+            resumes from it with bit-identical results; a finished fit empties it. None: no checkpoints.
+        callbacks: get the losses and learning rates of every step, see `training.callbacks`.
+        seed: random seed; the same seed gives bit-identical results on the same machine.
         verbose: True shows progress.
-        config: what is seldom set, a mapping of fields of `config.LaConConfig`.
+        config: rarely set options, a mapping of fields of `config.LaConConfig`.
 
     Attributes:
-        fit_result_: the curve, what was held out, the weight of the descriptions and why.
-        head_: what was learnt beside the encoder; `head_.module` is what stands on it, None where no row was labelled.
-        encoder_, label_space_, classes_: what was learnt, and for which labels.
+        fit_result_: the loss curve, the number of held-out rows, the weight of the descriptions and its reason.
+        head_: turns documents into scores; `head_.module` holds its weights, None if no row was labelled.
+        encoder_, label_space_, classes_: the trained encoder and its labels.
 
     Example:
         >>> from labelspace import LaConClassifier
@@ -127,28 +129,28 @@ class LaConClassifier(BiEncoderClassifier):
         self.config = config
 
     def training_config(self) -> LaConConfig:
-        """Return what the arguments and `config` say of training, as one checked value.
+        """Return the arguments and `config` as one checked configuration.
 
         Raises:
-            ConfigError: one of them makes no sense.
+            ConfigError: a value is invalid.
         """
         return merged(self, LaConConfig)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Learn from the rows that have a label, or, where none has one, from the descriptions.
+        """Learn from the labelled rows, or from the descriptions if no row has a label.
 
         Args:
-            X: documents, or pairs of texts as 2-tuples or two columns. Without a labelled row it is what
-                `DescriptionClassifier.fit` takes.
-            y: label names; rows without a label carry None, NaN, -1 or "". They say which learning rate suits the
-                descriptions, and are left out of the rest, unless all are.
+            X: documents, or pairs of texts as 2-tuples or two columns. Without labelled rows, the input of
+                `DescriptionClassifier.fit`.
+            y: label names; None, NaN, -1 or "" for a row without a label. Rows without a label only help to choose the
+                learning rate of the description training.
 
         Returns:
             The classifier.
 
         Raises:
-            ConfigError: a parameter makes no sense.
-            LabelFileError: the labels cannot be used.
+            ConfigError: a parameter is invalid.
+            LabelFileError: the labels are invalid.
             EncoderError: the encoder cannot be opened.
             InputError: documents and labels do not fit, or there is nothing to learn from.
             TrainingError: the loss is not finite.
@@ -164,9 +166,9 @@ class LaConClassifier(BiEncoderClassifier):
         self._check_lowest(by_logits=rows is not None and config.objective != "lacon")
         if rows is None:
             return self._fit_on_descriptions(given, space, config, seed)
-        _check_class_weight(config, rows.space)  # where y names the labels, it is known only now
+        _check_class_weight(config, rows.space)  # if y names the labels, they are known only now
         encoder = own_encoder(self.encoder)
-        # Labels by name, so that the order of the label file decides nothing.
+        # Sorted by name, so that the order of the label file has no effect.
         ordered = rows.space.reorder(sorted(rows.space.names))
         places = np.array([ordered.index(name) for name in rows.space.names], dtype=np.intp)
         module, result = train_on_labels(
@@ -194,7 +196,7 @@ class LaConClassifier(BiEncoderClassifier):
         return self
 
     def decision(self) -> Decision:
-        """Return how scores become answers: by cosines over the temperature, or by logits as they are."""
+        """Return the decision rule: on cosines / temperature, or on plain logits."""
         check_number("temperature", self.temperature, above=0)
         by_logits = isinstance(self.head_, ByLogits)
         self._check_lowest(by_logits=by_logits)
@@ -212,7 +214,7 @@ class LaConClassifier(BiEncoderClassifier):
             Whether retraining is advised, and why.
 
         Raises:
-            InputError: the model was trained by cross-entropy, and has no logit for it.
+            InputError: the model was trained by cross-entropy and has no logit for it.
         """
         check_is_fitted(self)
         label = as_label(label)
@@ -233,7 +235,7 @@ class LaConClassifier(BiEncoderClassifier):
         )
 
     def state(self) -> State:
-        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
+        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
         state, head = super().state(), self.head_
         facts = {
             "head": head.module.shape.to_dict() if head.module is not None else None,
@@ -246,24 +248,23 @@ class LaConClassifier(BiEncoderClassifier):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the fitted model that a state is of.
+        """Return the fitted model of a state.
 
-        A label that was added by hand to the label file is placed by its descriptions; so are all of a model that saw
-        no labelled row.
+        Labels added to the label file by hand are placed by their descriptions, as are all labels of a model without
+        labelled rows.
 
         Raises:
-            ModelFolderError: the label file names a label that the model has no logit for, or a label that was learnt
-                is gone from it where another has come.
+            ModelFolderError: the label file names a label without a logit, or a new label in place of a learnt one.
         """
         model, facts = super().from_state(state), state.facts["lacon"]
         if facts["labels_from_y"]:
-            model.labels = None  # a second fit finds them in its own y
+            model.labels = None  # a second fit takes them from its own y
         model.reads_ = Kind.PAIRS if facts["pairs"] else Kind.TEXTS
         model.head_ = _head_of(state, facts)
         return model
 
     def _check_lowest(self, *, by_logits: bool) -> None:
-        """Refuse a threshold of cosines where there are logits, and the other way round."""
+        """Raise ConfigError for a threshold with logits, or a `min_probability` with cosines."""
         if by_logits and self.threshold is not None:
             raise ConfigError("threshold is a cosine, and training by cross-entropy has none; set min_probability.")
         if not by_logits and self.min_probability is not None:
@@ -316,7 +317,7 @@ class LaConClassifier(BiEncoderClassifier):
         return self
 
     def _pool(self, documents: Any) -> Pool | None:
-        """Documents to choose the rate for descriptions by, as in `DescriptionClassifier`; pairs say nothing of it."""
+        """Return the documents that choose the learning rate, as in `DescriptionClassifier`; None for pairs."""
         if documents is None or isinstance(documents, Pool):
             return documents
         if isinstance(documents, Documents):
@@ -329,7 +330,7 @@ class LaConClassifier(BiEncoderClassifier):
 def _head_of(state: State, facts: dict[str, Any]) -> ByEmbeddings | ByLogits:
     space, place = state.space, state.place
     if facts["head"] is None:
-        # No row has moved a label from where its texts are, and these may have been edited by hand.
+        # Labels are placed by their texts, which may have been edited by hand.
         return untaught(state.encoder, state.label_vectors)
     module = LaConHead(HeadShape.from_dict(facts["head"]), generator=torch.Generator())
     fill_module(module, state.tensors)

@@ -1,4 +1,4 @@
-"""The model card: what a stranger must know of a saved model."""
+"""The model card of a saved model."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -11,34 +11,34 @@ SHOWN_LABELS = 100
 @final
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What a card says of one classifier; the rest is the same in all."""
+    """The part of a card that depends on the classifier."""
 
     origin: str
     """How it was trained, in a sentence."""
 
     facts: dict[str, Any]
-    """Rows of the table of its training."""
+    """Rows of the training table."""
 
     limits: list[str]
-    """What to beware of."""
+    """Limits of the model, a sentence each."""
 
     example: str = '"a text"'
-    """A document, as Python writes it."""
+    """An example document, as Python code."""
 
     tags: tuple[str, ...] = ()
-    """For the hub, beside those of every card."""
+    """Additional tags for the hub."""
 
     learnt_on_top: bool = True
-    """Whether the folder opened as a plain encoder lacks something that was learnt."""
+    """Whether something learnt is missing if the folder is opened as a plain encoder."""
 
 
 def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
     """Return the README.md of a saved model.
 
     Args:
-        card: what its class says of it.
-        header: what `labelspace.json` will hold, but the list of files.
-        space: its labels.
+        card: the part from the classifier.
+        header: content of `labelspace.json`, without the list of files.
+        space: the labels.
     """
     encoder = header["encoder"]
     facts = {"encoder": f"{encoder['name']} ({encoder['dtype']})"} | card.facts | header["versions"]

@@ -1,4 +1,4 @@
-"""The most uncertain documents of a file of any length, in one pass: those whose label would teach the most."""
+"""The most uncertain documents of a file of any length, in one pass: the documents to label next."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,23 +33,20 @@ def most_uncertain_rows(
     all_scores: bool = False,
     prefix: str = "predicted_",
 ) -> pa.Table:
-    """Return the most uncertain rows with their predictions, the most uncertain first; of equals the earlier first.
+    """Return the most uncertain rows with their predictions, the most uncertain first; ties keep the input order.
 
-    The order is that of `UncertaintyClassifier.most_uncertain`: by what found the wrong answers of the held-out rows
-    better, the entropy of the probabilities or the uncertainty.
-
-    No more than `top` rows and one block are held.
+    The order is that of `UncertaintyClassifier.most_uncertain`. Only `top` rows and one block are held in memory.
 
     Args:
         model: a fitted classifier that measures uncertainty.
-        blocks: rows, and the documents in them.
+        blocks: rows, with their documents.
         schema: columns of the rows.
-        top: how many rows; all where there are fewer.
-        all_scores: also one column for every label.
-        prefix: of the added columns, which are those of `predict_file`.
+        top: maximum number of rows.
+        all_scores: True adds one score column per label.
+        prefix: prefix of the added columns, which are those of `predict_file`.
 
     Raises:
-        ConfigError: the model measures no uncertainty, or `top` is no number of rows.
+        ConfigError: the model measures no uncertainty, or `top` is not a whole number from 1 on.
     """
     measures, by = _check(model, top)
     schema = output_schema(schema, model, prefix, all_scores)
@@ -58,7 +55,7 @@ def most_uncertain_rows(
     for batch, texts in blocks:
         answers = model.answers(texts)
         fresh = pa.table([*batch.columns, *answer_columns(answers, all_scores)], schema=schema)
-        # A document that is among the kept ones already: its last bits hang on the block that it came in.
+        # A kept document that comes again keeps its doubt: the last bits depend on the block.
         known = dict(zip(documents, doubt.tolist(), strict=True))
         own = np.array(
             [known.get(text, of) for text, of in zip(texts, measures.doubt(answers, by).tolist(), strict=True)]
@@ -84,30 +81,30 @@ def most_uncertain_file(
     encoding: str = "auto",
     verbose: bool = False,
 ) -> Predicted:
-    """Write the most uncertain rows of a table with the predictions beside the other columns.
+    """Write the most uncertain rows of a table, with their predictions in added columns.
 
-    The file appears in one step, when all rows have been read; before that nothing is kept.
+    The file appears in one step, after all rows are read; an interrupted run leaves nothing.
 
     Args:
         model: a fitted classifier that measures uncertainty.
         source: as for `predict_file`.
         target: as for `predict_file`.
-        top: how many rows; all where there are fewer.
-        text: the column with the documents.
+        top: maximum number of rows.
+        text: column with the documents.
         overwrite: replace the target.
-        all_scores: also one column for every label.
-        prefix: of the added columns.
-        delimiter: of the cells of CSV and TSV files, as for `open_table`.
-        encoding: of CSV and TSV files, as for `open_table`.
+        all_scores: True adds one score column per label.
+        prefix: prefix of the added columns.
+        delimiter: delimiter in CSV and TSV files, as for `open_table`.
+        encoding: encoding of CSV and TSV files, as for `open_table`.
         verbose: True shows rows done and an ETA.
 
     Returns:
-        Where the file is and how many rows it has.
+        The path of the file and its number of rows.
 
     Raises:
-        ConfigError: the model measures no uncertainty, or `top` is no number of rows.
+        ConfigError: the model measures no uncertainty, or `top` is not a whole number from 1 on.
         ColumnError: no such column.
-        InputError: unreadable input, or an output that is there already.
+        InputError: unreadable input, or the output exists.
         OutputError: the output cannot be written.
     """
     _check(model, top)
@@ -139,14 +136,14 @@ def most_uncertain_file(
 
 
 def measuring(model: Any, what: str) -> Any:
-    """Return the model, if it is one that measures uncertainty.
+    """Return the model if it measures uncertainty.
 
     Args:
         model: a fitted classifier.
-        what: what that is asked for.
+        what: the feature that needs it, for the error message.
 
     Raises:
-        ConfigError: it measures none.
+        ConfigError: the model does not measure uncertainty.
     """
     if isinstance(model, MeasuresDoubt):
         return model

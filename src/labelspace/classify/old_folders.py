@@ -1,26 +1,26 @@
-"""Folders of format 1 and 2: their flat parameters, under the names and in the places that they have now."""
+"""Conversion of model folders of format 1 and 2 to the current parameter names."""
 
 from typing import Any
 
 from labelspace.classify.settings import as_arguments
 
 CONFIG_SINCE = 3
-"""The format that has a `config` among the parameters."""
+"""First format with `config` among the parameters."""
 
 
 def brought_up(header: dict[str, Any], cls: Any) -> dict[str, Any]:
-    """Return the header of a classifier's folder as this version writes it; a new one as it is.
+    """Convert the header of an old classifier folder to the current format; return a current one as it is.
 
     Args:
-        header: from `header.read_header`.
-        cls: the class of the folder's model.
+        header: the header, from `header.read_header`.
+        cls: class of the saved model.
     """
     if header.get("format", 1) >= CONFIG_SINCE:
         return header
     flat, name = {**header["parameters"]}, cls.__name__
     facts = header.get("uncertainty") or header.get("lacon") or {}
     if name == "UncertaintyClassifier":
-        # The first folders did not describe their head; it is that of the parameters.
+        # Format 1 did not describe the head, so take it from the parameters.
         described = {option: flat[option] for option in ("extractor", "uncertain", "dropout")}
         header = {**header, "uncertainty": {"head": described, **facts}}
     elif "dropout" in flat:

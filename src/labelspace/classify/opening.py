@@ -1,4 +1,4 @@
-"""`load`: which class a saved model is of."""
+"""`load`: open a saved model of any class."""
 
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,19 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
 
     Args:
         folder: the model's folder.
-        device: a torch device, or `"auto"` for the best one here; None: the one that it was saved with, or the best
-            one where this machine has no such device.
-        trust_remote_code: True lets code run that the model's encoder brings; never without.
+        device: a torch device, or `"auto"` for the best one here; None: the device it was saved with, or the best one
+            if this machine lacks it.
+        trust_remote_code: True allows code that comes with the model's encoder to run.
 
     Returns:
-        The fitted classifier. On the machine that saved it, its scores are the same to the bit. `fit` begins
-        again with the encoder it was first fitted from, and cannot where that was an Encoder trained before; to go
-        on from this one, pass the folder as `encoder`.
+        The fitted classifier. On the machine that saved it, scores are bit-identical. A new `fit` starts again from the
+        original encoder, and fails if that was an Encoder trained before; to continue from this model, pass its
+        folder as `encoder`.
 
     Raises:
-        ModelFolderError: the folder holds something else, is truncated, of a newer format, or holds a pickle.
-        RemoteCodeError: the encoder brings code and `trust_remote_code` is False.
-        ConfigError: the device asked for is not on this machine.
+        ModelFolderError: the folder is no model, incomplete, of a newer format, or holds a pickle.
+        RemoteCodeError: the encoder has its own code and `trust_remote_code` is False.
+        ConfigError: this machine lacks the requested device.
 
     Example:
         >>> import tempfile, labelspace

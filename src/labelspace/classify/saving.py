@@ -1,15 +1,15 @@
-"""A fitted model as a folder, and back. No pickle is written or read.
+"""Writing a fitted model to a folder, and reading it. No pickle is written or read.
 
     model/
     ├── modules.json, config.json, model.safetensors ...   a sentence-transformers model
-    ├── label_space.yaml                                   the labels, to read and to edit
+    ├── label_space.yaml                                   the labels, may be edited
     ├── label_vectors.safetensors                          the labels' encoded texts
-    ├── lacon.safetensors, uncertainty.safetensors         what a class keeps beside them
-    ├── labelspace.json                                    class, parameters, versions, what it was fitted on
+    ├── lacon.safetensors, uncertainty.safetensors         a class's own tensors
+    ├── labelspace.json                                    class, parameters, versions, facts of the fit
     └── README.md                                          the model card
 
-The folder is written beside its place under another name and exchanged in one step. A `State` goes in and comes out;
-which class it is of is for `opening` to say.
+The folder is written under a temporary name and moved into place in one step. Both directions use a `State`; `opening`
+chooses the class.
 """
 
 import hashlib
@@ -42,11 +42,11 @@ def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: st
     """Write a fitted model; see `BiEncoderClassifier.save`.
 
     Args:
-        state: everything that it is.
-        card: what the model card says of it.
-        folder: where to.
-        name: its class.
-        tensors_file: where the class's own tensors go, if it has any.
+        state: the state of the model.
+        card: its model card.
+        folder: the target folder.
+        name: name of its class.
+        tensors_file: file name of the class's own tensors, if it has any.
     """
     folder = folder.absolute()
     check_place(folder, CLASSIFIER)
@@ -80,12 +80,12 @@ def read(
     device: str | None,
     trust_remote_code: bool,
 ) -> State:
-    """Read what `write` wrote.
+    """Read a folder that `write` wrote.
 
     Args:
         folder: the model's folder.
         header: its header, from `header.read_header`.
-        tensors_file: where the class's own tensors are, if it has any.
+        tensors_file: file name of the class's own tensors, if it has any.
         trains_encoder: whether the class trains the encoder.
         device: as for `load`.
         trust_remote_code: as for `load`.
@@ -111,7 +111,7 @@ def read(
         encoder = Encoder(folder, **encoding, trust_remote_code=trust_remote_code, offline=True)
         encoder.name, encoder.pooling = name, pooling
         encoder.backbone.trained = trains_encoder or name.endswith(TRAINED)
-        # A second fit forgets the first: it begins with the encoder as it was before training.
+        # A second fit starts from the encoder as it was before training.
         untrained = {"name": name, "pooling": pooling, **prompts, **encoding}
         if trust_remote_code:
             untrained["trust_remote_code"] = trust_remote_code
@@ -136,7 +136,7 @@ def damaged(folder: Path, error: Exception) -> ModelFolderError:
 
 
 def _still_here(device: str) -> str:
-    """Where a model was trained is no part of it: a device that this machine lacks gives way to the best it has."""
+    """Return the device, or `"auto"` if this machine lacks it."""
     try:
         choose_device(device)
     except ConfigError:
@@ -159,7 +159,7 @@ def _write_vectors(state: State, path: Path) -> None:
 
 def _read_vectors(path: Path, encoder: Encoder, space: LabelSpace) -> dict[str, LabelVectors]:
     with safe_open(path, framework="numpy") as file:
-        # Whoever edits label_space.yaml by hand means it: then the vectors are made anew.
+        # label_space.yaml was edited by hand, so encode the labels again.
         if (file.metadata() or {}).get("space") != _space_hash(space):
             return encode_labels(encoder, space)
         return {

@@ -1,4 +1,4 @@
-"""What a score is of: the rows that have a label, with no answer as a wrong one."""
+"""Rows used for scoring: labelled rows only; an abstention counts as wrong."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -12,32 +12,32 @@ from labelspace.errors import InputError
 
 
 class ScoredRows(NamedTuple):
-    """The rows that have a label, beside what was answered."""
+    """The labelled rows with their answers."""
 
     truth: list[Any]
     """[text] label names."""
 
     answers: list[Any]
-    """[text] label names, "" where there was no answer."""
+    """[text] label names, "" for an abstention."""
 
     weights: NDArray[np.float64] | None
-    """[text], where there are any."""
+    """[text]; None if not given."""
 
 
 def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any = None) -> ScoredRows:
-    """Leave out the rows without a label, and give no answer a name that is never the right one.
+    """Leave out rows without a label, and replace abstentions by a name that is never right.
 
     Args:
-        names: [text] from `predict`, None where it names no label.
-        y: [text] label names; None, NaN, -1 or "" where there is none.
-        classes: the label names that are known.
+        names: [text] from `predict`, None for an abstention.
+        y: [text] label names; None, NaN, -1 or "" for a row without a label.
+        classes: the known label names.
         sample_weight: [text], or None.
 
     Raises:
-        InputError: lengths differ, or y names no label at all.
+        InputError: lengths differ, or y names no label.
     """
     truth = list(document_values(y, text=None, what="y"))
-    truth = [name.strip() if isinstance(name, str) else name for name in truth]  # as label spaces strip theirs
+    truth = [name.strip() if isinstance(name, str) else name for name in truth]  # as in label spaces
     if len(truth) != len(names):
         raise InputError(f"y must hold one label for each of the {len(names)} documents. Got {len(truth)} instead.")
     known = set(classes)
@@ -50,6 +50,6 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
             f"sample_weight must hold one weight for each of the {len(names)} documents. Got the shape "
             f"{weights.shape} instead."
         )
-    # "" is no label's name, and unlike None it can be sorted among names.
+    # No label is named "", and unlike None it can be sorted among names.
     answers = ["" if names[row] is None else names[row] for row in rows]
     return ScoredRows([truth[row] for row in rows], answers, None if weights is None else weights[rows])

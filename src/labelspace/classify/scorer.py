@@ -1,4 +1,4 @@
-"""The one protocol that joins the lower half of the house to the upper."""
+"""The scoring protocol that evaluation layers build on."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,7 +10,7 @@ from labelspace.labels import LabelSpace
 
 
 class Scorer(Protocol):
-    """Turns texts and a label space into scores; the benchmark, the service and the explanations know no more."""
+    """Scores texts against a label space: all that the benchmark requires of a model."""
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Return [text label], higher is likelier, columns in the order of the label space."""

@@ -1,4 +1,4 @@
-"""Arguments of a constructor and fields of its configuration: which is which, and both as one checked value."""
+"""Merging of constructor arguments with the fields of their configuration."""
 
 import inspect
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ def own_arguments(cls: type) -> tuple[str, ...]:
 
 
 def merged(model: Any, made: type[Config]) -> Config:
-    """Return what an estimator's arguments and its `config` say of training, as one checked value.
+    """Return an estimator's arguments and its `config` as one checked configuration.
 
     Args:
         model: the estimator.
-        made: its configuration; a field that is no argument of the constructor may stand in `config`.
+        made: class of its configuration; fields that are not constructor arguments may be set in `config`.
 
     Raises:
-        ConfigError: `config` is no mapping, holds an unknown field or an argument, or a value makes no sense.
+        ConfigError: `config` is no mapping, holds an unknown field or an argument, or a value is invalid.
     """
     name, given, arguments = type(model).__name__, _config_of(model), own_arguments(type(model))
     for key in given:
@@ -37,14 +37,14 @@ def merged(model: Any, made: type[Config]) -> Config:
 
 
 def whole_config(model: Any, made: type[SavedConfig]) -> dict[str, Any]:
-    """Return an estimator's `config` with the defaults of the fields it leaves out: what a saved model keeps."""
+    """Return an estimator's `config` completed with defaults, as saved with a model."""
     arguments = own_arguments(type(model))
     defaults = {key: value for key, value in made().to_dict().items() if key not in arguments}
     return {**defaults, **_config_of(model)}
 
 
 def as_arguments(cls: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments for a constructor from settings by name, which may be fields of its configuration.
+    """Return constructor arguments from settings by name; fields of the configuration go to `config`.
 
     Example:
         >>> from labelspace import LaConClassifier

@@ -1,4 +1,4 @@
-"""A fitted classifier as plain values and arrays: what saving writes, and what opening gives back."""
+"""A fitted classifier as plain values and arrays, for saving and loading."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,31 +17,31 @@ from labelspace.labels import LabelSpace
 @final
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """Everything that a fitted classifier is."""
+    """The complete state of a fitted classifier."""
 
     encoder: Encoder
-    """With the weights it has now."""
+    """The encoder with its current weights."""
 
     started_from: str
-    """The name of the encoder that `fit` started from."""
+    """Name of the encoder that `fit` started from."""
 
     space: LabelSpace
     """The labels."""
 
     label_vectors: dict[str, LabelVectors]
-    """Their encoded texts, by name."""
+    """Encoded label texts by label name."""
 
     parameters: dict[str, Any]
-    """Arguments of the constructor, without the labels; plain values where they are to be written."""
+    """Constructor arguments without the labels; plain values if they are to be saved."""
 
     fit: dict[str, Any] | None = None
-    """What was done in `fit`, as plain values; None where nothing was trained."""
+    """The fit result as plain values; None if nothing was trained."""
 
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the class adds to `labelspace.json`; of a folder that was read, all that stands there."""
+    """Entries that the class adds to `labelspace.json`; after reading, all of its entries."""
 
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """What the class keeps in a file of its own, `tensors_file`."""
+    """Content of the class's `tensors_file`."""
 
     place: Path = Path("the model")
     """The folder it was read from, for messages."""
@@ -50,7 +50,7 @@ class State:
 @final
 @dataclass(frozen=True)
 class SavedFit:
-    """What a saved model knows of its fit: the plain values of `FitResult.to_dict` and its kin."""
+    """The fit result of a loaded model, as plain values from `FitResult.to_dict` or the like."""
 
     values: dict[str, Any]
     """Curve, learning rate, seed and the like."""
@@ -66,11 +66,11 @@ def module_tensors(module: Any) -> dict[str, NDArray[np.generic]]:
 
 
 def fill_module(module: Any, tensors: dict[str, NDArray[np.generic]]) -> None:
-    """Give a torch module the weights that `module_tensors` returned.
+    """Load weights from `module_tensors` into a torch module.
 
     Raises:
-        KeyError: one of them is not there.
-        ShapeError: one has another shape, or is of another module.
+        KeyError: a weight is missing.
+        ShapeError: a weight has the wrong shape, or does not belong to this module.
     """
     own = dict(module.named_parameters())
     foreign = sorted(name for name in tensors if name.startswith("head.") and name[len("head.") :] not in own)

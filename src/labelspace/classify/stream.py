@@ -1,4 +1,4 @@
-"""A file of documents in, the same file with predictions out: constant memory, and a kill costs one chunk."""
+"""Prediction of whole files in constant memory; a kill loses at most one chunk."""
 
 import hashlib
 import json
@@ -26,16 +26,16 @@ CHUNK_ROWS = 2048
 @final
 @dataclass(frozen=True, kw_only=True)
 class Predicted:
-    """What `predict_file` did."""
+    """The result of `predict_file`."""
 
     path: Path
-    """The file written."""
+    """Path of the written file."""
 
     rows: int
-    """Rows in it."""
+    """Number of rows in it."""
 
     resumed_at: int
-    """Rows that an earlier run had done, all of them where it had finished; 0 for a fresh one."""
+    """Rows done by an earlier run, all of them if it had finished; 0 for a fresh run."""
 
     abstained: int
     """Rows of this run without a label: below the threshold, or above the limit of uncertainty."""
@@ -57,35 +57,35 @@ def predict_file(
     encoding: str = "auto",
     verbose: bool = False,
 ) -> Predicted:
-    """Predict every row of a table and write it with the predictions beside the other columns.
+    """Predict every row of a table and write the table with the predictions in added columns.
 
-    Adds the columns `predicted_label` (null below the threshold, or where the document is too uncertain),
-    `predicted_score` (the winner's cosine or logit), `predicted_probability` and, with a model that measures it,
-    `predicted_uncertainty`. The file appears in one step when all rows are done; until then finished chunks lie
-    in `<target>.parts`, from where `resume=True` goes on with the same bytes as an uninterrupted run.
+    The columns are `predicted_label` (null below the threshold or above the limit of uncertainty), `predicted_score`
+    (the winner's cosine or logit), `predicted_probability` and, if the model measures it, `predicted_uncertainty`. The
+    file appears in one step when all rows are done. Until then finished chunks are in `<target>.parts`, from where
+    `resume=True` continues; the output has the same bytes as that of an uninterrupted run.
 
     Args:
         model: a fitted classifier.
         source: CSV, TSV, JSONL, Parquet (also .gz), a glob, or a table in memory.
         target: a .parquet, .csv, .tsv or .jsonl file (text also .gz).
-        text: the column with the documents.
-        pair: the column with the second text of each, for a model that was fitted on pairs.
-        resume: go on after an interrupted run with the same input, model and options.
-        overwrite: replace the target, and forget an interrupted run.
-        all_scores: also one column `predicted_score:<label>` for every label.
-        prefix: of the added columns.
-        chunk_rows: rows that are read, predicted and made safe together.
-        delimiter: of the cells of CSV and TSV files, as for `open_table`.
-        encoding: of CSV and TSV files, as for `open_table`.
+        text: column with the documents.
+        pair: column with the second texts, for a model fitted on pairs.
+        resume: continue an interrupted run with the same input, model and options.
+        overwrite: replace the target, and discard an interrupted run.
+        all_scores: True adds one column `predicted_score:<label>` per label.
+        prefix: prefix of the added columns.
+        chunk_rows: rows read, predicted and saved together.
+        delimiter: delimiter in CSV and TSV files, as for `open_table`.
+        encoding: encoding of CSV and TSV files, as for `open_table`.
         verbose: True shows rows done and an ETA.
 
     Returns:
-        Where the file is and how many rows it has.
+        The path of the file and its number of rows.
 
     Raises:
         ColumnError: no such column.
-        InputError: unreadable input or a row without a text, before anything is written; an output that is there
-            already, another run's parts.
+        InputError: unreadable input or a row without a text (raised before anything is written), an existing output,
+            or parts of another run.
         OutputError: the output cannot be written; finished rows are safe.
 
     Example:
@@ -111,7 +111,7 @@ def predict_file(
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite)
     out.check_place()
     if not out.already_done:
-        # A file mended half-way is another input, from which the finished chunks cannot go on.
+        # Check all rows first: a file corrected half-way is a different input, so finished chunks would be lost.
         table.check_documents()
     with out as writer, progress_bar("predicting", show=verbose) as report:
         if writer.already_done:
@@ -148,17 +148,17 @@ def model_fingerprint(model: BiEncoderClassifier) -> str:
 
 
 def _rows_of(target: Path, *, label: str) -> int:
-    """Count the rows of a finished file, which has that column of answers unless it is something else."""
-    # What this library wrote is what its name says, whatever else it may look like.
+    """Count the rows of a finished file; it must have the label column."""
+    # This library wrote the file, so its name decides the format; do not guess from the content.
     finished = open_table(target, label=label, text=label, delimiter=own_delimiter(target), encoding="utf-8")
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 
 def output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:
-    """Return the columns of a file of predictions: those of the input, and what `answer_columns` adds.
+    """Return the columns of a file of predictions: those of the input and those of `answer_columns`.
 
     Raises:
-        InputError: the input has one of the added columns already.
+        InputError: the input already has one of the added columns.
     """
     added = [
         pa.field(f"{prefix}label", pa.string()),
@@ -176,7 +176,7 @@ def output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, al
 
 
 def answer_columns(answers: Answers, all_scores: bool) -> list[pa.Array]:
-    """Return the columns that a file of predictions adds, the label first."""
+    """Return the added columns of a file of predictions, the label first."""
     columns = [
         pa.array(answers.names.tolist(), pa.string()),
         pa.array(answers.score, pa.float32()),
@@ -190,6 +190,6 @@ def answer_columns(answers: Answers, all_scores: bool) -> list[pa.Array]:
 
 
 def estimated_rows(table: DocumentTable, done: int) -> float | None:
-    """Estimate the rows of a file that only reading would count: as many to the byte as so far."""
+    """Estimate the number of rows of a file from the rows per byte read so far."""
     read = table.bytes_read()
     return max(done, done * table.bytes_total / read) if read and table.bytes_total else None

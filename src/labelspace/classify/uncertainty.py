@@ -1,4 +1,4 @@
-"""`UncertaintyClassifier`: a small head on a frozen encoder that knows when it does not know."""
+"""`UncertaintyClassifier`: a small head on a frozen encoder that measures its uncertainty."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -35,46 +35,44 @@ from labelspace.training.engine import clear_finished
 from labelspace.training.uncertainty import HeldOut, Limit, UncertaintyFit, train_gaussian_head
 
 NAMED = 5
-"""Such labels that the warning names."""
+"""Maximum number of labels that the warning names."""
 
 
 @final
 class UncertaintyClassifier(AbstainingClassifier):
-    """Learns from many labelled texts with the encoder frozen, and says how sure it is.
+    """Learns from many labelled texts with a frozen encoder, and measures the uncertainty of each answer.
 
-    Each text becomes a Gaussian: a mean, from which the label is read, and a std, whose mean over the coordinates is
-    the text's uncertainty. The encoder's token states are computed once and kept on disk, so that epochs are cheap.
-    Probabilities are set right on held-out rows, and `set_coverage` or `set_risk` make `predict` answer None where the
-    text is too uncertain.
+    Each text becomes a Gaussian: its mean gives the label, and its std, averaged over coordinates, is the uncertainty.
+    The encoder's token states are computed once and cached on disk, so epochs are cheap. Probabilities are calibrated
+    on held-out rows, and `set_coverage` or `set_risk` make `predict` return None for texts that are too uncertain.
 
     Args:
-        labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names that y holds.
+        labels: a LabelSpace, a label file, a dictionary like one, or a list of names; None: the names in y.
         encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder (never
             changed), or a dictionary of its arguments.
-        extractor: how token states become features: `"textcnn"`, or one of the ablation: `"cls"`, `"eos"`, `"mean"`,
+        extractor: how token states become features: `"textcnn"`, or one from the ablation: `"cls"`, `"eos"`, `"mean"`,
             `"mlp"`, `"attention"`.
-        learning_rate: highest rate; `"auto"`: 8e-4 for `"textcnn"`, higher for extractors with few weights.
-        batch_size: texts of one update.
-        epochs: times that each text is seen; `"auto"`: 3, and more for less than some ten thousand texts.
+        learning_rate: peak learning rate; `"auto"`: 8e-4 for `"textcnn"`, higher for extractors with few weights.
+        batch_size: texts per update.
+        epochs: passes over the training texts; `"auto"`: 3, more for fewer than about ten thousand texts.
         validation: share of the labelled rows held out for temperature and limits; equal texts stay together.
             `"auto"`: 0.1 with 20 rows per label and 200 in all or more, else none.
-        min_probability: lowest probability, 0 to 1, at which `predict` names a label; None always names one.
-        cache: folder for token states; `"auto"`: `token-states` in labelspace's cache folder; None: nothing is
-            written, and every epoch encodes the texts again. They tell much of the texts: None for what must not lie
-            on a disk.
-        checkpoint: folder to keep unfinished training in, about 20 times a run: the same fit on the same data goes on
-            from there after a kill, to the same bits; a finished fit empties it. None: nothing is kept.
-        callbacks: told losses and the rate at every step, see `training.callbacks`.
-        seed: of everything random; the same seed gives the same bits on the same machine.
+        min_probability: lowest probability, 0 to 1, at which `predict` returns a label; None: always.
+        cache: folder for token states; `"auto"`: `token-states` in labelspace's cache folder; None: no cache, so every
+            epoch encodes the texts again. Token states reveal much of the texts, so use None for confidential ones.
+        checkpoint: folder for checkpoints, saved about 20 times per run. After a kill, the same fit on the same data
+            resumes from it with bit-identical results; a finished fit empties it. None: no checkpoints.
+        callbacks: get the losses and the learning rate of every step, see `training.callbacks`.
+        seed: random seed; the same seed gives bit-identical results on the same machine.
         verbose: True shows progress.
-        config: what is seldom set, a mapping of fields of `config.UncertaintyConfig`.
+        config: rarely set options, a mapping of fields of `config.UncertaintyConfig`.
 
     Attributes:
-        fit_result_: the curve, what was held out, calibration before and after.
-        head_: what was learnt beside the encoder; `head_.module` is the trained head.
-        temperature_: divides the logits in `predict_proba`; 1.0 where no row was held out.
-        limit_: above which uncertainty `predict` answers None; None: never.
-        encoder_, label_space_, classes_: what it stands on, and for which labels.
+        fit_result_: the loss curve, the number of held-out rows, calibration before and after.
+        head_: turns documents into scores; `head_.module` is the trained head.
+        temperature_: divides the logits in `predict_proba`; 1.0 if no row was held out.
+        limit_: `predict` returns None above this doubt; None: it always answers.
+        encoder_, label_space_, classes_: the frozen encoder and the labels.
 
     Example:
         >>> from labelspace import UncertaintyClassifier
@@ -129,32 +127,31 @@ class UncertaintyClassifier(AbstainingClassifier):
         self.config = config
 
     def training_config(self) -> UncertaintyConfig:
-        """Return what the arguments and `config` say of training, as one checked value.
+        """Return the arguments and `config` as one checked configuration.
 
         Raises:
-            ConfigError: one of them makes no sense.
+            ConfigError: a value is invalid.
         """
         return merged(self, UncertaintyConfig)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Learn from the rows that have a label; the encoder stays as it is.
+        """Learn from the labelled rows; the encoder stays as it is.
 
         Args:
             X: documents.
-            y: label names; rows without a label carry None, NaN, -1 or "", and are left out.
+            y: label names; rows without a label (None, NaN, -1 or "") are left out.
 
         Returns:
             The classifier.
 
         Warns:
-            LabelSpaceWarning: a label has no row, and so is never the answer.
+            LabelSpaceWarning: a label has no labelled row, so it is never predicted.
 
         Raises:
-            ConfigError: a parameter makes no sense.
-            LabelFileError: the labels cannot be used.
+            ConfigError: a parameter is invalid.
+            LabelFileError: the labels are invalid.
             EncoderError: the encoder cannot be opened.
-            InputError: documents and labels do not fit, no row has a label, or none can be held out as `validation`
-                asks.
+            InputError: documents and labels do not fit, no row has a label, or `validation` cannot be held out.
             TrainingError: the loss is not finite.
         """
         config, seed = self.training_config(), as_seed(self.seed)
@@ -173,7 +170,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         names = given.space.names
         taught = {names[target] for target in np.unique(given.targets)}
         _warn_of_labels_without_a_row([name for name in names if name not in taught], len(names))
-        # Columns of the head by name, so that the order of the label file decides nothing.
+        # Columns sorted by name, so that the order of the label file has no effect.
         columns = {name: column for column, name in enumerate(sorted(taught))}
         of_labels = np.array([columns.get(name, -1) for name in names])
         encoder = as_encoder(self.encoder)
@@ -200,25 +197,25 @@ class UncertaintyClassifier(AbstainingClassifier):
         return self
 
     def decision(self) -> Decision:
-        """Return how scores become answers: by calibrated probabilities, the lowest of them, and a limit of doubt."""
+        """Return the decision rule: calibrated probabilities, `min_probability` and the limit of doubt."""
         return Decision(temperature=self.temperature_, min_probability=self.min_probability, limit=self.limit_)
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
-        """Return the uncertainty of each document: the mean of std over its coordinates, [text], above 0.
+        """Return the uncertainty of each document, [text]: the mean of its std over coordinates, above 0.
 
-        It is the paper's measure. How well it finds wrong answers depends on data and encoder;
-        `labelspace evaluate --rejection-curve` tells, beside the entropy of the probabilities.
+        This is the paper's measure. How well it finds wrong answers depends on data and encoder;
+        `labelspace evaluate --rejection-curve` compares it with the entropy of the probabilities.
         """
         documents = self.read(X)
         return self.head_.uncertainty(documents)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the mean of each document's Gaussian, [text dim]: the embedding that was learnt for these labels."""
+        """Return the mean of each document's Gaussian, [text dim], as its embedding."""
         documents = self.read(X)
         return self.head_.vectors(documents)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
-        """Refuse: a label that no row carries has no logit.
+        """Raise InputError: a label without training rows has no logit.
 
         Raises:
             InputError: always.
@@ -230,17 +227,17 @@ class UncertaintyClassifier(AbstainingClassifier):
     def remove_label(self, name: str) -> LabelChange:
         """Remove a label from a fitted model; the other labels' logits stay as they are.
 
-        A limit stays too. The record of the held-out rows does not: they were judged among all labels.
+        A limit stays too. The record of the held-out rows is dropped, because it was measured with all labels.
         """
         return super().remove_label(name)
 
     def state(self) -> State:
-        """Return everything that this fitted model is, as plain values and arrays; `from_state` is the way back."""
+        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
         state, module = super().state(), self.head_.module
         facts = {
             "dim": module.dim,
             "labels": module.classifier.out_features,
-            # Its own, because the parameters may have been set for another fit since.
+            # From the module, because the parameters may have changed since the fit.
             "head": module.options,
             "logit_columns": self.head_.columns,
             "temperature": self.temperature_,
@@ -259,14 +256,14 @@ class UncertaintyClassifier(AbstainingClassifier):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the fitted model that a state is of.
+        """Return the fitted model of a state.
 
         Raises:
-            ModelFolderError: the label file names a label that the model has no logit for.
+            ModelFolderError: the label file names a label without a logit.
         """
         model, facts, tensors = super().from_state(state), state.facts["uncertainty"], state.tensors
         if not facts["keeps_states"]:
-            model.cache = None  # where is a matter of the machine, that nothing is written is the caller's wish
+            model.cache = None  # the cache folder depends on the machine, but the wish not to write is kept
         model.head_ = _head_of(state, facts)
         model.temperature_ = float(facts["temperature"])
         limit = facts["limit"]
@@ -283,16 +280,16 @@ class UncertaintyClassifier(AbstainingClassifier):
                     f"{state.place} has the label {name!r} in its label file and no logit for it; take it out, or fit "
                     "the model with it."
                 )
-        # A label that was taken out of the label file by hand.
+        # Drop labels removed from the label file by hand.
         model._edit(state.space, lambda known: {name: its for name, its in known.items() if name in state.space})
         if facts["labels_from_y"]:
-            model.labels = None  # a second fit finds them in its own y
+            model.labels = None  # a second fit takes them from its own y
         return model
 
     def _edit(self, space: LabelSpace, change: Change) -> None:
         super()._edit(space, change)
         head = self.head_.edited(change)
-        # A label that no row taught was never among those that the held-out rows were judged by.
+        # Removing a label without training rows does not change the answers on held-out rows, so keep their record.
         if head.taught < self.head_.taught:
             self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
         self.head_ = head
@@ -328,7 +325,7 @@ def _head_of(state: State, facts: dict[str, Any]) -> ByGaussians:
     labels = int(facts["labels"])
     module = GaussianHead(int(facts["dim"]), labels, generator=torch.Generator(), **facts["head"])
     fill_module(module, state.tensors)
-    # None is a label that no row taught.
+    # None marks a label without training rows.
     columns = {name: None if column is None else int(column) for name, column in facts["logit_columns"].items()}
     taught = [column for column in columns.values() if column is not None]
     if len(set(taught)) < len(taught) or not set(taught) <= set(range(labels)):

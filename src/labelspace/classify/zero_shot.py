@@ -1,4 +1,4 @@
-"""`ZeroShotClassifier`: the encoder as it is; the baseline that every trained model must beat."""
+"""`ZeroShotClassifier`: the untrained encoder, the baseline for every trained model."""
 
 from typing import Any, Self, final
 
@@ -16,9 +16,9 @@ class ZeroShotClassifier(AnchoredClassifier):
         labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
         encoder: a name from `labelspace encoders`, any sentence-transformers name or folder, an Encoder, or a
             dictionary of its arguments.
-        anchor: what stands for a label: `"verbalizer"`, `"descriptions"` (mean of their vectors) or `"both"`.
-        temperature: of the softmax in `predict_proba`, above 0.
-        threshold: lowest cosine, -1 to 1, at which `predict` names a label; None always names one.
+        anchor: what represents a label: `"verbalizer"`, `"descriptions"` (mean of their vectors) or `"both"`.
+        temperature: divides the cosines in `predict_proba`, above 0.
+        threshold: lowest cosine, -1 to 1, at which `predict` returns a label; None: always.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -46,13 +46,13 @@ class ZeroShotClassifier(AnchoredClassifier):
         self.threshold = threshold
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Encode the labels. Documents and their labels are not used; they are there for pipelines.
+        """Encode the labels. X and y are not used; pipelines pass them.
 
         Raises:
-            ConfigError: a parameter makes no sense.
-            LabelFileError: the labels cannot be used.
+            ConfigError: a parameter is invalid.
+            LabelFileError: the labels are invalid.
             EncoderError: the encoder cannot be opened.
-            InputError: `y` holds a name that is no label, or has another length than `X`.
+            InputError: `y` holds an unknown label name, or differs from `X` in length.
         """
         space = self._check_parameters()
         check_targets(X, y, space)

@@ -1,9 +1,11 @@
 """The command line: parse, call one function, print. `labelspace --help` loads no torch.
 
-printing    what goes to stdout (results), what to stderr (everything else), what warnings look like
-options     options that several commands share, and what they open
-app         the commands put together; errors and signals become one line and an exit code
-labels, encoders, fit, predict, evaluate    the commands
+printing    results to stdout, everything else to stderr; the format of warnings
+options     options that several commands share; opens encoders and models
+settings    options from configurations, `--set` and `--settings`
+app         all commands; turns errors and signals into one line and an exit code
+
+Every other module holds one or two commands, or a part of one.
 """
 
 

@@ -1,10 +1,10 @@
-"""All commands as one application, and what becomes of errors and signals.
+"""All commands as one application, and their exit codes.
 
 0    done
-1    it could not be finished (a full disk, a loss that is not finite, a missing package), or `lint` found errors
+1    failed on the way (a full disk, a loss that is not finite, a missing package), or `lint` found errors
 2    wrong use or bad input: one line on stderr, nothing was written
-130  Ctrl-C; what was kept is said
-141  whoever read our output has gone
+130  interrupted with Ctrl-C; the message says what was saved
+141  the reader of the output has closed the pipe
 """
 
 import os
@@ -23,12 +23,12 @@ from labelspace.version import __version__
 INTERRUPTED = 130
 READER_GONE = 141
 
-# All of what typer says about wrong use inherits from this; its own home has moved between versions.
+# The base of typer's errors about wrong use; its module has changed between versions.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class Commands(TyperGroup):
-    """The group of commands; errors become one line and an exit code here."""
+    """The group of commands; turns errors into one line and an exit code."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run a command line and exit, or return the exit code where `standalone_mode` is False."""
@@ -42,12 +42,12 @@ class Commands(TyperGroup):
         try:
             result = super().main(*args, standalone_mode=False, **extra)
         except _UsageError as error:
-            if not error.format_message():  # no command at all; its help has been shown
+            if not error.format_message():  # no command; the help has been shown
                 return 2
             see = f" See: {error.ctx.command_path} --help" if error.ctx else ""
             tell(f"error: {one_line(error.format_message())}{see}")
             return 2
-        except typer.Abort:  # the end of the input while a question stands
+        except typer.Abort:  # end of input at a prompt
             tell("stopped; nothing was written.")
             return 1
         return result if isinstance(result, int) else 0
@@ -75,19 +75,19 @@ class Commands(TyperGroup):
 
 
 def exit_code(error: LabelSpaceError) -> int:
-    """Return 1 for what failed on the way, 2 for what should not have been asked.
+    """Return the exit code of an error: 1 for a failure on the way, 2 for wrong use or bad input.
 
     Example:
         >>> exit_code(TrainingError("the loss is nan")), exit_code(LabelSpaceError("bad input"))
         (1, 2)
     """
-    # An output that makes no sense is wrong use; one that the system refuses is not.
+    # An invalid output path is wrong use; a refusal by the operating system is a failure.
     refused = isinstance(error, OutputError) and isinstance(error.__cause__, OSError)
     return 1 if refused or isinstance(error, (TrainingError, MissingDependencyError)) else 2
 
 
 def _forget_stdout() -> None:
-    # What is still buffered cannot be written; the interpreter would try again on its way out, and complain.
+    # The buffer cannot be written; without this, the interpreter would try again at exit and print an error.
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):  # no real file

@@ -1,4 +1,4 @@
-"""`labelspace bench`: run models on the 22 data sets, look at the results, draw them, hand them on."""
+"""`labelspace bench`: run models on the 22 data sets; compare, draw and export the results."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,27 +31,29 @@ DEFAULT_STORE = Path("results.jsonl")
 app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
-    help="Run the BTZSC benchmark: 22 data sets, models of every family, results that last.",
+    help="Run the BTZSC benchmark: 22 data sets, models of every family, stored results.",
     epilog="First: labelspace bench tasks, then bench run, bench table and bench compare.",
 )
 
-Store = Annotated[Path, typer.Option(help="File with the results, one line each.")]
+Store = Annotated[Path, typer.Option(help="Results file, JSON lines.")]
 Data = Annotated[
-    Path | None, typer.Option(help="Folder of the data sets; without it they are read from the hub.", metavar="DIR")
+    Path | None, typer.Option(help="Folder with the data sets; without it they come from the hub.", metavar="DIR")
 ]
 Metric = Annotated[
     str,
     typer.Option(
-        metavar="macro_f1_predicted|accuracy|macro_precision_predicted|macro_recall_predicted", help="Which number."
+        metavar="macro_f1_predicted|accuracy|macro_precision_predicted|macro_recall_predicted", help="Metric to show."
     ),
 ]
-Measured = Annotated[str, typer.Argument(metavar="MODEL", help="A model of the store, in the word that it was run by.")]
-# Which of the ways that a model was run in; without them the one that says most.
-ByProtocol = Annotated[str | None, typer.Option("--protocol", metavar="full|paper", help="Only of these rows.")]
+Measured = Annotated[str, typer.Argument(metavar="MODEL", help="A model in the store, named as in bench run.")]
+# Choose among several runs of a model; without these options, `choose_way` decides.
+ByProtocol = Annotated[str | None, typer.Option("--protocol", metavar="full|paper", help="Only results on these rows.")]
 ByLimit = Annotated[
-    str | None, typer.Option("--limit", metavar="N|all", help="Only with this limit; all: without one.")
+    str | None, typer.Option("--limit", metavar="N|all", help="Only results with this limit; all: without a limit.")
 ]
-ByDtype = Annotated[str | None, typer.Option("--dtype", metavar="float32|bfloat16", help="Only in this number format.")]
+ByDtype = Annotated[
+    str | None, typer.Option("--dtype", metavar="float32|bfloat16", help="Only results in this number format.")
+]
 
 
 @app.command("run")
@@ -70,26 +72,28 @@ def run_command(
             help="Data sets or families, with commas; btzsc, mteb or all.  \\[default: btzsc, none with --file]"
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many texts of each data set.")] = None,
-    seeds: Annotated[str, typer.Option(help="With --limit: one draw of the texts for each, with commas.")] = "0",
+    limit: Annotated[int | None, typer.Option(help="Maximum number of texts per data set.")] = None,
+    seeds: Annotated[
+        str, typer.Option(help="Seeds that draw the texts for --limit, comma-separated; one run each.")
+    ] = "0",
     store: Store = DEFAULT_STORE,
     protocol: Annotated[
-        str, typer.Option(metavar="full|paper", help="All rows, or those of the paper's tables.")
+        str, typer.Option(metavar="full|paper", help="All rows, or only those of the paper's tables.")
     ] = "full",
     unverbalized: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(UNVERBALIZED),
-            help="Rows whose class has no hypothesis.  \\[default: leave-out; class-0 with --protocol paper]",
+            help="Handling of rows without a hypothesis.  \\[default: leave-out; class-0 with --protocol paper]",
         ),
     ] = None,
-    bootstrap: Annotated[int, typer.Option(help="Samples for the 95 % intervals; 0: none.")] = 1000,
-    file: Annotated[Path | None, typer.Option(help="A labelled file of your own as a data set; with --labels.")] = None,
+    bootstrap: Annotated[int, typer.Option(help="Bootstrap samples for the 95 % intervals; 0: no intervals.")] = 1000,
+    file: Annotated[Path | None, typer.Option(help="Your own labelled file as a data set; needs --labels.")] = None,
     labels: Annotated[Path | None, typer.Option(help="The label file for --file.")] = None,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     nli: Annotated[
-        Path | None, typer.Option(help="Folder of NLI pairs: also measure each model's AUROC on them.", metavar="DIR")
+        Path | None, typer.Option(help="Folder with NLI pairs, to also measure each model's AUROC.", metavar="DIR")
     ] = None,
     dtype: Dtype = EncodingConfig.dtype,
     device: Device = EncodingConfig.device,
@@ -98,7 +102,7 @@ def run_command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score models on data sets. Every finished run is kept at once; the same command goes on where it stopped."""
+    """Score models on data sets. Each finished run is saved at once; the same command resumes an interrupted one."""
     hush(quiet)
     if unverbalized is not None:
         check_choice("--unverbalized", unverbalized, UNVERBALIZED)
@@ -137,7 +141,7 @@ def run_command(
 
 @app.command("tasks")
 def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson = False) -> None:
-    """List the data sets, and which of them are there; with --offline, which the hub's cache has."""
+    """List the data sets and whether each is available; with --offline, whether the hub's cache has it."""
     from labelspace.bench import BTZSC, MTEB, find_tasks
     from labelspace.evaluate.text_table import text_table
 
@@ -160,12 +164,12 @@ def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson =
 def table_command(
     store: Store = DEFAULT_STORE,
     metric: Metric = "macro_f1_predicted",
-    by: Annotated[str, typer.Option(metavar="family|set", help="Means per family, or each data set.")] = "family",
-    beside: Annotated[str, typer.Option(help="Published models to put below, with commas; all for all of them.")] = "",
+    by: Annotated[str, typer.Option(metavar="family|set", help="Rows: means per family, or each data set.")] = "family",
+    beside: Annotated[str, typer.Option(help="Published models to add, comma-separated, or all.")] = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what the store holds, beside the published numbers of the paper's models."""
+    """Print the stored results beside the published numbers of the paper's models."""
     check_choice("--by", by, ("family", "set"))
     if markdown and as_json:
         raise ConfigError("--markdown and --json are two formats; give one of them.")
@@ -189,7 +193,7 @@ def compare_command(
     dtype: ByDtype = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a model of the store stands among the paper's 38, on the data sets that it was run on."""
+    """Rank a stored model among the paper's 38 models, on the data sets it was run on."""
     records = _of_model(_records(store), model, protocol, limit, dtype)
     from labelspace.bench.compare import place
     from labelspace.bench.ways import means_of
@@ -204,18 +208,18 @@ def compare_command(
 @app.command("export")
 def export_command(
     model: Measured,
-    out: Annotated[Path, typer.Option(help="The file to write, JSON.")],
+    out: Annotated[Path, typer.Option(help="JSON file to write.")],
     store: Store = DEFAULT_STORE,
-    name: Annotated[str | None, typer.Option(help="Name of the model on the leaderboard; its own if left out.")] = None,
-    url: Annotated[str | None, typer.Option(help="Where the model is to be had.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name on the leaderboard; by default the model's own.")] = None,
+    url: Annotated[str | None, typer.Option(help="Link to the model.")] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Write what there is, though the leaderboard takes complete results only.")
+        bool, typer.Option("--partial", help="Write incomplete results too, which the leaderboard does not accept.")
     ] = False,
     protocol: ByProtocol = None,
     limit: ByLimit = None,
     dtype: ByDtype = None,
 ) -> None:
-    """Write a model's results in the layout of the btzsc leaderboard."""
+    """Write a model's results in the format of the btzsc leaderboard."""
     records = _of_model(_records(store), model, protocol, limit, dtype)
     from labelspace.bench.leaderboard import leaderboard_payload, validate
     from labelspace.bench.ways import means_of
@@ -246,15 +250,15 @@ def export_command(
 
 @app.command("figures")
 def figures_command(
-    out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")],
+    out: Annotated[Path, typer.Option(help="Folder for the figures, created if missing.")],
     store: Store = DEFAULT_STORE,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of the data sets, for the heat map of their words.", metavar="DIR")
+        Path | None, typer.Option(help="Folder with the data sets, for the heat map of their words.", metavar="DIR")
     ] = None,
     metric: Metric = "macro_f1_predicted",
     quiet: Quiet = False,
 ) -> None:
-    """Draw the paper's figures with the published models and those of the store, each as .png and .svg."""
+    """Draw the paper's figures with the published and the stored models, each as .png and .svg."""
     hush(quiet)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="bench figures")
     records = _records(store) if store.exists() or store != DEFAULT_STORE else []
@@ -272,7 +276,7 @@ def figures_command(
 
 
 def _texts(name: str, data: Path) -> Iterator[str]:
-    # Loaded when they are asked for, so that one data set is held at a time.
+    # Loaded on demand, so that only one data set is in memory.
     from labelspace.bench import load_task
 
     yield from load_task(name, data=data).texts
@@ -303,7 +307,7 @@ def _records(store: Path) -> list[dict[str, Any]]:
 def _of_model(
     records: list[dict[str, Any]], model: str, protocol: str | None, limit: str | None, dtype: str | None
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the records of one way of running a model, and say which where there are several."""
+    """Return the records of one way of running a model; print a note if there are several."""
     from labelspace.bench.ways import ALL, choose_way
 
     if limit is not None and limit != ALL and not (limit.isascii() and limit.isdigit()):

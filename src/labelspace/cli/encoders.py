@@ -1,4 +1,4 @@
-"""`labelspace encoders`: what is known of which encoder."""
+"""`labelspace encoders`: the known encoders and their properties."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""`labelspace evaluate` and `labelspace figures`: how good a model is, and what its space looks like."""
+"""`labelspace evaluate` and `labelspace figures`: measure a model and draw its space."""
 
 import heapq
 import random
@@ -51,7 +51,7 @@ Labelled = Annotated[
 def evaluate_command(
     context: typer.Context,
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Folder of a saved model; or a label file, for no training at all.")
+        Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or a label file for a zero-shot model.")
     ],
     file: Labelled,
     text_column: TextColumn = "text",
@@ -62,9 +62,11 @@ def evaluate_command(
     confusion: Annotated[Path | None, typer.Option(help="Also draw the confusion matrix: .png, .svg or .pdf.")] = None,
     rejection_curve: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Also tell and draw what is gained if documents in doubt are not answered."),
+        typer.Option(
+            metavar="PATH", help="Also print and draw what rejecting uncertain documents gains: .png, .svg or .pdf."
+        ),
     ] = None,
-    no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave the untrained baselines out.")] = False,
+    no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip the untrained baselines.")] = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
     anchor: Anchor = DEFAULT_ANCHOR,
@@ -78,17 +80,17 @@ def evaluate_command(
 ) -> None:
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
 
-    --rejection-curve rejects by the model's own uncertainty, if it has one, and by its probabilities, without regard to
-    --threshold; it holds two or three numbers of each document. Of a model with an uncertainty it also tells how many
-    documents are easy, semi-hard and hard by the paper's bounds, and how many of each are wrong.
+    --rejection-curve rejects by the model's probabilities and, if it measures it, its uncertainty; it ignores
+    --threshold. It holds two or three numbers per document in memory. For a model that measures uncertainty it also
+    counts easy, semi-hard and hard documents by the paper's bounds, and the wrong answers among each.
 
-    --encoder, --anchor and --dtype go with a label file; a saved model brings its own.
+    --encoder, --anchor and --dtype need a label file; a saved model has its own.
     """
     from labelspace.corpus import open_table
 
     hush(quiet)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
-    # Refuses a missing column before torch is loaded.
+    # Report a missing column before torch is loaded.
     open_table(file, text=text_column, pair=pair_column, label=label_column, **dialect)
     _check_picture("--confusion", confusion)
     _check_picture("--rejection-curve", rejection_curve)
@@ -147,31 +149,31 @@ def evaluate_command(
 def figures_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")],
     file: Labelled,
-    out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")],
+    out: Annotated[Path, typer.Option(help="Folder for the figures, created if missing.")],
     only: Annotated[
         str | None,
-        typer.Option(metavar="NAME[,NAME]", help=f"Figures to draw: {', '.join(FIGURES)}; all if left out."),
+        typer.Option(metavar="NAME[,NAME]", help=f"Figures to draw, by default all: {', '.join(FIGURES)}."),
     ] = None,
     text_column: TextColumn = "text",
     label_column: Annotated[
-        str | None, typer.Option(help="Column with the labels: colours documents, and adds the confusion matrix.")
+        str | None, typer.Option(help="Column with the labels, to colour documents and draw the confusion matrix.")
     ] = None,
     delimiter: Delimiter = "auto",
     encoding: TextEncoding = "auto",
     projection: Annotated[
-        str, typer.Option(metavar="|".join(PROJECTIONS), help="How two dimensions are found.")
+        str, typer.Option(metavar="|".join(PROJECTIONS), help="How to project to two dimensions.")
     ] = "umap",
-    max_documents: Annotated[int, typer.Option(help="Documents to draw, chosen at random.")] = 2000,
-    no_before: Annotated[bool, typer.Option("--no-before", help="Leave out the untrained encoder.")] = False,
-    seed: Annotated[int, typer.Option(help="Of the sample and the map.")] = 0,
+    max_documents: Annotated[int, typer.Option(help="Maximum number of documents to draw, chosen at random.")] = 2000,
+    no_before: Annotated[bool, typer.Option("--no-before", help="Do not draw the untrained encoder.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and the map.")] = 0,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw what the model makes of documents and labels: .png and .svg files in one folder.
+    """Draw documents and labels as the model sees them: .png and .svg files in one folder.
 
-    A map, a sphere, how near the labels lie to one another and, with labels, the confusion matrix. A figure that
-    would show nothing of this model is left out.
+    The figures are a map, a sphere, the similarity of the labels and, with labels, the confusion matrix. Figures that
+    do not apply to the model are left out.
     """
     from labelspace.corpus import open_table
 
@@ -213,7 +215,7 @@ def figures_command(
     }
     written: list[Path] = []
     for name in names:
-        # The others show how far they are.
+        # The others have a progress bar.
         with busy(f"drawing the {name}", quiet=quiet or name not in ("map", "sphere")):
             written += figures[name](out / name)
     for path in written:
@@ -221,7 +223,7 @@ def figures_command(
 
 
 def _figures(only: str | None, label_column: str | None) -> list[str]:
-    """Return which figures are wanted, in the order of FIGURES."""
+    """Return the figures to draw, in the order of FIGURES."""
     if only is None:
         return [name for name in FIGURES if name != "confusion" or label_column]
     wanted = [name.strip() for name in only.split(",")]
@@ -246,7 +248,7 @@ def _refuse_for_saved(context: typer.Context) -> None:
 
 
 def _drawn(table: "DocumentTable", size: int, seed: int) -> tuple[list[str], list[Any]]:
-    """Draw rows at random, in the order of the file, and hold no more of them than that."""
+    """Draw `size` rows at random, in the order of the file, holding only these in memory."""
     tickets = random.Random(child_seed(seed, "figures"))
 
     def rows() -> Iterator[tuple[float, int, str, Any]]:

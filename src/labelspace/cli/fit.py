@@ -1,4 +1,4 @@
-"""`labelspace fit`: from a label file to a saved model."""
+"""`labelspace fit`: train a classifier from a label file and save it."""
 
 import tempfile
 import warnings
@@ -63,7 +63,7 @@ SELDOM = (
 
 
 class FitCommand(SettingsCommand):
-    """The command; what is seldom needed is left out of its help."""
+    """The command; hides rarely used options from `--help`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -79,8 +79,8 @@ def fit_command(
         str,
         typer.Option(
             metavar=choices(tuple(METHODS)),
-            help="Train on the descriptions, or use the encoder as it is; with --labelled: train on rows (lacon), or "
-            "a head alone that knows its doubts (uncertainty).",
+            help="Train on the descriptions, or use the encoder untrained (zero-shot). With --labelled: train the "
+            "encoder (lacon), or only a head that measures uncertainty (uncertainty).",
         ),
     ] = "description",
     pool: Annotated[
@@ -89,11 +89,11 @@ def fit_command(
     ] = None,
     labelled: Annotated[
         str | None,
-        typer.Option(help="Rows that have a label, few or many: learn from them too. A file or a glob, as for --pool."),
+        typer.Option(help="Labelled rows to learn from, few or many: a file or a glob, as for --pool."),
     ] = None,
     text_column: TextColumn = "text",
     label_column: Annotated[
-        str, typer.Option(help="Column of --labelled with the names of the labels; empty: this row has none.")
+        str, typer.Option(help="Column of --labelled with the label names; an empty cell means no label.")
     ] = "label",
     pair_column: PairColumn = None,
     template: Template = None,
@@ -106,11 +106,13 @@ def fit_command(
     show_settings: ShowSettings = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder to keep unfinished training in, about 20 times a run.")
+        Path | None, typer.Option(help="Folder for checkpoints, saved about 20 times per run.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from what is in --checkpoint, same options.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from --checkpoint, with the same options.")
+    ] = False,
     overwrite: Overwrite = False,
     delimiter: Delimiter = "auto",
     encoding: TextEncoding = "auto",
@@ -124,16 +126,16 @@ def fit_command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Turn a label file into a classifier and save it. No labelled document is needed; --labelled learns from some.
+    """Train a classifier from a label file and save it. Labelled documents (--labelled) are optional.
 
-    Ctrl-C keeps the best state so far, saves it and says how to go on. After a kill, --resume goes on from the folder
-    that was given as --checkpoint, as if nothing had happened.
+    Ctrl-C saves the best state so far and prints how to continue. After a kill, --resume continues from the folder
+    given as --checkpoint, with the result of an uninterrupted run.
     """
     if show_settings:
         _print_settings(context, method, as_json=as_json)
         return 0
     hush(quiet)
-    # Everything that can be refused comes first and takes no time; then the encoder, then the work.
+    # Check everything cheap first, then open the encoder, then train.
     method = choose_method(context, labelled=labelled is not None)
     own: dict[str, Any] = {"learning_rate": _rate(learning_rate), "epochs": epochs, "max_steps": max_steps}
     own |= {"threshold": threshold, "min_probability": min_probability}
@@ -173,7 +175,7 @@ def fit_command(
 
 
 def _print_settings(context: typer.Context, method: str, *, as_json: bool) -> None:
-    """Print the settings of each method, or of the one that was named, and the options that --help leaves out."""
+    """Print the settings of all methods, or of the one given, and the options that --help leaves out."""
     named = context.get_parameter_source("method")
     chosen = (method,) if named is not None and named.name == "COMMANDLINE" else tuple(METHODS)
     tables: dict[str, Any] = {f"--method {name}": settings_of_method(name) for name in chosen}
@@ -193,7 +195,7 @@ def _rate(word: str | None) -> float | str | None:
 
 
 def _train(model: Any, rows: tuple[Any, ...], checkpoint: Path | None, tensorboard: Path | None) -> None:
-    """Fit; Ctrl-C before anything is worth keeping ends the command."""
+    """Fit; Ctrl-C before the first usable state ends the command."""
     from labelspace.training import TensorBoardLogger
 
     with TensorBoardLogger(tensorboard) if tensorboard else nullcontext() as log:
@@ -201,19 +203,19 @@ def _train(model: Any, rows: tuple[Any, ...], checkpoint: Path | None, tensorboa
             model.set_params(callbacks=[log])
         try:
             with warnings.catch_warnings():
-                # What an interrupt means for the command line is said at its end.
+                # `_save` reports an interrupt in the words of the command line.
                 warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
                 model.fit(*rows)
         except KeyboardInterrupt:
             tell(NOTHING_KEPT)
             _tell_of(checkpoint)
             raise typer.Exit(130) from None
-    if "verbose" in model.get_params():  # whether somebody was watching is no property of the model
+    if "verbose" in model.get_params():  # progress and callbacks are not saved with the model
         model.set_params(verbose=False, callbacks=())
 
 
 def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | None, *, as_json: bool) -> int:
-    """Save what was learnt, and say what it is and how to go on."""
+    """Save the model, and print a summary and the next step."""
     result: Any = getattr(model, "fit_result_", None)
     curve: Any = None if result is None else result.curve
     interrupted = curve is not None and curve.stop_reason == "interrupted"
@@ -230,7 +232,7 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
             note(f"next: labelspace predict {out} documents.csv predicted.csv")
     if not interrupted:
         return 0
-    # LaCon's rows held out choose an epoch, those of a head none.
+    # Held-out rows choose the epoch in LaCon only.
     kept = "best state so far"
     if method != "description":
         kept = f"{'best' if method == 'lacon' and result is not None and result.held_out else 'last'} whole epoch"
@@ -241,7 +243,7 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
 
 
 def _tell_of(checkpoint: Path | None) -> bool:
-    """Say how to go on from a checkpoint, and return whether there is one."""
+    """Print how to continue from a checkpoint; return whether there is one."""
     if checkpoint is None or kind_of(checkpoint) != UNFINISHED:
         return False
     tell(f"to go on from {checkpoint}: {resuming()}")
@@ -251,7 +253,7 @@ def _tell_of(checkpoint: Path | None) -> bool:
 def _labelled_rows(
     source: str, text: str, pair: str | None, label: str, names: "Sequence[str]", **dialect: Any
 ) -> "tuple[Documents, list[Any]]":
-    """Read labelled rows: documents, and the label of each."""
+    """Read labelled rows: the documents and their labels."""
     from labelspace.corpus import Documents, open_table
 
     table = open_table(source, text=text, pair=pair, label=label, **dialect)
@@ -279,7 +281,7 @@ def _linted(file: Path, template: str | None) -> tuple[LabelSpace, int]:
 
 
 def _check_out(out: Path, overwrite: bool) -> None:
-    """Refuse, before any work, a place where the model could not be saved."""
+    """Check, before any work, that the model can be saved there."""
     if check_place(out, CLASSIFIER) and not overwrite:
         raise OutputError(f"{out} holds a model already; give another name, or replace it with --overwrite.")
     nearest = next(parent for parent in out.absolute().parents if parent.exists())
@@ -290,7 +292,7 @@ def _check_out(out: Path, overwrite: bool) -> None:
 
 
 def _check_checkpoint(folder: Path | None, out: Path, *, resume: bool) -> None:
-    """Refuse, before any work, a place that holds a training to be gone on with, or none where it should."""
+    """Check, before any work, that --checkpoint holds an unfinished training exactly if --resume is given."""
     if folder is None:
         if resume:
             raise ConfigError("--resume needs --checkpoint, the folder of the training to go on with.")

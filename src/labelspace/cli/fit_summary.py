@@ -1,4 +1,4 @@
-"""What `labelspace fit` says of a training that is done."""
+"""The summary that `labelspace fit` prints after training."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ Pairs = list[tuple[str, str]]
 
 
 def summary_of(result: Any) -> Pairs:
-    """Return names and values of what a fit did.
+    """Return the summary of a fit as names and values.
 
     Args:
-        result: a `FitResult`, `LaConFit` or `UncertaintyFit`; None where nothing was trained.
+        result: a `FitResult`, `LaConFit` or `UncertaintyFit`; None if nothing was trained.
     """
     if result is None:
         return [("training", "none: the encoder as it is")]

@@ -1,4 +1,4 @@
-"""`labelspace init` and `labelspace lint`: a label file, begun and looked over."""
+"""`labelspace init` and `labelspace lint`: start a label file, and check one."""
 
 import sys
 from collections.abc import Callable
@@ -34,15 +34,13 @@ def init_command(
     file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The label file to write: .yaml or .yml.")] = Path(
         "labels.yaml"
     ),
-    names: Annotated[
-        list[str] | None, typer.Option(help="Names of the labels, with commas between; may be given more than once.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="What the label space is called.")] = None,
-    template: Annotated[str | None, typer.Option(help="Sentence around each label, with {label} in it.")] = None,
-    descriptions_per_label: Annotated[int, typer.Option(help="How many descriptions there is room for.")] = 5,
+    names: Annotated[list[str] | None, typer.Option(help="Label names, comma-separated; repeatable.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the label space.")] = None,
+    template: Annotated[str | None, typer.Option(help="Sentence for each label, containing {label}.")] = None,
+    descriptions_per_label: Annotated[int, typer.Option(help="Empty lines for descriptions per label.")] = 5,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a label file with comments, ready for your descriptions. Without --names it asks."""
+    """Write a commented label file, ready for your descriptions. Asks for the labels without --names."""
     if file.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"{file}: the name of a new label file must end in .yaml or .yml.")
     if not overwrite and file.exists():
@@ -65,17 +63,19 @@ def init_command(
 def lint_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A label file: YAML, JSON or CSV.")],
     encoder: Annotated[
-        str | None, typer.Option(help="Also compare meanings, with this encoder; see `labelspace encoders`.")
+        str | None, typer.Option(help="Also compare meanings with this encoder; see `labelspace encoders`.")
     ] = None,
     template: Template = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")] = False,
-    show_all: Annotated[bool, typer.Option("--all", help="Show every finding, however many are alike.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on warnings too.")] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show every finding, not only the first of each kind.")
+    ] = False,
     as_json: AsJson = False,
     dtype: Dtype = EncodingConfig.dtype,
     trust_remote_code: TrustRemoteCode = False,
     offline: Offline = False,
 ) -> int:
-    """Look a label file over, before any training. Exits with 1 where something is wrong."""
+    """Check a label file before training. Exits with 1 if it has errors."""
     space = LabelSpace.from_file(file, template=template)
     measures = None
     if encoder is not None:
@@ -129,7 +129,7 @@ def _names(given: list[str]) -> list[str]:
 
 
 def _ask(name: str, template: str | None) -> tuple[str, list[str], str | None]:
-    """Ask for name, labels and template on the terminal; a wrong answer is asked for again."""
+    """Ask for name, labels and template on the terminal, again after an invalid answer."""
     two = ["one", "another"]
     name = _question("What is the task called?", name, lambda answer: starter_file(two, name=answer))
     tell("Which labels are there? Commas between them, or one a line; an empty line ends.")
@@ -166,7 +166,7 @@ def _question(text: str, default: str, check: Callable[[str], object]) -> str:
 
 
 def _read(prompt: str) -> str:
-    # On stderr: what is asked is no result.
+    # Prompts go to stderr; stdout is for results.
     print(prompt, end="", file=sys.stderr, flush=True)
     line = sys.stdin.readline()
     if not line:

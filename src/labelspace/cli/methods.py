@@ -1,4 +1,4 @@
-"""The methods of `labelspace fit`: the settings of each, and the classifier that they make."""
+"""The methods of `labelspace fit`: the settings and the classifier of each."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Method(NamedTuple):
-    """A way to make a classifier."""
+    """A method of `labelspace fit`."""
 
     estimator: str
-    """Name of its class."""
+    """Name of the classifier's class."""
 
     config: type | None
-    """The class of its configuration; None where nothing is trained."""
+    """Class of its configuration; None if nothing is trained."""
 
     decision: tuple[str, ...]
-    """The other arguments of the class that can be set."""
+    """Other arguments of the classifier that can be set."""
 
 
 METHODS = {
@@ -44,7 +44,7 @@ METHODS = {
 }
 OF_ROWS = ("lacon", "uncertainty")
 TRAINED = tuple(name for name, method in METHODS.items() if method.config is not None)
-# Options that are no settings, and go with some of the methods.
+# Options that are not settings, with the methods that they apply to.
 _GOES_WITH = {
     "pool": ("description",),
     "label_column": OF_ROWS,
@@ -58,21 +58,26 @@ _DECISION = {
             "anchor", str, DEFAULT_ANCHOR, 'What stands for a label: `"verbalizer"`, `"descriptions"` or `"both"`.'
         ),
         Setting("temperature", float, TrainingConfig.temperature, "Divides the cosines in probabilities."),
-        Setting("threshold", float | None, None, "Lowest cosine, -1 to 1, at which a label is named; none: always."),
+        Setting(
+            "threshold",
+            float | None,
+            None,
+            "Lowest cosine, -1 to 1, at which a label is predicted; none: always predict one.",
+        ),
         Setting(
             "min_probability",
             float | None,
             None,
-            "Lowest probability, 0 to 1, at which a label is named; none: always. Of lacon with a cross-entropy "
-            "objective, which has no cosines.",
+            "Lowest probability, 0 to 1, at which a label is predicted; none: always predict one. With lacon only for "
+            "cross-entropy objectives, which have no cosines.",
         ),
-        Setting("cache", str | None, "auto", "Folder for token states; none: nothing of the texts is written."),
+        Setting("cache", str | None, "auto", "Folder for token states; none: write nothing derived from the texts."),
     )
 }
 
 
 def settings_of_method(name: str) -> Known:
-    """Return what `--set` takes with a method."""
+    """Return the settings that `--set` takes with a method."""
     method = METHODS[name]
     known = dict(settings_of(method.config)) if method.config is not None else {}
     known |= {one: _DECISION[one] for one in method.decision}
@@ -82,7 +87,7 @@ def settings_of_method(name: str) -> Known:
 
 
 def setting_option(name: str) -> Any:
-    """Return the option for a setting; its help says what it is, and its default with each method that has it."""
+    """Return the option for a setting; its help lists the default of each method that has it."""
     having = {method: known[name] for method in METHODS if name in (known := settings_of_method(method))}
     defaults = {method: default_of(setting) for method, setting in having.items()}
     told = "; ".join(f"{method}: {default}" for method, default in defaults.items())
@@ -93,7 +98,7 @@ def setting_option(name: str) -> Any:
 
 
 def choose_method(context: typer.Context, *, labelled: bool) -> str:
-    """Return the method, by `--method` or by whether there are labelled rows.
+    """Return the method: from `--method`, or lacon if there are labelled rows.
 
     Raises:
         ConfigError: an unknown method, one that needs labelled rows without them, or the other way round.
@@ -110,12 +115,12 @@ def choose_method(context: typer.Context, *, labelled: bool) -> str:
 
 
 def check_options(context: typer.Context, method: str, own: Mapping[str, Any]) -> None:
-    """Refuse an option that does nothing with the method.
+    """Check that every option given applies to the method.
 
     Args:
-        context: of the command.
-        method: the method.
-        own: settings that have an option of their own.
+        context: the context of the command.
+        method: name of the method.
+        own: settings that have their own option.
     """
     goes_with = {**_GOES_WITH, **{name: _methods_with(name) for name in own}}
     for name, methods in goes_with.items():
@@ -124,10 +129,10 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any]) -
 
 
 def check_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Check settings of a method before anything is opened; return them as `make` takes them.
+    """Check the settings of a method before anything is opened; return them for `make`.
 
     Raises:
-        ConfigError: a value makes no sense.
+        ConfigError: a value is invalid.
     """
     if "anchor" in settings:
         check_choice("anchor", settings["anchor"], ANCHORS)
@@ -145,13 +150,13 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make(method: str, space: "LabelSpace", encoder: "Encoder", settings: Mapping[str, Any]) -> Any:
-    """Make the classifier of a method, not fitted.
+    """Return the unfitted classifier of a method.
 
     Args:
-        method: its name.
+        method: name of the method.
         space: the labels.
         encoder: the encoder.
-        settings: arguments of its class, and fields of its configuration.
+        settings: arguments of the classifier and fields of its configuration.
     """
     import labelspace
     from labelspace.classify.settings import as_arguments

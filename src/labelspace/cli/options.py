@@ -1,4 +1,4 @@
-"""Options that several commands share, in the words of the Python parameters, and what they open."""
+"""Options that several commands share, named like the Python parameters; opens encoders and models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ _ENCODER = "Encoder"
 
 
 def choices(values: tuple[str, ...]) -> str:
-    """Return what help shows for a word out of a few."""
+    """Return the metavar of an option with a fixed list of values."""
     return "|".join(values)
 
 
@@ -33,60 +33,60 @@ EncoderName = Annotated[
 ]
 Pooling = Annotated[
     str | None,
-    typer.Option(metavar="mean|cls|last", help="In place of the encoder's own pooling.", rich_help_panel=_ENCODER),
+    typer.Option(metavar="mean|cls|last", help="Pooling, instead of the encoder's own.", rich_help_panel=_ENCODER),
 ]
 Dtype = Annotated[
     str,
     typer.Option(
-        metavar=choices(DTYPES), help="auto: bfloat16 where this machine computes in it.", rich_help_panel=_ENCODER
+        metavar=choices(DTYPES),
+        help="auto: bfloat16 if the processor computes in it natively.",
+        rich_help_panel=_ENCODER,
     ),
 ]
 Device = Annotated[
     str,
-    typer.Option(metavar="auto|cpu|cuda|...", help="auto: a GPU where there is one.", rich_help_panel=_ENCODER),
+    typer.Option(metavar="auto|cpu|cuda|...", help="auto: a GPU if there is one.", rich_help_panel=_ENCODER),
 ]
 MaxTokens = Annotated[
     int | None,
-    typer.Option(help="Tokens of a text that are read; as many as the encoder takes.", rich_help_panel=_ENCODER),
+    typer.Option(help="Maximum tokens read from a text; by default the encoder's limit.", rich_help_panel=_ENCODER),
 ]
 Revision = Annotated[
     str | None, typer.Option(help="Commit, tag or branch of the hub repository.", rich_help_panel=_ENCODER)
 ]
 TrustRemoteCode = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Let the encoder's own code run.", rich_help_panel=_ENCODER)
+    bool, typer.Option("--trust-remote-code", help="Run code that comes with the encoder.", rich_help_panel=_ENCODER)
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Never ask the hub.", rich_help_panel=_ENCODER)]
+Offline = Annotated[bool, typer.Option("--offline", help="Never connect to the hub.", rich_help_panel=_ENCODER)]
 
 Anchor = Annotated[
-    str, typer.Option(metavar=choices(ANCHORS), help="What stands for a label when documents are compared with it.")
+    str, typer.Option(metavar=choices(ANCHORS), help="What represents a label when documents are compared with it.")
 ]
 Threshold = Annotated[
     float | None,
     typer.Option(
-        help="Lowest cosine, -1 to 1, at which a label is named, of a model that compares by cosine; none: always one."
+        help="For models that compare by cosine: lowest cosine, -1 to 1, at which a label is predicted; none: always."
     ),
 ]
 MinProbability = Annotated[
     float | None,
-    typer.Option(help="Lowest probability, 0 to 1, at which a label is named, of a model with logits; none: always."),
+    typer.Option(
+        help="For models with logits: lowest probability, 0 to 1, at which a label is predicted; none: always."
+    ),
 ]
 Template = Annotated[
-    str | None, typer.Option(help="Sentence around each label, with {label}; replaces the one in the file.")
+    str | None, typer.Option(help="Sentence for each label, containing {label}; replaces the one in the file.")
 ]
-TextColumn = Annotated[str, typer.Option(help="Column that holds the documents.")]
-PairColumn = Annotated[
-    str | None, typer.Option(help="Column with the second text of each, where documents are pairs of texts.")
-]
-LabelColumn = Annotated[str, typer.Option(help="Column that holds the names of the labels.")]
-Delimiter = Annotated[
-    str, typer.Option(metavar="auto|CHAR", help="Of the cells of .csv and .tsv files; tab for a tab.")
-]
+TextColumn = Annotated[str, typer.Option(help="Column with the documents.")]
+PairColumn = Annotated[str | None, typer.Option(help="Column with the second text, if documents are pairs.")]
+LabelColumn = Annotated[str, typer.Option(help="Column with the label names.")]
+Delimiter = Annotated[str, typer.Option(metavar="auto|CHAR", help="Delimiter in .csv and .tsv files; tab for a tab.")]
 TextEncoding = Annotated[
-    str, typer.Option(metavar="auto|NAME", help="Of .csv and .tsv files, for example cp1252 or utf-16.")
+    str, typer.Option(metavar="auto|NAME", help="Encoding of .csv and .tsv files, for example cp1252 or utf-16.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; warnings and errors stay.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress and notes; still print warnings and errors.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")]
 
 
 def open_encoder(
@@ -95,7 +95,7 @@ def open_encoder(
     """Open an encoder with the options of the command line."""
     from labelspace.encoders.resolve import check_remote_code, resolve
 
-    # Whatever can be refused is refused before torch is loaded, which takes seconds.
+    # Check before torch is loaded, which takes seconds.
     refuse_no_encoder(name)
     check_remote_code(name, options.get("trust_remote_code", False))
     resolve(name, revision=options.get("revision"), offline=offline or None)
@@ -114,7 +114,7 @@ def open_model(
     trust_remote_code: bool = False,
     quiet: bool = False,
 ) -> Any:
-    """Open a saved model, with another threshold or lowest probability if one is given."""
+    """Open a saved model; a threshold or lowest probability given here replaces its own."""
     lowest = {"threshold": threshold, "min_probability": min_probability}
     for name, least in (("threshold", -1), ("min_probability", 0)):
         if lowest[name] is not None:
@@ -128,5 +128,5 @@ def open_model(
         if name not in model.get_params(deep=False):
             other = "min_probability" if name == "threshold" else "threshold"
             raise ConfigError(f"{flag(name)} is not for a {type(model).__name__}; use {flag(other)}.")
-    model.set_params(**given).decision()  # which refuses the one that a model with both cannot have
+    model.set_params(**given).decision()  # decision() raises if the fitted model cannot use it
     return model

@@ -1,11 +1,11 @@
-"""Files of pairs as `prefinetune` is given them: FILE, or FILE:key=value,... with columns of its own.
+"""Files of pairs on the command line of `prefinetune`: FILE, or FILE:key=value,... with the file's own columns.
 
-    --pairs      qa.tsv:anchor=question,positive=answer,source=    empty source: none, the file's name
-    --labelled   news.csv:text=body,label=topic,labels=news.yaml   empty labels: none, the label's name
+    --pairs      qa.tsv:anchor=question,positive=answer,source=    empty source: use the file's name
+    --labelled   news.csv:text=body,label=topic,labels=news.yaml   empty labels: use the label's name
     --scored     quora.tsv:anchor=question1,positive=question2,score=dup,min_score=1
 
-What a file does not say is said by the options: --anchor-column and its kin, --labels, --min-score. A path that exists,
-or a glob that names files, is a path, whatever it looks like.
+The options --anchor-column and the like, --labels and --min-score give the values that a file does not set. An existing
+path, or a glob that matches files, is always read as a path.
 """
 
 import glob
@@ -28,28 +28,28 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "scored": ("anchor", "positive", "score", "min_score"),
 }
 _MAY_BE_EMPTY = ("source", "labels")
-# The first colon with a key behind it; that of a Windows drive has none.
+# Split at the first colon followed by a key; the colon of a Windows drive has none.
 _OWN = re.compile(r"(.+?):([\w-]+=.*)", re.DOTALL)
 
 
 class PairFile(NamedTuple):
-    """One file of pairs, or several that a glob names."""
+    """One file of pairs, or the files of a glob."""
 
     kind: str
     """`"pairs"`, `"labelled"` or `"scored"`."""
 
     given: str
-    """The word of the command line."""
+    """The argument as given on the command line."""
 
     path: str
-    """The path in it."""
+    """The path or glob in it."""
 
     own: dict[str, Any]
-    """What the word says beside the path."""
+    """The keys and values after the path."""
 
 
 def parse_files(kind: str, words: Sequence[str] | None) -> list[PairFile]:
-    """Take the words of one option apart.
+    """Parse the values of one option.
 
     Raises:
         ConfigError: a key that this option does not know, one without a value, or a `min_score` that is no number.
@@ -66,13 +66,13 @@ def open_files(files: Sequence[PairFile], options: Mapping[str, Any], *, seed: i
 
     Args:
         files: from `parse_files`.
-        options: a value for each key of `KEYS`, for the files that say none of their own.
-        seed: of the draw among descriptions.
+        options: a value for each key of `KEYS`, used for files that do not set it.
+        seed: seed for drawing descriptions.
 
     Raises:
         ConfigError: labels or `min_score` without a file, or scored files without `min_score`.
-        InputError: as `open_pairs` and its kin.
-        LabelFileError: a label file makes no sense.
+        InputError: as for `open_pairs`.
+        LabelFileError: a label file is invalid.
     """
     _check(files, options)
     return [_open(one, name, options, seed) for one, name in zip(files, _names(files), strict=True)]
@@ -103,9 +103,9 @@ def _names_files(word: str) -> bool:
     try:
         if Path(word).exists():
             return True
-    except OSError:  # a path and many columns may be longer than any name of a file
+    except OSError:  # a path with many columns may be longer than a file name can be
         return False
-    # As `open_table` looks for them.
+    # Same search as in `open_table`.
     return glob.has_magic(word) and any(glob.iglob(word, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
 
 
@@ -139,7 +139,7 @@ def _check(files: Sequence[PairFile], options: Mapping[str, Any]) -> None:
 
 
 def _names(files: Sequence[PairFile]) -> Iterable[str | None]:
-    """Names for files that cannot go by their own: several of one name or one path, or a glob."""
+    """Yield explicit names for globs and for files that share a name or a path, None for others."""
     from labelspace.corpus.pair_sources import name_of_file
 
     names = Counter(name_of_file(one.path) for one in files)

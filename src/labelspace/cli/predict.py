@@ -1,4 +1,4 @@
-"""`labelspace predict` and `labelspace explain`: labels for documents, and why."""
+"""`labelspace predict` and `labelspace explain`: label documents, and explain a label."""
 
 import sys
 import warnings
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 STDIN = "-"
 LINES_AT_ONCE = 256
 _READ_BYTES = 64 * 1024
-_LINE_BYTES = 64 * 1024 * 1024  # as for one row of a file
+_LINE_BYTES = 64 * 1024 * 1024  # the limit for one row of a file
 
-_DOUBT = "Doubt, of a model that measures uncertainty"
+_DOUBT = "Uncertainty, for models that measure it"
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")]
 
@@ -51,27 +51,28 @@ def predict_command(
         str, typer.Argument(metavar="IN", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, a glob, or -.")
     ],
     target: Annotated[
-        str, typer.Argument(metavar="[OUT]", help="The file to write, its format by its name; - or none: stdout.")
+        str, typer.Argument(metavar="[OUT]", help="The file to write, format by its extension; - or none: stdout.")
     ] = STDIN,
     text_column: TextColumn = "text",
     pair_column: PairColumn = None,
     delimiter: Delimiter = "auto",
     encoding: TextEncoding = "auto",
-    prefix: Annotated[str, typer.Option(help="Of the columns that are added.")] = "predicted_",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    prefix: Annotated[str, typer.Option(help="Prefix of the added columns.")] = "predicted_",
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Overwrite = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
-    all_scores: Annotated[bool, typer.Option("--all-scores", help="Also the score of every label.")] = False,
+    all_scores: Annotated[bool, typer.Option("--all-scores", help="Add the score of every label.")] = False,
     coverage: Annotated[
         float | None,
-        _doubt("Label this share of the documents, the surest; 1: all, also with a limit saved.", "SHARE"),
+        _doubt("Label only this share of the documents, the surest; 1: all, even if the model has a limit.", "SHARE"),
     ] = None,
     risk: Annotated[
-        float | None, _doubt("Label as many as can be with at most this share wrong, at 95 % confidence.", "SHARE")
+        float | None,
+        _doubt("Label as many documents as possible with at most this share wrong, at 95 % confidence.", "SHARE"),
     ] = None,
     most_uncertain: Annotated[
-        int | None, _doubt("The most uncertain documents alone, these first: what to label next.", "N")
+        int | None, _doubt("Return only the N most uncertain documents, to label next.", "N")
     ] = None,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
@@ -80,9 +81,9 @@ def predict_command(
 ) -> None:
     """Label every document of a file, or every line of stdin.
 
-    To a file: all columns of IN, and predicted_label, predicted_score, predicted_probability; of a model that measures
-    it, predicted_uncertainty too. To stdout: one line a document, label, score and text with tabs between, or JSON
-    lines with --json; with --most-uncertain: probability, uncertainty, label and text.
+    A file gets all columns of IN and predicted_label, predicted_score, predicted_probability, and
+    predicted_uncertainty if the model measures it. Stdout gets one line per document: label, score and text,
+    tab-separated, or JSON with --json. With --most-uncertain these are probability, uncertainty, label and text.
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
@@ -105,9 +106,9 @@ def predict_command(
     else:
         from labelspace.corpus import open_table
 
-        # Refuses what it can before torch.
+        # Check what can be checked before torch is loaded.
         table = open_table(source, text=text_column, pair=pair_column, batch_rows=LINES_AT_ONCE, **dialect)
-        if target == STDIN:  # else it is asked once the place of the output is known to be free
+        if target == STDIN:  # for a file, predict_file checks this after the output path
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
     opened = open_model(
@@ -158,17 +159,17 @@ def explain_command(
     model: Model,
     texts: Annotated[
         list[str],
-        typer.Argument(metavar="TEXT...", help="One or more texts, each in quotes; of a model of pairs two a pair."),
+        typer.Argument(metavar="TEXT...", help="One or more texts, each in quotes; two per pair for a model of pairs."),
     ],
-    top: Annotated[int, typer.Option(help="How many labels to name.")] = 3,
-    nearest: Annotated[int, typer.Option(help="How many descriptions to quote of the first two.")] = 2,
+    top: Annotated[int, typer.Option(help="Number of labels to show.")] = 3,
+    nearest: Annotated[int, typer.Option(help="Number of descriptions to quote for each of the first two labels.")] = 2,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a text gets its label: scores, margin, and the descriptions it lies nearest to."""
+    """Explain the label of a text: scores, margin and the nearest descriptions."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
     opened = open_model(
@@ -237,7 +238,7 @@ def _measuring(model: Any, option: str) -> Any:
 
 
 def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
-    """Set the limit that was asked for on the rows that fit held out, whose record is in the model."""
+    """Set the limit, from the held-out rows recorded in the model."""
     if coverage is not None:
         _measuring(model, "--coverage").set_coverage(coverage)
     if risk is not None:
@@ -281,7 +282,7 @@ def _print_most_uncertain(
 
 
 def _lines() -> "Iterator[Documents]":
-    """Yield the lines of stdin as they come: one at a time from a person, many at a time from a file."""
+    """Yield the lines of stdin as they come: single lines from a terminal, blocks from a pipe or file."""
     from labelspace.corpus.documents import Documents, Kind
     from labelspace.corpus.policy import DocumentPolicy
 

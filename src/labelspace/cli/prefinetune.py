@@ -1,4 +1,4 @@
-"""`labelspace prefinetune`: from pairs of a domain and an encoder to an encoder for that domain."""
+"""`labelspace prefinetune`: adapt an encoder to a domain with pairs of texts."""
 
 import shlex
 import shutil
@@ -52,44 +52,51 @@ _BETTER = {
 
 
 def prefinetune_command(
-    out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints lie beside it, in OUT.unfinished.")],
+    out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints go to OUT.unfinished beside it.")],
     pairs: Annotated[
         list[str] | None,
         typer.Option(
-            help="File of anchors and their positives; may be given more than once, with columns of its own: "
+            help="File of anchors and their positives; repeatable, each with its own columns: "
             "FILE:anchor=COLUMN,positive=COLUMN,source=COLUMN."
         ),
     ] = None,
     labelled: Annotated[
         list[str] | None,
         typer.Option(
-            help="File of labelled texts as pairs; may be given more than once, with what is its own: "
+            help="File of labelled texts, used as pairs; repeatable, each with its own columns and labels: "
             "FILE:text=COLUMN,label=COLUMN,labels=LABELFILE."
         ),
     ] = None,
     scored: Annotated[
         list[str] | None,
         typer.Option(
-            help="File of pairs with a score or 0/1, those from --min-score on; may be given more than once, with what "
-            "is its own: FILE:anchor=COLUMN,positive=COLUMN,score=COLUMN,min_score=X."
+            help="File of pairs with a score or 0/1, used from --min-score on; repeatable, each with its own columns "
+            "and limit: FILE:anchor=COLUMN,positive=COLUMN,score=COLUMN,min_score=X."
         ),
     ] = None,
-    min_score: Annotated[float | None, typer.Option(help="The least score of a positive pair.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Lowest score of a positive pair.")] = None,
     anchor_column: Annotated[
-        str, typer.Option(help="Column of the anchors, or of first texts with a score.")
+        str, typer.Option(help="Column with the anchors, or the first texts of scored pairs.")
     ] = "anchor",
-    positive_column: Annotated[str, typer.Option(help="Column of the positives, or of second texts.")] = "positive",
+    positive_column: Annotated[
+        str, typer.Option(help="Column with the positives, or the second texts of scored pairs.")
+    ] = "positive",
     source_column: Annotated[
-        str, typer.Option(help="Column of --pairs files that names each row's source, if there; empty: the file does.")
+        str,
+        typer.Option(
+            help="Column of --pairs files with the source of each row, if present; empty: one source per file."
+        ),
     ] = "source",
-    score_column: Annotated[str, typer.Option(help="Column of the scores.")] = "label",
+    score_column: Annotated[str, typer.Option(help="Column with the scores.")] = "label",
     labels: Annotated[
-        Path | None, typer.Option(help="Label file: a labelled text then goes with a description of its label.")
+        Path | None, typer.Option(help="Label file; pairs each labelled text with a description of its label.")
     ] = None,
     encoder: EncoderName = DEFAULT_ENCODER,
     per_source: Annotated[int | None, from_field(PrefinetuneConfig, "per_source")] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from OUT.unfinished, same options.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from OUT.unfinished, with the same options.")
+    ] = False,
     overwrite: Overwrite = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -106,17 +113,17 @@ def prefinetune_command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Move an encoder into a domain by pairs of texts from several sources, without breaking its geometry (REZE).
+    """Adapt an encoder to a domain with pairs of texts from several sources, keeping its geometry intact (REZE).
 
-    Every estimator can start from what comes out: labelspace fit labels.yaml --encoder OUT --out model. Ctrl-C keeps
-    the last sound state, and replaces no finished encoder; --resume goes on as if nothing had happened.
+    Every estimator can start from the result: labelspace fit labels.yaml --encoder OUT --out model. Ctrl-C saves the
+    last sound state and never replaces a finished encoder; --resume then gives the result of an uninterrupted run.
     """
     known = settings_of(PrefinetuneConfig)
     if show_settings:
         print_settings({"prefinetune": known}, as_json=as_json)
         return 0
     hush(quiet)
-    # Everything that can be refused comes first and takes no time; then the encoder, then the work.
+    # Check everything cheap first, then open the encoder, then train.
     own = {"learning_rate": learning_rate, "epochs": epochs, "per_source": per_source, "max_tokens": max_tokens}
     config = PrefinetuneConfig(**read_settings(known, read_words(words), own))
     encoding, seed = EncodingConfig(dtype=dtype, device=device), as_seed(seed)
@@ -149,7 +156,7 @@ def prefinetune_command(
     new = not work.exists()
     try:
         done = _train(opened, drawn, config, work, seed=seed, resume=resume, quiet=quiet)
-    except (ConfigError, InputError):  # of no use to any run, and in the way of the next one
+    except (ConfigError, InputError):  # the folder is useless, and would block the next run
         if new:
             shutil.rmtree(work, ignore_errors=True)
         raise
@@ -177,10 +184,10 @@ def prefinetune_command(
 
 
 def _check_out(out: Path, work: Path, encoder: str, *, resume: bool, overwrite: bool) -> None:
-    """Refuse, before any work, a place where the encoder could not be saved."""
+    """Check, before any work, that the encoder can be saved there."""
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite cannot both be asked for; choose one.")
-    if Path(encoder).resolve() == out.resolve():  # --resume would begin from another encoder than the run did
+    if Path(encoder).resolve() == out.resolve():  # --resume would start from a different encoder
         raise ConfigError(f"--encoder and --out are both {out}; give --out another name.")
     holds_encoder = check_place(out, ENCODER)
     if resume and not work.is_dir():
@@ -197,7 +204,7 @@ def _check_out(out: Path, work: Path, encoder: str, *, resume: bool, overwrite: 
 
 
 def _keeps(out: Path, *, overwrite: bool) -> bool:
-    """Whether a folder holds an encoder that half a run must not replace: any other run's, or a finished one."""
+    """Return whether a folder holds an encoder that an interrupted run must not replace."""
     if not check_place(out, ENCODER):
         return False
     training = peek(out).get("training")
@@ -229,7 +236,7 @@ def _train(
 
     try:
         with warnings.catch_warnings():
-            # Said before the encoder was opened.
+            # Already reported before the encoder was opened.
             warnings.filterwarnings("ignore", "REZE needs three sources", LabelSpaceWarning)
             return prefinetune(pairs, encoder, config, seed=seed, folder=work, resume=resume, verbose=not quiet)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Results go to stdout, everything else to stderr; only our own words are shown, each thing on one line."""
+"""Output: results on stdout, everything else on stderr; only our own messages, one line each."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("labelspace")
 _NOISY = ("transformers", "sentence_transformers", "huggingface_hub", "umap", "matplotlib")
-# Where stdout is no terminal, nobody knows its width; tables should not be cut there.
+# Width of tables if stdout is not a terminal, wide enough that nothing is cut.
 WIDTH_ELSEWHERE = 160
 
 
@@ -32,29 +32,29 @@ def one_line(message: object) -> str:
 
 
 def tell(message: str) -> None:
-    """Say something on stderr."""
+    """Print a message on stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
 def note(message: str) -> None:
-    """Say something on stderr that `--quiet` leaves out."""
+    """Print a note on stderr; `--quiet` hides it."""
     _logger.info(message)
 
 
 def resuming() -> str:
-    """Return the command line that goes on from where this one was interrupted."""
+    """Return the command line that resumes this run."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
     return f"labelspace {shlex.join(words)} --resume"
 
 
 def hush(quiet: bool) -> None:
-    """Leave notes out from here to the end of the command, if asked to."""
+    """Hide notes for the rest of the command, if `quiet`."""
     if quiet:
         _logger.setLevel(logging.WARNING)
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    """Print plain values as JSON that every parser reads; NaN and infinities become null."""
+    """Print plain values as strict JSON; NaN and infinities become null."""
     print(json.dumps(_plain(value), ensure_ascii=False, indent=indent, allow_nan=False))
 
 
@@ -66,7 +66,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def console() -> "Console":
-    """Return a console on stdout: colours on a terminal only, no cut lines elsewhere."""
+    """Return a console on stdout; colours on a terminal, fixed width elsewhere."""
     from rich.console import Console
 
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
@@ -74,7 +74,7 @@ def console() -> "Console":
 
 @contextmanager
 def busy(what: str, *, quiet: bool = False) -> Iterator[None]:
-    """Show on a terminal that something goes on whose end nobody knows."""
+    """Show a spinner on a terminal during work of unknown length."""
     if quiet or not sys.stderr.isatty():
         yield
         return
@@ -86,7 +86,7 @@ def busy(what: str, *, quiet: bool = False) -> Iterator[None]:
 
 @contextmanager
 def only_our_words() -> Iterator[None]:
-    """Show warnings and notes of labelspace as one line each, and nothing of the libraries below."""
+    """Print labelspace's warnings and notes on one line each, and hide those of other libraries."""
     handler = _Notes()
     levels = {name: logging.getLogger(name).level for name in (*_NOISY, _logger.name)}
     for name in _NOISY:
@@ -111,12 +111,12 @@ class _Notes(logging.Handler):
 
 
 def _shown_once() -> Callable[..., None]:
-    """Return what shows warnings; a file that is opened twice, to be checked and to be read, is warned of once."""
+    """Return a `showwarning` that prints each warning once; a file is opened twice, to check and to read it."""
     told: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         line = one_line(message)
-        # Libraries set filters of their own when they are imported, so look again.
+        # Check the category again: libraries change the filters when they are imported.
         if issubclass(category, LabelSpaceWarning) and line not in told:
             told.add(line)
             tell(f"warning: {line}")

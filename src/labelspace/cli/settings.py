@@ -1,4 +1,4 @@
-"""Options from a configuration: fields as options of a command, `--set`, and the table of `--settings`."""
+"""Options from a configuration: one option per field, `--set`, and the table of `--settings`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -13,17 +13,17 @@ from labelspace.errors import ConfigError
 
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see --settings; may be given more than once."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see --settings; repeatable."),
 ]
 ShowSettings = Annotated[bool, typer.Option("--settings", help="List the settings for --set, and exit.")]
 Known = Mapping[str, Setting]
 
 
 class SettingsCommand(TyperCommand):
-    """A command with `--settings`, which needs no other option."""
+    """A command with `--settings`, which works without the required options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the command line apart; with `--settings` nothing is required."""
+        """Parse the command line; with `--settings` nothing is required."""
         if "--settings" in args:
             for parameter in self.params:
                 parameter.required = False
@@ -31,17 +31,17 @@ class SettingsCommand(TyperCommand):
 
 
 def from_field(made: type, name: str, *, metavar: str | None = None, panel: str | None = None) -> Any:
-    """Return the option of a command for a field of a configuration: its first sentence and default are the help."""
+    """Return the option for a configuration field; its help is the field's summary and default."""
     setting = settings_of(made)[name]
     default = "" if setting.default in (None, (), False) else f" \\[default: {default_of(setting)}]"
     return typer.Option(metavar=metavar, help=f"{setting.summary}.{default}", rich_help_panel=panel)
 
 
 def read_words(words: Sequence[str] | None) -> dict[str, str]:
-    """Take the words of `--set` apart.
+    """Parse the values of `--set`.
 
     Raises:
-        ConfigError: a word without a name or a `=`, or a name that comes twice.
+        ConfigError: a value without a name or `=`, or a repeated name.
     """
     found: dict[str, str] = {}
     for word in words or ():
@@ -56,7 +56,7 @@ def read_words(words: Sequence[str] | None) -> dict[str, str]:
 
 
 def read_settings(known: Known, words: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings by name, from the words of `--set` and from options of their own that were given.
+    """Return the settings by name, from `--set` and from the options of single settings.
 
     Args:
         known: the settings of the command.
@@ -64,7 +64,7 @@ def read_settings(known: Known, words: Mapping[str, str], options: Mapping[str, 
         options: values by name; None: not given.
 
     Raises:
-        ConfigError: an unknown name, or one that has an option of its own too.
+        ConfigError: an unknown name, or one also given by its own option.
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name in words:
@@ -76,7 +76,7 @@ def read_settings(known: Known, words: Mapping[str, str], options: Mapping[str, 
 
 
 def flag(name: str) -> str:
-    """Return how an option is written."""
+    """Return the option of a setting, as typed on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -107,7 +107,7 @@ def print_settings(tables: Mapping[str, Known], *, as_json: bool) -> None:
 
 
 def default_of(setting: Setting) -> str:
-    """Return a default as `--set` would take it."""
+    """Return a default in the form that `--set` takes."""
     default = setting.default
     if isinstance(default, tuple):
         return ",".join(f"{one:g}" if isinstance(one, float) else str(one) for one in default)

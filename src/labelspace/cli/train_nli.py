@@ -1,4 +1,4 @@
-"""`labelspace train-nli`: from pairs of premise and hypothesis to a cross-encoder."""
+"""`labelspace train-nli`: train a cross-encoder on pairs of premise and hypothesis."""
 
 import tempfile
 from pathlib import Path
@@ -36,11 +36,13 @@ _STOPS = {
 
 def train_nli_command(
     data: Annotated[Path, typer.Option(help="Folder with train.parquet and dev.parquet.")],
-    out: Annotated[Path, typer.Option(help="Folder for the model; holds checkpoints on the way.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model, and for checkpoints during training.")],
     encoder: EncoderName = DEFAULT_ENCODER,
     variant: Annotated[str, from_field(NLIConfig, "variant", metavar=choices(NLI_VARIANTS))] = NLIConfig.variant,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in OUT, same options.")] = False,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = NLIConfig.seed,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the checkpoint in OUT, with the same options.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = NLIConfig.seed,
     dtype: Dtype = NLIConfig.dtype,
     device: Device = NLIConfig.device,
     trust_remote_code: TrustRemoteCode = False,
@@ -58,8 +60,8 @@ def train_nli_command(
 ) -> int:
     """Train a cross-encoder on natural language inference, to score texts against labels by entailment.
 
-    DATA has the columns premise, hypothesis, label (0 entailment, 1 neutral, 2 contradiction) and source. Ctrl-C keeps
-    the best state so far; --resume goes on as if nothing had happened.
+    The files in DATA have the columns premise, hypothesis, label (0 entailment, 1 neutral, 2 contradiction) and source.
+    Ctrl-C saves the best state so far; --resume then gives the result of an uninterrupted run.
     """
     known = settings_of(NLIConfig)
     if show_settings:
@@ -97,7 +99,7 @@ def train_nli_command(
 
 
 def _check_out(out: Path, resume: bool) -> None:
-    """Refuse, before any work, a place where the model could not be saved."""
+    """Check, before any work, that the model can be saved there."""
     unfinished = (out / "checkpoint" / "state.json").is_file()
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is a file; a model is saved as a folder, give another name.")

@@ -1,7 +1,6 @@
 """Frozen, keyword-only configurations: a run is one value that can be printed, saved and loaded.
 
-Every field is checked in `__post_init__`; the defaults here are the defaults of the estimators
-(a contract test compares them).
+`__post_init__` checks every field. A contract test holds the estimators' defaults to the defaults here.
 """
 
 from labelspace.config.encoding import DTYPES, EncodingConfig

@@ -1,4 +1,4 @@
-"""How texts become vectors."""
+"""Settings for encoding texts."""
 
 from dataclasses import dataclass
 from typing import final
@@ -13,19 +13,19 @@ DTYPES = ("auto", "float32", "bfloat16")
 @final
 @dataclass(frozen=True, kw_only=True)
 class EncodingConfig(SavedConfig):
-    """How texts become vectors."""
+    """Settings for encoding texts."""
 
     dtype: str = "auto"
-    """`"auto"`: bfloat16 where the processor computes in it natively, else float32."""
+    """Number format of the weights. `"auto"`: bfloat16 if the processor computes in it natively, else float32."""
 
     device: str = "auto"
-    """A torch device; `"auto"` takes a GPU where there is one."""
+    """Torch device. `"auto"`: a GPU if there is one."""
 
     token_budget: int = 1024
-    """Most tokens, padding counted in, of one batch when only vectors are wanted."""
+    """Maximum tokens per batch, padding included, when only vectors are computed."""
 
     max_tokens: int | None = None
-    """Tokens of a text that are read; None: as many as the encoder was made for."""
+    """Maximum tokens read from a text, 4 or more. None: the encoder's own limit."""
 
     def __post_init__(self) -> None:
         self._keep_plain()

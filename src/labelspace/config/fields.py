@@ -1,4 +1,4 @@
-"""The fields of a configuration as users meet them: name, type, default and help, and a value from a word."""
+"""Configuration fields as users see them (name, type, default, help), and the parsing of their values."""
 
 import ast
 import inspect
@@ -15,23 +15,23 @@ from labelspace.errors import ConfigError
 
 
 class Setting(NamedTuple):
-    """One field."""
+    """One field of a configuration."""
 
     name: str
-    """Its name, in Python and behind `--set`."""
+    """Name in Python and for `--set`."""
 
     type: Any
-    """What it takes: a class, or a union of classes."""
+    """A class, or a union of classes."""
 
     default: Any
-    """Its value where nobody sets it."""
+    """Default value."""
 
     help: str
-    """Its docstring on one line."""
+    """The docstring of the field, on one line."""
 
     @property
     def summary(self) -> str:
-        """The first sentence of the help, without marks of code."""
+        """The first sentence of the help, without code marks and paper references."""
         sentence = _SENTENCE_END.split(self.help, maxsplit=1)[0].rstrip(".")
         return _WHERE_IN_PAPER.sub("", sentence).replace("`", "").replace('"', "")
 
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
         return " or ".join(dict.fromkeys(_NAMES.get(kind, "text") for kind in kinds))
 
     def read(self, word: str) -> Any:
-        """Return the value that a word of the command line stands for; whether it makes sense is for the field to say.
+        """Parse a word of the command line; the configuration checks the value.
 
         Example:
             >>> [Setting("heads", int | None, None, "").read(word) for word in ("2", "none")]
@@ -70,13 +70,13 @@ _NAMES = {int: "whole number", float: "number", bool: "true, false", NoneType: "
 
 @lru_cache(maxsize=32)
 def settings_of(made: type) -> Mapping[str, Setting]:
-    """Return the fields of a configuration by name; their help is the docstring under each.
+    """Return the fields of a configuration by name; the docstring under each is its help.
 
     Example:
         >>> from labelspace.config import LaConConfig
         >>> epochs = settings_of(LaConConfig)["epochs"]
         >>> epochs.takes, epochs.default, epochs.summary
-        ('whole number', 10, 'Times that each text is seen')
+        ('whole number', 10, 'Passes over the training texts')
     """
     body: Any = ast.parse(inspect.getsource(made)).body[0]
     helps: dict[str, str] = {}

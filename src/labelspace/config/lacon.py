@@ -1,4 +1,4 @@
-"""Training on labelled texts, with labels as anchors."""
+"""Settings for training on labelled texts with labels as anchors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,98 +16,100 @@ LABEL_STARTS = ("descriptions", "random")
 @final
 @dataclass(frozen=True, kw_only=True)
 class LaConConfig(SavedConfig):
-    """Training on labelled texts: LaCon, and the baselines it is measured against (LaCon, sections 2 to 4)."""
+    """Training on labelled texts with LaCon or one of its baselines (LaCon, sections 2 to 4)."""
 
     objective: str = "lacon"
-    """`"lacon"` (eq. 7), or a baseline of section 3.2: `"cross-entropy"`, `"cross-entropy+self-contrastive"` (two
-    dropout views of each text), `"cross-entropy+supervised-contrastive"`."""
+    """Training objective. `"lacon"` (eq. 7), or a baseline of section 3.2: `"cross-entropy"`,
+    `"cross-entropy+self-contrastive"` (two dropout views of each text), `"cross-entropy+supervised-contrastive"`."""
 
     head: str = "vanilla"
-    """`"vanilla"`: the encoder's own vector of a text; `"fusion"`: words weighed by the labels (eq. 9); `"leam"` and
-    `"lsan"`: label-embedding baselines, for `"cross-entropy"` only."""
+    """How a text is compared with the labels. `"vanilla"`: by the encoder's own vector; `"fusion"`: by words weighted
+    by the labels (eq. 9); `"leam"` and `"lsan"`: label-embedding baselines, only with `"cross-entropy"`."""
 
     projection: bool | str = "auto"
-    """The projection head g of eq. 1; without it section 3.4 finds 0.2 to 1.8 points less. `"auto"`: as there where
-    label embeddings start at random, and none where they start at the descriptions, because the texts are near their
-    labels by then and g only adds ways to leave (docs/LOG.md). `"leam"` and `"lsan"` have none."""
+    """Whether to train the projection head g of eq. 1; section 3.4 loses 0.2 to 1.8 points without it. `"auto"`: only
+    if the label embeddings start at random. From descriptions, the texts start near their labels and g only adds ways
+    to move away (docs/LOG.md). `"leam"` and `"lsan"` have none."""
 
     heads: int | None = None
-    """Slices of the vectors in eq. 4; they must divide the width. None: the largest divisor up to 6, the best number
-    in section 4.4."""
+    """Number of slices of each vector in eq. 4; it must divide the width. None: the largest divisor up to 6, the best
+    number in section 4.4."""
 
     temperature: float = 0.1
-    """Divides the cosines; section 4.4 recommends 0.1 to 0.2."""
+    """Divides the cosines, above 0; section 4.4 recommends 0.1 to 0.2."""
 
     regularizer_weight: float = 0.1
-    """Of eq. 6 in eq. 7, lambda, searched from 0.1 to 1.0 in section 4.4; of LEAM's own regularizer with `"leam"`."""
+    """Weight of the regularizer, lambda in eq. 7; section 4.4 searches 0.1 to 1.0. With `"leam"`: the weight of its own
+    regularizer."""
 
     instance_weight: float = 1.0
-    """Of eq. 4 in eq. 7; with a baseline, of its cross-entropy."""
+    """Weight of eq. 4 in eq. 7; with a baseline, the weight of its cross-entropy."""
 
     label_weight: float = 1.0
-    """Of eq. 5 in eq. 7; with a contrastive baseline, of its contrastive part."""
+    """Weight of eq. 5 in eq. 7; with a contrastive baseline, the weight of its contrastive loss."""
 
     init: str = "descriptions"
-    """Where the label embeddings start: `"descriptions"`, at the mean of the label's descriptions and its rows, the
-    descriptions counting as 8 rows, with the projection, if there is one, as the identity; or `"random"`, as in section
-    2.1. A label without a description stands where its verbalizer does; one whose descriptions the rows contradict
-    starts at its rows alone; where labels say nothing, all start at random: codes, names
-    of pairs, and labels that only `y` names."""
+    """Initial label embeddings. `"descriptions"`: the mean of a label's rows and its descriptions, which count as 8
+    rows; the projection, if any, starts as the identity. `"random"`: as in section 2.1. A label without a description
+    uses its verbalizer; one whose rows contradict its descriptions uses its rows alone. If the labels carry no meaning
+    (codes, names of pairs, labels that only `y` names), all start at random."""
 
     description_weight: float | str = "auto"
-    """Share of the prior in the loss, 0 to 1: the contrastive loss of the labels' descriptions, as if they were texts,
-    counted as often as a text counts in the objective. `"auto"`: of each label 8 / (8 + its labelled rows), and 0 where
-    that is below 0.05 or the rows contradict its descriptions, which are drawn in proportion; the mean over labels is
-    the share, by which the head's learning rate is lowered, and the encoder's twice. Of labels that say nothing (see
-    `init`) it is 0; a number says that they mean something. Not in the paper; 0 takes it out."""
+    """Share of the description prior in the loss, 0 to 1; 0 removes it. The prior is the contrastive loss of the
+    labels' descriptions, treated as texts; it is not in the paper. `"auto"`: the mean over labels of 8 / (8 + labelled
+    rows), in which a label counts 0 if its value is below 0.05 or its rows contradict its descriptions; descriptions
+    are drawn in proportion. This share lowers the head's learning rate once and the encoder's twice. If the labels
+    carry no meaning (see `init`), `"auto"` is 0, and a number overrides that."""
 
     description_steps: int = 60
-    """Updates of description-only training before the labelled rows come, where the prior has a weight, and instead of
-    them where no row is labelled. 0: none, for an encoder that has been trained on these descriptions."""
+    """Updates of description-only training before training on labelled rows, if the prior has a weight, or instead of
+    it, if no row is labelled. 0: none, for an encoder already trained on these descriptions."""
 
     learning_rate: float | str = "auto"
-    """Highest rate of the encoder. `"auto"`: 1e-4 up to a width of 384, and less in proportion for a wider one, 5e-5
-    at 768. The paper searches 1e-5 to 3e-5 (section 3.1), for BERT of 768 and thousands of updates: dozens to hundreds
-    move a small encoder too little at these (docs/LOG.md)."""
+    """Peak learning rate of the encoder. `"auto"`: 1e-4 up to a width of 384, and in inverse proportion to the width
+    above it (5e-5 at 768). The paper searches 1e-5 to 3e-5 (section 3.1) for BERT with width 768 and thousands of
+    updates; with dozens to hundreds, these rates move a small encoder too little (docs/LOG.md)."""
 
     head_learning_rate: float = 1e-4
-    """Highest rate of what stands on the encoder. The paper has one rate for all; its thousands of updates bring new
-    weights to their place at 2e-5, the few dozen that a few labels make do not."""
+    """Peak learning rate of the layers on top of the encoder. The paper uses one rate for all weights: thousands of
+    updates at 2e-5 are enough for new weights, but a few labelled rows give only a few dozen updates."""
 
     batch_size: int = 16
-    """Texts of one update; the paper searches 8 to 96 (section 3.1)."""
+    """Texts per update; the paper searches 8 to 96 (section 3.1)."""
 
     epochs: int = 10
-    """Times that each text is seen (section 3.1; 20 with 20 texts of each label, section 4.1)."""
+    """Passes over the training texts (section 3.1; the paper takes 20 with 20 texts per label, section 4.1)."""
 
     max_steps: int | None = None
-    """At most so many updates; the schedule then covers exactly these. None: as many as the epochs make."""
+    """Maximum number of updates; the learning rate schedule then covers exactly these. None: as many as the epochs
+    make."""
 
     warmup: float = 0.06
-    """Share of the updates over which the rates rise linearly, before they fall linearly to 0 (section 3.1)."""
+    """Share of the updates over which the learning rates rise linearly, before they fall linearly to 0 (section
+    3.1)."""
 
     weight_decay: float = 0.01
-    """AdamW's; the paper is silent, this is the default of its optimizer."""
+    """Weight decay of AdamW; the paper gives none, this is the optimizer's default."""
 
     validation: float | str = "auto"
-    """Share of the labelled rows that is held out to stop early. `"auto"`: 0.05 (section 3.1), and none where there
-    are fewer than 20 rows per label or 2,000 in all, because fewer than 100 held-out rows cannot tell epochs apart; 0:
-    none, all epochs are run."""
+    """Share of the labelled rows held out for early stopping; 0: none, all epochs are run. `"auto"`: 0.05 (section
+    3.1), or none with fewer than 20 rows per label or 2,000 in all, because fewer than 100 held-out rows cannot tell
+    epochs apart."""
 
     patience: int = 3
-    """Epochs without improvement on the held-out rows after which training stops; the paper is silent."""
+    """Epochs without improvement on the held-out rows before training stops; the paper gives no value."""
 
     class_weight: str | Mapping[str, float] | None = field(default=None, hash=False)
-    """How often a row is drawn: None, once an epoch; a mapping from label names to weights, in proportion to its
-    label's weight (1 where it has none); `"balanced"`, so that all labels come equally often. An epoch stays as long.
-    It decides which rows are drawn, and multiplies no loss: in eq. 5 a text is a term of one label and a negative of
-    all others, so a weight of its own would not say what it does in cross-entropy."""
+    """How often rows are drawn. None: each once per epoch; a mapping from label names to weights: in proportion to the
+    weight of the label (1 if not given); `"balanced"`: all labels equally often. The length of an epoch stays the same.
+    No loss is multiplied: in eq. 5 a text is a term of one label and a negative of all others, so a weight would not
+    mean what it means in cross-entropy."""
 
     encoder_dropout: bool = True
-    """The encoder's own dropout in training, as fine-tuning does."""
+    """Whether the encoder's own dropout is on in training, as in fine-tuning."""
 
     max_tokens_in_memory: int = 16_384
-    """Tokens whose activations may be held at once; a larger batch is cut into chunks with the same gradient."""
+    """Maximum tokens whose activations are held at once; a larger batch is split into chunks with the same gradient."""
 
     def __post_init__(self) -> None:
         self._keep_plain()
@@ -147,10 +149,10 @@ class LaConConfig(SavedConfig):
 
     @staticmethod
     def search_space(width: int) -> dict[str, list[Any]]:
-        """Return the grid of section 4.4 for `GridSearchCV`: temperature, weight of the regularizer, heads.
+        """Return the grid of section 4.4 for `GridSearchCV`: temperature, regularizer weight, heads.
 
         Args:
-            width: of the encoder's vectors, which the heads must divide.
+            width: width of the encoder's vectors; the heads must divide it.
 
         Example:
             >>> grid = LaConConfig.search_space(width=384)

@@ -1,4 +1,4 @@
-"""Training a cross-encoder on natural language inference (BTZSC, appendix C.1)."""
+"""Settings for training a cross-encoder on natural language inference (BTZSC, appendix C.1)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -14,7 +14,7 @@ NLI_VARIANTS = ("binary", "triplet")
 @final
 @dataclass(frozen=True, kw_only=True)
 class NLIConfig(SavedConfig):
-    """Options for training a cross-encoder on pairs.
+    """Training a cross-encoder on pairs of premise and hypothesis.
 
     Example:
         >>> NLIConfig(variant="triplet", epochs=1).to_dict()["batch_size"]
@@ -25,25 +25,28 @@ class NLIConfig(SavedConfig):
     """
 
     variant: str = "binary"
-    """`"binary"`: one logit, neutral and contradiction are one class; `"triplet"`: three logits."""
+    """Output of the model. `"binary"`: one logit, with neutral and contradiction as one class; `"triplet"`: three
+    logits."""
 
     max_tokens: int | None = None
-    """Longest pair in tokens; None: 256, or the encoder's limit if that is smaller. The paper gives no value."""
+    """Maximum tokens of a pair, 8 or more. None: 256, or the encoder's limit if that is smaller. The paper gives no
+    value."""
 
     leave_out: tuple[str, ...] = ()
     """Sources excluded from training and from the dev set."""
 
     max_pairs: int | None = None
-    """Largest number of training pairs, drawn by the seed; None: all."""
+    """Maximum number of training pairs, drawn with the seed. None: all."""
 
     epochs: int = 3
-    """Epochs, E."""
+    """Passes over the training pairs, E."""
 
     batch_size: int = 32
     """Pairs per update, B."""
 
     max_steps: int | None = None
-    """At most so many updates; the schedule then covers exactly these. None: epochs x pairs / batch size."""
+    """Maximum number of updates; the learning rate schedule then covers exactly these. None: epochs x pairs / batch
+    size."""
 
     max_seconds: float | None = None
     """Stop at the first evaluation after this many seconds; the schedule is not shortened. None: no limit."""
@@ -55,13 +58,13 @@ class NLIConfig(SavedConfig):
     """Peak learning rate of the head; None: 1e-4, or 4e-5 for a backbone width of 1024 or more."""
 
     warmup: float = 0.1
-    """Share of the updates over which the rates rise linearly."""
+    """Share of the updates over which the learning rates rise linearly."""
 
     weight_decay: float = 0.01
-    """AdamW's weight decay, on all weights."""
+    """Weight decay of AdamW, on all weights."""
 
     dropout: float = 0.1
-    """Of the head; the backbone keeps its own."""
+    """Dropout of the head; the backbone keeps its own."""
 
     evaluate_every: float = 0.01
     """Interval between evaluations of the dev set, as a share of all updates."""
@@ -79,10 +82,10 @@ class NLIConfig(SavedConfig):
     """Seed of the head's initial weights, the pairs drawn, their order and the dropout masks."""
 
     dtype: str = "auto"
-    """`"auto"`: bfloat16 if the processor computes in it natively, else float32."""
+    """Number format of the weights. `"auto"`: bfloat16 if the processor computes in it natively, else float32."""
 
     device: str = "auto"
-    """A torch device; `"auto"` takes a GPU if there is one."""
+    """Torch device. `"auto"`: a GPU if there is one."""
 
     def __post_init__(self) -> None:
         self._keep_plain()

@@ -1,4 +1,4 @@
-"""Moving an encoder into a domain."""
+"""Settings for adapting an encoder to a domain."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,59 +12,61 @@ CENTRES = ("median", "mean")
 @final
 @dataclass(frozen=True, kw_only=True)
 class PrefinetuneConfig(SavedConfig):
-    """Moving an encoder into a domain without breaking it (REZE, section 3 and appendix B)."""
+    """Adapting an encoder to a domain without damaging its geometry (REZE, section 3 and appendix B)."""
 
     regularizer_weight: float = 1.0
-    """Of the regularizer in eq. 10, alpha; section 5.1 finds 0.5 to 1 best and takes 1. 0 is plain pre-finetuning."""
+    """Weight of the regularizer, alpha in eq. 10; 0 is plain pre-finetuning. Section 5.1 finds 0.5 to 1 best and takes
+    1."""
 
     rho: float = 0.99
-    """Share of the variance that the active directions hold (eq. 3)."""
+    """Share of the variance that the active directions hold, above 0 to 1 (eq. 3)."""
 
     gamma: float = 1.0
-    """Scale of the threshold and of the bands (eq. 4 and 5)."""
+    """Scale of the threshold and of the bands, 0 or more (eq. 4 and 5)."""
 
     eta: float = 0.7
     """Strength of the shrinkage, 0 to 1 (eq. 6; Figure 2)."""
 
     centre: str = "median"
-    """What sources are shrunk towards: the `"median"` of their means (section 3.1), or the `"mean"`, the rival of
+    """What sources are shrunk towards: the `"median"` of their means (section 3.1), or the `"mean"`, the alternative in
     Table 3."""
 
     temperature: float = 0.05
-    """Divides the cosines of the main loss (eq. 9)."""
+    """Divides the cosines of the main loss, above 0 (eq. 9)."""
 
     learning_rate: float = 1e-4
-    """Highest rate (appendix B)."""
+    """Peak learning rate (appendix B)."""
 
     batch_size: int = 8
-    """Pairs of one update, two at least, sources mixed freely (appendix B and section 3.2)."""
+    """Pairs per update, 2 or more, with sources mixed freely (appendix B and section 3.2)."""
 
     epochs: int = 1
-    """Times that each pair is seen (appendix B)."""
+    """Passes over the training pairs (appendix B)."""
 
     warmup: float = 0.0
-    """Share of the updates over which the rate rises, before it falls along a cosine to 0. Appendix B names the cosine
-    alone. The first update of a rise has rate 0, which a run of few updates can ill afford."""
+    """Share of the updates over which the learning rate rises, before it falls along a cosine to 0. Appendix B names
+    only the cosine. The first update of a rise has rate 0, which is costly in a run of few updates."""
 
     weight_decay: float = 0.01
-    """AdamW's; the paper is silent, this is the default of its optimizer."""
+    """Weight decay of AdamW; the paper gives none, this is the optimizer's default."""
 
     max_tokens: int | None = None
-    """Tokens of a text that are read in training; None: 1,024, or the encoder's limit if that is smaller (appendix
-    B)."""
+    """Maximum tokens read from a text in training, 4 or more. None: 1,024, or the encoder's limit if that is smaller
+    (appendix B)."""
 
     per_source: int | None = None
-    """At most so many distinct pairs of each source, drawn by the seed; None: all of them."""
+    """Maximum number of distinct pairs per source, drawn with the seed. None: all."""
 
     held_aside: float = 0.1
-    """Share of each source, 500 pairs in all at most, that is not trained on, to measure the space by; 0 trains on
-    all, as the paper does, and measures by the training pairs."""
+    """Share of each source held out to measure the space, 0 to 0.5, at most 500 pairs in all. 0: train on all, as the
+    paper does, and measure on the training pairs."""
 
     encoder_dropout: bool = True
-    """The encoder's own dropout, as fine-tuning does; the paper is silent. Never in the reference."""
+    """Whether the encoder's own dropout is on in training, as in fine-tuning; it is always off in the reference. The
+    paper does not say."""
 
     max_tokens_in_memory: int = 16_384
-    """Tokens whose activations may be held at once; a larger batch is cut into chunks with the same gradient."""
+    """Maximum tokens whose activations are held at once; a larger batch is split into chunks with the same gradient."""
 
     def __post_init__(self) -> None:
         self._keep_plain()
@@ -77,7 +79,7 @@ class PrefinetuneConfig(SavedConfig):
         check_number("learning_rate", self.learning_rate, above=0, most=1)
         check_number("warmup", self.warmup, least=0, most=0.99)
         check_number("held_aside", self.held_aside, least=0, most=0.5)
-        # A pair alone in its batch has nothing to be told from: its main loss is 0, whatever the encoder does.
+        # A pair alone in its batch has no negatives: its main loss is always 0.
         check_number("batch_size", self.batch_size, least=2, whole=True)
         for name in ("epochs", "max_tokens_in_memory"):
             check_number(name, getattr(self, name), least=1, whole=True)

@@ -1,4 +1,4 @@
-"""Configurations to plain values and back."""
+"""Conversion of configurations to plain values and back."""
 
 from dataclasses import asdict, fields
 from typing import Any, Self
@@ -7,10 +7,10 @@ from labelspace.checks import check_keys, plain
 
 
 class SavedConfig:
-    """Dictionary in, dictionary out, for the dataclasses of this folder."""
+    """Base of the configurations: conversion to and from dictionaries."""
 
     def _keep_plain(self) -> None:
-        """Take scalars of numpy as Python's own, before anything is checked, computed or saved with them."""
+        """Convert numpy scalars to Python scalars, before they are checked or saved."""
         for field in fields(self):  # pyright: ignore[reportArgumentType]
             object.__setattr__(self, field.name, plain(getattr(self, field.name)))
 
@@ -21,7 +21,7 @@ class SavedConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Build the configuration from `to_dict`'s result; an unknown key raises ConfigError."""
+        """Return the configuration that `to_dict` was called on; an unknown key raises ConfigError."""
         names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
         check_keys(cls.__name__, values, names)
         return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})

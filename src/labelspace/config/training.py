@@ -1,4 +1,4 @@
-"""Training on descriptions, and the choice of its learning rate."""
+"""Settings for training on descriptions and for its learning rate search."""
 
 from dataclasses import dataclass
 from typing import final
@@ -19,22 +19,23 @@ SEARCHES = ("halving", "grid")
 @final
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig(SavedConfig):
-    """How the learning rate is chosen by uniformity (description-only supervision, section 3.1)."""
+    """Choosing the learning rate by uniformity (description-only supervision, section 3.1)."""
 
     rates: tuple[float, ...] = PAPER_LEARNING_RATES
-    """The candidates: {1, 3, 5} x {1e-4, 1e-5, 1e-6}, the paper's grid."""
+    """Candidate learning rates; the paper's grid is {1, 3, 5} x {1e-4, 1e-5, 1e-6}."""
 
     strategy: str = "halving"
-    """`"halving"`: all run a quarter of the steps, the best and the two below it all; `"grid"`: all run all of them."""
+    """Search strategy. `"halving"`: all candidates run a quarter of the steps, then the best and the two below it run
+    them all; `"grid"`: all candidates run all steps."""
 
     steps: int = 40
-    """Steps of a full warm-up run. The paper says "short" and no more."""
+    """Steps of a full warm-up run; the paper says only "short"."""
 
     documents: int = 1000
-    """Documents of the pool that are encoded at each measurement; the paper does not say."""
+    """Maximum number of pool documents encoded at each measurement; the paper does not say."""
 
     pairs: int = 50_000
-    """Pairs (i, j), i != j, in the uniformity estimate (section 4)."""
+    """Number of pairs (i, j), i != j, in the uniformity estimate (section 4)."""
 
     def __post_init__(self) -> None:
         self._keep_plain()
@@ -54,48 +55,49 @@ class TrainingConfig(SavedConfig):
     """Description-only training (description-only supervision, sections 3.1 and 4)."""
 
     objective: str = "both"
-    """`"rows"` (eq. 1), `"columns"` (eq. 2) or `"both"` (eq. 3)."""
+    """Contrastive direction: `"rows"` (eq. 1), `"columns"` (eq. 2) or `"both"` (eq. 3)."""
 
     temperature: float = 0.07
-    """Divides the cosines (section 3)."""
+    """Divides the cosines, above 0 (section 3)."""
 
     learning_rate: float | str = "auto"
-    """Learning rate, a number or how to choose one. `"base"`: the published one, or 2e-5; `"uniformity"`: chosen on the
-    pool, without one as `"base"`; `"auto"`: as `"base"` where a rate is published, the encoder keeps its own pooling
-    and the search is the default one, else as `"uniformity"`."""
+    """Learning rate, a number or how to choose one. `"base"`: the rate published for the encoder, or 2e-5;
+    `"uniformity"`: chosen on the pool, or as `"base"` without one; `"auto"`: `"base"` if a rate is published, the
+    encoder keeps its own pooling and the search has its defaults, else `"uniformity"`."""
 
     max_steps: int = 1000
-    """At most so many updates; one is a sweep over all descriptions x verbalizers."""
+    """Maximum number of updates; each is one sweep over all descriptions x verbalizers."""
 
     warmup: float = 0.5
     """Share of `max_steps` over which the learning rate rises linearly."""
 
     check_every: int = 10
-    """Steps between two looks at the stopping rule."""
+    """Steps between two checks of the stopping rule."""
 
     patience: int = 10
-    """Looks without improvement after which training stops."""
+    """Checks without improvement before training stops."""
 
     tolerance: float = 1e-5
-    """Least fall of the loss that counts as improvement."""
+    """Smallest decrease of the loss that counts as an improvement."""
 
     encoder_dropout: bool = False
-    """The encoder's own dropout; the paper is silent. Off by default: a step is faster, and nothing random is left."""
+    """Whether the encoder's own dropout is on in training. The paper does not say; off is faster and leaves nothing
+    random."""
 
     weight_decay: float = 0.01
-    """AdamW's; the paper is silent, this is the default of its optimizer."""
+    """Weight decay of AdamW; the paper gives none, this is the optimizer's default."""
 
     descriptions_per_label: int | None = None
-    """At most so many descriptions of each label are used; None: all."""
+    """Maximum number of descriptions used per label. None: all."""
 
     freeze_layers: int = 0
-    """So many lower layers, and the word embeddings below them, stay as they are; 0: nothing is frozen."""
+    """Number of lower layers frozen, together with the word embeddings below them. 0: nothing is frozen."""
 
     lora_rank: int | None = None
-    """Train low-rank adapters of this rank instead of the weights (needs the package peft); None: the weights."""
+    """Rank of low-rank adapters trained in place of the weights; needs the package peft. None: train the weights."""
 
     max_tokens_in_memory: int = 16_384
-    """Tokens whose activations may be held at once; a larger sweep is cut into chunks with the same gradient."""
+    """Maximum tokens whose activations are held at once; a larger sweep is split into chunks with the same gradient."""
 
     def __post_init__(self) -> None:
         self._keep_plain()
