@@ -56,6 +56,19 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def check_writable(out: Path) -> None:
+    """Check, before any work, that a folder can be made at a place, by making one beside it and removing it.
+
+    Raises:
+        OutputError: it cannot.
+    """
+    nearest = next(parent for parent in out.absolute().parents if parent.exists())
+    try:
+        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
+
+
 def write_atomically(path: str | Path, content: str | bytes) -> Path:
     """Write a file in place of what is there, in one step: beside it, forced to the disk, then renamed.
 

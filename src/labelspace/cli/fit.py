@@ -1,6 +1,5 @@
 """`labelspace fit`: train a classifier from a label file and save it."""
 
-import tempfile
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -46,6 +45,7 @@ from labelspace.config import EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError
+from labelspace.folders import check_writable
 from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
 from labelspace.labels import LabelSpace, lint
 
@@ -284,11 +284,7 @@ def _check_out(out: Path, overwrite: bool) -> None:
     """Check, before any work, that the model can be saved there."""
     if check_place(out, CLASSIFIER) and not overwrite:
         raise OutputError(f"{out} holds a model already; give another name, or replace it with --overwrite.")
-    nearest = next(parent for parent in out.absolute().parents if parent.exists())
-    try:
-        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
+    check_writable(out)
 
 
 def _check_checkpoint(folder: Path | None, out: Path, *, resume: bool) -> None:

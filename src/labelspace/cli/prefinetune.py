@@ -2,7 +2,6 @@
 
 import shlex
 import shutil
-import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +37,7 @@ from labelspace.config import EncodingConfig, PrefinetuneConfig
 from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
+from labelspace.folders import check_writable
 from labelspace.header import ENCODER, check_place, peek
 
 if TYPE_CHECKING:
@@ -196,11 +196,7 @@ def _check_out(out: Path, work: Path, encoder: str, *, resume: bool, overwrite: 
         raise OutputError(f"{work} holds an unfinished run; go on with --resume, or start anew with --overwrite.")
     if holds_encoder and not (overwrite or resume):
         raise OutputError(f"{out} holds an encoder already; give another name, or replace it with --overwrite.")
-    nearest = next(parent for parent in out.absolute().parents if parent.exists())
-    try:
-        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
+    check_writable(out)
 
 
 def _keeps(out: Path, *, overwrite: bool) -> bool:

@@ -1,6 +1,5 @@
 """`labelspace train-nli`: train a cross-encoder on pairs of premise and hypothesis."""
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +19,7 @@ from labelspace.config import NLI_VARIANTS, NLIConfig
 from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import InputError, OutputError
+from labelspace.folders import check_writable
 from labelspace.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -109,11 +109,7 @@ def _check_out(out: Path, resume: bool) -> None:
         raise OutputError(f"{out} holds an unfinished training; go on with --resume, or give another name.")
     if not unfinished and out.is_dir() and any(path for path in out.iterdir() if not _left_by_killed(path)):
         raise OutputError(f"{out} is not empty; give another name, so that nothing is lost.")
-    nearest = next(parent for parent in (out.absolute(), *out.absolute().parents) if parent.exists())
-    try:
-        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
+    check_writable(out / "checkpoint" if out.is_dir() else out)
 
 
 def _left_by_killed(path: Path) -> bool:
