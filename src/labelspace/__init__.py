@@ -9,6 +9,7 @@ from labelspace.late import late_names
 from labelspace.version import __version__
 
 __all__ = [
+    "ConsensusClassifier",
     "DescriptionClassifier",
     "Encoder",
     "LaConClassifier",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         ZeroShotClassifier,
         load,
     )
+    from labelspace.consensus import ConsensusClassifier
     from labelspace.encoders import Encoder
     from labelspace.errors import LabelSpaceError
     from labelspace.labels import Label, LabelSpace
@@ -40,6 +42,7 @@ __getattr__ = late_names(
     __name__,
     {
         "classify": "DescriptionClassifier LaConClassifier UncertaintyClassifier ZeroShotClassifier load",
+        "consensus": "ConsensusClassifier",
         "encoders": "Encoder",
         "errors": "LabelSpaceError",
         "labels": "Label LabelSpace",

@@ -1,4 +1,4 @@
-"""The base of all classifiers: an encoder, a head and a decision behind the scikit-learn interface."""
+"""The base of all classifiers: a head and a decision behind the scikit-learn interface, mostly on an encoder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from labelspace.classify.arguments import name_of_start
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.encoding import own_vectors
-from labelspace.classify.explanation import Explanation, explain_answer
+from labelspace.classify.explanation import Explanation, explain_answer, nearest_descriptions
 from labelspace.classify.saving import write
 from labelspace.classify.scored_rows import scored_rows
 from labelspace.classify.settings import whole_config
@@ -35,29 +35,17 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that renames or removes a label among the keys of a dictionary."""
 
 
-class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Base of all classifiers: an encoder, a head that scores and a decision that answers.
+class Classifier(ClassifierMixin, BaseEstimator, ABC):
+    """Base of all classifiers: a head that scores and a decision that answers.
 
-    Subclasses define `fit`, `add_label` and `decision`. Fitted attributes are `encoder_`, `head_` (turns documents
-    into scores), `label_space_`, `label_vectors_` (encoded label texts), `classes_` (sorted label names) and
-    `reads_` (texts or pairs of texts).
-
-    Example:
-        >>> from labelspace import ZeroShotClassifier
-        >>> from labelspace.classify import BiEncoderClassifier
-        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
-        >>> isinstance(clf, BiEncoderClassifier), clf.classes_.tolist()
-        (True, ['politics', 'sports'])
+    Subclasses define `fit`, `add_label`, `explain`, `decision` and `state`. Fitted attributes are `head_` (turns
+    documents into scores), `label_space_`, `classes_` (sorted label names) and `reads_` (texts or pairs of texts).
     """
 
     labels: Any
-    encoder: Any
 
-    encoder_: Encoder
     head_: Any
-    started_from_: str
     label_space_: LabelSpace
-    label_vectors_: dict[str, LabelVectors]
     classes_: NDArray[np.object_]
     reads_: Kind
 
@@ -159,42 +147,9 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return self.head_.judge(texts, space).scores
 
+    @abstractmethod
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
-        """Explain the label of one text.
-
-        Args:
-            text: one text, or a pair of texts if the model was fitted on pairs.
-            top: number of labels to show.
-            nearest: number of descriptions to quote for the winner and the runner-up, nearest by the encoder's vectors;
-                none if the model does not read descriptions.
-
-        Returns:
-            Scores, margin and nearest descriptions; `print` shows them as text.
-        """
-        check_is_fitted(self)
-        pair = isinstance(text, tuple) and len(text) == 2
-        pairs = self.reads_ is Kind.PAIRS
-        if not isinstance(text, str) and not (pair and pairs):
-            what = "one pair of texts, a tuple" if pairs else "one text"
-            raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
-        check_number("top", top, least=1, whole=True)
-        check_number("nearest", nearest, least=0, whole=True)
-        documents = self.read([text])
-        decision = self.decision()
-        answers = self.answers(documents)
-        reads = nearest > 0 and self.head_.reads_descriptions
-        return explain_answer(
-            text if isinstance(text, str) else " | ".join(text),
-            answers,
-            vector=own_vectors(self.encoder_, documents) if reads else None,
-            space=self.label_space_,
-            vectors=self.label_vectors_,
-            threshold=decision.threshold,
-            min_probability=decision.min_probability,
-            too_uncertain=bool(decision.too_uncertain(answers)[0]),
-            top=top,
-            nearest=nearest,
-        )
+        """Explain the label of one text."""
 
     @abstractmethod
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
@@ -232,6 +187,93 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         state, name = self.state(), type(self).__name__
         return write(state, self.card_of(state), Path(folder), name=name, tensors_file=self.tensors_file)
+
+    @abstractmethod
+    def state(self) -> State:
+        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the fitted model of a state."""
+
+    def _edit(self, space: LabelSpace, change: Change) -> None:  # noqa: ARG002
+        """Rename or remove a label in everything keyed by label name."""
+        self._set_labels(space)
+
+    def _set_labels(self, space: LabelSpace, *, keep_parameter: bool = False) -> None:
+        self.label_space_ = space
+        self.classes_ = np.array(sorted(space.names), dtype=object)
+        if not keep_parameter:
+            # The caller edited the labels, so the next fit uses the edited ones.
+            self.labels = space
+
+    def _class_columns(self) -> NDArray[np.intp]:
+        """Columns of the label space in the order of `classes_`."""
+        return np.array([self.label_space_.index(name) for name in self.classes_], dtype=np.intp)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.input_tags.string = True
+        tags.target_tags.required = False
+        return tags
+
+
+class BiEncoderClassifier(Classifier):
+    """Base of the classifiers on an encoder.
+
+    Fitted attributes are also `encoder_` and `label_vectors_` (encoded label texts).
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> from labelspace.classify import BiEncoderClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> isinstance(clf, BiEncoderClassifier), clf.classes_.tolist()
+        (True, ['politics', 'sports'])
+    """
+
+    encoder: Any
+
+    encoder_: Encoder
+    started_from_: str
+    label_vectors_: dict[str, LabelVectors]
+
+    def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
+        """Explain the label of one text.
+
+        Args:
+            text: one text, or a pair of texts if the model was fitted on pairs.
+            top: number of labels to show.
+            nearest: number of descriptions to quote for the winner and the runner-up, nearest by the encoder's vectors;
+                none if the model does not read descriptions.
+
+        Returns:
+            Scores, margin and nearest descriptions; `print` shows them as text.
+        """
+        check_is_fitted(self)
+        pair = isinstance(text, tuple) and len(text) == 2
+        pairs = self.reads_ is Kind.PAIRS
+        if not isinstance(text, str) and not (pair and pairs):
+            what = "one pair of texts, a tuple" if pairs else "one text"
+            raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
+        check_number("top", top, least=1, whole=True)
+        check_number("nearest", nearest, least=0, whole=True)
+        documents = self.read([text])
+        reads = nearest > 0 and self.head_.reads_descriptions
+        return explain_answer(
+            text if isinstance(text, str) else " | ".join(text),
+            self.answers(documents),
+            space=self.label_space_,
+            decision=self.decision(),
+            top=top,
+            nearest=nearest_descriptions(
+                own_vectors(self.encoder_, documents), self.label_space_, self.label_vectors_, most=nearest
+            )
+            if reads
+            else None,
+        )
 
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
@@ -273,9 +315,8 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _edit(self, space: LabelSpace, change: Change) -> None:
-        """Rename or remove a label in everything keyed by label name."""
         self.label_vectors_ = change(self.label_vectors_)
-        self._set_labels(space)
+        super()._edit(space, change)
 
     def _encode_new(self, label: Label) -> LabelSpace:
         """Add a label to the space and encode its texts."""
@@ -284,22 +325,3 @@ class BiEncoderClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.label_vectors_ = {**self.label_vectors_, label.name: encoded}
         self._set_labels(space)
         return space
-
-    def _set_labels(self, space: LabelSpace, *, keep_parameter: bool = False) -> None:
-        self.label_space_ = space
-        self.classes_ = np.array(sorted(space.names), dtype=object)
-        if not keep_parameter:
-            # The caller edited the labels, so the next fit uses the edited ones.
-            self.labels = space
-
-    def _class_columns(self) -> NDArray[np.intp]:
-        """Columns of the label space in the order of `classes_`."""
-        return np.array([self.label_space_.index(name) for name in self.classes_], dtype=np.intp)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.input_tags.string = True
-        tags.target_tags.required = False
-        return tags

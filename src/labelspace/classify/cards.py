@@ -99,6 +99,34 @@ def uncertainty_card(state: State) -> Card:
     )
 
 
+def joint_card(state: State) -> Card:
+    """Return the card of a `JointClassifier`."""
+    fit: Any = state.fit or {}
+    facts = {"views": ", ".join(fit.get("views", ())), "unlabelled pool": fit.get("pool"), "seed": fit.get("seed")}
+    for step in fit.get("steps", ()):
+        facts[step["name"]] = ("kept" if step["kept"] else "left out") + f": {step['reason']}"
+    return Card(
+        origin="Several views of unlabelled documents answer together, without a labelled document.",
+        facts=facts,
+        limits=[
+            SHARES,
+            "No labelled document was used, so nothing here says how good the predictions are: evaluate before use.",
+        ],
+    )
+
+
+def words_card(state: State) -> Card:
+    """Return the card of a `WordsClassifier`."""
+    return Card(
+        origin="It reads words alone (TF-IDF and a linear model) and needs no encoder.",
+        facts={**state.parameters, "words": len(state.tensors["idf"])},
+        limits=[
+            SHARES,
+            "It knows only words of the documents that it learnt from; a text without any gets the likeliest label.",
+        ],
+    )
+
+
 def _rows(fit: dict[str, Any]) -> str:
     return f"{fit['labelled']} labelled, of which {fit['held_out']} held out; {fit['unlabelled']} unlabelled"
 

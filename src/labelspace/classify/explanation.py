@@ -1,5 +1,6 @@
 """Explanation of a label: scores, margin and the nearest descriptions."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from labelspace.classify.anchors import LabelVectors, Matrix, cosines
 from labelspace.classify.answers import Answers
+from labelspace.classify.decision import Decision
 from labelspace.labels import LabelSpace
 
 
@@ -27,6 +29,10 @@ class LabelScore:
     nearest: tuple[tuple[str, float], ...]
     """Descriptions of the label nearest to the text, with their cosines; only for winner and runner-up, and only if the
     model reads descriptions."""
+
+    words: tuple[tuple[str, float], ...] = ()
+    """Words of the text that speak most for the label, with what each adds to the logit; only for winner and
+    runner-up, and only if the model reads words alone."""
 
 
 @final
@@ -67,7 +73,7 @@ class Explanation:
         lines = [shown, f"  -> {verdict}   margin {self.margin:.3f}"]
         for entry in self.top:
             lines.append(f"  {entry.score:6.3f}  p={entry.probability:.3f}  {entry.label}")
-            lines.extend(f"            {cosine:.3f}  {text}" for text, cosine in entry.nearest)
+            lines.extend(f"            {cosine:.3f}  {text}" for text, cosine in (*entry.nearest, *entry.words))
         return "\n".join(lines)
 
     def _why(self) -> str:
@@ -76,58 +82,63 @@ class Explanation:
         return f"below {self.threshold if self.threshold is not None else self.min_probability:g}"
 
 
+Quotes = Callable[[str], tuple[tuple[str, float], ...]]
+"""From a label's name to what is quoted for it, each with a number."""
+
+
 def explain_answer(
     text: str,
     answers: Answers,
     *,
-    vector: Matrix | None,
     space: LabelSpace,
-    vectors: dict[str, LabelVectors],
-    threshold: float | None,
-    min_probability: float | None,
-    too_uncertain: bool,
+    decision: Decision,
     top: int,
-    nearest: int,
+    nearest: Quotes | None = None,
+    words: Quotes | None = None,
 ) -> Explanation:
     """Build an explanation from computed answers.
 
     Args:
         text: the text.
         answers: the answers to this one document.
-        vector: vector of the document, [1 dim], to compare with descriptions; None: quote no descriptions.
         space: the labels.
-        vectors: encoded label texts by label name.
-        threshold: lowest cosine at which a label is predicted.
-        min_probability: lowest probability at which a label is predicted.
-        too_uncertain: whether the document is above the limit of uncertainty.
+        decision: the rule that made the answers.
         top: number of labels to show.
-        nearest: number of descriptions to quote for the winner and the runner-up.
+        nearest: returns a label's descriptions nearest to the text, with their cosines; None: quote none.
+        words: returns the words that speak most for a label, with what they add; None: quote none.
     """
     scores, probabilities = answers.scores[0], answers.probabilities[0]
     # Ties go to the first by name, as in predict.
     order = sorted(range(len(scores)), key=lambda column: (-scores[column], space.names[column]))
-    entries = []
-    for place, column in enumerate(order[:top]):
-        label = space.labels[column]
-        quotes: tuple[tuple[str, float], ...] = ()
-        if place < 2 and label.descriptions and vector is not None:
-            near = cosines(vector, vectors[label.name].descriptions)[0]
-            best = np.argsort(-near, kind="stable")[:nearest]
-            quotes = tuple((label.descriptions[row], float(near[row])) for row in best)
-        entries.append(
-            LabelScore(
-                label=label.name,
-                score=float(scores[column]),
-                probability=float(probabilities[column]),
-                nearest=quotes,
-            )
+    entries = [
+        LabelScore(
+            label=space.names[column],
+            score=float(scores[column]),
+            probability=float(probabilities[column]),
+            nearest=nearest(space.names[column]) if nearest is not None and place < 2 else (),
+            words=words(space.names[column]) if words is not None and place < 2 else (),
         )
+        for place, column in enumerate(order[:top])
+    ]
     return Explanation(
         text=text,
         label=answers.names[0],
         margin=float(scores[order[0]] - scores[order[1]]),
         top=tuple(entries),
-        threshold=threshold,
-        min_probability=min_probability,
-        too_uncertain=too_uncertain,
+        threshold=decision.threshold,
+        min_probability=decision.min_probability,
+        too_uncertain=bool(decision.too_uncertain(answers)[0]),
     )
+
+
+def nearest_descriptions(vector: Matrix, space: LabelSpace, vectors: dict[str, LabelVectors], *, most: int) -> Quotes:
+    """Return a function from a label's name to its descriptions nearest to a document's vector [1 dim]."""
+
+    def of(name: str) -> tuple[tuple[str, float], ...]:
+        descriptions = space.labels[space.index(name)].descriptions
+        if not descriptions:
+            return ()
+        near = cosines(vector, vectors[name].descriptions)[0]
+        return tuple((descriptions[row], float(near[row])) for row in np.argsort(-near, kind="stable")[:most])
+
+    return of

@@ -41,21 +41,24 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
         space: the labels.
     """
     encoder = header["encoder"]
-    facts = {"encoder": f"{encoder['name']} ({encoder['dtype']})"} | card.facts | header["versions"]
+    used = {"encoder": f"{encoder['name']} ({encoder['dtype']})"} if encoder else {}
+    facts = used | card.facts | header["versions"]
+    library = "sentence-transformers" if encoder else "labelspace"
     rows = list(zip(space.labels, space.verbalizers, strict=True))
     return "\n".join(
         [
             "---",
-            "library_name: sentence-transformers",
+            f"library_name: {library}",
             "pipeline_tag: text-classification",
             "tags:",
-            *(f"- {tag}" for tag in ("labelspace", "sentence-transformers", *card.tags)),
+            *(f"- {tag}" for tag in dict.fromkeys(("labelspace", library, *card.tags))),
             "---",
             "",
             f"# {space.name}",
             "",
-            f"A {header['class']} of labelspace {header['labelspace']} with {len(space)} labels on "
-            f"`{encoder['name']}`. {card.origin}",
+            f"A {header['class']} of labelspace {header['labelspace']} with {len(space)} labels"
+            + (f" on `{encoder['name']}`" if encoder else "")
+            + f". {card.origin}",
             "",
             "```python",
             "from labelspace import load",
@@ -64,9 +67,7 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
             f"clf.predict([{card.example}])",
             "```",
             "",
-            "`SentenceTransformer` opens the folder too, as the plain encoder"
-            + (", without what was learnt on top of it." if card.learnt_on_top else "."),
-            "",
+            *(_opened_plain(card) if encoder else ()),
             "## Labels",
             "",
             "| label | verbalizer | descriptions |",
@@ -87,11 +88,16 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
             "",
             "## Limits",
             "",
-            f"- A text is read up to {encoder['max_tokens']} tokens.",
+            *([f"- A text is read up to {encoder['max_tokens']} tokens."] if encoder else []),
             *(f"- {limit}" for limit in card.limits),
             "",
         ]
     )
+
+
+def _opened_plain(card: Card) -> tuple[str, str]:
+    rest = ", without what was learnt on top of it." if card.learnt_on_top else "."
+    return "`SentenceTransformer` opens the folder too, as the plain encoder" + rest, ""
 
 
 def _cell(text: str) -> str:

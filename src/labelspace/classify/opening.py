@@ -1,28 +1,33 @@
 """`load`: open a saved model of any class."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labelspace.checks import did_you_mean
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.base import Classifier
 from labelspace.classify.description import DescriptionClassifier
+from labelspace.classify.joint import JointClassifier
 from labelspace.classify.lacon import LaConClassifier
 from labelspace.classify.old_folders import brought_up
-from labelspace.classify.saving import damaged, read
+from labelspace.classify.saving import MEMBERS, damaged, read
 from labelspace.classify.uncertainty import UncertaintyClassifier
+from labelspace.classify.words import WordsClassifier
 from labelspace.classify.zero_shot import ZeroShotClassifier
 from labelspace.errors import ConfigError, ModelFolderError
 from labelspace.header import CLASSIFIER, HEADER, read_header
 
-CLASSES: dict[str, type[BiEncoderClassifier]] = {
+CLASSES: dict[str, type[Classifier]] = {
     "DescriptionClassifier": DescriptionClassifier,
+    "JointClassifier": JointClassifier,
     "LaConClassifier": LaConClassifier,
     "UncertaintyClassifier": UncertaintyClassifier,
+    "WordsClassifier": WordsClassifier,
     "ZeroShotClassifier": ZeroShotClassifier,
 }
 
 
-def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bool = False) -> BiEncoderClassifier:
+def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bool = False) -> Classifier:
     """Open a model that `save` wrote.
 
     Args:
@@ -63,6 +68,9 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         device=device,
         trust_remote_code=trust_remote_code,
     )
+    parts = sorted((folder / MEMBERS).glob("*"), key=lambda part: int(part.name)) if cls is JointClassifier else ()
+    members = tuple(load(part, device=device, trust_remote_code=trust_remote_code) for part in parts)
+    state = replace(state, members=members)
     try:
         model = cls.from_state(state)
         model.decision()
@@ -73,7 +81,7 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
     return model
 
 
-def _class_of(folder: Path, header: dict[str, Any]) -> type[BiEncoderClassifier]:
+def _class_of(folder: Path, header: dict[str, Any]) -> type[Classifier]:
     name = header.get("class")
     if not isinstance(name, str) or name not in CLASSES:
         raise ModelFolderError(f"{folder / HEADER} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")

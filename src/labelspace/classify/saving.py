@@ -4,7 +4,8 @@
     ├── modules.json, config.json, model.safetensors ...   a sentence-transformers model
     ├── label_space.yaml                                   the labels, may be edited
     ├── label_vectors.safetensors                          the labels' encoded texts
-    ├── lacon.safetensors, uncertainty.safetensors         a class's own tensors
+    ├── lacon.safetensors, words.safetensors ...           a class's own tensors
+    ├── members/0/, members/1/ ...                         models that the model consists of
     ├── labelspace.json                                    class, parameters, versions, facts of the fit
     └── README.md                                          the model card
 
@@ -35,11 +36,12 @@ from labelspace.labels import LabelSpace
 
 LABELS = "label_space.yaml"
 VECTORS = "label_vectors.safetensors"
+MEMBERS = "members"
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 
 def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: str | None) -> Path:
-    """Write a fitted model; see `BiEncoderClassifier.save`.
+    """Write a fitted model; see `Classifier.save`.
 
     Args:
         state: the state of the model.
@@ -51,17 +53,21 @@ def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: st
     folder = folder.absolute()
     check_place(folder, CLASSIFIER)
     with staged(folder) as scratch:
-        state.encoder.save(scratch)
         state.space.to_file(scratch / LABELS)
-        _write_vectors(state, scratch / VECTORS)
+        encoder = state.encoder
+        if encoder is not None:
+            encoder.save(scratch)
+            _write_vectors(state, scratch / VECTORS)
+        for number, member in enumerate(state.members):
+            member.save(scratch / MEMBERS / str(number))
         if tensors_file is not None:
             tensors = {key: np.ascontiguousarray(values) for key, values in state.tensors.items()}
             save_file(tensors, scratch / tensors_file)
         facts = {
             "class": name,
             "parameters": state.parameters,
-            "encoder": {**state.encoder.describe(), "name": state.started_from},
-            "encoding": state.encoder.config.to_dict(),
+            "encoder": encoder and {**encoder.describe(), "name": state.started_from},
+            "encoding": encoder and encoder.config.to_dict(),
             "fit": state.fit,
             **state.facts,
         }
@@ -96,6 +102,8 @@ def read(
     if not (folder / LABELS).is_file():
         raise ModelFolderError(f"{folder} lacks {LABELS}; it was copied in part, copy or save it again.")
     space = LabelSpace.from_file(folder / LABELS)
+    if header.get("encoder", "") is None:
+        return _read_without_encoder(folder, header, space, tensors_file)
     try:
         encoding = EncodingConfig.from_dict({**header["encoding"]}).to_dict()
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
@@ -127,6 +135,23 @@ def read(
             place=folder,
         )
     except (KeyError, TypeError, SafetensorError) as error:
+        raise damaged(folder, error) from error
+
+
+def _read_without_encoder(folder: Path, header: dict[str, Any], space: LabelSpace, tensors_file: str | None) -> State:
+    try:
+        return State(
+            encoder=None,
+            started_from="",
+            space=space,
+            label_vectors={},
+            parameters={**header["parameters"]},
+            fit=header.get("fit"),
+            facts=header,
+            tensors=load_file(folder / tensors_file) if tensors_file is not None else {},
+            place=folder,
+        )
+    except (OSError, KeyError, TypeError, SafetensorError) as error:
         raise damaged(folder, error) from error
 
 

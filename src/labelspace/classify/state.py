@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from labelspace.classify.anchors import LabelVectors
-from labelspace.encoders import Encoder
 from labelspace.errors import ShapeError
 from labelspace.labels import LabelSpace
 
@@ -19,8 +18,8 @@ from labelspace.labels import LabelSpace
 class State:
     """The complete state of a fitted classifier."""
 
-    encoder: Encoder
-    """The encoder with its current weights."""
+    encoder: Any
+    """The `Encoder` with its current weights; None if the model has none."""
 
     started_from: str
     """Name of the encoder that `fit` started from."""
@@ -42,6 +41,9 @@ class State:
 
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
     """Content of the class's `tensors_file`."""
+
+    members: tuple[Any, ...] = ()
+    """Fitted classifiers that the model consists of, each saved as a model of its own."""
 
     place: Path = Path("the model")
     """The folder it was read from, for messages."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelspace.checks import plain
 from labelspace.classify.abstaining import MeasuresDoubt
 from labelspace.classify.answers import Answers
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.base import BiEncoderClassifier, Classifier
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
@@ -42,7 +42,7 @@ class Predicted:
 
 
 def predict_file(
-    model: BiEncoderClassifier,
+    model: Classifier,
     source: Any,
     target: str | Path,
     *,
@@ -128,21 +128,19 @@ def predict_file(
         return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
 
 
-def model_fingerprint(model: BiEncoderClassifier) -> str:
+def model_fingerprint(model: Classifier) -> str:
     """Hash everything that a prediction depends on: weights, labels, the head, the decision, precision."""
     digest = hashlib.sha256()
-    encoder = model.encoder_
-    for name, tensor in sorted(encoder.backbone.model.state_dict().items()):
+    encoder = model.encoder_ if isinstance(model, BiEncoderClassifier) else None
+    for name, tensor in sorted(encoder.backbone.model.state_dict().items()) if encoder else ():
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
     for name, values in sorted(model.head_.tensors().items()):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(values).tobytes())
-    facts = {
-        "space": model.label_space_.to_dict(),
-        "decision": plain(asdict(model.decision())),
-        "encoder": {key: value for key, value in encoder.describe().items() if key not in ("name", "source")},
-    }
+    facts = {"space": model.label_space_.to_dict(), "decision": plain(asdict(model.decision()))}
+    if encoder is not None:
+        facts["encoder"] = {key: value for key, value in encoder.describe().items() if key not in ("name", "source")}
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -154,7 +152,7 @@ def _rows_of(target: Path, *, label: str) -> int:
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 
-def output_schema(schema: pa.Schema, model: BiEncoderClassifier, prefix: str, all_scores: bool) -> pa.Schema:
+def output_schema(schema: pa.Schema, model: Classifier, prefix: str, all_scores: bool) -> pa.Schema:
     """Return the columns of a file of predictions: those of the input and those of `answer_columns`.
 
     Raises:

@@ -3,10 +3,12 @@
 `__post_init__` checks every field. A contract test holds the estimators' defaults to the defaults here.
 """
 
+from labelspace.config.consensus import ConsensusConfig
 from labelspace.config.encoding import DTYPES, EncodingConfig
 from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
 from labelspace.config.nli import NLI_VARIANTS, NLIConfig
 from labelspace.config.prefinetune import CENTRES, PrefinetuneConfig
+from labelspace.config.student import StudentConfig
 from labelspace.config.training import (
     ANCHORS,
     DEFAULT_ANCHOR,
@@ -19,7 +21,16 @@ from labelspace.config.training import (
 )
 from labelspace.config.uncertainty import CONTRASTIVES, EXTRACTORS, UncertaintyConfig
 
-CONFIGS = (EncodingConfig, SearchConfig, TrainingConfig, LaConConfig, UncertaintyConfig, PrefinetuneConfig, NLIConfig)
+CONFIGS = (
+    EncodingConfig,
+    SearchConfig,
+    TrainingConfig,
+    LaConConfig,
+    UncertaintyConfig,
+    PrefinetuneConfig,
+    NLIConfig,
+    StudentConfig,
+)
 
 __all__ = [
     "ANCHORS",
@@ -37,11 +48,13 @@ __all__ = [
     "OBJECTIVES",
     "PAPER_LEARNING_RATES",
     "SEARCHES",
+    "ConsensusConfig",
     "EncodingConfig",
     "LaConConfig",
     "NLIConfig",
     "PrefinetuneConfig",
     "SearchConfig",
+    "StudentConfig",
     "TrainingConfig",
     "UncertaintyConfig",
 ]

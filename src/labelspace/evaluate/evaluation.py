@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.classify import Answers, BiEncoderClassifier
+from labelspace.classify import Answers, BiEncoderClassifier, Classifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.answers import Answering
 from labelspace.classify.by_anchors import Anchored
@@ -40,7 +40,7 @@ Vectors = NDArray[np.float32]
 
 
 def evaluate(
-    model: BiEncoderClassifier,
+    model: Classifier,
     X: Any,
     y: Any,
     *,
@@ -89,7 +89,7 @@ def evaluate(
 
 
 def evaluate_table(
-    model: BiEncoderClassifier,
+    model: Classifier,
     source: Any,
     *,
     text: str = "text",
@@ -158,7 +158,7 @@ def evaluate_table(
     )
 
 
-def _check_model(model: BiEncoderClassifier) -> None:
+def _check_model(model: Classifier) -> None:
     if not isinstance(model, Answering):
         raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
     check_is_fitted(model)
@@ -180,7 +180,7 @@ def untrained_encoder(encoder: Encoder) -> Encoder:
 
 
 def _evaluate(
-    model: BiEncoderClassifier,
+    model: Classifier,
     blocks: Iterable[Block],
     rows: int,
     data: dict[str, Any],
@@ -224,9 +224,9 @@ def _evaluate(
     )
 
 
-def _answers(model: BiEncoderClassifier, documents: Documents) -> tuple[Answers, Vectors | None]:
+def _answers(model: Classifier, documents: Documents) -> tuple[Answers, Vectors | None]:
     """Return the model's answers, and the documents' vectors if the untrained encoder would give the same ones."""
-    if model.trains_encoder or not isinstance(model, Anchored):
+    if model.trains_encoder or not isinstance(model, Anchored) or not isinstance(model, BiEncoderClassifier):
         return model.answers(documents), None
     space, vectors = model.label_space_, model.encoder_.encode(documents.rows)
     return model.decision().answers(space.names, cosines(vectors, model.head_.label_vectors(space))), vectors
@@ -236,9 +236,12 @@ def _answers(model: BiEncoderClassifier, documents: Documents) -> tuple[Answers,
 class _Untrained:
     """Both baselines, from one encoding of each document."""
 
-    def __init__(self, model: BiEncoderClassifier) -> None:
+    def __init__(self, model: Classifier) -> None:
         self._space = space = model.label_space_
         self._encoder, self._reason = None, ""
+        if not isinstance(model, BiEncoderClassifier):
+            self._reason = "the model has no encoder"
+            return
         if model.reads_ is Kind.PAIRS:
             self._reason = "an encoder has no vector of a pair that would lie near a label"
             return
@@ -281,11 +284,11 @@ class _Untrained:
         return f"{bare} of {len(labels)} labels have no description; their verbalizer stands for them"
 
 
-def _provenance(model: BiEncoderClassifier, data: dict[str, Any]) -> dict[str, Any]:
+def _provenance(model: Classifier, data: dict[str, Any]) -> dict[str, Any]:
     fit_result = getattr(model, "fit_result_", None)
     fit = fit_result.to_dict() if fit_result is not None else {}
     pool = {"source": fit["pool"], "documents": fit["pool_documents"]} if fit.get("pool") else None
-    found = provenance(
-        seeds=fit.get("seed"), data={"evaluated": data, "unlabelled_pool": pool}, dtype=model.encoder_.dtype
-    )
-    return {**found, "encoder": model.encoder_.describe()}
+    encoder = model.encoder_ if isinstance(model, BiEncoderClassifier) else None
+    dtype = encoder.dtype if encoder is not None else None
+    found = provenance(seeds=fit.get("seed"), data={"evaluated": data, "unlabelled_pool": pool}, dtype=dtype)
+    return {**found, "encoder": encoder and encoder.describe()}

@@ -1,5 +1,6 @@
 """Losses: pure functions of tensors, one file a paper."""
 
+from labelspace.losses.distillation import soft_cross_entropy
 from labelspace.losses.infonce import infonce_columns, infonce_rows, symmetric_infonce
 from labelspace.losses.labelwise import gaussian_kl, labelwise_contrastive, labelwise_loss
 from labelspace.losses.lacon import (
@@ -28,6 +29,7 @@ __all__ = [
     "relation_cosine",
     "reze_loss",
     "self_supervised_contrastive",
+    "soft_cross_entropy",
     "supervised_contrastive",
     "symmetric_infonce",
 ]

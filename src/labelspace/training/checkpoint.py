@@ -31,7 +31,7 @@ from labelspace.folders import check_files, fingerprints, staged, write_atomical
 
 FORMAT = 2
 
-FIT_PARTS = ("descriptions", "rows")
+FIT_PARTS = ("descriptions", "rows", "student")
 # Options that may change on resume. `total_steps` follows from the rest, and older checkpoints lack it.
 MAY_DIFFER = {"max_seconds", "total_steps"}
 

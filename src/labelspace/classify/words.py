@@ -1,0 +1,182 @@
+"""`WordsClassifier`: TF-IDF and a linear model, for tens of thousands of documents a second."""
+
+from collections.abc import Mapping
+from typing import Any, Self, final
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import as_seed, check_number
+from labelspace.classify.arguments import as_label_space
+from labelspace.classify.base import Change, Classifier
+from labelspace.classify.by_words import ByWords
+from labelspace.classify.cards import words_card
+from labelspace.classify.decision import Decision
+from labelspace.classify.editing import LabelChange
+from labelspace.classify.explanation import Explanation, explain_answer
+from labelspace.classify.state import SavedFit, State
+from labelspace.corpus import Kind, as_targets
+from labelspace.errors import InputError
+from labelspace.labels import Label, LabelSpace
+
+
+@final
+class WordsClassifier(Classifier):
+    """Learns a weight for each word and label, without an encoder.
+
+    It is the fast student of a consensus, and a baseline for labelled texts.
+
+    Args:
+        labels: a LabelSpace, a label file, a dictionary like one, or a list of names.
+        C: inverse strength of the regularization, above 0.
+        min_df: words in fewer texts are ignored.
+        min_probability: lowest probability, 0 to 1, at which `predict` returns a label; None: always.
+        seed: random seed.
+
+    Attributes:
+        head_: the words and their weights.
+        label_space_, classes_: the labels.
+
+    Example:
+        >>> texts = ["the team won", "a team lost", "the bank closed", "a bank opened"]
+        >>> clf = WordsClassifier(["sports", "money"], min_df=1).fit(texts, ["sports", "sports", "money", "money"])
+        >>> clf.predict(["my bank"]).tolist(), clf.explain("my bank").top[0].words[0][0]
+        (['money'], 'bank')
+    """
+
+    tensors_file = "words.safetensors"
+    card_of = staticmethod(words_card)
+    not_parameters = ("labels",)
+
+    head_: ByWords
+
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        C: float = 3.0,
+        min_df: int = 2,
+        min_probability: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.labels = labels
+        self.C = C
+        self.min_df = min_df
+        self.min_probability = min_probability
+        self.seed = seed
+
+    def decision(self) -> Decision:
+        """Return the decision rule: the lowest probability."""
+        return Decision(min_probability=self.min_probability)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the words of each label.
+
+        Args:
+            X: documents.
+            y: label names; documents without one (None, NaN, -1 or "") are left out.
+            sample_weight: [text], how much each document counts, 0 or more.
+
+        Raises:
+            ConfigError: a parameter is invalid.
+            InputError: X and y do not fit together, or no document has a label.
+        """
+        space = as_label_space(self.labels)
+        check_number("C", self.C, above=0)
+        check_number("min_df", self.min_df, least=1, whole=True)
+        self.decision()
+        self.label_space_, self.reads_ = space, Kind.TEXTS
+        self.classes_ = np.array(sorted(space.names), dtype=object)
+        documents = list(self.read(X).rows)
+        targets = np.asarray(as_targets(y, space.names, n_documents=len(documents)), dtype=np.intp)
+        weights = np.ones(len(documents)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != targets.shape or not (weights >= 0).all():
+            raise InputError(f"sample_weight must be {len(targets)} numbers, 0 or more. Got shape {weights.shape}.")
+        used = np.flatnonzero((targets >= 0) & (weights > 0))
+        if not len(used):
+            raise InputError(f"y has no label for any of the {len(targets)} documents; there is nothing to learn from.")
+        self.head_ = ByWords.learn(
+            [documents[row] for row in used],
+            targets[used],
+            space.names,
+            weights=weights[used],
+            C=self.C,
+            min_df=self.min_df,
+            seed=as_seed(self.seed),
+        )
+        return self
+
+    def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
+        """Explain the label of one text by its words.
+
+        Args:
+            text: one text.
+            top: number of labels to show.
+            nearest: number of words to quote for the winner and the runner-up.
+
+        Returns:
+            Scores, margin and the words that speak most for a label; `print` shows them as text.
+        """
+        check_is_fitted(self)
+        if not isinstance(text, str):
+            raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
+        check_number("top", top, least=1, whole=True)
+        check_number("nearest", nearest, least=0, whole=True)
+        decision, answers = self.decision(), self.answers([text])
+        return explain_answer(
+            text,
+            answers,
+            space=self.label_space_,
+            decision=decision,
+            top=top,
+            words=lambda name: self.head_.spoken(text, name, most=nearest),
+        )
+
+    def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
+        """Refuse: the words of a new label are not known.
+
+        Raises:
+            InputError: always.
+        """
+        name = label.name if isinstance(label, Label) else label.get("name")
+        raise InputError(
+            f"a model of words cannot learn {name!r} from a description; fit again with it, or use a student that is "
+            "an encoder."
+        )
+
+    def state(self) -> State:
+        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
+        check_is_fitted(self)
+        fit = getattr(self, "fit_result_", None)
+        return State(
+            encoder=None,
+            started_from="",
+            space=self.label_space_,
+            label_vectors={},
+            parameters={k: v for k, v in self.get_params(deep=False).items() if k not in self.not_parameters},
+            fit=None if fit is None else fit.to_dict(),
+            facts={"words": {"labels": list(self.head_.columns)}},
+            tensors=self.head_.tensors(),
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the fitted model of a state.
+
+        Raises:
+            InputError: the label file names a label that the model has not learnt.
+        """
+        parameters = {name: value for name, value in state.parameters.items() if name != "encoder"}
+        model = cls(state.space, **parameters)
+        model.reads_ = Kind.TEXTS
+        if state.fit is not None:
+            model.fit_result_ = SavedFit(state.fit)
+        model.head_ = ByWords.from_tensors(state.tensors, tuple(state.facts["words"]["labels"]))
+        model._set_labels(state.space)
+        return model
+
+    def _edit(self, space: LabelSpace, change: Change) -> None:
+        self.head_ = self.head_.edited(change)
+        super()._edit(space, change)
+
+    fit_result_: Any

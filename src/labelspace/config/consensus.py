@@ -1,0 +1,61 @@
+"""Settings for the consensus of views."""
+
+from dataclasses import dataclass
+from typing import final
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config.saved import SavedConfig
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ConsensusConfig(SavedConfig):
+    """What several views of unlabelled documents agree on."""
+
+    temperature: float = 0.07
+    """Divides the cosines of an encoder, above 0; other views are scaled so that they are as sure on average."""
+
+    alpha: float = 0.5
+    """How often each label is expected: its share by each view, to this power. 1: as the view has it; 0: all labels
+    equally often. A `prior` takes its place."""
+
+    neighbours: int = 15
+    """Nearest documents whose answers are mixed in; 0: none."""
+
+    rounds: int = 5
+    """Rounds of mixing."""
+
+    own: float = 0.5
+    """Share of a document's own answer in each round, 0 to 1."""
+
+    words: bool = True
+    """Whether a view by words (TF-IDF, linear) learns from the others' answers and adds its own."""
+
+    C: float = 3.0
+    """Inverse strength of the regularization of the view by words, above 0."""
+
+    folds: int = 5
+    """The view by words answers each document after learning from the others; this many parts."""
+
+    guards: bool = True
+    """Whether a step is left out where it is not safe."""
+
+    documents_per_label: int = 25
+    """Guard: fewest documents a label, on average, for levelling and for the view by words."""
+
+    min_agreement: float = 0.15
+    """Guard: lowest agreement beyond chance (kappa) of a step with the answers before it."""
+
+    def __post_init__(self) -> None:
+        self._keep_plain()
+        check_number("temperature", self.temperature, above=0)
+        check_number("alpha", self.alpha, least=0, most=1)
+        check_number("neighbours", self.neighbours, least=0, whole=True)
+        check_number("rounds", self.rounds, least=1, whole=True)
+        check_number("own", self.own, least=0, most=1)
+        check_choice("words", self.words, (False, True))
+        check_number("C", self.C, above=0)
+        check_number("folds", self.folds, least=2, whole=True)
+        check_choice("guards", self.guards, (False, True))
+        check_number("documents_per_label", self.documents_per_label, least=0, whole=True)
+        check_number("min_agreement", self.min_agreement, least=-1, most=1)

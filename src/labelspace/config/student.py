@@ -1,0 +1,57 @@
+"""Settings for training a student on a teacher's probabilities."""
+
+from dataclasses import dataclass
+from typing import final
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config.saved import SavedConfig
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StudentConfig(SavedConfig):
+    """Training an encoder on the answers of a consensus, beside the descriptions (Hinton et al., 2015)."""
+
+    documents: int = 3000
+    """Maximum number of documents trained on; more are drawn at random."""
+
+    epochs: int = 1
+    """Passes over the documents."""
+
+    batch_size: int = 32
+    """Documents per update; as many descriptions are added."""
+
+    learning_rate: float | str = "auto"
+    """Peak learning rate. `"auto"`: 1e-4 up to a width of 384, and in inverse proportion to the width above it."""
+
+    temperature: float = 0.07
+    """Divides the cosines, above 0."""
+
+    description_weight: float = 0.2
+    """Share of the descriptions in the loss, 0 to 1."""
+
+    warmup: float = 0.06
+    """Share of the updates over which the learning rate rises linearly, before it falls linearly to 0."""
+
+    weight_decay: float = 0.01
+    """Weight decay of AdamW."""
+
+    encoder_dropout: bool = True
+    """Whether the encoder's own dropout is on in training."""
+
+    max_tokens_in_memory: int = 16_384
+    """Maximum tokens whose activations are held at once; a larger batch is split into chunks with the same gradient."""
+
+    def __post_init__(self) -> None:
+        self._keep_plain()
+        for name in ("documents", "epochs", "batch_size", "max_tokens_in_memory"):
+            check_number(name, getattr(self, name), least=1, whole=True)
+        if self.learning_rate == "auto" or isinstance(self.learning_rate, str):
+            check_choice("learning_rate", self.learning_rate, ("auto",))
+        else:
+            check_number("learning_rate", self.learning_rate, above=0, most=1)
+        check_number("temperature", self.temperature, above=0)
+        check_number("description_weight", self.description_weight, least=0, most=1)
+        check_number("warmup", self.warmup, least=0, most=1)
+        check_number("weight_decay", self.weight_decay, least=0)
+        check_choice("encoder_dropout", self.encoder_dropout, (False, True))

@@ -1,0 +1,101 @@
+r"""The prior of a view: how often it gives each label over the pool, and a shift of its scores that corrects that.
+
+An encoder has labels that attract everything and labels that attract nothing, whatever the documents are. A bias per
+label is found such that the mean probabilities over the pool meet a wanted prior (OTTER, Shin et al., 2024, "OTTER:
+effortless label distribution adaptation of zero-shot models", https://arxiv.org/abs/2404.08461; with soft answers in
+place of its transport plan). The wanted prior is
+
+    shares ** alpha, normalised    alpha 1: as the view has it; alpha 0: all labels equally often; between: levelled
+    a prior given by the user
+    the prior that explains the pool best, by EM (Saerens et al., 2002, "Adjusting the outputs of a classifier to new a
+    priori probabilities", equation 2.14)
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+Table = NDArray[np.float64]
+
+ROUNDS = 500
+CLOSE = 1e-6
+# A label that no document is near gets this share at least, so that its bias stays finite.
+LEAST = 1e-6
+
+
+def levelled(shares: Table, alpha: float) -> Table:
+    """Return shares to the power alpha, normalised, [label].
+
+    Example:
+        >>> levelled(np.array([0.9, 0.1]), 0.5).round(2).tolist()
+        [0.75, 0.25]
+    """
+    powered = np.maximum(shares, LEAST) ** alpha
+    return powered / powered.sum()
+
+
+def shift_to(logits: NDArray[np.floating], prior: Table) -> Table:
+    """Return the bias of each label that makes the mean probabilities meet a prior, [label], with mean 0.
+
+    Args:
+        logits: [text label], scores divided by their temperature.
+        prior: [label], above 0, with sum 1.
+
+    Example:
+        >>> logits = np.array([[2.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
+        >>> bias = shift_to(logits, np.array([0.5, 0.5]))
+        >>> softmax(logits + bias, axis=1).mean(axis=0).round(3).tolist()
+        [0.5, 0.5]
+    """
+    bias = np.zeros(logits.shape[1])
+    for _ in range(ROUNDS):
+        mean = softmax(logits + bias, axis=1).mean(axis=0)
+        if np.abs(mean - prior).max() < CLOSE:
+            break
+        bias += np.log(prior) - np.log(np.maximum(mean, 1e-12))
+    return bias - bias.mean()
+
+
+def prior_by_em(logits: NDArray[np.floating]) -> Table:
+    """Return the prior that explains the pool best, [label], if the logits assume that all labels are equally frequent.
+
+    Example:
+        >>> logits = np.log(np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]]))
+        >>> prior_by_em(logits).round(2).tolist()
+        [0.81, 0.19]
+    """
+    likelihoods = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    prior = np.full(logits.shape[1], 1 / logits.shape[1])
+    for _ in range(ROUNDS):
+        joint = likelihoods * prior
+        new = np.maximum((joint / joint.sum(axis=1, keepdims=True)).mean(axis=0), LEAST)
+        new /= new.sum()
+        if np.abs(new - prior).max() < CLOSE:
+            break
+        prior = new
+    return prior
+
+
+def as_sure_as(logits: Table, confidence: float) -> Table:
+    """Return logits divided by the temperature at which their mean confidence is the wanted one, [text label].
+
+    Scores of different kinds, such as cosines and a language model's logits, are made comparable so.
+
+    Args:
+        logits: [text label], scores at any temperature.
+        confidence: wanted mean probability of the likeliest label, above 1 / labels and below 1.
+
+    Example:
+        >>> logits = as_sure_as(np.array([[0.2, 0.1], [0.1, 0.3]]), 0.8)
+        >>> softmax(logits, axis=1).max(axis=1).mean().round(3)
+        np.float64(0.8)
+    """
+    spread = float((logits.max(axis=1) - logits.mean(axis=1)).mean())
+    if not spread > 0:
+        return logits
+    low, high = 1e-4 / spread, 1e4 / spread
+    for _ in range(60):
+        factor = float(np.sqrt(low * high))
+        found = float(softmax(logits * factor, axis=1).max(axis=1).mean())
+        low, high = (factor, high) if found < confidence else (low, factor)
+    return logits * float(np.sqrt(low * high))

@@ -1,0 +1,100 @@
+"""The neighbour graph of the pool: near documents mostly have the same label.
+
+Smoothing mixes each document's answer with the mean of its neighbours' (Zhou et al., 2004, "Learning with local and
+global consistency", equation 6, on a graph of nearest neighbours with equal weights).
+"""
+
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import import_optional
+
+Vectors = NDArray[np.float32]
+Rows = NDArray[np.intp]
+
+# From here on, neighbours are approximate.
+EXACT = 50_000
+BLOCK = 2048
+
+
+@final
+class Graph:
+    """Documents of a pool in a space of vectors; new documents are always compared with all of them.
+
+    Args:
+        vectors: [text dim].
+        neighbours: number of neighbours of a document.
+        seed: seed of the approximate search, for pools of 50,000 documents and more.
+
+    Example:
+        >>> graph = Graph(np.array([[1, 0], [0.9, 0.1], [0, 1]], dtype=np.float32), neighbours=1, seed=0)
+        >>> graph.own.tolist()
+        [[1], [0], [1]]
+    """
+
+    def __init__(self, vectors: Vectors, *, neighbours: int, seed: int) -> None:
+        self.vectors = _unit(vectors)
+        self.count = min(neighbours, len(vectors) - 1)
+        if len(vectors) >= EXACT:
+            module = import_optional("pynndescent", package="umap-learn", extra="plot", purpose="A pool of this size")
+            index = module.NNDescent(
+                self.vectors, metric="dot", n_neighbors=self.count + 1, random_state=seed, n_jobs=1
+            )
+            self.own: Rows = np.asarray(index.neighbor_graph[0])[:, 1:].astype(np.intp)
+        else:
+            self.own = self._search(self.vectors, itself=True)
+
+    @classmethod
+    def of(cls, vectors: Vectors, *, count: int) -> "Graph":
+        """Return a graph that is only asked about new documents."""
+        made = cls.__new__(cls)
+        made.vectors, made.count, made.own = vectors, count, np.empty((0, count), dtype=np.intp)
+        return made
+
+    def neighbours_of(self, vectors: Vectors) -> Rows:
+        """Return the nearest documents of the pool, [text neighbour]."""
+        return self._search(_unit(vectors), itself=False)
+
+    def _search(self, vectors: Vectors, *, itself: bool) -> Rows:
+        found = np.empty((len(vectors), self.count), dtype=np.intp)
+        for start in range(0, len(vectors), BLOCK):
+            block = vectors[start : start + BLOCK]
+            cosines = block @ self.vectors.T
+            if itself:
+                cosines[np.arange(len(block)), np.arange(start, start + len(block))] = -np.inf
+            # Stable, so that equally near documents have an order on every processor.
+            found[start : start + BLOCK] = np.argsort(-cosines, axis=1, kind="stable")[:, : self.count]
+        return found
+
+
+def smooth(probabilities: NDArray[np.float64], neighbours: Rows, *, rounds: int, own: float) -> NDArray[np.float64]:
+    """Return probabilities mixed with those of the neighbours, [text label].
+
+    Args:
+        probabilities: [text label].
+        neighbours: [text neighbour], rows of the same table.
+        rounds: how often; each round reaches one step further.
+        own: share of a document's own answer, 0 to 1.
+
+    Example:
+        >>> smooth(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1], [0]]), rounds=1, own=0.5).tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
+    """
+    mixed = probabilities
+    for _ in range(rounds):
+        mixed = own * probabilities + (1 - own) * mean_of(mixed, neighbours)
+    return mixed
+
+
+def mean_of(probabilities: NDArray[np.floating], neighbours: Rows) -> NDArray[np.float64]:
+    """Return the mean answer of each document's neighbours, [text label]."""
+    total = np.zeros((len(neighbours), probabilities.shape[1]))
+    for column in neighbours.T:  # one neighbour at a time: a table of all would be [text neighbour label]
+        total += probabilities[column]
+    return total / max(neighbours.shape[1], 1)
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
