@@ -41,7 +41,7 @@ def crossed(runs: pd.DataFrame, rows: Sequence[str], columns: Sequence[str], cel
     """
     groups = {key: cell(own, *key) for key, own in runs.groupby([*rows, *columns])}
     places = pd.MultiIndex.from_tuples(groups, names=[*rows, *columns])
-    return pd.Series(groups.values(), index=places, dtype=object).unstack(list(columns))
+    return pd.Series(groups.values(), index=places, dtype=object).unstack(list(columns)).infer_objects()
 
 
 def products(*titles: Mapping[Any, str]) -> dict[tuple[Any, ...], tuple[str, ...]]:
@@ -60,7 +60,7 @@ def table(cells: pd.DataFrame, *heads: str, side: str = "---:|") -> str:
 
     Rows without a cell are left out, and a missing cell is a dash.
     """
-    cells = cells.dropna(how="all").fillna("-")
+    cells = cells.dropna(how="all").astype(object).fillna("-")
     keys = (key if isinstance(key, tuple) else (key,) for key in cells.index)
     rows = [[*key, *row] for key, row in zip(keys, cells.to_numpy(), strict=True)]
     return markdown([*heads, *cells.columns], rows, side=side)
