@@ -1,7 +1,7 @@
 """Markdown tables and their cells, for all reports."""
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -64,11 +64,6 @@ def table(cells: pd.DataFrame, *heads: str, side: str = "---:|") -> str:
     keys = (key if isinstance(key, tuple) else (key,) for key in cells.index)
     rows = [[*key, *row] for key, row in zip(keys, cells.to_numpy(), strict=True)]
     return markdown([*heads, *cells.columns], rows, side=side)
-
-
-def filled(rows: Iterable[Sequence[str]], heads: int = 1) -> list[Sequence[str]]:
-    """Leave out rows without results: a dash in every cell after the first `heads`."""
-    return [row for row in rows if any(cell != "-" for cell in row[heads:])]
 
 
 def bold_best(cells: Sequence[str]) -> list[str]:

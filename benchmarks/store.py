@@ -89,12 +89,6 @@ ENCODER = "all-MiniLM-L6-v2"
 """The encoder of tables and figures that show one encoder."""
 
 
-def results(study: str, part: str | None = None, **facts: Any) -> list[Row]:
-    """Return the rows of a study's part with these facts, sorted by name."""
-    rows = Table(TABLES.get(study, RESULTS / f"{study}.jsonl")).rows(part)
-    return [row for row in rows if all(row.get(name) == value for name, value in facts.items())]
-
-
 def frame(study: str, part: str, *columns: str, **facts: Any) -> pd.DataFrame:
     """Return the runs of a study's part with these facts, sorted by name.
 

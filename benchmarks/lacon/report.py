@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 from commits import marked
-from layout import crossed, filled, markdown, percent, table, titled
+from layout import crossed, markdown, percent, table, titled
 
 from lacon import aims, paper
 from lacon.experiments import BOTH, CLASS_METHODS, DEGREES, PER_CLASS
@@ -66,16 +66,16 @@ def tests() -> str:
     means = crossed(english, ["set"], ["method"], lambda own, *_: statistics.fmean(own.score)).reindex(
         columns=list(METHODS)
     )
-    rows = []
-    for baseline in BASELINES:
-        cells = []
-        for method in OURS:
-            gains = 100 * (means[method] - means[baseline]).dropna()
-            value = paired_p(gains)
-            better = f"better on {sum(gains > 0)} of {len(gains)}"
-            cells.append("-" if value is None else f"{statistics.fmean(gains):+.1f}, {better}, p {value:.2g}")
-        rows.append([marked(METHODS[baseline].title, runs[runs.method.isin([baseline, *OURS])]), *cells])
-    return markdown(["against", *(METHODS[method].title for method in OURS)], filled(rows))
+
+    def cell(method: str, baseline: str) -> str | None:
+        gains = 100 * (means[method] - means[baseline]).dropna()
+        value = paired_p(gains)
+        better = f"better on {sum(gains > 0)} of {len(gains)}"
+        return None if value is None else f"{statistics.fmean(gains):+.1f}, {better}, p {value:.2g}"
+
+    cells = pd.DataFrame({method: {baseline: cell(method, baseline) for baseline in BASELINES} for method in OURS})
+    rows = {one: marked(METHODS[one].title, runs[runs.method.isin([one, *OURS])]) for one in BASELINES}
+    return table(titled(cells, rows, {method: METHODS[method].title for method in OURS}), "against")
 
 
 def few() -> str:

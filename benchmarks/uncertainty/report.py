@@ -1,13 +1,14 @@
 """The tables of docs/uncertainty-study.md; see benchmarks/tables.py."""
 
 import statistics
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import store
-from layout import NOT_YET, crossed, filled, markdown, products, spread, table, titled
+from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 from store import Row as Result
 
 from uncertainty import paper
@@ -102,13 +103,15 @@ def by_set(runs: pd.DataFrame) -> pd.DataFrame:
     return with_means(cells, means)
 
 
-def with_means(cells: pd.DataFrame, values: pd.DataFrame, form: str = "{:.2f}") -> pd.DataFrame:
+def with_means(
+    cells: pd.DataFrame, values: pd.DataFrame, form: str = "{:.2f}", sets: Iterable[str] = SETS
+) -> pd.DataFrame:
     """Add the columns "mean" and "large" to cells: means over the sets, and over those that are not tiny.
 
     A row that lacks a set has no mean.
     """
-    whole = values.reindex(columns=list(SETS)).dropna()
-    for name, own in (("mean", whole), ("large", whole.drop(columns=SMALL_SET))):
+    whole = values.reindex(columns=list(sets)).dropna()
+    for name, own in (("mean", whole), ("large", whole.drop(columns=SMALL_SET, errors="ignore"))):
         means = [form.format(statistics.fmean(row)) for row in own.to_numpy()]
         cells[name] = pd.Series(means, index=whole.index, dtype=object)
     return cells
@@ -128,8 +131,7 @@ def choice() -> str:
     runs = runs_of("choice", "encoder", "choice", "set", "accuracy", *AREA_COLUMNS)
     cells = crossed(runs, ["encoder", "choice"], ["set"], _with_areas)
     scores = crossed(runs, ["encoder", "choice"], ["set"], lambda own, *_: 100 * own.accuracy.iloc[0])
-    scores = scores.reindex(columns=list(GRID_SETS)).dropna()
-    cells["mean"] = pd.Series([f"{statistics.fmean(row):.2f}" for row in scores.to_numpy()], scores.index, dtype=object)
+    cells = with_means(cells, scores, sets=GRID_SETS)
     rows = products(dict(zip(ENCODERS, ENCODERS, strict=True)), {one: one.replace("_", ", ") for one in CHOICES})
     for encoder, family in product(ENCODERS, FAMILIES.values()):
         if won := winner(family, runs[runs.encoder == encoder].to_dict("records"), GRID_SETS):
@@ -160,14 +162,11 @@ def parts() -> str:
     runs, theirs = accuracies(), _means(published("Qwen3-Embedding-0.6B"))
     ours = _means(runs[runs.encoder == ENCODERS[0]])
 
-    def cell(variant: str) -> str:
-        return (
-            f"{ours[variant]} ({theirs[variant]})" if variant in ours and variant in theirs else ours.get(variant, "-")
-        )
-
-    rows = [[title, *(cell(f"{extractor}-{part}") for part in PARTS)] for extractor, title in PARTED.items()]
-    head = [f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}", "neither", "LCL", "UCL", "both"]
-    return noted(markdown(head, filled(rows)))
+    theirs = theirs.map(" ({})".format).reindex(ours.index).fillna("")
+    cells = pd.DataFrame({one: {name: (ours + theirs).get(f"{name}-{one}") for name in PARTED} for one in PARTS})
+    columns = {"base": "neither", "lcl": "LCL", "ucl": "UCL", "both": "both"}
+    head = f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}"
+    return noted(table(titled(cells, PARTED, columns), head))
 
 
 def extractors() -> str:
@@ -245,10 +244,8 @@ def difficulty() -> str:
             theirs = found["errors_of_base"][level]
             shares = [documents / sum(runs.test_rows), theirs / wrong[0], ours / wrong[1]]
             cells.append(", ".join(f"{share:.0%}" for share in shares))
-        quantiles, thirds = (
-            [map(statistics.fmean, zip(*runs[what], strict=True))] for what in ("std", "error_by_third")
-        )
-        cells += [", ".join(map("{:.4f}".format, *quantiles)), ", ".join(map("{:.1%}".format, *thirds))]
+        std, errors = (np.mean(runs[what].tolist(), axis=0) for what in ("std", "error_by_third"))
+        cells += [", ".join(f"{one:.4f}" for one in std), ", ".join(f"{one:.1%}" for one in errors)]
         rows.append([SETS[name], *cells])
     head = ["texts, errors of TextCNN, errors of TextCNN + both", "below 0.8", "0.8 to 1.0", "above 1.0"]
     head += ["uncertainty: 5, 50, 95 % quantile", "errors in the least, middle, most uncertain third"]
