@@ -51,7 +51,7 @@ def products(*titles: Mapping[Any, str]) -> dict[tuple[Any, ...], tuple[str, ...
 
 def titled(cells: pd.DataFrame, rows: Mapping[Any, Any], columns: Mapping[Any, str]) -> pd.DataFrame:
     """Put rows and columns in the order of these mappings, and replace their keys by titles."""
-    cells = cells.reindex(index=list(rows), columns=list(columns))
+    cells = cells.reindex(index=list(rows), columns=list(columns)).astype(object)
     return cells.set_axis(list(rows.values())).set_axis(list(columns.values()), axis=1)
 
 

@@ -54,18 +54,16 @@ def main() -> str:
         cells.loc[f"p {method}"] = _p(by_method(runs), method)
         titles[f"p {method}"] = f"p of {METHODS[method].title} against CE"
     groups = dict(list(runs.groupby("set")))
-    return table(
-        titled(cells, titles, {name: marked(SETS[name].title, groups[name]) for name in MAIN if name in groups}), ""
-    )
+    columns = {name: marked(SETS[name].title, groups[name]) for name in MAIN if name in groups}
+    return table(titled(cells, titles, columns), "")
 
 
 def tests() -> str:
     """Ours against every baseline, tested over the data sets with one mean each."""
     runs = scored("main", "method")
     english = runs[runs["set"].isin([name for name, source in SETS.items() if source.english])]
-    means = crossed(english, ["set"], ["method"], lambda own, *_: statistics.fmean(own.score)).reindex(
-        columns=list(METHODS)
-    )
+    means = crossed(english, ["set"], ["method"], lambda own, *_: statistics.fmean(own.score))
+    means = means.reindex(columns=list(METHODS))
 
     def cell(method: str, baseline: str) -> str | None:
         gains = 100 * (means[method] - means[baseline]).dropna()

@@ -192,7 +192,7 @@ def sweep() -> str:
     names = {start: f"{weight:g}" for start, weight in WEIGHTED.items()}
     names |= {"pft": "0 (PFT)", "reze": "1 (REZE)", "base": "fine-tuned alone (FT)"}
     means = weight_averages()
-    cells = means.map("{:.4f}".format, na_action="ignore").fillna("-").rename(names)
+    cells = means.map("{:.4f}".format, na_action="ignore").astype(object).fillna("-").rename(names)
     return table(cells.set_axis([f"{where}, {size:,}" for where, size in means], axis=1), "weight")
 
 
