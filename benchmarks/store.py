@@ -105,7 +105,7 @@ def frame(study: str, part: str, *columns: str, **facts: Any) -> pd.DataFrame:
     for name, value in facts.items():
         own = runs.get(name, pd.Series(index=runs.index, dtype=object))
         runs = runs[own.isna() if value is None else own == value]
-    return runs.reindex(columns=list(columns)) if columns else runs
+    return runs.reindex(columns=list(columns) or None)
 
 
 @functools.lru_cache(maxsize=32)

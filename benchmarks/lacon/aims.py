@@ -23,8 +23,6 @@ COUNT_TITLES = {count: str(count) for count in COUNTS}
 MOST_LOST = 0.01
 MOST_SLOWER = 1.3
 MOST_MIB = 2048
-
-
 ALONG = ["task", "method", "per_class", "seed"]
 
 
@@ -33,14 +31,8 @@ def curve_runs() -> pd.DataFrame:
 
     SetFit has its full schedule at each count where that was run, else the truncated one.
     """
-    columns = (
-        *ALONG,
-        "macro_f1_predicted",
-        "macro_f1_predicted_by_count",
-        "steps",
-        "whole_schedule",
-        "provenance.commit",
-    )
+    scores = ("macro_f1_predicted", "macro_f1_predicted_by_count")
+    columns = (*ALONG, *scores, "steps", "whole_schedule", "provenance.commit")
     own, cut, whole = (runs_of(part, *columns) for part in ("curve", "setfit", "setfit-whole"))
     at = ["task", "per_class"]
     cut = cut[~pd.MultiIndex.from_frame(cut[at]).isin(pd.MultiIndex.from_frame(whole[at]))]

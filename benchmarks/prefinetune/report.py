@@ -136,7 +136,7 @@ def mean_median() -> str:
     for (name, size), titles in PLACES.items():
         own = scores.get((name, size), pd.DataFrame(columns=["reze-mean", "reze"]))
         both, shared = [own[start].dropna() for start in own], own.dropna()
-        if any(scores.empty for scores in both):
+        if any(one.empty for one in both):
             continue
         better = f"{sum(shared['reze'] > shared['reze-mean'])} of {len(shared)}" if len(shared) else "-"
         paper_cells = [theirs(paper.QWEN3, name, method, size) for method in own]
@@ -175,16 +175,15 @@ def weight_averages() -> pd.DataFrame:
     The domain "mean" is over the domains; a mean that lacks a target is left out. The start "base" is the reference.
     """
     scores = pd.concat([scored(part, encoder=store.ENCODER, seed=SEEDS[0]) for part in ("main", "sweep")])
-    means = averages(scores[scores.mapped == "none"])
-    over_domains = means.groupby(["start", "rows"]).filter(lambda own: len(own) == len(DOMAINS))
-    over_domains = (
-        over_domains.groupby(["start", "rows"]).score.agg(statistics.fmean).reset_index().assign(domain="mean")
+    means = averages(scores[scores.mapped == "none"]).pivot(index="start", columns=["domain", "rows"], values="score")
+    starts = (*sorted(WEIGHTED, key=lambda start: WEIGHTED[start]), "base")
+    means = means.reindex(
+        index=[start for start in starts if start in set(scores.start)],
+        columns=pd.MultiIndex.from_product([DOMAINS, SIZES]),
     )
-    wide = pd.concat([means, over_domains]).pivot(index="start", columns=["domain", "rows"], values="score")
-    starts = sorted(WEIGHTED, key=lambda start: WEIGHTED[start])
-    there = set(scores.start)
-    columns = pd.MultiIndex.from_product([(*DOMAINS, "mean"), SIZES])
-    return wide.reindex(index=[start for start in (*starts, "base") if start in there], columns=columns)
+    for size in SIZES:
+        means["mean", size] = means[[(domain, size) for domain in DOMAINS]].mean(axis=1, skipna=False)
+    return means
 
 
 def sweep() -> str:
@@ -278,9 +277,8 @@ def setup() -> str:
     for part, runs in every.groupby("part", sort=False):
         seeds = ", ".join(f"{seed:.0f}" for seed in sorted(runs.seed.unique()))
         each = f"{runs.seconds.median() / 60:.1f} minutes each"
-        rows.append(
-            [part, f"{len(runs)} runs, seeds {seeds}, {runs.seconds.sum() / 3600:.1f} hours; {each} in the median"]
-        )
+        hours = f"{runs.seconds.sum() / 3600:.1f} hours"
+        rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours}; {each} in the median"])
     return markdown([store.ENCODER, ""], rows, side="---|")
 
 
