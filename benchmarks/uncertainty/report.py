@@ -112,7 +112,7 @@ def with_means(
     """
     whole = values.reindex(columns=list(sets)).dropna()
     for name, own in (("mean", whole), ("large", whole.drop(columns=SMALL_SET, errors="ignore"))):
-        means = [form.format(statistics.fmean(row)) for row in own.to_numpy()]
+        means = [form.format(statistics.fmean(row)) if len(row) else "-" for row in own.to_numpy()]
         cells[name] = pd.Series(means, index=whole.index, dtype=object)
     return cells
 
