@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
 from btzsc_rows import MARK, ROWS, comparable, noted, with_mark
 from btzsc_rows import table as table_of_rows
-from layout import NOT_YET, markdown
+from layout import NOT_YET, markdown, table, titled
 from store import RESULTS
 
 from labelspace.bench import ResultStore, bench_tables
@@ -64,24 +65,19 @@ def speeds() -> str:
     """Texts per second of each model on the same texts, as a multiple of the slowest, and peak memory."""
     if not SPEED.is_file():
         return NOT_YET
-    found = ResultStore(SPEED).records()
-    tasks = list(dict.fromkeys(record["task"] for record in found))
-    runs = {model: choose_way(found, model)[1] for model in dict.fromkeys(record["model"] for record in found)}
-    rates = {model: {run["task"]: run["texts_per_second"] for run in own} for model, own in runs.items()}
+    records = ResultStore(SPEED).records()
+    found = pd.DataFrame(records)
+    runs = pd.DataFrame([run for model in found.model.unique() for run in choose_way(records, model)[1]])
+    rates = runs.pivot(index="model", columns="task", values="texts_per_second")
+    slowest = (rates / rates.min()).map(" ({:,.0f} x)".format, na_action="ignore")
+    cells = rates.map("{:,.1f}".format, na_action="ignore") + slowest
+    columns = {task: f"{task}, {own.classes.iloc[-1]} labels" for task, own in found.groupby("task", sort=False)}
     # Peak memory can be attributed to a model only if the memory before it is known.
-    peaks = {model: max((run["peak_memory_mib"] for run in own), default=0) for model, own in runs.items()}
-    told = all("memory_before_mib" in record for record in found)
-    least = {task: min(own[task] for own in rates.values() if task in own) for task in tasks}
-    rows = [
-        [
-            model,
-            *(f"{own[task]:,.1f} ({own[task] / least[task]:,.0f} x)" if task in own else "-" for task in tasks),
-            *[f"{peaks[model]:,.0f}"] * told,
-        ]
-        for model, own in sorted(rates.items(), key=lambda item: -max(item[1].values()))
-    ]
-    labels = {record["task"]: f"{record['task']}, {record['classes']} labels" for record in found}
-    return markdown(["texts per second", *(labels[task] for task in tasks), *["peak MiB"] * told], rows)
+    if "memory_before_mib" in found and found.memory_before_mib.notna().all():
+        cells["peak"] = runs.groupby("model").peak_memory_mib.max().map("{:,.0f}".format)
+        columns["peak"] = "peak MiB"
+    models = rates.max(axis=1).sort_values(ascending=False).index
+    return table(titled(cells, dict(zip(models, models, strict=True)), columns), "texts per second")
 
 
 def by_set(benchmark: str) -> str:

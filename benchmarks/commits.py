@@ -6,10 +6,10 @@ python benchmarks/commits.py    # number of results of each study by state, acco
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
+import pandas as pd
 from layout import DAGGER, markdown
 from store import RESULTS, ROOT, Table
 
@@ -23,16 +23,15 @@ COMMITTED, CHANGED, GONE = "a commit of this history", "changed code (`-dirty`)"
 
 def state(commit: str | None, history: Collection[str] | None = None) -> str:
     """Return the state of a result's commit; without a history, use the list of lost commits."""
-    if commit is None or commit.endswith("-dirty"):
+    if pd.isna(commit) or commit.endswith("-dirty"):
         return CHANGED
     known = commit not in LOST if history is None else commit in history
     return COMMITTED if known else GONE
 
 
-def marked(title: str, results: Iterable[Mapping[str, Any]]) -> str:
-    """Add a dagger to a title if one of its results cannot be traced to a commit."""
-    untraced = any(state(result.get("provenance", {}).get("commit")) != COMMITTED for result in results)
-    return title + DAGGER * untraced
+def marked(title: str, runs: pd.DataFrame) -> str:
+    """Add a dagger to a title if one of its runs cannot be traced to a commit."""
+    return title + DAGGER * any(state(commit) != COMMITTED for commit in runs["provenance.commit"])
 
 
 def counts(folder: Path = RESULTS, history: Collection[str] | None = None) -> dict[str, Counter[str]]:

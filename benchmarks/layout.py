@@ -1,7 +1,11 @@
 """Markdown tables and their cells, for all reports."""
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import pandas as pd
 
 NOT_YET = "(not run yet)"
 """Text in place of a table without results."""
@@ -26,9 +30,40 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], *, side: str = 
     return "\n".join([*lines, *notes])
 
 
-def filled(rows: Iterable[Sequence[str]], heads: int = 1) -> list[Sequence[str]]:
-    """Leave out rows without results: a dash in every cell after the first `heads`."""
-    return [row for row in rows if any(cell != "-" for cell in row[heads:])]
+def crossed(runs: pd.DataFrame, rows: Sequence[str], columns: Sequence[str], cell: Callable[..., Any]) -> pd.DataFrame:
+    """Group runs by the columns of a frame, and make a table of the groups.
+
+    Args:
+        runs: a run per row.
+        rows: columns whose values become the rows of the table.
+        columns: columns whose values become its columns.
+        cell: makes a cell from the runs of a group and the group's values.
+    """
+    groups = {key: cell(own, *key) for key, own in runs.groupby([*rows, *columns])}
+    places = pd.MultiIndex.from_tuples(groups, names=[*rows, *columns])
+    return pd.Series(groups.values(), index=places, dtype=object).unstack(list(columns)).infer_objects()
+
+
+def products(*titles: Mapping[Any, str]) -> dict[tuple[Any, ...], tuple[str, ...]]:
+    """Return the titles of every combination of keys, for an index of several levels."""
+    return dict(zip(product(*titles), product(*(own.values() for own in titles)), strict=True))
+
+
+def titled(cells: pd.DataFrame, rows: Mapping[Any, Any], columns: Mapping[Any, str]) -> pd.DataFrame:
+    """Put rows and columns in the order of these mappings, and replace their keys by titles."""
+    cells = cells.reindex(index=list(rows), columns=list(columns)).astype(object)
+    return cells.set_axis(list(rows.values())).set_axis(list(columns.values()), axis=1)
+
+
+def table(cells: pd.DataFrame, *heads: str, side: str = "---:|") -> str:
+    """Lay out a frame of cells; its index becomes the first columns, with the titles `heads`.
+
+    Rows without a cell are left out, and a missing cell is a dash.
+    """
+    cells = cells.dropna(how="all").astype(object).fillna("-")
+    keys = (key if isinstance(key, tuple) else (key,) for key in cells.index)
+    rows = [[*key, *row] for key, row in zip(keys, cells.to_numpy(), strict=True)]
+    return markdown([*heads, *cells.columns], rows, side=side)
 
 
 def bold_best(cells: Sequence[str]) -> list[str]:
@@ -39,7 +74,7 @@ def bold_best(cells: Sequence[str]) -> list[str]:
 
 def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
     """Format the mean, with the standard deviation if there are several values."""
-    if not values:
+    if len(values) == 0:
         return "-"
     mean = form.format(statistics.fmean(values))
     return f"{mean} ± {form.format(statistics.stdev(values))}" if len(values) > 1 else mean
@@ -48,4 +83,4 @@ def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
 def percent(values: Sequence[float], beside: str = "") -> str:
     """Format shares as in `spread`, in percent, with another source's number in brackets."""
     cell = spread([100 * value for value in values], "{:.1f}")
-    return f"{cell} ({beside})" if beside and values else cell
+    return f"{cell} ({beside})" if beside and len(values) else cell

@@ -1,12 +1,12 @@
 """The tables of README.md and docs/benchmarks.md: the five data sets and the single measurements; see tables.py."""
 
 import statistics
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
+import pandas as pd
 from commits import marked
 from layout import bold_best, markdown, spread
-from store import RESULTS, Row, results
+from store import RESULTS, Row, Table, frame
 
 from labelspace.bench.published import published_scores
 from labelspace.bench.store import ResultStore
@@ -28,53 +28,49 @@ PAPER = {
 """Table 1 of the paper, MiniLM, untrained and trained; the table does not have all 77 intents."""
 
 MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
-Runs = Mapping[str, Sequence[Row]]
+Runs = Mapping[str, pd.DataFrame]
+"""The runs of each task, in the order of `TASKS`."""
+
+
+def by_task(runs: pd.DataFrame) -> Runs:
+    """Split runs by task, and name the columns of macro-F1 by their anchor."""
+    runs = runs.rename(columns=lambda name: name.removeprefix("macro_f1_predicted."))
+    groups = dict(list(runs.groupby("task")))
+    return {task: groups[task] for task in TASKS if task in groups}
 
 
 def trained_runs(encoder: str, rate: str = "uniformity", strategy: str = "halving", *, full: bool = False) -> Runs:
     """Return trained runs by task, with the official verbalizers; `full`: only those with the default steps."""
-    runs: dict[str, list[Row]] = defaultdict(list)
-    for row in results("quality", "trained", encoder=encoder, pooling=None, verbalizers="official"):
-        way = (row["search"]["strategy"], row["training"]["learning_rate"])
-        if way == (strategy, rate) and (row["training"]["max_steps"] == TrainingConfig.max_steps) == full:
-            runs[row["task"]].append(row)
-    return runs
+    facts = {"search.strategy": strategy, "training.learning_rate": rate, "verbalizers": "official"}
+    runs = frame("quality", "trained", encoder=encoder, pooling=None, **facts)
+    return by_task(runs[(runs["training.max_steps"] == TrainingConfig.max_steps) == full])
 
 
-def untrained(encoder: str, pooling: str | None = None) -> dict[str, Row]:
+def untrained(encoder: str, pooling: str | None = None) -> Runs:
     """Return untrained runs by task, with the official verbalizers."""
-    rows = results("quality", "untrained", encoder=encoder, pooling=pooling, verbalizers="official")
-    return {row["task"]: row for row in rows}
-
-
-def scores(runs: Sequence[Row], anchor: str = DEFAULT_ANCHOR) -> list[float]:
-    """Return the macro-F1 of each run with one anchor."""
-    return [row["macro_f1_predicted"][anchor] for row in runs]
+    return by_task(frame("quality", "untrained", encoder=encoder, pooling=pooling, verbalizers="official"))
 
 
 def trained(encoder: str, rate: str = "uniformity") -> str:
     """The main table: both untrained baselines, and the trained model with its default anchor; the best is bold."""
-    before, after = untrained(encoder), trained_runs(encoder, rate)
-    rows = []
-    for task in (task for task in TASKS if task in before and task in after):
-        base = before[task]["macro_f1_predicted"]
-        cells = [f"{base['verbalizer']:.3f}", f"{base['descriptions']:.3f}", spread(scores(after[task]))]
-        seeds = ", ".join(str(row["seed"]) for row in after[task])
-        rows.append([marked(TASKS[task], [before[task], *after[task]]), *bold_best(cells), seeds])
+    before, rows = untrained(encoder), []
+    for task, after in trained_runs(encoder, rate).items():
+        base = before[task]
+        cells = [spread(base.verbalizer), spread(base.descriptions), spread(after[DEFAULT_ANCHOR])]
+        title = marked(TASKS[task], pd.concat([base, after]))
+        rows.append([title, *bold_best(cells), ", ".join(map(str, after.seed))])
     return markdown(["", "nearest verbalizer", "mean of descriptions", "trained", "seeds"], rows)
 
 
 def anchors(encoder: str, rate: str = "base") -> str:
     """Every anchor, untrained and trained."""
     before, after = untrained(encoder), trained_runs(encoder, rate)
-    tasks = [task for task in TASKS if task in before and task in after]
     rows = []
-    for task in tasks:
-        cells = [f"{before[task]['macro_f1_predicted'][kind]:.3f}" for kind in ANCHORS]
-        cells += [spread(scores(after[task], kind)) for kind in ANCHORS]
-        rows.append([marked(TASKS[task], [before[task], *after[task]]), *cells])
+    for task, runs in after.items():
+        cells = (spread(own[kind]) for own in (before[task], runs) for kind in ANCHORS)
+        rows.append([marked(TASKS[task], pd.concat([before[task], runs])), *cells])
     if rows:
-        means = (statistics.mean(statistics.mean(scores(after[task], kind)) for task in tasks) for kind in ANCHORS)
+        means = (statistics.mean(statistics.mean(runs[kind]) for runs in after.values()) for kind in ANCHORS)
         rows.append(["mean", "", "", "", *(f"{mean:.3f}" for mean in means)])
     return markdown(["", *(f"{when}, {kind}" for when in ("untrained", "trained") for kind in ANCHORS)], rows)
 
@@ -85,15 +81,15 @@ def paper() -> str:
     rows = []
     for task, (theirs_before, theirs_after) in PAPER.items():
         if task in mean and task in cls and task in after:
-            before = [f"{row[task]['macro_f1_predicted']['verbalizer']:.3f}" for row in (cls, mean)]
-            ours = [spread(scores(after[task], kind)) for kind in ("verbalizer", DEFAULT_ANCHOR)]
-            cells = [f"{theirs_before:.2f}", *before, f"{theirs_after:.2f}", *ours]
-            rows.append([marked(TASKS[task], [cls[task], mean[task], *after[task]]), *cells])
+            before = [spread(own[task].verbalizer) for own in (cls, mean)]
+            ours = [spread(after[task][kind]) for kind in ("verbalizer", DEFAULT_ANCHOR)]
+            title = marked(TASKS[task], pd.concat([cls[task], mean[task], after[task]]))
+            rows.append([title, f"{theirs_before:.2f}", *before, f"{theirs_after:.2f}", *ours])
     head = ["", "paper, untrained", "[CLS] pooling here", "mean pooling here", "paper, trained"]
     return markdown([*head, "here, verbalizer", f"here, {DEFAULT_ANCHOR}"], rows)
 
 
-def beside(one: Runs, other: Runs, head: Sequence[str], more: Callable[[Row, Row], tuple[list[str], list[str]]]) -> str:
+def beside(one: Runs, other: Runs, head: Sequence[str], more: Callable[..., tuple[list[str], list[str]]]) -> str:
     """Lay out learning rates and scores of two ways of training, one seed of each task.
 
     Args:
@@ -103,21 +99,21 @@ def beside(one: Runs, other: Runs, head: Sequence[str], more: Callable[[Row, Row
         more: makes the cells before and after the rates and scores from two runs.
     """
     rows = []
-    for task, title in TASKS.items():
-        pairs = [(a, b) for a in one.get(task, ()) for b in other.get(task, ()) if a["seed"] == b["seed"]]
-        for pair in pairs[:1]:
-            first, last = more(*pair)
-            rates = [f"{row['learning_rate']:.0e}" for row in pair]
-            rows.append([marked(title, pair), *first, *rates, *(f"{score:.3f}" for score in scores(pair)), *last])
+    for task in (task for task in one if task in other):
+        for seed in sorted({*one[task].seed} & {*other[task].seed})[:1]:
+            pair = pd.concat([runs[task][runs[task].seed == seed][:1] for runs in (one, other)])
+            first, last = more(*pair.to_dict("records"))
+            cells = [*pair.learning_rate.map("{:.0e}".format), *pair[DEFAULT_ANCHOR].map("{:.3f}".format)]
+            rows.append([marked(TASKS[task], pair), *first, *cells, *last])
     return markdown(["", *head], rows)
 
 
 def search() -> str:
     """Halving against the full grid."""
 
-    def cost(one: Row, other: Row) -> tuple[list[str], list[str]]:
-        made = [sum(trial["steps"] for trial in row["trials"]) for row in (one, other)]
-        return [], [f"{made[0] / made[1]:.2f}"]
+    def cost(*pair: Row) -> tuple[list[str], list[str]]:
+        halving, grid = (sum(trial["steps"] for trial in run["trials"]) for run in pair)
+        return [], [f"{halving / grid:.2f}"]
 
     head = ["rate, halving", "rate, grid", "macro-F1, halving", "macro-F1, grid", "steps, halving / grid"]
     return beside(trained_runs(MINILM), trained_runs(MINILM, strategy="grid"), head, cost)
@@ -133,7 +129,7 @@ def steps() -> str:
     """The default number of steps against the smaller one of the other tables, both with the search."""
 
     def made(*pair: Row) -> tuple[list[str], list[str]]:
-        return [f"{row['steps']} of {row['training']['max_steps']}" for row in pair], []
+        return [f"{run['steps']} of {run['training.max_steps']}" for run in pair], []
 
     head = ["steps, fewer", "steps, default", "rate, fewer", "rate, default", "macro-F1, fewer", "macro-F1, default"]
     return beside(trained_runs(MINILM), trained_runs(MINILM, full=True), head, made)
@@ -141,18 +137,19 @@ def steps() -> str:
 
 def runs(encoder: str, rate: str = "uniformity") -> str:
     """Learning rates, steps and uniformity of the training runs."""
-    found, rows = trained_runs(encoder, rate), []
-    for task in (task for task in TASKS if task in found):
-        done = found[task]
-        used = [", ".join(f"{row['learning_rate']:.0e}" for row in done), ", ".join(str(row["steps"]) for row in done)]
-        moved = f"{done[0]['uniformity'][0]:.2f} to {done[0]['uniformity'][1]:.2f}"
-        rows.append([marked(TASKS[task], done), str(done[0]["training"]["max_steps"]), *used, moved])
+    rows = []
+    for task, done in trained_runs(encoder, rate).items():
+        used = [", ".join(done.learning_rate.map("{:.0e}".format)), ", ".join(map(str, done.steps))]
+        before, after = done.uniformity.iloc[0]
+        most = str(done["training.max_steps"].iloc[0])
+        rows.append([marked(TASKS[task], done), most, *used, f"{before:.2f} to {after:.2f}"])
     return markdown(["", "max_steps", "learning rate, each seed", "steps made", "uniformity, seed 0"], rows)
 
 
 def single(name: str) -> list[Row]:
     """Return the result of a single measurement as a list, empty if it was not run."""
-    return results("single", "measured", name=name)
+    row = Table(RESULTS / "single.jsonl").row("measured", name)
+    return [row] if row else []
 
 
 def speed() -> str:
@@ -165,7 +162,7 @@ def speed() -> str:
         )
     for row in single("speed_step"):
         for task in (task for task in TASKS if task in row):
-            what = marked(f"training step, {TASKS[task]}, against float32, padded, one batch", [row])
+            what = marked(f"training step, {TASKS[task]}, against float32, padded, one batch", pd.json_normalize(row))
             rows.append([what, f"{row[task]['ratio']:.2f}", ""])
     for row in single("speed_products"):
         both = [f"{shape['bfloat16']:.0f} to {shape['float32']:.0f}" for shape in row["gflops"].values()]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from filelock import FileLock
 
 from labelspace.evaluate.provenance import REQUIRED, source_commit
@@ -88,10 +89,30 @@ ENCODER = "all-MiniLM-L6-v2"
 """The encoder of tables and figures that show one encoder."""
 
 
-def results(study: str, part: str | None = None, **facts: Any) -> list[Row]:
-    """Return the rows of a study's part with these facts, sorted by name."""
-    rows = Table(TABLES.get(study, RESULTS / f"{study}.jsonl")).rows(part)
-    return [row for row in rows if all(row.get(name) == value for name, value in facts.items())]
+def frame(study: str, part: str, *columns: str, **facts: Any) -> pd.DataFrame:
+    """Return the runs of a study's part with these facts, sorted by name.
+
+    An entry of a nested value is a column too, such as `scores.none.f1`, beside the nested value itself.
+
+    Args:
+        study: name of the study.
+        part: part of the study.
+        columns: columns to return; one that no run has is empty. Without names, all there are.
+        facts: column -> its value; None: the column is empty.
+    """
+    path = TABLES.get(study, RESULTS / f"{study}.jsonl")
+    runs = _frame(path, part, *map(_stamp, (path, path.with_name("shared.jsonl"))))
+    for name, value in facts.items():
+        own = runs.get(name, pd.Series(index=runs.index, dtype=object))
+        runs = runs[own.isna() if value is None else own == value]
+    return runs.reindex(columns=list(columns) or None)
+
+
+@functools.lru_cache(maxsize=32)
+def _frame(path: Path, part: str, *_stamps: tuple[int, int] | None) -> pd.DataFrame:
+    rows = Table(path).rows(part)
+    whole, nested = pd.DataFrame(rows), pd.json_normalize(rows)
+    return nested.join(whole[whole.columns.difference(nested.columns)])
 
 
 def refuse_dirty(path: Path, commit: str | None = COMMIT) -> None:

@@ -7,20 +7,20 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from panels import Figures, bare, dots, level, line, panelled, quiet
 
 from labelspace.config import LaConConfig
 from labelspace.evaluate.palette import FEW
-from lacon.aims import CURVES, TITLES, curve_scores
+from lacon.aims import CURVES, TITLES, curve_runs
 from lacon.curve import COUNTS, TASKS
 from lacon.experiments import CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import METHODS
 from lacon.report import OPTIONS, grid_points
-from lacon.runs import Result, results, runs_of, sets_of
+from lacon.runs import METRICS, runs_of, scored, titles_of
 from lacon.sets import FEW as FEW_SETS
 from lacon.sets import SETS
 
-METRICS = {"accuracy": "accuracy", "macro_f1_predicted": "macro-F1", "matthews": "Matthews"}
 # Places in the palette: methods of one picture get very different colours.
 PLACES = {"ce": 0, "lacon-vanilla": 1, "ce-scl": 2, "lacon-fusion": 3}
 Lines = Mapping[str, Mapping[Any, Sequence[float]]]
@@ -35,7 +35,7 @@ def few_figure(path: Path) -> tuple[Path, ...]:
 
 def imbalance_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: the degree of imbalance against the score."""
-    found = {name: _by_method("imbalance", name, "degree") for name in sets_of("imbalance")}
+    found = {name: _by_method("imbalance", name, "degree") for name in titles_of(scored("imbalance"))}
     return _counted(path, found, "rows of the larger class for one of the smaller", DEGREES)
 
 
@@ -48,11 +48,8 @@ def classes_figure(path: Path) -> tuple[Path, ...]:
 
 
 def _by_method(part: str, name: str, along: str) -> Lines:
-    lines: dict[str, dict[float, list[float]]] = {}
-    for result in runs_of(part, set=name):
-        points = lines.setdefault(result["method"], {})
-        points.setdefault(result[along], []).append(result[result["metric"]])
-    return {method: lines[method] for method in METHODS if method in lines}
+    points = scored(part, "method", along, set=name).groupby(["method", along]).score.agg(list)
+    return {method: points[method].to_dict() for method in METHODS if method in points}
 
 
 def _counted(path: Path, found: Mapping[str, Lines], across: str, ticks: Sequence[int]) -> tuple[Path, ...]:
@@ -83,28 +80,32 @@ def _counted(path: Path, found: Mapping[str, Lines], across: str, ticks: Sequenc
 def grid_figure(path: Path) -> tuple[Path, ...]:
     """Figure 5: temperature, heads and weight of the regularizer, one at a time; dashed: the default."""
     found = grid_points()
-    default = next((result["point"] for result in runs_of("grid", change="default")), {})
+    default = runs_of("grid", *(f"point.{name}" for name in OPTIONS), change="default")
 
     def panel(name: str, axes: Any) -> None:
-        line(axes, found.get(name, {}), 0, OPTIONS[name])
-        axes.axvline(default.get(name, getattr(LaConConfig, name)), color="#888888", linestyle="--", linewidth=0.9)
+        points = found[name].to_dict() if name in found else {}
+        line(axes, points, 0, OPTIONS[name])
+        usual = default[f"point.{name}"].iloc[0] if len(default) else getattr(LaConConfig, name)
+        axes.axvline(usual, color="#888888", linestyle="--", linewidth=0.9)
         if name == "heads":
-            axes.set_xticks(list(found.get(name, {})))
+            axes.set_xticks(list(points))
         axes.set_xlabel(OPTIONS[name])
-        source = SETS[sets_of("grid")[0]]
+        source = SETS[next(iter(titles_of(scored("grid"))))]
         axes.set_ylabel(f"{source.title}, {METRICS[source.metric]}" if name == next(iter(OPTIONS)) else "")
         quiet(axes)
 
-    return panelled(path, [partial(panel, name) for name in OPTIONS if found], (3.0 * len(OPTIONS) + 0.4, 2.9))
+    return panelled(path, [partial(panel, name) for name in OPTIONS if len(found)], (3.0 * len(OPTIONS) + 0.4, 2.9))
 
 
 def tsne_figure(path: Path) -> tuple[Path, ...]:
     """Figure 4: scored rows after training by cross-entropy and by LaCon; stars are the labels."""
-    found = {(result["set"], result["method"]): result for result in results("tsne")}
+    found = {
+        (run["set"], run["method"]): run for run in scored("tsne", "method", "points", "labels").to_dict("records")
+    }
     sets = list(dict.fromkeys(name for name, _ in found))
     methods = [method for method in METHODS if any(own == method for _, own in found)]
 
-    def panel(result: Result, axes: Any) -> None:
+    def panel(result: dict[str, Any], axes: Any) -> None:
         for place, name in enumerate(sorted({label for *_, label in result["points"]})):
             own = [point for point in result["points"] if point[2] == name]
             dots(axes, own, place, alpha=0.6, s=10, label=name)
@@ -121,17 +122,16 @@ def tsne_figure(path: Path) -> tuple[Path, ...]:
 
 def curve_figure(path: Path) -> tuple[Path, ...]:
     """Labels a class against macro-F1: LaCon, logistic regression, SetFit; dashed: descriptions alone."""
-    found = {task: {method: curve_scores(task, method) for method in CURVES} for task in TASKS}
-    tasks = [task for task, lines in found.items() if any(lines.values())]
+    found = curve_runs().groupby(["task", "method", "per_class"]).score.agg(list)
+    tasks = [task for task in TASKS if task in found]
     places = {count: place for place, count in enumerate(COUNTS)}  # zero has no place on a logarithmic axis
 
     def panel(task: str, axes: Any) -> None:
         for place, method in enumerate(CURVES):
-            points = {places[count]: list(own.values()) for count, own in found[task][method].items()}
+            points = {places[count]: scores for count, scores in found[task].get(method, pd.Series()).items()}
             line(axes, points, place, CURVES[method])
-        alone = found[task]["lacon"].get(0)
-        if alone:
-            level(axes, statistics.fmean(alone.values()), 0)
+        if alone := found.get((task, "lacon", 0)):
+            level(axes, statistics.fmean(alone), 0)
         axes.set_xticks(list(places.values()), [str(count) for count in COUNTS])
         axes.set_xlabel("labels a class")
         axes.set_ylabel("macro-F1" if task == tasks[0] else "")

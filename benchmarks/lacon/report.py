@@ -5,17 +5,16 @@ Scores are in percent, as in the paper. The paper's numbers, BERT-base trained o
 
 import json
 import statistics
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
+import pandas as pd
 from commits import marked
-from layout import NOT_YET, filled, markdown, percent
+from layout import crossed, markdown, percent, table, titled
 
 from lacon import aims, paper
-from lacon.experiments import ABLATIONS, BOTH, CLASS_METHODS, DEGREES, PER_CLASS
+from lacon.experiments import BOTH, CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import BASELINES, METHODS, OURS
-from lacon.runs import BySeed, Result, by_seed, figure, paired_p, results, runs_of, sets_of, signed_rank
+from lacon.runs import by_method, figure, paired_p, runs_of, scored, titles_of
 from lacon.sets import FEW, MAIN, SETS
 
 CHANGES = {
@@ -39,113 +38,106 @@ ADDED = {
     "no-label": "L'_ICL + L_LER",
     "vanilla": "LaCon-vanilla",
 }
+DEGREE_TITLES = {degree: str(degree) for degree in DEGREES}
+PAIRED = "CE to LaCon (gain)"
 
 
 def main() -> str:
     """Table 2: every method on every set, and p of ours against CE over the repeats."""
-    found = {name: {method: by_seed("main", set=name, method=method) for method in METHODS} for name in MAIN}
-    found = {name: scores for name, scores in found.items() if any(scores.values())}
-    if not found:
-        return NOT_YET
-    rows = []
-    for method, (title, _) in METHODS.items():
-        cells = [
-            percent(list(scores[method].values()), figure(paper.TABLE_2[method][name]))
-            for name, scores in found.items()
-        ]
-        rows.append([title, *cells])
-    rows.append(["the larger class, for all rows", *(_majority(name) for name in found)])
+    runs = scored("main", "method", "majority")
+    cells = crossed(
+        runs, ["method"], ["set"], lambda own, method, name: percent(own.score, figure(paper.TABLE_2[method][name]))
+    )
+    cells.loc["larger"] = runs.groupby("set").majority.agg(lambda own: percent(own[:1]) if own.nunique() == 1 else "-")
+    titles = {method: METHODS[method].title for method in METHODS} | {"larger": "the larger class, for all rows"}
     for method in OURS:
-        tests = [signed_rank(scores[method], scores["ce"]) for scores in found.values()]
-        cells = ("-" if value is None else f"{value:.2g}" for value in tests)
-        rows.append([f"p of {METHODS[method].title} against CE", *cells])
-    return markdown(["", *(marked(SETS[name].title, runs_of("main", set=name)) for name in found)], rows)
+        cells.loc[f"p {method}"] = _p(by_method(runs), method)
+        titles[f"p {method}"] = f"p of {METHODS[method].title} against CE"
+    groups = dict(list(runs.groupby("set")))
+    columns = {name: marked(SETS[name].title, groups[name]) for name in MAIN if name in groups}
+    return table(titled(cells, titles, columns), "")
 
 
 def tests() -> str:
     """Ours against every baseline, tested over the data sets with one mean each."""
-    rows = []
-    for baseline in BASELINES:
-        cells = []
-        for method in OURS:
-            pairs = [
-                [statistics.fmean(by_seed("main", set=name, method=which).values()) for which in (method, baseline)]
-                for name in MAIN
-                if SETS[name].english and all(by_seed("main", set=name, method=one) for one in (method, baseline))
-            ]
-            gains = [100 * (ours - theirs) for ours, theirs in pairs]
-            value = paired_p(gains)
-            better = f"better on {sum(gain > 0 for gain in gains)} of {len(gains)}"
-            cells.append("-" if value is None else f"{statistics.fmean(gains):+.1f}, {better}, p {value:.2g}")
-        if any(cell != "-" for cell in cells):
-            runs = (run for method in (baseline, *OURS) for run in runs_of("main", method=method))
-            rows.append([marked(METHODS[baseline].title, runs), *cells])
-    return markdown(["against", *(METHODS[method].title for method in OURS)], rows)
+    runs = scored("main", "method")
+    english = runs[runs["set"].isin([name for name, source in SETS.items() if source.english])]
+    means = crossed(english, ["set"], ["method"], lambda own, *_: statistics.fmean(own.score))
+    means = means.reindex(columns=list(METHODS))
 
+    def cell(method: str, baseline: str) -> str | None:
+        gains = 100 * (means[method] - means[baseline]).dropna()
+        value = paired_p(gains)
+        better = f"better on {sum(gains > 0)} of {len(gains)}"
+        return None if value is None else f"{statistics.fmean(gains):+.1f}, {better}, p {value:.2g}"
 
-def _majority(name: str) -> str:
-    """Score of the majority label by the set's metric; 0 for Matthews' correlation."""
-    shares = {run["majority"] for run in runs_of("main", set=name)}
-    return "-" if len(shares) != 1 else percent([*shares])
+    cells = pd.DataFrame({method: {baseline: cell(method, baseline) for baseline in BASELINES} for method in OURS})
+    rows = {one: marked(METHODS[one].title, runs[runs.method.isin([one, *OURS])]) for one in BASELINES}
+    return table(titled(cells, rows, {method: METHODS[method].title for method in OURS}), "against")
 
 
 def few() -> str:
     """Table 4: 20 rows of each class."""
-    return _two_methods("few", FEW, {"per_class": 20}, lambda method, name: figure(paper.TABLE_4[method][name]))
+    runs = scored("few", "method", per_class=20)
+    cells = crossed(
+        runs, ["method"], ["set"], lambda own, method, name: percent(own.score, figure(paper.TABLE_4[method][name]))
+    )
+    cells.loc["p"] = _p(by_method(runs), "lacon-vanilla")
+    rows = {method: METHODS[method].title for method in BOTH} | {"p": "p"}
+    return table(titled(cells, rows, {name: SETS[name].title for name in FEW if name in cells}), "")
+
+
+def _p(samples: pd.DataFrame, method: str) -> pd.Series:
+    """Format p of a method against CE on each data set."""
+    gains = (samples[method] - samples["ce"]).groupby(samples["set"])
+    found = {name: paired_p(own.dropna()) for name, own in gains}
+    return pd.Series({name: "-" if value is None else f"{value:.2g}" for name, value in found.items()}, dtype=object)
 
 
 def more() -> str:
     """Figure 2: the gain over CE with increasing rows per class, over the samples that all counts have."""
-    rows = []
-    for name in FEW:
-        own = {
-            method: {count: by_seed("few", set=name, method=method, per_class=count) for count in PER_CLASS}
-            for method in BOTH
-        }
-        there = [count for count in PER_CLASS if all(scores[count] for scores in own.values())]
-        if len(there) < 2:
-            continue
-        seeds = set.intersection(*(set(scores[count]) for scores in own.values() for count in there))
-        pairs = ([{s: own[m][count][s] for s in seeds & own[m][count].keys()} for m in own] for count in PER_CLASS)
-        rows.append([SETS[name].title, *(_pair_cell(*pair) for pair in pairs), str(len(seeds))])
-    return markdown(["CE to LaCon (gain)", *map(str, PER_CLASS), "draws"], rows)
+    paired = by_method(scored("few", "method", "per_class"), "per_class").dropna(subset=BOTH)
+    counts = paired.groupby("set").per_class.transform("nunique")
+    complete = paired[(paired.groupby(["set", "seed"]).per_class.transform("size") == counts) & (counts > 1)]
+    cells = crossed(complete, ["set"], ["per_class"], lambda own, *_: pair_cell(own))
+    cells["draws"] = complete.groupby("set").seed.nunique().astype(str)
+    columns = {count: str(count) for count in PER_CLASS} | {"draws": "draws"}
+    return table(titled(cells, {name: SETS[name].title for name in FEW}, columns), PAIRED)
 
 
 def imbalance() -> str:
     """Figure 3: the score by degree of imbalance."""
-    larger = {name: {run["majority"] for run in runs_of("imbalance", set=name)} for name in sets_of("imbalance")}
-    rows = [[*row, percent([*own])] for row, own in zip(_by_degree(), larger.values(), strict=True)]
-    return markdown(["CE to LaCon (gain)", *map(str, DEGREES), "the larger class, for all"], rows)
+    runs = scored("imbalance", "method", "degree", "majority")
+    cells = _by_degree(runs)
+    cells["larger"] = runs.groupby("set").majority.agg(lambda own: percent(own.unique()))
+    return table(titled(cells, titles_of(runs), DEGREE_TITLES | {"larger": "the larger class, for all"}), PAIRED)
 
 
 def balanced() -> str:
     """Figure 3 as mean recall of the two classes, which does not depend on their share of the test rows."""
-    return markdown(["CE to LaCon (gain)", *map(str, DEGREES)], _by_degree("mean_recall"))
+    runs = scored("imbalance", "method", "degree", "mean_recall")
+    return table(titled(_by_degree(runs, "mean_recall"), titles_of(runs), DEGREE_TITLES), PAIRED)
 
 
-def _by_degree(metric: str | None = None) -> list[list[str]]:
-    """Rows for the sets of figure 3 with a cell for each degree; metric None: the set's own."""
-
-    def cell(name: str, degree: int) -> str:
-        return _pair_cell(*(by_seed("imbalance", metric, set=name, method=one, degree=degree) for one in BOTH))
-
-    return [[SETS[name].title, *(cell(name, degree) for degree in DEGREES)] for name in sets_of("imbalance")]
+def _by_degree(runs: pd.DataFrame, score: str = "score") -> pd.DataFrame:
+    return crossed(by_method(runs, "degree", score=score), ["set"], ["degree"], lambda own, *_: pair_cell(own))
 
 
 def minority() -> str:
     """Table 5: F1 of the rarer and of the other class at a degree of 10."""
-    rows, names = [], sets_of("imbalance")
-    for method in BOTH:
-        cells = []
-        for name in names:
-            runs = runs_of("imbalance", set=name, method=method, degree=10)
-            for place in (0, 1):
-                values = [r["f1_by_class"][_rarer_first(r)[place]] for r in runs]
-                theirs = paper.TABLE_5[method].get(name)
-                cells.append(percent(values, figure(theirs and theirs[place])))
-        if any(cell != "-" for cell in cells):
-            rows.append([METHODS[method].title, *cells])
-    return markdown(["", *(f"{SETS[name].title}, {which}" for name in names for which in ("rarer", "other"))], rows)
+    runs = scored("imbalance", "method", "class_rows", "f1_by_class", degree=10)
+    for place, which in enumerate(places := ("rarer", "other")):
+        names = [sorted(counts, key=lambda name: (counts[name], name))[place] for counts in runs.class_rows]
+        runs[which] = [own[name] for own, name in zip(runs.f1_by_class, names, strict=True)]
+
+    def cell(own: pd.DataFrame, method: str, name: str, which: str) -> str:
+        theirs = paper.TABLE_5[method].get(name)
+        return percent(own.f1, figure(theirs and theirs[places.index(which)]))
+
+    long = runs.melt(["method", "set"], places, "which", "f1")
+    columns = {(name, which): f"{title}, {which}" for name, title in titles_of(runs).items() for which in places}
+    cells = crossed(long, ["method"], ["set", "which"], cell)
+    return table(titled(cells, {method: METHODS[method].title for method in BOTH}, columns), "")
 
 
 def ablation() -> str:
@@ -160,55 +152,49 @@ def added() -> str:
 
 def classes() -> str:
     """Figure 6: increasing numbers of DBpedia's labels."""
-    counts = sorted({result["classes"] for result in results("classes")})
-    rows = []
-    for method in CLASS_METHODS:
-        found = [[run["accuracy"] for run in runs_of("classes", method=method, classes=count)] for count in counts]
-        rows.append([METHODS[method].title, *map(percent, found)])
-    return markdown(["labels", *map(str, counts)], filled(rows))
+    runs = scored("classes", "method", "classes")
+    cells = crossed(runs, ["method"], ["classes"], lambda own, *_: percent(own.score))
+    columns = {count: str(count) for count in cells}
+    return table(titled(cells, {method: METHODS[method].title for method in CLASS_METHODS}, columns), "labels")
 
 
-def grid_points() -> dict[str, dict[float, list[float]]]:
-    """Return scores by option and value; the defaults are a point on each line."""
-    found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-    runs = results("grid")
-    default = next((result["point"] for result in runs if result["change"] == "default"), {})
-    for result in runs:
-        moved = [name for name, value in result["point"].items() if value != default.get(name)]
-        for name in moved or list(result["point"]):
-            found[name][result["point"][name]].append(result[result["metric"]])
-    return {name: dict(sorted(points.items())) for name, points in found.items()}
+def grid_points() -> pd.Series:
+    """Return the scores by option and value; the defaults are a point on each line."""
+    runs = scored("grid", "change", *(f"point.{name}" for name in OPTIONS))
+    points = runs.rename(columns=lambda name: name.removeprefix("point."))
+    points = points.melt(["change", "score"], list(OPTIONS), "option", "value")
+    default = points[points.change == "default"].drop_duplicates("option").set_index("option").value
+    moved = points.value != points.option.map(default)
+    return points[moved | (points.change == "default")].groupby(["option", "value"]).score.agg(list)
 
 
 def grid() -> str:
     """Figure 5 in numbers."""
-    points = grid_points()
     rows = [
-        [f"{title} {value:g}", percent(scores)]
-        for name, title in OPTIONS.items()
-        for value, scores in points.get(name, {}).items()
+        [f"{OPTIONS[option]} {value:g}", percent(scores)]
+        for (option, value), scores in grid_points().reindex(OPTIONS, level="option").items()
     ]
-    heads = [f"{SETS[name].title}, {SETS[name].metric}" for name in sets_of("grid")]
+    heads = [f"{title}, {SETS[name].metric}" for name, title in titles_of(scored("grid")).items()]
     return markdown(["", *heads], rows)
 
 
 def tsne() -> str:
     """Separation of the classes of figure 4: cosine silhouette of the vectors, -1 to 1."""
-    rows = []
-    for name in dict.fromkeys(found["set"] for found in results("tsne")):
-        for found in runs_of("tsne", set=name):
-            score = percent([found[SETS[name].metric]])
-            rows.append([SETS[name].title, METHODS[found["method"]].title, f"{found['silhouette']:.3f}", score])
+    rows = [
+        [SETS[run["set"]].title, METHODS[run["method"]].title, f"{run['silhouette']:.3f}", percent([run["score"]])]
+        for run in scored("tsne", "method", "silhouette").to_dict("records")
+    ]
     return markdown(["", "", "silhouette", "score"], rows)
 
 
 def protocol() -> str:
     """The protocol of the results; several rows if the results have several protocols."""
     parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne")
-    found = Counter(json.dumps(result["protocol"]) for part in parts for result in results(part))
+    found = pd.concat([runs_of(part, "protocol") for part in parts]).protocol.map(json.dumps)
     names = ("rows", "test_rows", "max_tokens", "epochs", "few_epochs", "batch_size")
     rows = []
-    for own, count in ((json.loads(words), count) for words, count in found.items()):
+    for words, count in found.value_counts(sort=False).items():
+        own = json.loads(words)
         rates = f"{own['learning_rate']:g}, {own['head_learning_rate']:g}"
         rows.append([str(count), *(str(own[name]) for name in names), rates])
     head = ["results", "train rows", "scored rows", "tokens", "epochs", "with few rows", "batch", "rates"]
@@ -219,60 +205,37 @@ def hours() -> str:
     """Hours of each part, one process on one core each, not corrected for other load."""
     rows = []
     for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit", "setfit-whole"):
-        if found := [result["seconds"] for result in results(part)]:
-            rows.append([part, str(len(found)), f"{sum(found) / 3600:.1f}"])
+        seconds = runs_of(part, "seconds").seconds
+        if len(seconds):
+            rows.append([part, str(len(seconds)), f"{seconds.sum() / 3600:.1f}"])
     return markdown(["part", "results", "core-hours"], rows)
 
 
-def _two_methods(part: str, names: Sequence[str], facts: Mapping[str, Any], beside: Callable[[str, str], str]) -> str:
-    scores = {method: {name: by_seed(part, set=name, method=method, **facts) for name in names} for method in BOTH}
-    there = [name for name in names if any(own[name] for own in scores.values())]
-    if not there:
-        return NOT_YET
-    rows = [
-        [METHODS[method].title, *(percent(list(own[name].values()), beside(method, name)) for name in there)]
-        for method, own in scores.items()
-    ]
-    tests = [signed_rank(scores["lacon-vanilla"][name], scores["ce"][name]) for name in there]
-    rows.append(["p", *("-" if value is None else f"{value:.2g}" for value in tests)])
-    return markdown(["", *(SETS[name].title for name in there)], rows)
-
-
-def _pair_cell(plain: BySeed, ours: BySeed) -> str:
-    """Format both means over the samples that both have, and the gain with its deviation."""
-    seeds = sorted(plain.keys() & ours.keys())
-    if not seeds:
+def pair_cell(samples: pd.DataFrame) -> str:
+    """Format both means over the samples that both methods have, and the gain with its deviation."""
+    plain, ours = (samples.dropna(subset=BOTH)[method] for method in BOTH)
+    if plain.empty:
         return "-"
-    gains = [100 * (ours[seed] - plain[seed]) for seed in seeds]
-    before, after = (100 * statistics.fmean(own[seed] for seed in seeds) for own in (plain, ours))
-    deviation = f" ± {statistics.stdev(gains):.1f}" if len(seeds) > 1 else ""
+    gains = 100 * (ours - plain)
+    before, after = (100 * statistics.fmean(own) for own in (plain, ours))
+    deviation = f" ± {statistics.stdev(gains):.1f}" if len(gains) > 1 else ""
     return f"{before:.1f} to {after:.1f} ({statistics.fmean(gains):+.1f}{deviation})"
 
 
-def _rarer_first(result: Result) -> list[str]:
-    """Return the labels, the one with fewer train rows first."""
-    counts = result["class_rows"]
-    return sorted(counts, key=lambda name: (counts[name], name))
-
-
 def _ablated(words: Mapping[str, str]) -> str:
-    rows, names = [], sets_of("ablation")
-    drawn = {name: by_seed("ablation", set=name).keys() for name in names}
-    used: dict[str, list[Result]] = {name: [] for name in names}
-    for change, title in words.items():
-        cells = []
-        for name in names:
-            if change in ABLATIONS:
-                runs = runs_of("ablation", set=name, change=change)
-            else:  # only the samples that the ablations were run on
-                runs = runs_of("main", set=name, method="ce" if change == "ce" else "lacon-vanilla")
-                runs = [run for run in runs if run["seed"] in drawn[name]]
-            used[name] += runs
-            theirs = paper.TABLE_2["ce"][name] if change == "ce" else paper.ABLATIONS[change].get(name)
-            cells.append(percent([run[run["metric"]] for run in runs], figure(theirs)))
-        if any(cell != "-" for cell in cells):
-            rows.append([title, *cells])
-    return markdown(["", *(marked(SETS[name].title, used[name]) for name in names)], rows)
+    ablated, main = scored("ablation", "change"), scored("main", "method")
+    main["change"] = main.method.map({"ce": "ce", "lacon-vanilla": "vanilla"})
+    # Of part main, only the samples that the ablations were run on.
+    runs = pd.concat([ablated, main.merge(ablated[["set", "seed"]].drop_duplicates())])
+    runs = runs[runs.change.isin(words)]
+
+    def cell(own: pd.DataFrame, change: str, name: str) -> str:
+        theirs = paper.TABLE_2["ce"][name] if change == "ce" else paper.ABLATIONS[change].get(name)
+        return percent(own.score, figure(theirs))
+
+    cells = crossed(runs, ["change"], ["set"], cell)
+    columns = {name: marked(title, runs[runs["set"] == name]) for name, title in titles_of(ablated).items()}
+    return table(titled(cells, words, columns), "")
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

@@ -4,35 +4,38 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 import store
 from scipy.stats import wilcoxon
-from store import Row as Result
 
+from lacon.methods import METHODS
 from lacon.paper import Figure
 from lacon.sets import SETS
 
-BySeed = dict[int, float]
+METRICS = {"accuracy": "accuracy", "macro_f1_predicted": "macro-F1", "matthews": "Matthews"}
 
 
-def results(part: str) -> list[Result]:
-    """Return the results of a part with the page's encoder."""
-    return store.results("lacon", part, encoder=store.ENCODER)
+def runs_of(part: str, *columns: str, **facts: Any) -> pd.DataFrame:
+    """Return the runs of a part with the page's encoder and these facts."""
+    return store.frame("lacon", part, *columns, encoder=store.ENCODER, **facts)
 
 
-def sets_of(part: str) -> list[str]:
-    """Return the data sets with results in a part, in the order of the tables."""
-    there = {found["set"] for found in results(part)}
-    return [name for name in SETS if name in there]
+def scored(part: str, *columns: str, **facts: Any) -> pd.DataFrame:
+    """Return the runs of a part on the paper's data sets; `score` is by the set's own metric."""
+    runs = runs_of(part, "set", "seed", *columns, *METRICS, "provenance.commit", **facts)
+    runs["score"] = [run[SETS[run["set"]].metric] for run in runs.to_dict("records")]
+    return runs
 
 
-def runs_of(part: str, **facts: Any) -> list[Result]:
-    """Return the results of a part with these facts."""
-    return store.results("lacon", part, encoder=store.ENCODER, **facts)
+def by_method(runs: pd.DataFrame, *along: str, score: str = "score") -> pd.DataFrame:
+    """Return a row for each sample, with the score of every method on it."""
+    wide = runs.pivot(index=["set", *along, "seed"], columns="method", values=score)
+    return wide.reindex(columns=list(METHODS)).reset_index()
 
 
-def by_seed(part: str, metric: str | None = None, /, **facts: Any) -> BySeed:
-    """Return the score of each repeat of the runs with these facts; metric None: the data set's own."""
-    return {found["seed"]: found[metric or found["metric"]] for found in runs_of(part, **facts)}
+def titles_of(runs: pd.DataFrame) -> dict[str, str]:
+    """Return the titles of the data sets that were run, in the order of the tables."""
+    return {name: source.title for name, source in SETS.items() if name in set(runs["set"])}
 
 
 def figure(value: Figure | float | None) -> str:
@@ -42,17 +45,12 @@ def figure(value: Figure | float | None) -> str:
     return f"{value[0]:.1f} ± {value[1]:.1f}" if isinstance(value, tuple) else f"{value:.1f}"
 
 
-def signed_rank(ours: BySeed, theirs: BySeed) -> float | None:
+def paired_p(differences: Sequence[float]) -> float | None:
     """Two-sided p of Wilcoxon's signed-rank test over paired repeats; None with fewer than two pairs.
 
-    With n pairs it is 2 / 2^n at least, so three repeats cannot fall below 0.25.
+    It is 1 if all are zero, where the test is undefined. With n pairs
+    it is 2 / 2^n at least, so three repeats cannot fall below 0.25.
     """
-    seeds = sorted(ours.keys() & theirs.keys())
-    return paired_p([ours[seed] - theirs[seed] for seed in seeds])
-
-
-def paired_p(differences: Sequence[float]) -> float | None:
-    """Compute the p-value from differences; 1 if all are zero, where the test is undefined."""
     if len(differences) < 2:
         return None
     if not any(differences):

@@ -6,10 +6,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from panels import Figures, bare, dots, level, panelled, quiet
 
 from labelspace.evaluate.palette import FEW, MARKERS, label_colours
-from prefinetune.report import SPACES, STARTS, fine_tuned_alone, results, weight_averages, weights
+from prefinetune.report import SPACES, STARTS, WEIGHTED, runs_of, weight_averages
 from prefinetune.sets import DOMAINS
 from prefinetune.settings import SIZES
 
@@ -19,21 +20,20 @@ HATCHES = ("", "///", "...", "xxx", "---")
 
 def sweep_figure(path: Path) -> tuple[Path, ...]:
     """Figure 2: domain averages by weight of the regularizer, evenly spaced; 0 is PFT, dashed is FT."""
-    found = {weight: runs for weight, runs in weights().items() if runs}
-    means = {(weight, size): weight_averages(runs, size) for weight, runs in found.items() for size in SIZES}
-    alone = {size: weight_averages(fine_tuned_alone(), size) for size in SIZES}
-    shown = [where for where in (*DOMAINS, "mean") if any(one[where] is not None for one in means.values())]
+    means = weight_averages()
+    found = means.drop(index="base", errors="ignore")
+    weights = [f"{WEIGHTED[start]:g}" for start in found.index]
+    shown = [where for where in (*DOMAINS, "mean") if found[where].notna().any(axis=None)]
 
     def panel(where: str, axes: Any) -> None:
         for place, size in enumerate(SIZES):
-            scores = [means[weight, size][where] for weight in found]
-            if None in scores:  # a line across a missing weight would suggest a measurement
+            if found[where, size].isna().any():  # a line across a missing weight would suggest a measurement
                 continue
             looks = {"color": FEW[place], "marker": MARKERS[place], "markersize": 4, "label": f"{size:,} rows"}
-            axes.plot(range(len(found)), scores, **looks)
-            if (height := alone[size][where]) is not None:
+            axes.plot(range(len(found)), found[where, size], **looks)
+            if "base" in means.index and pd.notna(height := means.loc["base", (where, size)]):
                 level(axes, height, place)
-        axes.set_xticks(range(len(found)), [f"{weight:g}" for weight in found])
+        axes.set_xticks(range(len(found)), weights)
         axes.set_title(where)
         axes.set_xlabel("weight")
         axes.set_ylabel("accuracy, nDCG@10" if where == shown[0] else "")
@@ -46,18 +46,17 @@ def sweep_figure(path: Path) -> tuple[Path, ...]:
 
 def isotropy_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: IsoScore of target texts before and after, with the standard deviation over seeds."""
-    runs = results("encoders")
-    mixes = sorted({run["mix"] for run in runs})
+    runs = runs_of("encoders", "mix", "method", "targets.isoscore")
+    mixes = sorted(runs.mix.unique())
     width = 0.8 / len(BARS)
 
-    def values_of(mix: str, method: str) -> list[float]:
-        own = [run for run in runs if run["mix"] == mix and method in ("base", run["method"])]
-        measured = [run["targets"]["isoscore"][method != "base"] for run in own]
-        return [value for value in measured if value is not None]  # IsoScore is None if its package was missing
+    def values_of(mix: str, method: str) -> pd.Series:
+        own = runs[(runs.mix == mix) & (runs.method == method if method in SPACES else True)]
+        return own["targets.isoscore"].str[int(method in SPACES)].dropna()  # missing without the package IsoScore
 
     def panel(axes: Any) -> None:
         for (place, method), (column, mix) in product(enumerate(BARS), enumerate(mixes)):
-            if values := values_of(mix, method):
+            if len(values := values_of(mix, method)):
                 axes.bar(
                     column + (place - (len(BARS) - 1) / 2) * width,
                     statistics.fmean(values),
@@ -73,7 +72,7 @@ def isotropy_figure(path: Path) -> tuple[Path, ...]:
         axes.set_ylabel("IsoScore")
         axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
-    measured = any(values_of(mix, method) for mix in mixes for method in SPACES)
+    measured = any(len(values_of(mix, method)) for mix in mixes for method in SPACES)
     return panelled(path, [panel] * measured, (1.6 * len(mixes) + 2.0, 2.9))
 
 
@@ -82,7 +81,7 @@ def maps_figure(path: Path) -> tuple[Path, ...]:
 
     One PCA is fitted on the relations of all three encoders together, so the three panels of a domain are one space.
     """
-    found = {run["domain"]: run for run in results("maps")}
+    found = {run["domain"]: run for run in runs_of("maps").to_dict("records")}
     first: dict[str, Any] = {}
 
     def panel(domain: str, start: str, axes: Any) -> None:

@@ -5,20 +5,18 @@ Scores are accuracy for classification and nDCG@10 for retrieval, 0 to 1 as in t
 
 import itertools
 import statistics
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import store
-from layout import NOT_YET, filled, markdown, spread
-from store import Row as Result
+from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 
 from prefinetune import paper
 from prefinetune.encoders import UNNAMED, UNSHRUNK, WEIGHTS
 from prefinetune.sets import DOMAINS, TARGETS
 from prefinetune.settings import SEEDS, SIZES
 
-BySeed = dict[int, float]
 Method = tuple[str, str]
 """Starting encoder of fine-tuning, and the map of its vectors."""
 
@@ -44,268 +42,256 @@ MORE: Mapping[Method, tuple[str, str | None]] = {
     (f"{UNSHRUNK}-untuned", "none"): ("REZE, nothing shrunk, not fine-tuned", None),
     **{(start, "none"): (f"{method.upper()} without label names", None) for start, method in UNNAMED.items()},
 }
+ALL = {**MAIN, **MORE, **BESIDE}
+SIZE_TITLES = {size: f"{size:,}" for size in SIZES}
 SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean", UNSHRUNK: "REZE, nothing shrunk"}
 STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 DESCRIBED = STARTS | {UNSHRUNK: "REZE, nothing shrunk"}
 DESCRIBED |= {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()}
 
 
-def results(part: str, encoder: str | None = None, **facts: Any) -> list[Result]:
-    """Return the results of a part with these facts and one encoder; None: the encoder of the tables."""
-    return store.results("prefinetune", part, encoder=encoder or store.ENCODER, **facts)
+def runs_of(part: str, *columns: str) -> pd.DataFrame:
+    """Return the runs of a part with the encoder of the tables."""
+    return store.frame("prefinetune", part, *columns, encoder=store.ENCODER)
 
 
-def by_seed(found: Iterable[Result], target: str, method: Method, size: int, what: str = "score") -> BySeed:
-    """Return one score of a target by seed."""
-    start, mapped = method
-    return {
-        run["seed"]: run["scores"][mapped][what]
-        for run in found
-        if (run["target"], run["start"], run["rows_wanted"]) == (target, start, size) and mapped in run["scores"]
-    }
-
-
-def averages(found: Sequence[Result], domain: str, method: Method, size: int) -> tuple[BySeed, int]:
-    """Return the mean over a domain's targets for each seed that has all of them, and the number of targets.
-
-    A target counts at a size if any method was run at it: CosQA has fewer than 1,000 rows.
-    """
-    names = [
-        name
-        for name, target in TARGETS.items()
-        if target.domain == domain and any((run["target"], run["rows_wanted"]) == (name, size) for run in found)
+def scored(part: str, **facts: Any) -> pd.DataFrame:
+    """Return `score` and `macro_f1` of each run of a part with these facts and each map of its vectors (`mapped`)."""
+    runs = store.frame("prefinetune", part, "encoder", "target", "start", "rows_wanted", "seed", "scores", **facts)
+    rows = [
+        {**run, "mapped": mapped, **own, "domain": TARGETS[run["target"]].domain}
+        for run in runs.to_dict("records")
+        for mapped, own in run["scores"].items()
     ]
-    scores = [by_seed(found, name, method, size) for name in names]
-    complete = [seed for seed in SEEDS if scores and all(seed in own for own in scores)]
-    return {seed: statistics.fmean(own[seed] for own in scores) for seed in complete}, len(names)
+    columns = ["encoder", "domain", "target", "start", "mapped", "rows_wanted", "seed", "score", "macro_f1"]
+    return pd.DataFrame(rows, columns=columns).rename(columns={"rows_wanted": "rows"})
+
+
+def averages(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean over a domain's targets for each method and seed that has all of them.
+
+    A target counts at a number of rows if any method was run at it: CosQA has fewer than 1,000 rows.
+    """
+    cell = ["encoder", "domain", "rows"]
+    run = [*cell, "start", "mapped", "seed"]
+    complete = scores.groupby(run).target.transform("nunique") == scores.groupby(cell).target.transform("nunique")
+    return scores[complete].groupby(run).score.agg(statistics.fmean).reset_index()
 
 
 def main() -> str:
     """Table 2: averages over the targets of each domain, for every encoder with results."""
-    if not results("main"):
+    scores = scored("main")
+    if store.ENCODER not in set(scores.encoder):
         return NOT_YET
-    cells = [(domain, size) for domain in DOMAINS for size in SIZES]
-    others = sorted({run["encoder"] for run in store.results("prefinetune", "main")} - {store.ENCODER})
-    rows = []
-    for encoder in (store.ENCODER, *others):
-        found = results("main", encoder)
-        for method, (title, _) in {**MAIN, **BESIDE}.items():
-            means = [over_seeds(averages(found, domain, method, size)[0]) for domain, size in cells]
-            rows.append([encoder, title, *means])
-        counts = [averages(found, domain, ("base", "none"), size)[1] for domain, size in cells]
-        rows.append([encoder, "targets averaged", *(str(count or "-") for count in counts)])
-    for title, key in MAIN.values():
-        figures = [theirs(paper.E5, domain, key, size) for domain, size in cells]
-        rows.append([f"paper: {paper.E5}, other tasks", title, *figures])
-    return markdown(["", "", *(f"{domain}, {size:,}" for domain, size in cells)], rows)
+    index, columns = ["encoder", "start", "mapped"], ["domain", "rows"]
+    means = crossed(averages(scores), index, columns, lambda own, *_: over_seeds(own.score))
+    targets = scores.assign(start="targets averaged", mapped="none")
+    counts = crossed(targets, index, columns, lambda own, *_: str(own.target.nunique()))
+    methods = {method: title for method, (title, _) in {**MAIN, **BESIDE}.items()}
+    methods["targets averaged", "none"] = "targets averaged"
+    encoders = [store.ENCODER, *sorted(set(scores.encoder) - {store.ENCODER})]
+    rows = {(encoder, *method): (encoder, methods[method]) for encoder, method in itertools.product(encoders, methods)}
+    heads = {(domain, size): f"{domain}, {size:,}" for domain in DOMAINS for size in SIZES}
+    ours = titled(pd.concat([means, counts]), rows, heads).fillna("-")
+    beside = {
+        (f"paper: {paper.E5}, other tasks", title): [theirs(paper.E5, domain, key, size) for domain, size in heads]
+        for title, key in MAIN.values()
+    }
+    return table(pd.concat([ours, pd.DataFrame(beside, index=ours.columns).T]), "", "")
 
 
 def detail() -> str:
     """Tables 5 to 7: every target, with the paper's E5 in brackets for equal tasks."""
-    found = results("main")
-    rows = []
-    for name, target in TARGETS.items():
-        for method, (title, key) in {**MAIN, **MORE, **BESIDE}.items():
-            cells = []
-            for size in SIZES:
-                cell = over_seeds(by_seed(found, name, method, size))
-                number = theirs(paper.E5, name, key, size)
-                cells.append(cell if number == "-" or cell == "-" else f"{cell} ({number})")
-            f1 = [over_seeds(by_seed(macro(found), name, method, size, "macro_f1")) for size in SIZES]
-            rows.append([target.title, title, *cells, *f1])
-    head = [f"{size:,}" for size in SIZES]
-    return markdown(["", "", *head, *(f"macro-F1, {size}" for size in head)], filled(rows, 2))
+    scores = scored("main", encoder=store.ENCODER)
+    index = ["target", "start", "mapped"]
+
+    def cell(own: pd.DataFrame, target: str, start: str, mapped: str, size: int) -> str:
+        number = theirs(paper.E5, target, ALL[start, mapped][1], size) if (start, mapped) in ALL else "-"
+        return over_seeds(own.score) + (f" ({number})" if number != "-" else "")
+
+    cells = crossed(scores, index, ["rows"], cell)
+    f1 = crossed(scores.dropna(subset="macro_f1"), index, ["rows"], lambda own, *_: over_seeds(own.macro_f1))
+    columns = SIZE_TITLES | {f"macro-F1, {title}": f"macro-F1, {title}" for title in SIZE_TITLES.values()}
+    rows = {
+        (name, *method): (target.title, title) for name, target in TARGETS.items() for method, (title, _) in ALL.items()
+    }
+    cells = cells.join(f1.rename(columns=lambda size: f"macro-F1, {size:,}"))
+    return table(titled(cells, rows, columns), "", "")
 
 
-def macro(found: Iterable[Result]) -> list[Result]:
-    """Return the results with a macro-F1."""
-    return [run for run in found if TARGETS[run["target"]].task == "classification"]
+def by_start() -> pd.DataFrame:
+    """Return the score of every start of fine-tuning, a row for each target, number of rows and seed."""
+    scores = scored("main", encoder=store.ENCODER)
+    plain = scores[scores.mapped == "none"].pivot(index=["target", "rows", "seed"], columns="start", values="score")
+    return plain.reindex(columns=["base", "pft", "reze", "reze-mean", UNSHRUNK])
+
+
+PLACES = products({name: target.title for name, target in TARGETS.items()}, SIZE_TITLES)
+"""The target and number of rows of a table's row, with their titles."""
 
 
 def mean_median() -> str:
     """Table 3: shrinking towards the mean or the median of the sources; the paper's numbers are with 1,000 rows."""
-    found = results("main")
-    rows = []
-    for name, target in TARGETS.items():
-        for size in SIZES:
-            both = [by_seed(found, name, (start, "none"), size) for start in ("reze-mean", "reze")]
-            if not all(both):
-                continue
-            shared = sorted(set(both[0]) & set(both[1]))
-            better = f"{sum(both[1][seed] > both[0][seed] for seed in shared)} of {len(shared)}" if shared else "-"
-            paper_cells = [theirs(paper.QWEN3, name, method, size) for method in ("reze-mean", "reze")]
-            rows.append([target.title, f"{size:,}", *map(over_seeds, both), better, *paper_cells])
+    scores, rows = dict(list(by_start()[["reze-mean", "reze"]].groupby(["target", "rows"]))), []
+    for (name, size), titles in PLACES.items():
+        own = scores.get((name, size), pd.DataFrame(columns=["reze-mean", "reze"]))
+        both, shared = [own[start].dropna() for start in own], own.dropna()
+        if any(one.empty for one in both):
+            continue
+        better = f"{sum(shared['reze'] > shared['reze-mean'])} of {len(shared)}" if len(shared) else "-"
+        paper_cells = [theirs(paper.QWEN3, name, method, size) for method in own]
+        rows.append([*titles, *map(over_seeds, both), better, *paper_cells])
     head = ["", "rows", "mean", "median", "seeds in which the median is better"]
     return markdown([*head, "paper, Qwen3: mean", "paper, Qwen3: median"], rows)
 
 
 def gains() -> str:
     """Gains: REZE, PFT and FT against each other with the same rows and seeds, and the number of positive gains."""
-    found = results("main")
-    rows = []
-    for name, target in TARGETS.items():
-        for size in SIZES:
-            cells = []
-            for one, start in (("reze", "base"), ("reze", "pft"), ("pft", "base"), ("reze", UNSHRUNK)):
-                ours, theirs = (by_seed(found, name, (which, "none"), size) for which in (one, start))
-                gaps = [ours[seed] - theirs[seed] for seed in sorted(set(ours) & set(theirs))]
-                above = sum(gap > 0 for gap in gaps)
-                cells.append(f"{spread(gaps, '{:+.4f}').replace('± +', '± ')}; {above} of {len(gaps)}" if gaps else "-")
-            rows.append([target.title, f"{size:,}", *cells])
-    head = ["", "rows", "REZE minus FT; seeds above 0", "REZE minus PFT", "PFT minus FT", "REZE minus nothing shrunk"]
-    return markdown(head, filled(rows, 2))
+    scores = by_start()
+    gaps = pd.DataFrame(
+        {
+            "REZE minus FT; seeds above 0": scores["reze"] - scores["base"],
+            "REZE minus PFT": scores["reze"] - scores["pft"],
+            "PFT minus FT": scores["pft"] - scores["base"],
+            "REZE minus nothing shrunk": scores["reze"] - scores[UNSHRUNK],
+        }
+    )
+
+    def cell(own: pd.DataFrame, *_: Any) -> str:
+        return f"{spread(own.gap, '{:+.4f}').replace('± +', '± ')}; {sum(own.gap > 0)} of {len(own)}"
+
+    long = gaps.reset_index().melt(["target", "rows", "seed"], var_name="what", value_name="gap").dropna()
+    cells = crossed(long, ["target", "rows"], ["what"], cell)
+    return table(titled(cells, PLACES, dict(zip(gaps, gaps, strict=True))), "", "rows")
 
 
-def weights() -> dict[float, list[Result]]:
-    """Return results of one seed by weight of the regularizer; weights 0 and 1 come from part main."""
-    starts = {0.0: "pft", 1.0: "reze", **{weight: f"reze-weight-{weight:g}" for weight in WEIGHTS}}
-    every = [run for part in ("main", "sweep") for run in results(part, seed=SEEDS[0])]
-    return {weight: [run for run in every if run["start"] == start] for weight, start in sorted(starts.items())}
+WEIGHTED = {"pft": 0.0, **{f"reze-weight-{weight:g}": weight for weight in WEIGHTS}, "reze": 1.0}
+"""Start of fine-tuning -> its weight of the regularizer; part main has 0 and 1, part sweep the others."""
 
 
-def fine_tuned_alone() -> list[Result]:
-    """Return the reference of figure 2: results of the same seed without pre-finetuning."""
-    return results("main", start="base", seed=SEEDS[0])
+def weight_averages() -> pd.DataFrame:
+    """Return the means of figure 2, of one seed, by start of fine-tuning, and by domain and number of rows.
 
-
-def weight_averages(found: Sequence[Result], size: int) -> dict[str, float | None]:
-    """Return the means of one weight by domain and over the domains; None if a target is missing."""
-    start = found[0]["start"] if found else ""
-    means: dict[str, float | None] = {}
-    for domain in DOMAINS:
-        wanted = {run["target"] for run in results("main", rows_wanted=size, seed=SEEDS[0])}
-        own = {run["target"] for run in found if run["rows_wanted"] == size}
-        needed = {name for name in wanted if TARGETS[name].domain == domain}
-        means[domain] = averages(found, domain, (start, "none"), size)[0].get(SEEDS[0]) if needed <= own else None
-    there = [value for value in means.values() if value is not None]
-    means["mean"] = statistics.fmean(there) if len(there) == len(DOMAINS) else None
+    The domain "mean" is over the domains; a mean that lacks a target is left out. The start "base" is the reference.
+    """
+    scores = pd.concat([scored(part, encoder=store.ENCODER, seed=SEEDS[0]) for part in ("main", "sweep")])
+    means = averages(scores[scores.mapped == "none"]).pivot(index="start", columns=["domain", "rows"], values="score")
+    starts = (*sorted(WEIGHTED, key=lambda start: WEIGHTED[start]), "base")
+    means = means.reindex(
+        index=[start for start in starts if start in set(scores.start)],
+        columns=pd.MultiIndex.from_product([DOMAINS, SIZES]),
+    )
+    for size in SIZES:
+        means["mean", size] = means[[(domain, size) for domain in DOMAINS]].mean(axis=1, skipna=False)
     return means
 
 
 def sweep() -> str:
     """Figure 2 in numbers."""
-    rows = []
-    names = {0.0: "0 (PFT)", 1.0: "1 (REZE)"}
-    lines = {names.get(weight, f"{weight:g}"): found for weight, found in weights().items()}
-    for name, found in {**lines, "fine-tuned alone (FT)": fine_tuned_alone()}.items():
-        if not found:
-            continue
-        means = {size: weight_averages(found, size) for size in SIZES}
-        cells = [means[size][where] for where in (*DOMAINS, "mean") for size in SIZES]
-        rows.append([name, *("-" if cell is None else f"{cell:.4f}" for cell in cells)])
-    return markdown(["weight", *(f"{where}, {size:,}" for where in (*DOMAINS, "mean") for size in SIZES)], rows)
+    names = {start: f"{weight:g}" for start, weight in WEIGHTED.items()}
+    names |= {"pft": "0 (PFT)", "reze": "1 (REZE)", "base": "fine-tuned alone (FT)"}
+    means = weight_averages()
+    cells = means.map("{:.4f}".format, na_action="ignore").astype(object).fillna("-").rename(names)
+    return table(cells.set_axis([f"{where}, {size:,}" for where, size in means], axis=1), "weight")
 
 
 def isotropy() -> str:
     """Figure 3 and further measures of the space, on held-out pairs and on target texts."""
+    held = [f"result.{side}.{name}" for side in ("before", "after") for name in ("isoscore", "uniformity", "alignment")]
+    moved = [f"{what}.{name}" for what in ("result", "targets") for name in ("drift", "neighbours_kept")]
     rows = []
-    for mix in sorted({run["mix"] for run in results("encoders")}):
-        runs = results("encoders", mix=mix)
-        rows.append([mix, "as it came", *_space(runs, 0)])
+    for mix, runs in runs_of("encoders", "mix", "method", "seed", *held, *moved, "targets.isoscore").groupby("mix"):
+        rows.append([mix, "as it came", *_space(runs.drop_duplicates("seed"), held[:3], 0)])
         for method, title in SPACES.items():
-            own = [run for run in runs if run["method"] == method]
-            if own:
-                rows.append([mix, title, *_space(own, 1)])
+            own = runs[runs.method == method]
+            if len(own):
+                rows.append([mix, title, *_space(own, held[3:], 1)])
     head = ["", "", "IsoScore", "uniformity", "alignment", "drift", "nearest 10 kept"]
     return markdown([*head, "IsoScore of target texts", "drift of these", "nearest 10 of these kept"], rows)
 
 
-def _space(runs: Sequence[Result], when: int) -> list[str]:
-    def cell(values: Mapping[int, float | None], digits: int = 3) -> str:
-        return over_seeds({seed: value for seed, value in values.items() if value is not None}, digits)
+def _space(runs: pd.DataFrame, held: Sequence[str], when: int) -> list[str]:
+    def cell(values: pd.Series, digits: int = 3) -> str:
+        return over_seeds(values.dropna(), digits)
 
-    side = ("before", "after")[when]
-    held = {
-        name: {run["seed"]: (run["result"][side] or {}).get(name) for run in runs}
-        for name in ("isoscore", "uniformity", "alignment")
-    }
-    moved = {name: {run["seed"]: run["result"][name] for run in runs} for name in ("drift", "neighbours_kept")}
-    own = {run["seed"]: run["targets"]["isoscore"][when] for run in runs}
-    shift = {name: {run["seed"]: run["targets"][name] for run in runs} for name in ("drift", "neighbours_kept")}
-    first = [cell(held["isoscore"], 4), cell(held["uniformity"]), cell(held["alignment"])]
-    if not when:
-        return [*first, "", "", cell(own, 4), "", ""]
-    return [*first, *(cell(moved[name]) for name in moved), cell(own, 4), *(cell(shift[name]) for name in shift)]
+    def moved(what: str) -> list[str]:
+        return [cell(runs[f"{what}.{name}"]) if when else "" for name in ("drift", "neighbours_kept")]
+
+    spaces = [cell(runs[name], digits) for name, digits in zip(held, (4, 3, 3), strict=True)]
+    return [*spaces, *moved("result"), cell(runs["targets.isoscore"].str[when], 4), *moved("targets")]
 
 
 def descriptions() -> str:
     """Macro-F1 by descriptions alone, from the original encoder and from pre-finetuned ones."""
-    rows = []
-    for name, target in TARGETS.items():
-        for start, title in DESCRIBED.items():
-            if runs := results("descriptions", target=name, start=start):
-                ways = list(itertools.product(("untrained", "trained"), ("verbalizer", "descriptions")))
-                f1 = [{run["seed"]: run[when][anchor]["macro_f1"] for run in runs} for when, anchor in ways]
-                accuracy = {run["seed"]: run["trained"]["descriptions"]["accuracy"] for run in runs}
-                # The base is deterministic and has one run.
-                cells = [f"{own[SEEDS[0]]:.4f}" if start == "base" else over_seeds(own) for own in (*f1, accuracy)]
-                rows.append([target.title, title, *cells])
-    head = ["macro-F1", "encoder", "untrained, verbalizer", "untrained, mean of descriptions"]
-    return markdown([*head, "trained, verbalizer", "trained, mean of descriptions", "accuracy of these"], rows)
+    columns = {
+        "untrained.verbalizer.macro_f1": "untrained, verbalizer",
+        "untrained.descriptions.macro_f1": "untrained, mean of descriptions",
+        "trained.verbalizer.macro_f1": "trained, verbalizer",
+        "trained.descriptions.macro_f1": "trained, mean of descriptions",
+        "trained.descriptions.accuracy": "accuracy of these",
+    }
+    runs = runs_of("descriptions", "target", "start", *columns).melt(["target", "start"], var_name="way")
+
+    def cell(own: pd.DataFrame, _target: str, start: str, _way: str) -> str:
+        # The base is deterministic and has one run.
+        return f"{own.value.iloc[0]:.4f}" if start == "base" else over_seeds(own.value)
+
+    rows = products({name: target.title for name, target in TARGETS.items()}, DESCRIBED)
+    return table(titled(crossed(runs, ["target", "start"], ["way"], cell), rows, columns), "macro-F1", "encoder")
 
 
 def setup() -> str:
     """Caps, left-out sources, seeds and cost of the runs."""
     rows = []
-    for mix in sorted({run["mix"] for run in results("encoders")}):
-        runs = results("encoders", mix=mix)
-        told = runs[0]["mix_pairs"]
-        drawn = "; ".join(f"{name} {count:,} of {told['there'][name]:,}" for name, count in told["drawn"].items())
-        rows.append(["pairs drawn for " + mix, drawn])
-        trained_on = sum(runs[0]["result"]["pairs"].values())
-        rows.append(["of them trained on, the others held aside", f"{trained_on:,} of {sum(told['drawn'].values()):,}"])
-        rows.append(["left out of " + mix, ", ".join(told["left_out"])])
-        dropped = "; ".join(f"{name} {count}" for name, count in told["dropped"].items())
-        rows.append(["pairs with a text of a target, dropped from " + mix, dropped or "none"])
-        shrunk = [run["result"] for run in runs if run.get("method") == "reze"]
-        if shrunk:
-            counts = (_range(one[what] for one in shrunk) for what in ("shrunk_directions", "active"))
-            rows.append(["directions REZE shrank of the active ones, " + mix, " of ".join(counts)])
-    for run in results("maps"):
-        rows.append(["variance that figure 4 shows, " + run["domain"], f"{run['variance_shown']:.0%}"])
+    columns = ("mix", "mix_pairs", "method", "result", "sha256", "target", "start", "start_sha256", "rows", "test_rows")
+    columns += ("failed", "protocol", "seed", "seconds")
     parts = ("encoders", "main", "sweep", "maps", "descriptions")
-    every = {part: results(part) for part in parts}
-    for protocol in _different(run["protocol"] for runs in every.values() for run in runs):
+    every = pd.concat([runs_of(part, *columns).assign(part=part) for part in parts])
+    encoders, main = every[every.part == "encoders"], every[every.part == "main"]
+    for mix, runs in encoders.groupby("mix"):
+        told = runs.mix_pairs.iloc[0]
+        drawn = "; ".join(f"{name} {count:,} of {told['there'][name]:,}" for name, count in told["drawn"].items())
+        rows.append([f"pairs drawn for {mix}", drawn])
+        trained_on = sum(runs.result.iloc[0]["pairs"].values())
+        rows.append(["of them trained on, the others held aside", f"{trained_on:,} of {sum(told['drawn'].values()):,}"])
+        rows.append([f"left out of {mix}", ", ".join(told["left_out"])])
+        dropped = "; ".join(f"{name} {count}" for name, count in told["dropped"].items())
+        rows.append([f"pairs with a text of a target, dropped from {mix}", dropped or "none"])
+        shrunk = runs.result[runs.method == "reze"]
+        if len(shrunk):
+            counts = (_range(one[what] for one in shrunk) for what in ("shrunk_directions", "active"))
+            rows.append([f"directions REZE shrank of the active ones, {mix}", " of ".join(counts)])
+    for domain, shown in runs_of("maps", "domain", "variance_shown").itertuples(index=False):
+        rows.append([f"variance that figure 4 shows, {domain}", f"{shown:.0%}"])
+    for protocol in _different(every.protocol):
         rows.append(["protocol", ", ".join(f"{name}: {_word(value)}" for name, value in protocol.items())])
-    used: dict[str, set[int]] = defaultdict(set)
-    for run in every["main"]:
-        used[run["target"]].add(run["rows"])
-    for name, counts in used.items():
-        scored = {run["test_rows"] for run in every["main"] if run["target"] == name}
-        words = ", ".join(f"{count:,}" for count in sorted(counts))
-        rows.append([TARGETS[name].title, f"fine-tuned on {words} rows; {max(scored):,} scored"])
-    failed = [(run, name) for part in ("main", "sweep") for run in every[part] for name in run.get("failed", {})]
-    for run, name in failed:
-        rows.append([f"{name} could not be fitted", f"{_which(run)}: {run['failed'][name]}"])
-    measured = {run["sha256"] for run in every["encoders"]}
-    others = [
-        f"{part}: {_which(run)}"
-        for part, runs in every.items()
-        for run in runs
-        if run.get("start_sha256") not in {None, *measured}
-    ]
-    if others:
-        rows.append(["start from an encoder that is none of those measured here", "; ".join(others)])
-    for part, runs in every.items():
-        if runs:
-            seeds = ", ".join(str(seed) for seed in sorted({run["seed"] for run in runs}))
-            hours = sum(run["seconds"] for run in runs) / 3600
-            each = f"{statistics.median(run['seconds'] for run in runs) / 60:.1f} minutes each"
-            rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours:.1f} hours; {each} in the median"])
+    for name, runs in main.groupby("target", sort=False):
+        words = ", ".join(f"{count:,.0f}" for count in sorted(runs.rows.unique()))
+        rows.append([TARGETS[name].title, f"fine-tuned on {words} rows; {runs.test_rows.max():,.0f} scored"])
+    for run in every[every.failed.notna()].itertuples():
+        rows += [[f"{name} could not be fitted", f"{_which(run)}: {why}"] for name, why in run.failed.items()]
+    others = every[every.start_sha256.notna() & ~every.start_sha256.isin(encoders.sha256)]
+    if len(others):
+        words = "; ".join(f"{run.part}: {_which(run)}" for run in others.itertuples())
+        rows.append(["start from an encoder that is none of those measured here", words])
+    for part, runs in every.groupby("part", sort=False):
+        seeds = ", ".join(f"{seed:.0f}" for seed in sorted(runs.seed.unique()))
+        each = f"{runs.seconds.median() / 60:.1f} minutes each"
+        hours = f"{runs.seconds.sum() / 3600:.1f} hours"
+        rows.append([part, f"{len(runs)} runs, seeds {seeds}, {hours}; {each} in the median"])
     return markdown([store.ENCODER, ""], rows, side="---|")
 
 
 def targets() -> str:
     """Reference scores of guessing, and the share of documents common to both halves of a search."""
+    columns = ("rows", "test_rows", "commonest", "guessed_macro_f1", "rows_with_a_test_answer")
+    found = runs_of("targets", "target", *columns).set_index("target")
     rows = []
-    found = {run["target"]: run for run in results("targets")}
-    for name in (name for name in TARGETS if name in found):
-        run = found[name]
-        chance = [run.get("commonest"), run.get("guessed_macro_f1")]
-        cells = ["-" if value is None else f"{value:.3f}" for value in chance]
-        shared = run.get("rows_with_a_test_answer")
-        shared = "-" if shared is None else f"{shared:,} of {run['rows']:,}"
-        rows.append([TARGETS[name].title, f"{run['rows']:,}", f"{run['test_rows']:,}", *cells, shared])
+    for name in (name for name in TARGETS if name in found.index):
+        count, test, *chance, shared = found.loc[name]
+        cells = ["-" if pd.isna(value) else f"{value:.3f}" for value in chance]
+        shared = "-" if pd.isna(shared) else f"{shared:,.0f} of {count:,.0f}"
+        rows.append([TARGETS[name].title, f"{count:,.0f}", f"{test:,.0f}", *cells, shared])
     head = ["", "rows there", "scored", "accuracy of the commonest label", "macro-F1 of guessing"]
     return markdown([*head, "training pairs whose document answers a test query"], rows)
 
@@ -315,9 +301,9 @@ def _range(values: Iterable[int]) -> str:
     return f"{there[0]}" if there[0] == there[-1] else f"{there[0]} to {there[-1]}"
 
 
-def _which(run: Result) -> str:
-    rows = f", {run['rows']} rows" if "rows" in run else ""
-    return f"{TARGETS[run['target']].title}, {run['start']}{rows}, seed {run['seed']}"
+def _which(run: Any) -> str:
+    rows = "" if pd.isna(run.rows) else f", {run.rows:.0f} rows"
+    return f"{TARGETS[run.target].title}, {run.start}{rows}, seed {run.seed:.0f}"
 
 
 def _different(protocols: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -334,9 +320,9 @@ def theirs(encoder: str, name: str, method: str | None, size: int) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def over_seeds(values: Mapping[int, float], digits: int = 4) -> str:
+def over_seeds(values: Sequence[float], digits: int = 4) -> str:
     """Format mean and standard deviation over seeds, and the number of seeds if some are missing."""
-    cell = spread(list(values.values()), f"{{:.{digits}f}}")
+    cell = spread(values, f"{{:.{digits}f}}")
     return f"{cell} (n = {len(values)})" if 0 < len(values) < len(SEEDS) else cell
 
 

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import store
+from layout import products
 from panels import Figures, dots, level, line, panelled, quiet
 from tasks import load_task
 
 from labelspace import load
 from labelspace.config import DEFAULT_ANCHOR
 from study.rates_figure import RatePoint, rates_figure
-from study.report import ENCODERS, METHODS, TITLES, default_runs, results
+from study.report import ENCODERS, METHODS, TITLES, default_scores, runs_of
 from study.rivals import PER_CLASS, RUNS
 from study.settings import Settings
 from study.spaces import TASKS
@@ -27,12 +29,13 @@ from study.trajectory import trajectory, trajectory_figure
 
 def rivals_figure(path: Path) -> tuple[Path, ...]:
     """Every run of every method as a dot, with the mean, to show spread and worst run."""
-    tasks = [task for task in RUNS if results("rivals", task=task)]
+    runs = runs_of("rivals", "task", "method", "macro_f1_predicted").sort_values("macro_f1_predicted")
+    scores = runs.groupby(["task", "method"]).macro_f1_predicted.agg(list)
+    tasks = [task for task in RUNS if task in scores]
 
     def panel(task: str, axes: Any) -> None:
         for place, method in enumerate(METHODS):
-            values = sorted(r["macro_f1_predicted"] for r in results("rivals", task=task, method=method))
-            if not values:
+            if (values := scores[task].get(method)) is None:
                 continue
             # Spread points by their rank rather than at random, so that the figure is reproducible.
             beside = place + 0.16 * np.cos(np.arange(len(values)) * 2.4)
@@ -51,34 +54,28 @@ def rivals_figure(path: Path) -> tuple[Path, ...]:
 
 def uniformity_figure(path: Path) -> tuple[Path, ...]:
     """Macro-F1 over uniformity of the train pool, a dot for each rate; the star is the rate chosen by uniformity."""
+    names = {"uniformity.train": "uniformity", f"macro_f1_predicted.{DEFAULT_ANCHOR}": "score"}
+    runs = store.frame("study", "rates", "encoder", "task", "learning_rate", "base_rate", *names).rename(columns=names)
+    found = dict(list(runs.groupby(["encoder", "task"])))
     panels = {}
-    for encoder, words in ENCODERS.items():
-        for task in TASKS:
-            found = results("rates", encoder, task=task)
-            grid = [result for result in found if result["learning_rate"] != result["base_rate"]]
-            if grid:
-                best = min(grid, key=lambda result: result["uniformity"]["train"])
-                panels[words, TITLES[task]] = [
-                    RatePoint(
-                        result["learning_rate"],
-                        result["uniformity"]["train"],
-                        result["macro_f1_predicted"][DEFAULT_ANCHOR],
-                        result is best,
-                    )
-                    for result in found
-                ]
+    for (encoder, task), titles in products(ENCODERS, {task: TITLES[task] for task in TASKS}).items():
+        own = found.get((encoder, task), runs[:0])
+        grid = own[own.learning_rate != own.base_rate]
+        if len(grid):
+            chosen = own.index == grid.uniformity.idxmin()
+            panels[titles] = [*map(RatePoint, own.learning_rate, own.uniformity, own.score, chosen)]
     return rates_figure(panels, path) if panels else ()
 
 
 def curve_figure(path: Path) -> tuple[Path, ...]:
     """Macro-F1 of logistic regression over labelled texts per class; dashed: descriptions alone."""
-    curves = {found["task"]: found["macro_f1_predicted"] for found in results("curve")}
+    curves = runs_of("curve", "task", "macro_f1_predicted").set_index("task").macro_f1_predicted
     tasks = [task for task in TASKS if task in curves]
 
     def panel(axes: Any) -> None:
         for place, task in enumerate(tasks):
             line(axes, {count: curves[task][str(count)] for count in PER_CLASS}, place, TITLES[task])
-            if ours := [r["macro_f1_predicted"][DEFAULT_ANCHOR] for r in default_runs(task)]:
+            if len(ours := default_scores(task)):
                 level(axes, statistics.fmean(ours), place)
         axes.set_xscale("log", base=2)
         axes.set_xticks(PER_CLASS, list(map(str, PER_CLASS)))

@@ -1,20 +1,18 @@
 """The tables of docs/study.md; see benchmarks/tables.py."""
 
-import csv
 import itertools
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 import store
-from layout import NOT_YET, filled, markdown, spread
-from store import Row as Result
+from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study import overlap
-from study.ablations import CHANGES, FEWER_UPDATES, Change
+from study.ablations import CHANGES, FEWER_UPDATES
 from study.rivals import PER_CLASS, RUNS
 from study.spaces import INTENTS, MISLEADING, TASKS, share_drawn
 
@@ -49,155 +47,130 @@ def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> st
     return f"{form.format(statistics.fmean(values))} ± {overlap.deviation(values, share):.3f}"
 
 
-def results(part: str, encoder: str = ENCODER, **facts: str) -> list[Result]:
-    """Return the results of a part with one encoder and these facts."""
-    return store.results("study", part, encoder=encoder, **facts)
+def runs_of(part: str, *columns: str, **facts: str) -> pd.DataFrame:
+    """Return the runs of a part with these facts and the encoder of most tables."""
+    return store.frame("study", part, *columns, encoder=ENCODER, **facts)
 
 
-def default_runs(task: str) -> list[Result]:
-    """Return the runs of a task without a change."""
-    return results("ablations", task=task, change="default")
+def default_scores(task: str, anchor: str = DEFAULT_ANCHOR) -> pd.Series:
+    """Return the macro-F1 of a task's runs without a change."""
+    score = f"macro_f1_predicted.{anchor}"
+    return runs_of("ablations", score, task=task, change="default")[score]
 
 
 def ablations(anchor: str = DEFAULT_ANCHOR) -> str:
     """Each change on each task: macro-F1 with one anchor, and the difference from the default on the same samples."""
+    runs = runs_of("ablations", "task", "change", "seed", score := f"macro_f1_predicted.{anchor}")
+    default = runs[runs.change == "default"].set_index(["task", "seed"])[score]
+    runs["gain"] = runs[score] - runs.join(default.rename("default"), on=["task", "seed"])["default"]
+    counts = {change.name: change.count for change in CHANGES}
 
-    def cell(change: Change, task: str) -> str:
-        own, default = (
-            {run["seed"]: run["macro_f1_predicted"][anchor] for run in results("ablations", task=task, change=name)}
-            for name in (change.name, "default")
-        )
-        words = corrected(list(own.values()), share_drawn(task, change.count))
-        both = sorted(own.keys() & default.keys())
-        if change.name == "default" or not both:
-            return words
-        return f"{words} ({statistics.fmean(own[seed] - default[seed] for seed in both):+.3f})"
+    def cell(own: pd.DataFrame, change: str, task: str) -> str:
+        words, gains = corrected(own[score], share_drawn(task, counts[change])), own.gain.dropna()
+        return words if change == "default" or gains.empty else f"{words} ({statistics.fmean(gains):+.3f})"
 
-    rows = [[change.name, *(cell(change, task) for task in TASKS)] for change in CHANGES]
-    return markdown([CORNER, *(TITLES[task] for task in TASKS)], filled(rows))
+    cells = crossed(runs[runs.change.isin(counts)], ["change"], ["task"], cell)
+    return table(titled(cells, {change: change for change in counts}, {task: TITLES[task] for task in TASKS}), CORNER)
 
 
-COLUMNS = [*((task, "default") for task in TASKS), (INTENTS, FEWER_UPDATES), (INTENTS, "default")]
-"""Task and change of the columns of Table 1; all 77 intents with few updates and with the usual number."""
+COLUMNS = {
+    **{(task, "default"): TITLES[task] for task in TASKS},
+    (INTENTS, FEWER_UPDATES): f"{TITLES[INTENTS]}, 20 updates",
+    (INTENTS, "default"): f"{TITLES[INTENTS]}, 60 updates",
+}
+"""Task and change of the columns of Table 1, with their titles."""
+
+WAYS = {
+    "untrained.verbalizer": "untrained, verbalizers",
+    "untrained.descriptions": "untrained, mean of descriptions",
+    "macro_f1_predicted.verbalizer": "trained, verbalizers",
+    "macro_f1_predicted.descriptions": "trained, mean of descriptions",
+}
 
 
 def before_and_after() -> str:
     """Table 1 of the paper: our encoders, and the paper's."""
-    rows = []
-    for encoder, words in ENCODERS.items():
-        for when, anchor, what in (
-            ("untrained", "verbalizer", "untrained, verbalizers"),
-            ("untrained", "descriptions", "untrained, mean of descriptions"),
-            ("macro_f1_predicted", "verbalizer", "trained, verbalizers"),
-            ("macro_f1_predicted", "descriptions", "trained, mean of descriptions"),
-        ):
-            own = _by_column(encoder, COLUMNS, lambda result, when=when, anchor=anchor: result[when][anchor])
-            if any(own.values()):
-                cells = [corrected(own[column], share_drawn(column[0])) for column in COLUMNS]
-                means = [statistics.fmean(own[column]) for column in COLUMNS[: len(TASKS)] if own[column]]
-                overall = f"{statistics.fmean(means):.3f}" if len(means) == len(TASKS) else "-"
-                rows.append([words, what, *cells[: len(TASKS)], overall, *cells[len(TASKS) :]])
-    with PAPER_TABLE.open(encoding="utf-8") as lines:
-        for paper in csv.DictReader(lines):
-            figures = [float(paper[task]) for task in TASKS]
-            cells = [f"{figure:.2f}" for figure in figures]
-            mean = f"{statistics.fmean(figures):.2f}"
-            rows.append([f"paper: {paper['model']}", paper["when"], *cells, mean, "-", "-"])
-    titles = [_title(*column) for column in COLUMNS]
-    return markdown(["", CORNER, *titles[: len(TASKS)], "mean of the four", *titles[len(TASKS) :]], rows)
+    runs = store.frame("study", "ablations", "encoder", "task", "change", *WAYS)
+    runs = runs.melt(["encoder", "task", "change"], var_name="way", value_name="score")
+    rows, columns = ["encoder", "way"], ["task", "change"]
+    cells = crossed(runs, rows, columns, lambda own, _encoder, _way, task, _: corrected(own.score, share_drawn(task)))
+    means = crossed(runs, rows, columns, lambda own, *_: statistics.fmean(own.score))
+    four = means.reindex(columns=list(COLUMNS)[: len(TASKS)]).dropna()
+    cells["mean", ""] = four.mean(axis=1).map("{:.3f}".format)
+    titles = dict(list(COLUMNS.items())[: len(TASKS)]) | {("mean", ""): "mean of the four"} | COLUMNS
+    paper = pd.read_csv(PAPER_TABLE, index_col=["model", "when"]).rename("paper: {}".format, level="model")[list(TASKS)]
+    paper["mean of the four"] = paper.agg(statistics.fmean, axis=1)
+    paper = paper.rename(columns=TITLES).map("{:.2f}".format)
+    return table(pd.concat([titled(cells, products(ENCODERS, WAYS), titles), paper]), "", CORNER)
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:
     """Gain of training over the untrained mean of the same descriptions, and the number of samples with a gain."""
-    columns = [*COLUMNS, (MISLEADING, "default")]
-    rows = []
-    for encoder, words in ENCODERS.items():
-        found = _by_column(
-            encoder, columns, lambda result: result["macro_f1_predicted"][anchor] - result["untrained"][anchor]
-        )
-        cells = [
-            f"{corrected(own, share_drawn(task), '{:+.3f}')}; {sum(gain > 0 for gain in own)} of {len(own)}"
-            if own
-            else "-"
-            for (task, _), own in found.items()
-        ]
-        if any(found.values()):
-            rows.append([words, *cells])
-    return markdown([CORNER, *(_title(*column) for column in columns)], rows)
+    trained, untrained = f"macro_f1_predicted.{anchor}", f"untrained.{anchor}"
+    runs = store.frame("study", "ablations", "encoder", "task", "change", trained, untrained)
+    runs["gain"] = runs[trained] - runs[untrained]
 
+    def cell(own: pd.DataFrame, _encoder: str, task: str, _change: str) -> str:
+        return f"{corrected(own.gain, share_drawn(task), '{:+.3f}')}; {sum(own.gain > 0)} of {len(own)}"
 
-def _by_column(
-    encoder: str, columns: Sequence[tuple[str, str]], value: Callable[[Result], float]
-) -> dict[tuple[str, str], list[float]]:
-    own: dict[tuple[str, str], list[float]] = {column: [] for column in columns}
-    for result in results("ablations", encoder):
-        if (column := (result["task"], result["change"])) in own:
-            own[column].append(value(result))
-    return own
-
-
-def _title(task: str, change: str) -> str:
-    if task != INTENTS:
-        return TITLES[task]
-    return f"{TITLES[task]}, {20 if change == FEWER_UPDATES else 60} updates"
+    cells = crossed(runs, ["encoder"], ["task", "change"], cell)
+    return table(titled(cells, ENCODERS, COLUMNS | {(MISLEADING, "default"): TITLES[MISLEADING]}), CORNER)
 
 
 def seeds_of(part: str) -> str:
     """Seeds that each encoder was run with."""
-    found = {words: sorted({r["seed"] for r in results(part, name)}) for name, words in ENCODERS.items()}
-    return "; ".join(f"{words}: seeds {', '.join(map(str, seeds))}" for words, seeds in found.items() if seeds) + "."
+    seeds = store.frame("study", part, "encoder", "seed").drop_duplicates().sort_values("seed")
+    words = seeds.astype(str).groupby("encoder").seed.agg(", ".join).reindex(ENCODERS).dropna()
+    return "; ".join(f"{ENCODERS[encoder]}: seeds {own}" for encoder, own in words.items()) + "."
 
 
 def anchors() -> str:
     """Every anchor before and after training, with five descriptions drawn by each seed."""
-    return _anchor_table({TITLES[task]: (default_runs(task), task) for task in TASKS})
+    return _anchor_table("task", {task: TITLES[task] for task in TASKS}, change="default")
 
 
 def misleading() -> str:
     """Misleading label names: bare names against verbalizers."""
-    parts = {"verbalizers": "default", "bare names": "bare-names"}
-    found = {words: results("ablations", task=MISLEADING, change=change) for words, change in parts.items()}
-    return _anchor_table({words: (runs, MISLEADING) for words, runs in found.items()})
+    return _anchor_table("change", {"default": "verbalizers", "bare-names": "bare names"}, task=MISLEADING)
 
 
-def _anchor_table(found: Mapping[str, tuple[Sequence[Result], str]]) -> str:
-    ways = list(itertools.product(("untrained", "macro_f1_predicted"), ANCHORS))
-    rows = [
-        [words, *(corrected([run[when][anchor] for run in runs], share_drawn(task)) for when, anchor in ways)]
-        for words, (runs, task) in found.items()
-        if runs
-    ]
-    head = [f"{when}, {anchor}" for when in ("untrained", "trained") for anchor in ANCHORS]
-    return markdown([CORNER, *head], rows)
+def _anchor_table(along: str, titles: Mapping[str, str], **facts: str) -> str:
+    ways = {
+        f"{way}.{anchor}": f"{when}, {anchor}"
+        for way, when in {"untrained": "untrained", "macro_f1_predicted": "trained"}.items()
+        for anchor in ANCHORS
+    }
+    runs = runs_of("ablations", "task", "change", *ways, **facts).melt(["task", "change"], var_name="way")
+    cells = crossed(runs, [along], ["way"], lambda own, *_: corrected(own.value, share_drawn(own.task.iloc[0])))
+    return table(titled(cells, titles, ways), CORNER)
 
 
-def ranges(anchor: str = DEFAULT_ANCHOR) -> str:
+def ranges() -> str:
     """Lowest and highest score over the samples of each task, as a sentence."""
-    found = {task: [r["macro_f1_predicted"][anchor] for r in default_runs(task)] for task in (*TASKS, INTENTS)}
-    words = [f"{TITLES[task]} {min(own):.3f} to {max(own):.3f}" for task, own in found.items() if own]
+    found = {task: default_scores(task) for task in (*TASKS, INTENTS)}
+    words = [f"{TITLES[task]} {own.min():.3f} to {own.max():.3f}" for task, own in found.items() if len(own)]
     return "; ".join(words) + "." if words else NOT_YET
 
 
 def rates(anchor: str = DEFAULT_ANCHOR) -> str:
     """The learning rate chosen by each rule and its score, and Pearson's r of uniformity and macro-F1."""
-    rows = []
-    for encoder, task in itertools.product(ENCODERS, TASKS):
-        own = sorted(results("rates", encoder, task=task), key=lambda r: r["learning_rate"])
-        grid = [r for r in own if r["learning_rate"] != r["base_rate"]]
+    names = {"macro_f1_predicted." + anchor: "score", "uniformity.train": "train", "uniformity.test": "test"}
+    runs = store.frame("study", "rates", "encoder", "task", "learning_rate", "base_rate", *names).rename(columns=names)
+    cells = {}
+    for (encoder, task), own in runs.sort_values("learning_rate").groupby(["encoder", "task"]):
+        grid, base = own[own.learning_rate != own.base_rate], own[own.learning_rate == own.base_rate]
         if len(grid) < 3:
             continue
-        chosen = [
-            min(grid, key=lambda result: result["uniformity"]["train"]),
-            min(grid, key=lambda result: result["uniformity"]["test"]),
-            *[result for result in own if result["learning_rate"] == result["base_rate"]],
-            max(own, key=lambda result: result["macro_f1_predicted"][anchor]),
+        chosen = pd.concat([grid.nsmallest(1, "train"), grid.nsmallest(1, "test"), base, own.nlargest(1, "score")])
+        cells[encoder, task] = [
+            str(len(own)),
+            *(f"{run.score:.3f} ({run.learning_rate:.0e})" for run in chosen.itertuples()),
+            f"{own.train.corr(own.score):+.2f}",
         ]
-        cells = [f"{result['macro_f1_predicted'][anchor]:.3f} ({result['learning_rate']:.0e})" for result in chosen]
-        spreads, scores = [r["uniformity"]["train"] for r in own], [r["macro_f1_predicted"][anchor] for r in own]
-        r = f"{float(np.corrcoef(spreads, scores)[0, 1]):+.2f}"
-        rows.append([ENCODERS[encoder], TITLES[task], str(len(own)), *cells, r])
     head = ["rates", "uniformity, train pool", "uniformity, test pool", "base rate", "oracle", "Pearson's r"]
-    return markdown(["", "", *head], rows)
+    found = pd.DataFrame.from_dict(cells, orient="index", columns=head)
+    order = products(ENCODERS, {task: TITLES[task] for task in TASKS})
+    return table(titled(found, order, dict(zip(head, head, strict=True))), "", "")
 
 
 def rivals() -> str:
@@ -205,40 +178,37 @@ def rivals() -> str:
 
     A rival's sample takes at most one in eighty labelled rows of a class, so its samples count as not overlapping.
     """
+    columns = ("task", "method", "macro_f1_predicted", "training_seconds", "peak_memory_mib")
+    runs = dict(list(runs_of("rivals", *columns).groupby(["task", "method"])))
     rows = []
-    for task in RUNS:
-        ours = [r["macro_f1_predicted"] for r in results("rivals", task=task, method="ours")]
-        for method, words in METHODS.items():
-            own = results("rivals", task=task, method=method)
-            if not own:
-                continue
-            scores = [r["macro_f1_predicted"] for r in own]
-            share = share_drawn(task) if method == "ours" else 0
-            spreads = [f"{overlap.deviation(scores, kept):.3f}" for kept in (0, share)] if len(own) > 1 else ["-", "-"]
-            above = "-"
-            if method != "ours" and min(len(ours), len(own)) > 1:
-                gain = statistics.fmean(ours) - statistics.fmean(scores)
-                error = math.hypot(overlap.standard_error(ours, share_drawn(task)), overlap.standard_error(scores, 0))
-                above = f"{gain:+.3f} ± {error:.3f}"
-            seconds = spread([r["training_seconds"] for r in own], "{:.0f}")
-            peak = f"{max(r['peak_memory_mib'] for r in own):,.0f}"
-            mean = f"{statistics.fmean(scores):.3f}"
-            facts = [str(len(own)), mean, *spreads, above, f"{min(scores):.3f}", seconds, peak]
-            rows.append([TITLES[task], words, *facts])
+    for task, method in itertools.product(RUNS, METHODS):
+        if (task, method) not in runs:
+            continue
+        own, ours = runs[task, method], runs.get((task, "ours"), pd.DataFrame(columns=columns)).macro_f1_predicted
+        scores = own.macro_f1_predicted
+        share = share_drawn(task) if method == "ours" else 0
+        spreads = [f"{overlap.deviation(scores, kept):.3f}" for kept in (0, share)] if len(own) > 1 else ["-", "-"]
+        above = "-"
+        if method != "ours" and min(len(ours), len(own)) > 1:
+            gain = statistics.fmean(ours) - statistics.fmean(scores)
+            error = math.hypot(overlap.standard_error(ours, share_drawn(task)), overlap.standard_error(scores, 0))
+            above = f"{gain:+.3f} ± {error:.3f}"
+        facts = [str(len(own)), f"{statistics.fmean(scores):.3f}", *spreads, above, f"{scores.min():.3f}"]
+        facts += [spread(own.training_seconds, "{:.0f}"), f"{own.peak_memory_mib.max():,.0f}"]
+        rows.append([TITLES[task], METHODS[method], *facts])
     head = ["runs", "macro-F1", "± of these runs", "± with nothing shared", "ours above it ± standard error", "worst"]
     return markdown(["", "", *head, "training, seconds", "peak memory, MiB"], rows)
 
 
-def curve(anchor: str = DEFAULT_ANCHOR) -> str:
+def curve() -> str:
     """Labelled texts per class that logistic regression needs to match descriptions alone."""
     rows = []
-    for result in results("curve"):
-        task = result["task"]
-        ours = [r["macro_f1_predicted"][anchor] for r in default_runs(task)]
-        means = {count: statistics.fmean(result["macro_f1_predicted"][str(count)]) for count in PER_CLASS}
-        enough = next((str(n) for n in PER_CLASS if ours and means[n] >= statistics.fmean(ours)), f"> {PER_CLASS[-1]}")
+    for run in runs_of("curve").to_dict("records"):
+        ours = default_scores(task := run["task"])
+        means = {count: statistics.fmean(run["macro_f1_predicted"][str(count)]) for count in PER_CLASS}
+        enough = next((str(n) for n in PER_CLASS if len(ours) and means[n] >= ours.mean()), f"> {PER_CLASS[-1]}")
         alone = corrected(ours, share_drawn(task))
-        rows.append([TITLES[task], alone, enough if ours else "-", *(f"{means[count]:.3f}" for count in PER_CLASS)])
+        rows.append([TITLES[task], alone, enough if len(ours) else "-", *(f"{means[n]:.3f}" for n in PER_CLASS)])
     return markdown(["", "descriptions alone ± corrected", "labels a class to match", *map(str, PER_CLASS)], rows)
 
 

@@ -4,14 +4,13 @@ For targets measured on test rows, the table also names the sets with too few ro
 contains 0.
 """
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence, Sized
 from itertools import product
 
 import numpy as np
-from layout import markdown
+import pandas as pd
+from layout import NOT_YET, crossed, markdown, products, table, titled
 from numpy.typing import NDArray
-from store import results
 
 from uncertainty import paper, report
 from uncertainty.compared import AREAS, METHODS, RIVALS
@@ -26,74 +25,75 @@ MOST_FALL, LEFT = 0.01, 0.1
 the curve ends, because a single answer moves it by points when few texts are left."""
 
 
+def paired() -> pd.DataFrame:
+    """Return the gain of each method over each rival in points, and its standard error, by encoder and set."""
+    rows = [
+        (run["encoder"], run["set"], method, rival, 100 * gain, 100 * error)
+        for run in report.runs_of("compared").to_dict("records")
+        for method, rivals in run["gains"].items()
+        for rival, (gain, error) in rivals.items()
+    ]
+    return pd.DataFrame(rows, columns=["encoder", "set", "method", "rival", "gain", "error"])
+
+
 def gains() -> str:
     """Gain of the whole method over the linear probe, by set; the paper's method gains 1.6 points over its probe."""
-    rows = []
-    for encoder in ENCODERS:
-        for method, rival in product(METHODS, RIVALS):
-            cells, found = [], {}
-            for name in SETS:
-                if own := _gain(encoder, name, method, rival):
-                    gain, error = own
-                    found[name] = 100 * gain
-                    cells.append(f"{100 * gain:+.1f} ± {196 * error:.1f}")
-                else:
-                    cells.append("-")
-            if found:
-                large = [gain for name, gain in found.items() if name != SMALL_SET]
-                mean = f"{statistics.fmean(found.values()):+.2f}" if len(found) == len(SETS) else "-"
-                without = f"{statistics.fmean(large):+.2f}" if len(found) == len(SETS) else "-"
-                rows.append([encoder, report.TITLES[method], report.TITLES[rival], *cells, mean, without])
-    own = {name: paper.QWEN3["textcnn-both"][name] - paper.QWEN3["cls-base"][name] for name in SETS}
-    if rows:
-        large = [gain for name, gain in own.items() if name != SMALL_SET]
-        cells = [f"{gain:+.1f}" for gain in own.values()]
-        mean = [f"{statistics.fmean(gains):+.2f}" for gains in (own.values(), large)]
-        both = report.TITLES["textcnn-both"]
-        rows.append(["paper: Qwen3-Embedding-0.6B", both, "EOS and a linear layer", *cells, *mean])
-    return report.beside_paper(["", "", "above", *report.titles(), "mean", f"without {SETS[SMALL_SET]}"], rows)
+    runs = paired()
+    at = ["encoder", "method", "rival"]
+    cells = crossed(runs, at, ["set"], lambda own, *_: f"{own.gain.iloc[0]:+.1f} ± {1.96 * own.error.iloc[0]:.1f}")
+    cells = report.with_means(cells, crossed(runs, at, ["set"], lambda own, *_: own.gain.iloc[0]), "{:+.2f}")
+    both, bottom = "textcnn-both", ("paper: Qwen3-Embedding-0.6B", "textcnn-both", report.EOS)
+    theirs = pd.DataFrame({bottom: {name: paper.QWEN3[both][name] - paper.QWEN3["cls-base"][name] for name in SETS}}).T
+    cells = pd.concat([cells, report.with_means(theirs.map("{:+.1f}".format), theirs, "{:+.2f}")])
+    names = [{name: report.TITLES[name] for name in own} for own in (METHODS, RIVALS)]
+    rows = products({encoder: encoder for encoder in ENCODERS}, *names)
+    if not any(row in cells.index for row in rows):
+        return NOT_YET
+    rows[bottom] = (bottom[0], report.TITLES[both], bottom[2])
+    titles = [*report.titles(), "mean", f"without {SETS[SMALL_SET]}"]
+    columns = dict(zip([*SETS, "mean", "large"], titles, strict=True))
+    return report.noted(table(titled(cells, rows, columns), "", "", "above"))
 
 
 def average_gain(encoder: str, method: str, rival: str) -> list[str] | None:
     """Whether the mean accuracy over the sets exceeds a rival's, and the sets where it does not; None: no results."""
-    every = {name: _gain(encoder, name, method, rival) for name in SETS}
-    found = {name: gain for name, gain in every.items() if gain}
-    if not found:
+    runs = paired().set_index(["encoder", "method", "rival", "set"]).sort_index()
+    found = runs.reindex([(encoder, method, rival, name) for name in SETS]).droplevel([0, 1, 2]).dropna()
+    if found.empty:
         return None
-    mean = 100 * statistics.fmean(gain for gain, _ in found.values())
-    error = 196 * sum(error**2 for _, error in found.values()) ** 0.5 / len(found)
-    missed = [SETS[name] for name, (gain, _) in found.items() if gain <= 0]
-    unsure = [SETS[name] for name, (gain, error) in found.items() if abs(gain) <= 1.96 * error]
+    mean, error = found.gain.mean(), 1.96 * (found.error**2).sum() ** 0.5 / len(found)
+    missed, unsure = found[found.gain <= 0], found[found.gain.abs() <= 1.96 * found.error]
     words = f"average accuracy over {len(found)} of {len(SETS)} tasks above that of the {report.TITLES[rival]}"
-    return [words, f"{_yes(mean > 0)}, {mean:+.2f} ± {error:.2f}", _listed(missed), _listed(unsure)]
+    names = (_listed([SETS[name] for name in own.index]) for own in (missed, unsure))
+    return [words, f"{_yes(mean > 0)}, {mean:+.2f} ± {error:.2f}", *names]
 
 
-def mean_curve(runs: Sequence[Result], by: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mean_curve(runs: pd.DataFrame, by: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shares rejected until `LEFT` remains, and the accuracy on the rest, averaged over runs."""
-    curve = np.mean([run["curve"][by] for run in runs], axis=0)
+    curve = np.mean(runs[f"curve.{by}"].tolist(), axis=0)
     shares = np.linspace(0, 1, len(curve))
     kept = shares <= 1 - LEFT
     return shares[kept], curve[kept]
 
 
-def largest_fall(runs: Sequence[Result], by: str = "uncertainty") -> float:
+def largest_fall(runs: pd.DataFrame, by: str = "uncertainty") -> float:
     """Largest fall in accuracy from one point of the curve to any later one."""
     _, curve = mean_curve(runs, by)
     return float((np.maximum.accumulate(curve) - curve).max())
 
 
-def rises(runs: Sequence[Result], by: str = "uncertainty") -> bool:
+def rises(runs: pd.DataFrame, by: str = "uncertainty") -> bool:
     """Return whether the curve rises: it never falls by more than `MOST_FALL`, and ends above its start."""
     _, curve = mean_curve(runs, by)
     return largest_fall(runs, by) <= MOST_FALL and bool(curve[-1] > curve[0])
 
 
-def slope(runs: Sequence[Result], by: str = "uncertainty") -> float:
+def slope(runs: pd.DataFrame, by: str = "uncertainty") -> float:
     """Slope of the least-squares line through the curve: the gain extrapolated to rejecting all."""
     return float(np.polyfit(*mean_curve(runs, by), 1)[0])
 
 
-def _curve_rows(found: Mapping[str, Sequence[Result]]) -> list[list[str]]:
+def _curve_rows(found: Mapping[str, pd.DataFrame]) -> list[list[str]]:
     falling = [f"{SETS[name]} ({100 * largest_fall(runs):.1f})" for name, runs in found.items() if not rises(runs)]
     sinking = [SETS[name] for name, runs in found.items() if slope(runs) <= 0]
     words = f"the curve by uncertainty rises: until {LEFT:.0%} are left it never falls by more than "
@@ -102,12 +102,6 @@ def _curve_rows(found: Mapping[str, Sequence[Result]]) -> list[list[str]]:
         [words, _of(falling, found), _listed(falling), ""],
         ["its line by least squares rises", _of(sinking, found), _listed(sinking), ""],
     ]
-
-
-def _gain(encoder: str, name: str, method: str, rival: str) -> tuple[float, float] | None:
-    """Gain on one set and its standard error; None if the two were not compared."""
-    found = report.compared(encoder, name)
-    return found["gains"].get(method, {}).get(rival) if found else None
 
 
 def _gap(encoder: str, name: str, method: str, by: str, other: str) -> Gap | None:
@@ -131,13 +125,12 @@ def targets() -> str:
     for encoder in ENCODERS:
         for method in METHODS:
             own = [average_gain(encoder, method, rival) for rival in ("probe", "probe-tuned")]
-            found = {name: report.runs_of("main", encoder, name, method) for name in SETS}
-            found = {name: runs for name, runs in found.items() if runs}
+            found = {name: runs for where, name, runs in report.by_place("main", variant=method) if where == encoder}
             if found:
                 own += _curve_rows(found)
                 own += [_area_row(encoder, method, *area) for area in AREAS]
             rows += [[encoder, report.TITLES[method], *row] for row in own if row]
-        for result in results(report.STUDY, "cost", encoder=encoder):
+        for result in report.runs_of("cost", encoder=encoder).to_dict("records"):
             rows += [[encoder, report.PARTED[result["extractor"]], *row, "", ""] for row in _cost_rows(result)]
     return markdown(["", "", "target", "reached", "not on", "cannot be told on"], rows, side="---|")
 

@@ -7,26 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from panels import Figures, bare, dots, panelled, quiet
-from store import results
 
 from labelspace.evaluate.palette import FEW, MARKERS
 from uncertainty.experiments import CURVE_POINTS, SHOWN, SHOWN_VARIANTS
-from uncertainty.report import ENCODERS, OPTIONS, STUDY, TITLES, compared, grid_runs, runs_of
+from uncertainty.report import ENCODERS, OPTIONS, TITLES, by_place, compared, grid_runs, runs_of
 from uncertainty.sets import SETS
 from uncertainty.variants import GRID, GRID_SETS, PARTS, full_config
 
 
 def grid_figure(path: Path) -> tuple[Path, ...]:
     """Figure 3: one option at a time; dashed: the default."""
-    found = {key: 100 * run["accuracy"] for key, run in grid_runs(ENCODERS[0]).items()}
+    found = 100 * grid_runs(ENCODERS[0]).set_index(["option", "set", "value"]).accuracy.sort_index()
 
     def panel(option: str, axes: Any) -> None:
         # Evenly spaced values: KL weights include 0 and span five powers of ten.
         values, first = GRID[option], option == next(iter(GRID))
         for place, name in enumerate(GRID_SETS):
-            there = [number for number, value in enumerate(values) if (option, value, name) in found]
-            scores = [found[option, values[number], name] for number in there]
+            scores = found.get((option, name), pd.Series()).reindex(values).dropna()
+            there = [values.index(value) for value in scores.index]
             axes.plot(there, scores, color=FEW[place], marker=MARKERS[place], markersize=4, label=SETS[name])
         axes.axvline(values.index(full_config({})[option]), color="#888888", linestyle="--", linewidth=0.9)
         axes.set_xticks(range(len(values)), [f"{value:g}" for value in values], fontsize=7)
@@ -36,13 +36,15 @@ def grid_figure(path: Path) -> tuple[Path, ...]:
         if first:
             axes.legend(fontsize=7)
 
-    return panelled(path, [partial(panel, option) for option in GRID if found], (3.0 * len(GRID) + 0.4, 2.9))
+    return panelled(path, [partial(panel, option) for option in GRID if len(found)], (3.0 * len(GRID) + 0.4, 2.9))
 
 
 def maps_figure(path: Path) -> tuple[Path, ...]:
     """Figure 4: t-SNE of test rows, with a colour and marker per label as far as they last; large: uncertain."""
-    runs = [run for part in ("main", "ablations") for run in results(STUDY, part, encoder=ENCODERS[0])]
-    found = {(run["set"], run["variant"]): _points(run["points"]) for run in runs if "points" in run}
+    runs = pd.concat(
+        [runs_of(part, "set", "variant", "points", encoder=ENCODERS[0]) for part in ("main", "ablations")]
+    ).dropna()
+    found = runs.set_index(["set", "variant"]).points.map(_points).to_dict()
     panels = [(name, one) for name, one in product(SHOWN, SHOWN_VARIANTS) if any(name == own for own, _ in found)]
 
     def panel(name: str, variant: str, axes: Any) -> None:
@@ -68,8 +70,7 @@ def _points(words: str) -> list[list[float]]:
 
 def rejection_figure(path: Path) -> tuple[Path, ...]:
     """Figure 5: accuracy on the rest against the share rejected, a panel for each set; means over seeds."""
-    every = {name: runs_of("main", ENCODERS[0], name, "textcnn-both") for name in SETS}
-    runs = {name: own for name, own in every.items() if own}
+    runs = {name: own for one, name, own in by_place("main", variant="textcnn-both") if one == ENCODERS[0]}
     shares = np.linspace(0, 1, CURVE_POINTS)[:-1]  # the last point would be the accuracy of one document
     columns = min(4, len(runs))
     sets = list(runs)
@@ -77,13 +78,13 @@ def rejection_figure(path: Path) -> tuple[Path, ...]:
     def panel(name: str, axes: Any) -> None:
         own, found = runs[name], compared(ENCODERS[0], name)
         for kind, (by, stroke) in enumerate((("uncertainty", "-"), ("entropy", (0, (6, 2))))):
-            means = [statistics.fmean(values) for values in zip(*(run["curve"][by] for run in own), strict=True)]
+            means = [*map(statistics.fmean, zip(*own[f"curve.{by}"], strict=True))]
             axes.plot(shares, means[:-1], color=FEW[kind], linestyle=stroke, linewidth=1.4, label=f"by {by}")
         if found and "textcnn-base" in found["by_ucl"]:  # the paper's other curve
             means = found["by_ucl"]["textcnn-base"]["curve"]
             words = "TextCNN, by UCL's uncertainty"
             axes.plot(shares, means[:-1], color=FEW[2], linestyle=":", linewidth=1.4, label=words)
-        axes.axhline(statistics.fmean(run["accuracy"] for run in own), color="#808080", linewidth=0.9)
+        axes.axhline(statistics.fmean(own.accuracy), color="#808080", linewidth=0.9)
         axes.set_title(SETS[name], fontsize=8)
         axes.tick_params(labelsize=7)
         if sets.index(name) >= len(sets) - columns:

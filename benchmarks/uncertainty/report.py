@@ -1,19 +1,21 @@
 """The tables of docs/uncertainty-study.md; see benchmarks/tables.py."""
 
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
+from typing import Any
 
-from layout import NOT_YET, filled, markdown, spread
+import numpy as np
+import pandas as pd
+import store
+from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 from store import Row as Result
-from store import results
 
 from uncertainty import paper
 from uncertainty.selection import winner
 from uncertainty.sets import NOT_COMPARABLE, OTHER_TRAIN_ROWS, SETS
 from uncertainty.variants import ABLATIONS, CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
 
-STUDY = "uncertainty"
 PARTED = {"mean": "mean", "cls": "[CLS]", "attention": "attention", "textcnn": "TextCNN"}
 ENCODERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
 WITH = {"base": "", "lcl": " + LCL", "ucl": " + UCL", "both": " + both"}
@@ -37,6 +39,7 @@ OPTIONS = {"kl_weight": "weight of KL", "contrastive_weight": "weight of LCL", "
 """Options of figure 3."""
 
 AREAS = "accuracy; area by uncertainty, by entropy"
+AREA_COLUMNS = ["area.uncertainty", "area.entropy"]
 SMALL_SET = "toxic_conversations"
 """A set with 200 train rows and 100 test rows, 93 of them of one label."""
 
@@ -46,6 +49,15 @@ NOTE = f"{MARK} Not comparable with the paper: other train rows, or few of its t
 MAIN = ("probe", "probe-tuned", *(f"textcnn-{part}" for part in PARTS), "textcnn-chosen", "attention-both-chosen")
 
 
+EOS = "EOS and a linear layer"
+PUBLISHED = {"Qwen3-Embedding-0.6B": paper.QWEN3, "embeddinggemma-300m": paper.GEMMA}
+
+
+def runs_of(part: str, *columns: str, **facts: Any) -> pd.DataFrame:
+    """Return the runs of a part with these facts."""
+    return store.frame("uncertainty", part, *columns, **facts)
+
+
 def titles() -> list[str]:
     """Titles of the sets, with a mark on those not comparable with the paper; `beside_paper` explains the mark."""
     return [title + MARK * (name in NOT_COMPARABLE) for name, title in SETS.items()]
@@ -53,14 +65,15 @@ def titles() -> list[str]:
 
 def titles_with_rows() -> list[str]:
     """Titles of the sets, with the rows left out compared with the paper."""
-    runs = [run for run in results(STUDY, "main") if run["encoder"] in ENCODERS]
-    return [_with_rows(*named, runs) for named in zip(SETS, titles(), strict=True)]
+    runs = runs_of("main", "encoder", "set", "rows", "test_rows")
+    runs = runs[runs.encoder.isin(ENCODERS)].drop_duplicates().sort_values(["rows", "test_rows"])
+    return [_with_rows(*named, runs[runs["set"] == named[0]]) for named in zip(SETS, titles(), strict=True)]
 
 
-def _with_rows(name: str, title: str, runs: Sequence[Result]) -> str:
+def _with_rows(name: str, title: str, runs: pd.DataFrame) -> str:
     train, test = paper.ROWS[name]
     words = [title]
-    for own, own_test in sorted({(run["rows"], run["test_rows"]) for run in runs if run["set"] == name}):
+    for own, own_test in dict.fromkeys(zip(runs.rows, runs.test_rows, strict=True)):
         if name in OTHER_TRAIN_ROWS:
             words.append(f"{own:,} train rows of another corpus (the paper: {train:,})")
         elif own != train:
@@ -70,17 +83,44 @@ def _with_rows(name: str, title: str, runs: Sequence[Result]) -> str:
     return ", ".join(words)
 
 
-def beside_paper(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a table with numbers of the paper, and explain the marks."""
-    return f"{markdown(head, rows)}\n\n{NOTE}" if rows else NOT_YET
+def noted(cells: str) -> str:
+    """Explain the marks below a table with numbers of the paper."""
+    return f"{cells}\n\n{NOTE}" if cells != NOT_YET else NOT_YET
 
 
-def accuracies(part: str, encoder: str, variant: str) -> dict[str, list[float]]:
-    """Accuracy in percent of every seed, by set."""
-    found: dict[str, list[float]] = {}
-    for result in results(STUDY, part, encoder=encoder, variant=variant):
-        found.setdefault(result["set"], []).append(100 * result["accuracy"])
-    return found
+def accuracies() -> pd.DataFrame:
+    """Return the accuracy of every run in percent, by encoder, variant and set."""
+    columns = ("encoder", "variant", "set", "accuracy")
+    runs = pd.concat([runs_of(part, *columns) for part in ("main", "ablations")])
+    return runs.assign(accuracy=100 * runs.accuracy)
+
+
+def by_set(runs: pd.DataFrame) -> pd.DataFrame:
+    """Format the accuracy on each set, and the means over all sets and over those that are not tiny."""
+    rows = ["encoder", "variant"]
+    cells = crossed(runs, rows, ["set"], lambda own, *_: spread(own.accuracy, "{:.1f}"))
+    means = crossed(runs, rows, ["set"], lambda own, *_: statistics.fmean(own.accuracy))
+    return with_means(cells, means)
+
+
+def with_means(
+    cells: pd.DataFrame, values: pd.DataFrame, form: str = "{:.2f}", sets: Iterable[str] = SETS
+) -> pd.DataFrame:
+    """Add the columns "mean" and "large" to cells: means over the sets, and over those that are not tiny.
+
+    A row that lacks a set has no mean.
+    """
+    whole = values.reindex(columns=list(sets)).dropna()
+    for name, own in (("mean", whole), ("large", whole.drop(columns=SMALL_SET, errors="ignore"))):
+        means = [form.format(statistics.fmean(row)) if len(row) else "-" for row in own.to_numpy()]
+        cells[name] = pd.Series(means, index=whole.index, dtype=object)
+    return cells
+
+
+def published(model: str) -> pd.DataFrame:
+    """Return the paper's accuracies with a model, in the form of `accuracies`."""
+    found = pd.DataFrame(PUBLISHED[model]).rename_axis("set").reset_index()
+    return found.melt("set", var_name="variant", value_name="accuracy").assign(encoder=f"paper: {model}")
 
 
 def choice() -> str:
@@ -88,86 +128,89 @@ def choice() -> str:
 
     The choice by the rule of `selection.py` is bold.
     """
-    rows = []
-    for encoder in ENCODERS:
-        runs = {(run["choice"], run["set"]): run for run in results(STUDY, "choice", encoder=encoder)}
-        won = {winner(family, runs.values(), GRID_SETS) for family in FAMILIES.values()}
-        for name in CHOICES:
-            there = [runs.get((name, one)) for one in GRID_SETS]
-            title = f"**{name}**" if name in won else name
-            mean = f"{statistics.fmean(100 * run['accuracy'] for run in there if run):.2f}" if all(there) else "-"
-            rows.append([encoder, title.replace("_", ", "), *map(_with_areas, there), mean])
-    return markdown(["", AREAS, *(SETS[one] for one in GRID_SETS), "mean"], filled(rows, 2))
+    runs = runs_of("choice", "encoder", "choice", "set", "accuracy", *AREA_COLUMNS)
+    cells = crossed(runs, ["encoder", "choice"], ["set"], _with_areas)
+    scores = crossed(runs, ["encoder", "choice"], ["set"], lambda own, *_: 100 * own.accuracy.iloc[0])
+    cells = with_means(cells, scores, sets=GRID_SETS)
+    rows = products(dict(zip(ENCODERS, ENCODERS, strict=True)), {one: one.replace("_", ", ") for one in CHOICES})
+    for encoder, family in product(ENCODERS, FAMILIES.values()):
+        if won := winner(family, runs[runs.encoder == encoder].to_dict("records"), GRID_SETS):
+            rows[encoder, won] = (encoder, f"**{won}**".replace("_", ", "))
+    return table(titled(cells, rows, {name: SETS[name] for name in GRID_SETS} | {"mean": "mean"}), "", AREAS)
 
 
 def main() -> str:
     """Tables 2, 7 and 9: the probe, the four TextCNNs, and the whole method with chosen options, on every set."""
-    rows: list[list[str]] = []
-    for encoder in ENCODERS:
-        rows += _rows(encoder, MAIN, lambda _: "main")
-    for name, table in (("Qwen3-Embedding-0.6B", paper.QWEN3), ("embeddinggemma-300m", paper.GEMMA)):
-        for variant in ("probe", "cls-base", "textcnn-base", "textcnn-lcl", "textcnn-ucl", "textcnn-both"):
-            if variant in table and rows:
-                title = "EOS and a linear layer" if variant == "cls-base" else TITLES[variant]
-                cells = [f"{table[variant][one]:.1f}" for one in SETS]
-                rows.append([f"paper: {name}", title, *cells, *_means(table[variant])])
-    return beside_paper(["", "", *titles_with_rows(), "mean", f"without {SETS[SMALL_SET]}"], rows)
+    ours = by_set(accuracies())
+    rows = products({encoder: encoder for encoder in ENCODERS}, {variant: TITLES[variant] for variant in MAIN})
+    if not any(row in ours.index for row in rows):
+        return NOT_YET
+    shown = {one: TITLES[one] for one in ("probe", "cls-base", *(f"textcnn-{part}" for part in PARTS))}
+    rows |= products({f"paper: {model}": f"paper: {model}" for model in PUBLISHED}, shown | {"cls-base": EOS})
+    columns = [*titles_with_rows(), "mean", f"without {SETS[SMALL_SET]}"]
+    cells = pd.concat([ours, *(by_set(published(model)) for model in PUBLISHED)])
+    return noted(table(titled(cells, rows, dict(zip([*SETS, "mean", "large"], columns, strict=True))), "", ""))
+
+
+def _means(runs: pd.DataFrame) -> pd.Series:
+    """Format the mean over the sets of each variant that has all of them, with one encoder."""
+    return by_set(runs).droplevel("encoder")["mean"].dropna()
 
 
 def parts() -> str:
     """Table 3: means over the sets of UCL and LCL with each extractor."""
+    runs, theirs = accuracies(), _means(published("Qwen3-Embedding-0.6B"))
+    ours = _means(runs[runs.encoder == ENCODERS[0]])
 
-    def cell(variant: str) -> str:
-        found = accuracies("main" if variant.startswith("textcnn") else "ablations", ENCODERS[0], variant)
-        theirs = f" ({statistics.fmean(paper.QWEN3[variant].values()):.2f})" if variant in paper.QWEN3 else ""
-        return (
-            f"{statistics.fmean(map(statistics.fmean, found.values())):.2f}{theirs}" if len(found) == len(SETS) else "-"
-        )
-
-    rows = [[title, *(cell(f"{extractor}-{part}") for part in PARTS)] for extractor, title in PARTED.items()]
-    head = [f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}", "neither", "LCL", "UCL", "both"]
-    return beside_paper(head, filled(rows))
+    theirs = theirs.map(" ({})".format).reindex(ours.index).fillna("")
+    cells = pd.DataFrame({one: {name: (ours + theirs).get(f"{name}-{one}") for name in PARTED} for one in PARTS})
+    columns = {"base": "neither", "lcl": "LCL", "ucl": "UCL", "both": "both"}
+    head = f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}"
+    return noted(table(titled(cells, PARTED, columns), head))
 
 
 def extractors() -> str:
     """Tables 4 and 8: other ways to read token states, and other contrastive parts."""
-    order = tuple(f"{name}-{which}" for name in ("mean", "mlp", "attention", "cls") for which in ("base", "chosen"))
-    order += ("textcnn-base",)
-    order += ("textcnn-simcse", "textcnn-simcse-0.05", "simcse-chosen")
-    order += ("textcnn-supcon", "textcnn-supcon-0.1", "supcon-chosen", "textcnn-lcl")
-    main_part = ("textcnn-base", "textcnn-lcl")
-    rows = _rows(ENCODERS[0], order, lambda one: "main" if one in main_part else "ablations", theirs=True)
-    return beside_paper(["", *titles(), "mean", "paper, mean"], [row[1:] for row in rows])
+    order = [f"{name}-{which}" for name in ("mean", "mlp", "attention", "cls") for which in ("base", "chosen")]
+    order += ["textcnn-base", "textcnn-simcse", "textcnn-simcse-0.05", "simcse-chosen"]
+    order += ["textcnn-supcon", "textcnn-supcon-0.1", "supcon-chosen", "textcnn-lcl"]
+    return _variants(order)
 
 
 def every_part() -> str:
     """Table 7: each extractor with and without UCL and LCL, by set."""
-    order = [f"{extractor}-{part}" for extractor in PARTED if extractor != "textcnn" for part in PARTS]
-    rows = _rows(ENCODERS[0], order, lambda _: "ablations", theirs=True)
-    return beside_paper(["", *titles(), "mean", "paper, mean"], [row[1:] for row in rows])
+    return _variants([f"{extractor}-{part}" for extractor in PARTED if extractor != "textcnn" for part in PARTS])
 
 
-def grid_runs(encoder: str) -> dict[tuple[str, float, str], Result]:
-    """Runs of figure 3, seed 0, by option, value and set; those shared with `main` come from there."""
-    found = {}
-    for option, values in GRID.items():
-        for value, name in product(values, GRID_SETS):
-            twin = grid_twin(option, value)
-            runs = runs_of("main" if twin else "grid", encoder, name, twin or f"{option}-{value:g}")
-            if first := [run for run in runs if run["seed"] == 0]:
-                found[option, value, name] = first[0]
-    return found
+def _variants(order: Sequence[str]) -> str:
+    """Variants of the first encoder by set, and the paper's mean."""
+    runs = accuracies()
+    cells = by_set(runs[runs.encoder == ENCODERS[0]]).droplevel("encoder")
+    cells = cells.join(_means(published("Qwen3-Embedding-0.6B")).rename("paper"))
+    columns = dict(zip(SETS, titles(), strict=True)) | {"mean": "mean", "paper": "paper, mean"}
+    return noted(table(titled(cells, {variant: TITLES[variant] for variant in order}, columns), ""))
+
+
+def grid_runs(encoder: str) -> pd.DataFrame:
+    """Return the runs of figure 3 by option, value and set, seed 0; those shared with `main` come from there."""
+    points = [(one, value, grid_twin(one, value) or f"{one}-{value:g}") for one in GRID for value in GRID[one]]
+    columns = ("variant", "set", "accuracy", *AREA_COLUMNS)
+    runs = pd.concat([runs_of(part, *columns, encoder=encoder, seed=0) for part in ("main", "grid")])
+    return pd.DataFrame(points, columns=["option", "value", "variant"]).merge(runs[runs["set"].isin(GRID_SETS)])
 
 
 def grid() -> str:
     """Figure 3 in numbers."""
-    found = grid_runs(ENCODERS[0])
-    rows = [
-        [f"{OPTIONS[option]} {value:g}", *(_with_areas(found.get((option, value, name))) for name in GRID_SETS)]
-        for option in GRID
-        for value in GRID[option]
-    ]
-    return markdown([AREAS, *(SETS[name] for name in GRID_SETS)], filled(rows))
+    cells = crossed(grid_runs(ENCODERS[0]), ["option", "value"], ["set"], _with_areas)
+    rows = {(option, value): f"{OPTIONS[option]} {value:g}" for option in GRID for value in GRID[option]}
+    return table(titled(cells, rows, {name: SETS[name] for name in GRID_SETS}), AREAS)
+
+
+def by_place(part: str, **facts: Any) -> list[tuple[str, str, pd.DataFrame]]:
+    """Return encoder, set and the runs of a part on each set that has some, in the order of the tables."""
+    runs = runs_of(part, **facts)
+    groups = dict(list(runs.groupby(["encoder", "set"]))) if len(runs) else {}
+    return [(*key, groups[key]) for key in product(ENCODERS, SETS) if key in groups]
 
 
 def rejection() -> str:
@@ -177,15 +220,11 @@ def rejection() -> str:
     method's own. The gain from rejecting half is in points; below 0 the uncertainty misleads.
     """
     rows = []
-    for encoder, (name, title) in product(ENCODERS, SETS.items()):
-        if runs := runs_of("main", encoder, name, "textcnn-both"):
-            areas = [
-                _mean(runs, lambda run, by=by: run["area"][by]) for by in ("random", "uncertainty", "entropy", "best")
-            ]
-            curves = [run["curve"]["uncertainty"] for run in runs]
-            half = statistics.fmean(curve[len(curve) // 2] - curve[0] for curve in curves)
-            of_paper = [_by_ucl(encoder, name, variant) for variant in ("textcnn-base", "textcnn-both")]
-            rows.append([encoder, title, *(f"{100 * area:.2f}" for area in areas), f"{100 * half:+.1f}", *of_paper])
+    for encoder, name, runs in by_place("main", variant="textcnn-both"):
+        areas = [statistics.fmean(runs[f"area.{by}"]) for by in ("random", "uncertainty", "entropy", "best")]
+        half = statistics.fmean(curve[len(curve) // 2] - curve[0] for curve in runs["curve.uncertainty"])
+        of_paper = [_by_ucl(encoder, name, variant) for variant in ("textcnn-base", "textcnn-both")]
+        rows.append([encoder, SETS[name], *(f"{100 * area:.2f}" for area in areas), f"{100 * half:+.1f}", *of_paper])
     head = ["", "", "at random", "by uncertainty", "by entropy", "best possible", "gained by rejecting half"]
     return markdown([*head, "TextCNN by the uncertainty of UCL", "both by the uncertainty of UCL"], rows)
 
@@ -193,50 +232,39 @@ def rejection() -> str:
 def difficulty() -> str:
     """Figure 5, left: texts and errors by the paper's bounds of uncertainty, 0.8 and 1.0, and errors by third."""
     rows = []
-    for name, title in SETS.items():
-        base, runs = (runs_of("main", ENCODERS[0], name, variant) for variant in ("textcnn-base", "textcnn-both"))
-        found = compared(ENCODERS[0], name)
-        if not (runs and found):
+    for encoder, name, runs in by_place("main", variant="textcnn-both"):
+        found = compared(encoder, name)
+        if encoder != ENCODERS[0] or not found:
             continue
-        wrong = [max(1, sum(map(_errors, own))) for own in (base, runs)]
+        base = runs_of("main", "accuracy", "test_rows", encoder=encoder, set=name, variant="textcnn-base")
+        wrong = [max(1, sum(round((1 - own.accuracy) * own.test_rows))) for own in (base, runs)]
         cells = []
         for level in ("easy", "semi-hard", "hard"):
-            documents, ours = (sum(run["difficulty"][level][part] for run in runs) for part in (0, 1))
+            documents, ours = (sum(runs[f"difficulty.{level}"].str[part]) for part in (0, 1))
             theirs = found["errors_of_base"][level]
-            shares = [documents / (len(runs) * runs[0]["test_rows"]), theirs / wrong[0], ours / wrong[1]]
+            shares = [documents / sum(runs.test_rows), theirs / wrong[0], ours / wrong[1]]
             cells.append(", ".join(f"{share:.0%}" for share in shares))
-        thirds = zip(*(run["error_by_third"] for run in runs), strict=True)
-        low, middle, high = (statistics.fmean(run["std"][place] for run in runs) for place in range(3))
-        shares = ", ".join(f"{statistics.fmean(third):.1%}" for third in thirds)
-        rows.append([title, *cells, f"{low:.4f}, {middle:.4f}, {high:.4f}", shares])
+        std, errors = (np.mean(runs[what].tolist(), axis=0) for what in ("std", "error_by_third"))
+        cells += [", ".join(f"{one:.4f}" for one in std), ", ".join(f"{one:.1%}" for one in errors)]
+        rows.append([SETS[name], *cells])
     head = ["texts, errors of TextCNN, errors of TextCNN + both", "below 0.8", "0.8 to 1.0", "above 1.0"]
     head += ["uncertainty: 5, 50, 95 % quantile", "errors in the least, middle, most uncertain third"]
     return markdown(head, rows)
 
 
-def _errors(run: Result) -> int:
-    """Number of test rows that a run answered wrongly."""
-    return round((1 - run["accuracy"]) * run["test_rows"])
-
-
 def usage() -> str:
     """Calibration and promised risks on test rows."""
     rows = []
-    for encoder, (name, title) in product(ENCODERS, SETS.items()):
-        runs = results(STUDY, "usage", encoder=encoder, set=name)
-        if not runs:
-            continue
-        cells = [f"{_mean(runs, lambda run: run['accuracy']):.3f}"]
-        cells += [f"{_mean(runs, lambda run, w=w: run['ece'][w]):.3f}" for w in ("test, before", "test, after")]
-        kept = [run["coverage"]["0.8"] for run in runs]
-        cells.append(f"{_mean(kept, lambda one: one['coverage']):.2f}, {_mean(kept, lambda one: one['accuracy']):.3f}")
-        kept = [run["risk"]["0.05"] for run in runs if run["risk"]["0.05"] and run["risk"]["0.05"]["coverage"]]
-        risk = "never possible"
-        if kept:
-            worst = max(1 - one["accuracy"] for one in kept if one["accuracy"] is not None)
-            risk = f"{len(kept)} of {len(runs)}: {_mean(kept, lambda one: one['coverage']):.2f}, worst {worst:.3f}"
-        doubts = ", ".join(sorted({run["by"] for run in runs}))
-        rows.append([encoder, title, str(runs[0]["held_out"]), *cells, risk, doubts])
+    for encoder, name, runs in by_place("usage"):
+        columns = ["accuracy", "ece.test, before", "ece.test, after", "coverage.0.8.coverage", "coverage.0.8.accuracy"]
+        accuracy, before, after, answered, right = (statistics.fmean(runs[column]) for column in columns)
+        cells = [f"{accuracy:.3f}", f"{before:.3f}", f"{after:.3f}", f"{answered:.2f}, {right:.3f}"]
+        risk, kept = "never possible", runs[runs["risk.0.05.coverage"] > 0]
+        if len(kept):
+            worst, share = 1 - kept["risk.0.05.accuracy"].min(), statistics.fmean(kept["risk.0.05.coverage"])
+            risk = f"{len(kept)} of {len(runs)}: {share:.2f}, worst {worst:.3f}"
+        doubts = ", ".join(sorted(runs.by.unique()))
+        rows.append([encoder, SETS[name], str(runs.held_out.iloc[0]), *cells, risk, doubts])
     head = ["", "", "rows held out", "accuracy", "ECE before", "ECE after", "coverage 0.8: answered, accuracy"]
     return markdown([*head, "risk 0.05: answered, wrong", "doubt by"], rows)
 
@@ -245,7 +273,7 @@ def cost() -> str:
     """Table 5, and an epoch from stored states."""
     rows = []
     for encoder, extractor, length in product(ENCODERS, ("textcnn", "attention"), ("short", "long")):
-        runs = results(STUDY, "cost", encoder=encoder, extractor=extractor, length=length)
+        runs = runs_of("cost", encoder=encoder, extractor=extractor, length=length).to_dict("records")
         if not runs:
             continue
         found = {run["what"]: run for run in runs}
@@ -281,8 +309,8 @@ def seeds() -> str:
                 ("C of the tuned probe", "probe-tuned", "c"),
                 ("epochs", "textcnn-both", "epochs"),
             ):
-                own = {run["set"]: run[what] for run in results(STUDY, "main", encoder=encoder, variant=variant)}
-                if own:
+                own = runs_of("main", "set", what, encoder=encoder, variant=variant).groupby("set")[what].last()
+                if len(own):
                     values = (f"{title} {own[name]:g}" for name, title in SETS.items() if name in own)
                     parts.append(f"{words} " + ", ".join(values))
             lines.append("; ".join(parts) + ".")
@@ -291,32 +319,12 @@ def seeds() -> str:
 
 def _seeds(encoder: str, part: str, variants: Collection[str]) -> str:
     """Seeds of a part, and for an incomplete part the number of complete sets."""
-    there: dict[int, dict[str, set[str]]] = {}
-    for run in results(STUDY, part, encoder=encoder):
-        if run["variant"] in variants:
-            there.setdefault(run["seed"], {}).setdefault(run["set"], set()).add(run["variant"])
-    most = max((len(own) for sets in there.values() for own in sets.values()), default=0)
-    words = []
-    for seed, sets in sorted(there.items()):
-        whole = sum(len(own) == most for own in sets.values())
-        words.append(f"{seed}" if whole == len(SETS) else f"{seed} ({whole} of {len(SETS)} sets)")
-    return ", ".join(words)
-
-
-def _rows(
-    encoder: str, variants: Sequence[str], where: Callable[[str], str], *, theirs: bool = False
-) -> list[list[str]]:
-    rows = []
-    for variant in variants:
-        found = accuracies(where(variant), encoder, variant)
-        if not found:
-            continue
-        cells = [spread(found.get(name, []), "{:.1f}") for name in SETS]
-        means = _means({name: statistics.fmean(values) for name, values in found.items()})
-        row = [encoder, TITLES[variant], *cells, *means]
-        of_paper = paper.QWEN3.get(variant)
-        rows.append([*row[:-1], f"{statistics.fmean(of_paper.values()):.2f}" if of_paper else "-"] if theirs else row)
-    return rows
+    runs = runs_of(part, "seed", "set", "variant", encoder=encoder)
+    there = runs[runs.variant.isin(variants)].groupby(["seed", "set"]).variant.nunique()
+    complete = (there == there.max()).groupby("seed").sum()
+    return ", ".join(
+        f"{seed}" if whole == len(SETS) else f"{seed} ({whole} of {len(SETS)} sets)" for seed, whole in complete.items()
+    )
 
 
 def _by_ucl(encoder: str, name: str, variant: str) -> str:
@@ -327,33 +335,15 @@ def _by_ucl(encoder: str, name: str, variant: str) -> str:
     return f"{area:.2f} (at random {chance:.2f})"
 
 
-def runs_of(part: str, encoder: str, name: str, variant: str) -> list[Result]:
-    """Results of one variant on one set, one per seed."""
-    return results(STUDY, part, encoder=encoder, set=name, variant=variant)
-
-
 def compared(encoder: str, name: str) -> Result | None:
     """Result of the row-by-row comparison of main's runs on one set."""
-    return next(iter(results(STUDY, "compared", encoder=encoder, set=name)), None)
+    return next(iter(runs_of("compared", encoder=encoder, set=name).to_dict("records")), None)
 
 
-def _with_areas(run: Result | None) -> str:
-    if run is None:
-        return "-"
-    areas = [f"{100 * run['area'][by]:.1f}" for by in ("uncertainty", "entropy") if by in run["area"]]
-    return f"{100 * run['accuracy']:.1f}; {', '.join(areas)}"
-
-
-def _mean(runs: Iterable[Result], value: Callable[[Result], float]) -> float:
-    return statistics.fmean(map(value, runs))
-
-
-def _means(found: Mapping[str, float]) -> list[str]:
-    """Mean over the sets, and over those that are not tiny."""
-    if len(found) < len(SETS):
-        return ["-", "-"]
-    large = [value for name, value in found.items() if name != SMALL_SET]
-    return [f"{statistics.fmean(found.values()):.2f}", f"{statistics.fmean(large):.2f}"]
+def _with_areas(runs: pd.DataFrame, *_: Any) -> str:
+    run = runs.iloc[0]
+    areas = [f"{100 * area:.1f}" for area in run[AREA_COLUMNS].dropna()]
+    return f"{100 * run.accuracy:.1f}; {', '.join(areas)}"
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

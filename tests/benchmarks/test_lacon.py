@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -232,7 +233,7 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
         "lacon-setfit",
         "lacon-setfit-default",
     }  # not in a small run
-    assert {name for name, table in tables.items() if table == lacon.report.NOT_YET} == missing
+    assert {name for name, table in tables.items() if table == "(not run yet)"} == missing
     assert "LaCon-fusion" in tables["lacon-main"]
     drawn = {name: make(tmp_path / name) for name, make in lacon.pictures.FIGURES.items()}
     assert {name for name, paths in drawn.items() if not paths} == {"lacon-few"}  # one count makes no line
@@ -278,24 +279,24 @@ def test_the_papers_numbers_are_transcribed_correctly(lacon):
 
 
 def test_p_is_wilcoxons_signed_rank_test_over_paired_repeats(lacon):
-    ours, theirs = {seed: 0.8 + seed / 100 for seed in range(10)}, dict.fromkeys(range(10), 0.5)
-    assert lacon.runs.signed_rank(ours, theirs) == pytest.approx(2 / 2**10)
-    assert lacon.runs.signed_rank(ours, ours) == 1.0
-    assert lacon.runs.signed_rank(ours, {0: 0.5}) is None
+    assert lacon.runs.paired_p([0.3 + seed / 100 for seed in range(10)]) == pytest.approx(2 / 2**10)
+    assert lacon.runs.paired_p([0.0] * 10) == 1.0
+    assert lacon.runs.paired_p([0.3]) is None
 
 
 def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):
-    def scores(task: str, method: str) -> dict[int, dict[int, float]]:
-        means = {
-            ("emotion", "lacon"): {0: 0.40, 1: 0.35, 2: 0.50},
-            ("emotion", "setfit"): {0: 0.30, 1: 0.34, 2: 0.55},
-            ("agnews", "lacon"): {0: 0.80, 1: 0.795, 2: 0.85},
-        }
-        return {count: {0: mean} for count, mean in means.get((task, method), {}).items()}
-
-    monkeypatch.setattr(lacon.aims, "curve_scores", scores)
-    monkeypatch.setattr(lacon.aims, "cut_short", lambda _task: set())
-    assert lacon.aims.largest_dip({0: 0.40, 1: 0.35, 2: 0.50}) == (pytest.approx(0.05), 0, 1)
+    means = {
+        ("emotion", "lacon"): {0: 0.40, 1: 0.35, 2: 0.50},
+        ("emotion", "setfit"): {0: 0.30, 1: 0.34, 2: 0.55},
+        ("agnews", "lacon"): {0: 0.80, 1: 0.795, 2: 0.85},
+    }
+    runs = [
+        {**curve_run("", method, count, score), "task": task, "score": score, "provenance.commit": "a" * 40}
+        for (task, method), own in means.items()
+        for count, score in own.items()
+    ]
+    monkeypatch.setattr(lacon.aims, "curve_runs", lambda: pd.DataFrame(runs).assign(early=False))
+    assert lacon.aims.largest_dip(pd.Series(means["emotion", "lacon"])) == (pytest.approx(0.05), 0, 1)
     lines = lacon.aims.aim().splitlines()
     assert lines[2] == "| Emotion | 1 | 5.0 | no, 0 to 1 | 1 (-5.0), 2 (-5.0) | none |"
     assert lines[3] == "| AG News | 1 | 0.5 | yes | 1 (-0.5) | 0, 1, 2 |"
@@ -343,10 +344,12 @@ def test_truncated_setfit_runs_are_completed_if_the_schedule_is_short_enough(lac
 
 
 def test_a_gain_is_over_common_samples_and_has_its_deviation(lacon):
-    cell = lacon.report._pair_cell({0: 0.5, 1: 0.6, 2: 0.9}, {0: 0.6, 1: 0.8})
-    assert cell == "55.0 to 70.0 (+15.0 ± 7.1)"
-    assert lacon.report._pair_cell({0: 0.5}, {0: 0.6}) == "50.0 to 60.0 (+10.0)"
-    assert lacon.report._pair_cell({0: 0.5}, {1: 0.6}) == "-"
+    def cell(plain: dict[int, float], ours: dict[int, float]) -> str:
+        return lacon.report.pair_cell(pd.DataFrame({"ce": plain, "lacon-vanilla": ours}))
+
+    assert cell({0: 0.5, 1: 0.6, 2: 0.9}, {0: 0.6, 1: 0.8}) == "55.0 to 70.0 (+15.0 ± 7.1)"
+    assert cell({0: 0.5}, {0: 0.6}) == "50.0 to 60.0 (+10.0)"
+    assert cell({0: 0.5}, {1: 0.6}) == "-"
 
 
 def test_the_tables_of_another_file_and_pooling_can_be_printed(lacon, data, tmp_path, capsys):
@@ -360,6 +363,6 @@ def test_the_tables_of_another_file_and_pooling_can_be_printed(lacon, data, tmp_
 
 
 def test_an_unfinished_curve_compares_equal_draws(lacon):
-    scores = {0: {0: 0.5}, 1: {0: 0.4, 1: 0.8}, 2: {0: 0.45}}
-    assert lacon.aims.means_of(scores) == {0: 0.5, 1: 0.4, 2: 0.45}
-    assert lacon.aims.means_of({}) == {}
+    scores = pd.DataFrame({0: {0: 0.5}, 1: {0: 0.4, 1: 0.8}, 2: {0: 0.45}})
+    assert lacon.aims.means_of(scores).to_dict() == {0: 0.5, 1: 0.4, 2: 0.45}
+    assert lacon.aims.means_of(pd.DataFrame()).empty

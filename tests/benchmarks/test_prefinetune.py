@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -350,14 +351,12 @@ def test_every_part_runs_and_resumes_and_gives_tables_and_figures(modules, store
 
 
 def test_averages_are_over_seeds_with_every_target(modules):
-    def run(target: str, seed: int, score: float) -> dict[str, Any]:
-        scores = {"none": {"score": score}}
-        return {"target": target, "start": "pft", "rows_wanted": 100, "seed": seed, "scores": scores}
-
-    found = [run("nl2bash", 0, 0.2), run("cosqa", 0, 0.4), run("nl2bash", 1, 0.9)]
-    means, count = modules.report.averages(found, "code", ("pft", "none"), 100)
-    assert means == {0: pytest.approx(0.3)}
-    assert count == 2
+    runs = pd.DataFrame(
+        [("nl2bash", 0, 0.2), ("cosqa", 0, 0.4), ("nl2bash", 1, 0.9)], columns=["target", "seed", "score"]
+    )
+    scores = runs.assign(encoder="tiny", domain="code", start="pft", mapped="none", rows=100)
+    (mean,) = modules.report.averages(scores).to_dict("records")
+    assert (mean["seed"], mean["score"]) == (0, pytest.approx(0.3))
 
 
 def test_every_encoder_with_results_is_in_table_2(modules, plant):
@@ -381,7 +380,7 @@ def test_a_run_without_isoscore_is_left_out_of_its_figure(modules, tmp_path, mon
         return {"mix": "finance", "method": method, "targets": {"isoscore": isoscore}}
 
     runs = [run("pft", 0.1, 0.2), run("pft", None, None), run("reze", None, None)]
-    monkeypatch.setattr(modules.pictures, "results", lambda part: runs)
+    monkeypatch.setattr(modules.pictures, "runs_of", lambda *_: pd.json_normalize(runs))
     assert [file.name for file in modules.pictures.isotropy_figure(tmp_path / "iso")] == ["iso.png", "iso.svg"]
 
 
@@ -643,7 +642,11 @@ def test_runs_from_another_encoder_than_the_measured_one_are_listed(modules, mon
         ],
         "descriptions": [{**common, "target": "fomc", "start": "reze", "start_sha256": "two"}],
     }
-    monkeypatch.setattr(modules.report, "results", lambda part, **_: every.get(part, []))
+
+    def runs_of(part: str, *columns: str) -> pd.DataFrame:
+        return pd.DataFrame(every.get(part, [])).reindex(columns=list(columns))
+
+    monkeypatch.setattr(modules.report, "runs_of", runs_of)
     table = modules.report.setup()
     assert "| main: FOMC, reze, 100 rows, seed 0; descriptions: FOMC, reze, seed 0 |" in table
     every["encoders"].append({**every["encoders"][0], "sha256": "two"})

@@ -56,6 +56,22 @@ def test_rows_added_concurrently_are_all_stored(table):
     assert [row["config"]["epochs"] for row in table.rows()] == list(range(20))
 
 
+def test_a_frame_has_the_runs_with_the_facts_and_a_column_for_each_nested_value(store, plant):
+    runs = [{"set": "imdb", "pooling": None, "scores": {"none": {"f1": 0.5}}}, {"set": "imdb", "pooling": "cls"}]
+    plant("study", [{"part": "main", **run} for run in (*runs, {"set": "rte"})] + [{"part": "grid", "set": "imdb"}])
+    frame = store.frame("study", "main", "scores.none.f1", "scores", "no such column", set="imdb")
+    assert list(frame) == ["scores.none.f1", "scores", "no such column"]
+    assert frame["scores.none.f1"].dropna().tolist() == [0.5]
+    assert frame["scores"].iloc[0] == {"none": {"f1": 0.5}}
+    assert frame["no such column"].isna().all()
+    assert store.frame("study", "main", "set", pooling=None)["set"].tolist() == ["imdb", "rte"]
+    assert store.frame("study", "main", pooling="cls", set="rte").empty
+    given = store.frame("study", "main")
+    given["set"] = "changed by its reader"
+    assert store.frame("study", "main")["set"].tolist() == ["imdb", "imdb", "rte"]
+    assert store.frame("study", "no such part", "set", set="imdb").empty
+
+
 def test_a_damaged_line_is_named_and_the_table_is_not_rewritten(table):
     add(table, "one")
     with table.path.open("a") as file:

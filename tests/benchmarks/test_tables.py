@@ -5,8 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
+import pandas as pd
 import pytest
 
 from labelspace.evaluate.provenance import provenance
@@ -24,10 +24,6 @@ def load(monkeypatch):
 @pytest.fixture
 def commits(load) -> ModuleType:
     return load("commits")
-
-
-def result(commit: str | None) -> dict[str, Any]:
-    return {"provenance": {"commit": commit}}
 
 
 def test_bold_marks_the_best_of_a_row(load):
@@ -76,10 +72,9 @@ def test_a_rank_is_not_bold(load):
 
 def test_a_result_of_changed_code_or_of_a_missing_commit_is_marked(commits):
     (lost, *_) = commits.LOST
-    known = result("a" * 40)
-    assert commits.marked("AG News", [known]) == "AG News"
-    for other in (result("a" * 40 + "-dirty"), result(lost), result(None)):
-        assert commits.marked("AG News", [known, other]) == "AG News†"
+    known = "a" * 40
+    for other, title in ((known, "AG News"), (f"{known}-dirty", "AG News†"), (lost, "AG News†"), (None, "AG News†")):
+        assert commits.marked("AG News", pd.DataFrame({"provenance.commit": [known, other]})) == title
 
 
 def test_a_table_with_a_mark_explains_it_once_and_one_without_does_not(load):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -205,18 +206,16 @@ def test_an_area_gap_is_significant_with_enough_rows(parts):
     ],
 )
 def test_a_curve_rises_if_no_part_falls(parts, curve, does, falls):
-    runs = [{"curve": {"uncertainty": [value + 1e-12 for value in curve]}}] * 2
+    runs = pd.DataFrame({"curve.uncertainty": [[value + 1e-12 for value in curve]] * 2})
     assert parts.aims.largest_fall(runs) == pytest.approx(falls)
     assert parts.aims.rises(runs) == does
 
 
-def test_the_average_gain_has_its_own_row(parts, monkeypatch):
+def test_the_average_gain_has_its_own_row(parts, plant):
     gains = {"banking77": [0.25, 0.25], "imdb": [-0.25, 0.25]}
-
-    def compared(_encoder: str, name: str) -> dict[str, Any] | None:
-        return {"gains": {"textcnn-both": {"probe": gains[name]}}} if name in gains else None
-
-    monkeypatch.setattr(parts.report, "compared", compared)
+    common = {"part": "compared", "encoder": "any"}
+    rows = ({**common, "set": name, "gains": {"textcnn-both": {"probe": own}}} for name, own in gains.items())
+    plant("uncertainty", rows)
     words, reached, missed, unsure = parts.aims.average_gain("any", "textcnn-both", "probe")
     assert words == "average accuracy over 2 of 8 tasks above that of the linear probe"
     error = 196 * (0.5 / 2) / 2 * 2**0.5
@@ -607,10 +606,10 @@ def test_an_incomplete_seed_shows_its_number_of_complete_sets(parts, plant):
     assert parts.report._seeds("other", "main", ("textcnn-base",)) == ""
 
 
-def test_a_set_with_all_of_the_papers_rows_has_only_its_name_as_head(parts, monkeypatch):
+def test_a_set_with_all_of_the_papers_rows_has_only_its_name_as_head(parts, plant, monkeypatch):
     whole = parts.paper.ROWS.items()
-    runs = [{"encoder": "tiny", "set": name, "rows": train, "test_rows": test} for name, (train, test) in whole]
-    monkeypatch.setattr(parts.report, "results", lambda *_: runs)
+    common = {"part": "main", "encoder": "tiny"}
+    plant("uncertainty", [{**common, "set": name, "rows": train, "test_rows": test} for name, (train, test) in whole])
     monkeypatch.setattr(parts.report, "ENCODERS", ("tiny",))
     titles = dict(zip(parts.sets.SETS, parts.report.titles_with_rows(), strict=True))
     marked = {"mtop_domain", "massive_intent", "massive_scenario", "toxic_conversations"}
