@@ -197,6 +197,17 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     def from_state(cls, state: State) -> Self:
         """Return the fitted model of a state."""
 
+    @classmethod
+    def _of(cls, head: Any, space: LabelSpace, fit: dict[str, Any] | None = None, **parameters: Any) -> Self:
+        """Return a fitted classifier of texts with this head."""
+        made: Any = cls
+        model = made(space, **parameters)
+        model.head_, model.reads_ = head, Kind.TEXTS
+        if fit is not None:
+            model.fit_result_ = SavedFit(fit)
+        model._set_labels(space)
+        return model
+
     def _edit(self, space: LabelSpace, change: Change) -> None:  # noqa: ARG002
         """Rename or remove a label in everything keyed by label name."""
         self._set_labels(space)

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from labelspace.classify.head import Judged, columns_of
 from labelspace.corpus import Documents
+from labelspace.errors import ShapeError
 from labelspace.labels import LabelSpace
 
 # Words of one letter too.
@@ -142,7 +143,7 @@ class ByWords:
         """Return the head that `tensors` was called on; `names` are its labels, in order."""
         words = tuple(tensors["vocabulary"].tobytes().decode().split("\n"))
         if len(words) != len(tensors["idf"]) or tensors["weights"].shape != (len(names), len(words)):
-            raise ValueError("the words, their weights and the labels do not fit together")
+            raise ShapeError("the words, their weights and the labels do not fit together")
         columns = {name: column for column, name in enumerate(names)}
         return cls(words, tensors["idf"], tensors["weights"], tensors["bias"], columns)
 

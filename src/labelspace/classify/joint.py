@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self, final
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_number
@@ -15,8 +14,7 @@ from labelspace.classify.cards import joint_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation, explain_answer
-from labelspace.classify.state import SavedFit, State
-from labelspace.corpus import Kind
+from labelspace.classify.state import State
 from labelspace.errors import ConfigError, InputError
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import Label, LabelSpace
@@ -58,11 +56,7 @@ class JointClassifier(Classifier):
     @classmethod
     def of(cls, head: ByJoint, *, min_probability: float | None = None) -> Self:
         """Return the fitted classifier with this head."""
-        check = Decision(min_probability=min_probability)
-        model = cls(head.space, min_probability=check.min_probability)
-        model.head_, model.reads_ = head, Kind.TEXTS
-        model._set_labels(head.space)
-        return model
+        return cls._of(head, head.space, min_probability=min_probability)
 
     def decision(self) -> Decision:
         """Return the decision rule: the lowest probability."""
@@ -158,13 +152,9 @@ class JointClassifier(Classifier):
             smoothed=smoothed,
             words=words,
         )
-        model = cls.of(head, **state.parameters)
         # Labels may have been renamed or removed since, also by hand in the file.
-        model.head_ = replace(head, columns={name: head.columns[name] for name in state.space.names})
-        model._set_labels(state.space)
-        if state.fit is not None:
-            model.fit_result_ = SavedFit(state.fit)
-        return model
+        head = replace(head, columns={name: head.columns[name] for name in state.space.names})
+        return cls._of(head, state.space, state.fit, **state.parameters)
 
     def _edit(self, space: LabelSpace, change: Change) -> None:
         self.head_ = self.head_.edited(change)

@@ -14,7 +14,7 @@ from labelspace.classify.cards import words_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation, explain_answer
-from labelspace.classify.state import SavedFit, State
+from labelspace.classify.state import State
 from labelspace.corpus import Kind, as_targets
 from labelspace.errors import InputError
 from labelspace.labels import Label, LabelSpace
@@ -166,14 +166,8 @@ class WordsClassifier(Classifier):
         Raises:
             InputError: the label file names a label that the model has not learnt.
         """
-        parameters = {name: value for name, value in state.parameters.items() if name != "encoder"}
-        model = cls(state.space, **parameters)
-        model.reads_ = Kind.TEXTS
-        if state.fit is not None:
-            model.fit_result_ = SavedFit(state.fit)
-        model.head_ = ByWords.from_tensors(state.tensors, tuple(state.facts["words"]["labels"]))
-        model._set_labels(state.space)
-        return model
+        head = ByWords.from_tensors(state.tensors, tuple(state.facts["words"]["labels"]))
+        return cls._of(head, state.space, state.fit, **state.parameters)
 
     def _edit(self, space: LabelSpace, change: Change) -> None:
         self.head_ = self.head_.edited(change)

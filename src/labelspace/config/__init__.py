@@ -29,6 +29,7 @@ CONFIGS = (
     UncertaintyConfig,
     PrefinetuneConfig,
     NLIConfig,
+    ConsensusConfig,
     StudentConfig,
 )
 

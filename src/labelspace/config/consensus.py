@@ -58,4 +58,4 @@ class ConsensusConfig(SavedConfig):
         check_number("folds", self.folds, least=2, whole=True)
         check_choice("guards", self.guards, (False, True))
         check_number("documents_per_label", self.documents_per_label, least=0, whole=True)
-        check_number("min_agreement", self.min_agreement, least=-1, most=1)
+        check_number("min_agreement", self.min_agreement, least=0, most=1)

@@ -151,7 +151,7 @@ def agree(
     if prior is not None or config.alpha < 1:
         found = np.array([shift_to(each[_asked(each)], _wanted(each, config, prior)) for each in plain])
         shifted = _mean([log_softmax(each + by, axis=1) for each, by in zip(plain, found, strict=True)])
-        if judge.keeps("levelled", logits, shifted, few if prior is None else ""):
+        if judge.keeps("levelled", logits, shifted, few, asked_for=prior is not None):
             shifts, logits = found, shifted
     near, graph, smoothed, words = None, None, None, None
     if config.neighbours and any(view.vectors is not None for view in views):
@@ -164,7 +164,8 @@ def agree(
             near = graph = None
     if config.words:
         across = words_across(texts, logits.argmax(axis=1), space, config, seed=seed)
-        if judge.keeps("words", logits, across, few):
+        alike = len(np.unique(logits.argmax(axis=1))) == 1
+        if judge.keeps("words", logits, across, few or ("all documents have the same label" if alike else "")):
             words = ByWords.learn(list(texts), logits.argmax(axis=1), space.names, C=config.C, seed=seed)
             logits = logits + across
     return Consensus(
@@ -190,16 +191,16 @@ class _Judge:
         self._config, self._labels = config, labels
         self.steps: list[Step] = []
 
-    def keeps(self, name: str, before: Table, after: Table, against: str) -> bool:
-        """Record a step; `against` is a reason to leave it out, or empty."""
+    def keeps(self, name: str, before: Table, after: Table, against: str, *, asked_for: bool = False) -> bool:
+        """Record a step; `against` is a reason to leave it out, or empty; `asked_for` keeps it whatever comes."""
         one, other = before.argmax(axis=1), after.argmax(axis=1)
         agreed = kappa(one, other, self._labels)
         if not against and agreed < self._config.min_agreement:
             against = f"its answers have little to do with those before it (kappa {agreed:.2f})"
         if not against:
             against = self._swallows(one, other)
-        kept = not (self._config.guards and against)
-        reason = against or f"kappa {agreed:.2f} with the answers before it"
+        kept = asked_for or not (self._config.guards and against)
+        reason = "as given" if asked_for else against or f"kappa {agreed:.2f} with the answers before it"
         self.steps.append(Step(name=name, kept=kept, reason=reason, changed=float((one != other).mean())))
         return kept
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_callbacks, check_number
 from labelspace.classify import Answers, Classifier, DescriptionClassifier, Explanation, WordsClassifier
+from labelspace.classify.anchors import encode_labels
 from labelspace.classify.arguments import as_label_space, check_targets
 from labelspace.classify.by_joint import ByJoint, Seen, see
 from labelspace.classify.joint import JointClassifier
@@ -347,8 +348,8 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
             callbacks=self.callbacks,
             verbose=self.verbose,
         )
-        model._finish(model.encoder_, space)
-        return model, result
+        vectors = encode_labels(model.encoder_, space)  # the encoder has moved, and the labels with it
+        return DescriptionClassifier.from_state(replace(model.state(), label_vectors=vectors)), result
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

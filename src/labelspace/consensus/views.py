@@ -32,9 +32,7 @@ def check_views(views: Any, *, student: str | None) -> tuple[tuple[Any, ...], bo
         ConfigError: there is no view, one is no name, or a slow view has no student.
     """
     if isinstance(views, str) or not isinstance(views, Sequence) or not views:
-        raise ConfigError(
-            f"views must be a list such as ['all-MiniLM-L6-v2', 'words']. Got {views!r} instead."
-        )
+        raise ConfigError(f"views must be a list such as ['all-MiniLM-L6-v2', 'words']. Got {views!r} instead.")
     others = tuple(view for view in views if view != WORDS)
     for view in others:
         if not isinstance(view, (str, Path, Encoder, Classifier)) or view == "":

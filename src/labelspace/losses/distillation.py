@@ -22,6 +22,8 @@ def soft_cross_entropy(scores: Scores, targets: Float[Tensor, "text label"], wei
         \mathcal{L} = -\frac{1}{\sum_i w_i} \sum_i w_i \sum_l p_{il}
             \Bigl( S_{il} - \log \sum_k e^{S_{ik}} \Bigr)
 
+    Paper: its cross-entropy with the soft targets, at temperature 1 of the targets; the weights are not in it.
+
     With one-hot targets and equal weights it is `infonce_rows`.
 
     Args:

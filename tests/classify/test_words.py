@@ -1,0 +1,113 @@
+"""A classifier by words alone."""
+
+import numpy as np
+import pytest
+
+from labelspace import load
+from labelspace.classify import WordsClassifier, predict_file
+from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate import evaluate
+
+SEEN = ["the team won", "a team lost", "the bank closed", "a bank opened", "a vote was held", "the vote is over"]
+NAMES = ["sports", "sports", "money", "money", "world", "world"]
+LABELS = ["world", "sports", "money"]
+
+
+@pytest.fixture
+def clf() -> WordsClassifier:
+    return WordsClassifier(LABELS, min_df=1).fit(SEEN, NAMES)
+
+
+def test_a_text_gets_the_label_of_its_words(clf):
+    assert clf.predict(["my team", "your bank", "any vote"]).tolist() == ["sports", "money", "world"]
+
+
+def test_probabilities_agree_with_predictions(clf):
+    texts = [*SEEN, "nothing known here"]
+    probabilities = clf.predict_proba(texts)
+    assert probabilities.sum(axis=1) == pytest.approx(np.ones(len(texts)))
+    assert (clf.classes_[probabilities.argmax(axis=1)] == clf.predict(texts)).all()
+
+
+def test_two_labels_give_the_probabilities_of_logistic_regression():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    table = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b").fit(SEEN[:4])
+    model = LogisticRegression(C=3.0, max_iter=300, tol=1e-3).fit(table.transform(SEEN[:4]), NAMES[:4])
+    clf = WordsClassifier(["sports", "money"], min_df=1).fit(SEEN[:4], NAMES[:4])
+    texts = ["the bank won", "a team"]
+    assert clf.predict_proba(texts) == pytest.approx(model.predict_proba(table.transform(texts)), abs=1e-6)
+
+
+def test_a_saved_model_answers_with_the_same_bits_and_needs_no_encoder(clf, tmp_path):
+    again = load(clf.save(tmp_path / "model"))
+    assert isinstance(again, WordsClassifier)
+    assert (again.answers(SEEN).scores == clf.answers(SEEN).scores).all()
+    assert sorted(file.name for file in (tmp_path / "model").iterdir()) == [
+        "README.md",
+        "label_space.yaml",
+        "labelspace.json",
+        "words.safetensors",
+    ]
+
+
+def test_an_explanation_names_the_words_that_speak_for_a_label(clf):
+    found = clf.explain("the bank of the vote")
+    assert {entry.label: entry.words[0][0] for entry in found.top[:2]} == {"money": "bank", "world": "vote"}
+    assert "bank" in str(found)
+
+
+def test_a_label_can_be_renamed_and_removed_but_not_added(clf, tmp_path):
+    clf.rename_label("money", "finance")
+    clf.remove_label("world")
+    assert clf.predict(["my bank"]).tolist() == ["finance"]
+    assert load(clf.save(tmp_path / "model")).predict(["my bank"]).tolist() == ["finance"]
+    with pytest.raises(InputError, match="cannot learn 'art' from a description"):
+        clf.add_label({"name": "art", "descriptions": ["paintings"]})
+
+
+def test_a_label_without_a_document_is_never_the_likeliest():
+    clf = WordsClassifier(LABELS, min_df=1).fit(SEEN[:4], NAMES[:4])
+    assert clf.predict_proba(["any vote"])[0, list(clf.classes_).index("world")] < 1e-3
+    assert WordsClassifier(LABELS).fit(["a"], ["money"]).predict(["b"]).tolist() == ["money"]
+
+
+def test_documents_without_weight_or_label_teach_nothing(clf):
+    more = WordsClassifier(LABELS, min_df=1).fit(
+        [*SEEN, "bank bank", "vote"], [*NAMES, "world", None], sample_weight=[1] * 6 + [0, 1]
+    )
+    assert (more.answers(SEEN).scores == clf.answers(SEEN).scores).all()
+
+
+def test_none_below_the_lowest_probability():
+    clf = WordsClassifier(LABELS, min_df=1, min_probability=0.99).fit(SEEN, NAMES)
+    assert clf.predict(["a team"]).tolist() == [None]
+
+
+def test_it_is_streamed_and_evaluated_like_every_classifier(clf, tmp_path):
+    (tmp_path / "in.csv").write_text("text\nmy team\nyour bank\n")
+    assert predict_file(clf, str(tmp_path / "in.csv"), tmp_path / "out.csv").rows == 2
+    found = evaluate(clf, SEEN, NAMES)
+    assert found.metrics.accuracy == 1.0
+    assert {note for _, _, note in found.baselines} == {"the model has no encoder"}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"C": 0}, ConfigError, "C must be"),
+        ({"min_df": 0}, ConfigError, "min_df must be"),
+        ({"min_probability": 2}, ConfigError, "min_probability must be"),
+    ],
+)
+def test_a_wrong_option_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        WordsClassifier(LABELS, **options).fit(SEEN, NAMES)
+
+
+def test_labels_that_teach_nothing_are_refused():
+    with pytest.raises(InputError, match="nothing to learn from"):
+        WordsClassifier(LABELS).fit(SEEN, [None] * 6)
+    with pytest.raises(InputError, match="sample_weight"):
+        WordsClassifier(LABELS).fit(SEEN, NAMES, sample_weight=[1])

@@ -1,0 +1,137 @@
+"""Steps of a consensus, and when they are left out."""
+
+import numpy as np
+import pytest
+
+from labelspace import LabelSpace
+from labelspace.classify.by_joint import Seen
+from labelspace.config import ConsensusConfig
+from labelspace.consensus.agree import agree
+
+SPACE = LabelSpace.from_names(["sports", "money"])
+WORDS = (["team", "match", "coach", "goal"], ["bank", "price", "market", "loan"])
+
+
+def pool(rows: int = 200) -> tuple[list[str], np.ndarray]:
+    """Documents of three words of their label, and their labels."""
+    draw = np.random.default_rng(0)
+    truth = np.arange(rows) % 2
+    return [" ".join(draw.choice(WORDS[label], 3)) + f" {row}" for row, label in enumerate(truth)], truth
+
+
+def view(
+    truth: np.ndarray, accuracy: float, seed: int, *, space: bool = False, bias: float = 0.0, sure: float = 1.0
+) -> Seen:
+    """A view that is right with this probability, and whose space shows the label or nothing."""
+    draw = np.random.default_rng(seed)
+    answer = np.where(draw.random(len(truth)) < accuracy, truth, 1 - truth)
+    logits = np.where(answer[:, None] == np.arange(2), 1.0, 0.0) + draw.normal(scale=0.2, size=(len(truth), 2))
+    logits[:, 0] += bias
+    logits *= sure
+    shown = truth if space else draw.integers(0, 2, len(truth))
+    vectors = np.eye(2)[shown] + draw.normal(scale=0.2, size=(len(truth), 2))
+    return Seen(logits, vectors.astype(np.float32))
+
+
+def right(consensus, truth) -> float:
+    return float((consensus.logits.argmax(axis=1) == truth).mean())
+
+
+def found(views: list[Seen], texts: list[str], **options):
+    names = [f"view {number}" for number in range(len(views))]
+    return agree(views, names, texts, SPACE, ConsensusConfig(**options), seed=0)
+
+
+def test_together_views_are_right_more_often_than_each_alone():
+    texts, truth = pool()
+    views = [view(truth, 0.75, seed) for seed in range(3)]
+    alone = [float((one.logits.argmax(axis=1) == truth).mean()) for one in views]
+    assert right(found(views, texts, neighbours=0, words=False), truth) > max(alone)
+
+
+def test_words_correct_a_noisy_view():
+    texts, truth = pool()
+    views = [view(truth, 0.75, 0, sure=0.3)]
+    consensus = found(views, texts, neighbours=0)
+    assert consensus.words is not None
+    assert right(consensus, truth) > 0.95
+
+
+def test_the_space_is_chosen_where_neighbours_have_the_same_label():
+    texts, truth = pool()
+    views = [view(truth, 0.8, 0), view(truth, 0.8, 1, space=True)]
+    consensus = found(views, texts, words=False)
+    assert consensus.near == 1
+    assert right(consensus, truth) > 0.95
+
+
+def test_levelling_mends_a_label_that_attracts_everything():
+    texts, truth = pool()
+    views = [view(truth, 0.8, 0, bias=0.9)]
+    left = right(found(views, texts, alpha=1, neighbours=0, words=False), truth)
+    assert right(found(views, texts, alpha=0, neighbours=0, words=False), truth) > left + 0.1
+
+
+def test_a_known_prior_takes_the_place_of_levelling():
+    texts, truth = pool()
+    consensus = agree(
+        [view(truth, 0.8, 0)],
+        ["view"],
+        texts,
+        SPACE,
+        ConsensusConfig(neighbours=0, words=False),
+        prior=np.array([0.9, 0.1]),
+        seed=0,
+    )
+    assert consensus.probabilities.mean(axis=0) == pytest.approx([0.9, 0.1], abs=1e-4)
+
+
+def test_too_few_documents_leave_every_step_out_and_the_report_says_so():
+    texts, truth = pool(20)
+    views = [view(truth, 0.8, 0)]
+    consensus = found(views, texts)
+    assert [step.kept for step in consensus.steps] == [False] * 3
+    assert {step.reason for step in consensus.steps} == {"20 documents are too few for 2 labels"}
+    assert (consensus.logits.argmax(axis=1) == views[0].logits.argmax(axis=1)).all()
+
+
+def test_words_that_say_nothing_are_left_out():
+    _, truth = pool()
+    draw = np.random.default_rng(5)
+    texts = [" ".join(draw.choice(list("abcdefgh"), 4)) for _ in truth]
+    consensus = found([view(truth, 0.8, 0)], texts, neighbours=0)
+    assert consensus.words is None
+    assert "have little to do with those before it" in consensus.steps[-1].reason
+
+
+def test_words_are_left_out_where_all_documents_have_one_label():
+    texts, truth = pool()
+    consensus = found([view(truth, 0.8, 0, bias=9)], texts, alpha=1, neighbours=0)
+    assert consensus.words is None
+    assert consensus.steps[-1].reason == "all documents have the same label"
+
+
+def test_without_guards_every_step_is_taken():
+    texts, truth = pool(20)
+    assert all(step.kept for step in found([view(truth, 0.8, 0)], texts, guards=False).steps)
+
+
+def test_a_view_that_saw_a_part_counts_where_it_was_asked():
+    texts, truth = pool()
+    slow = view(truth, 1.0, 7)
+    slow.logits[100:] = np.nan
+    consensus = found([view(truth, 0.7, 0), Seen(slow.logits * 5)], texts, alpha=1, neighbours=0, words=False)
+    half = consensus.logits.argmax(axis=1) == truth
+    assert half[:100].mean() > 0.95 > half[100:].mean()
+    assert (consensus.alone[1, 100:] == -1).all()
+
+
+def test_the_report_is_plain_and_complete():
+    import json
+
+    texts, truth = pool()
+    report = found([view(truth, 0.8, 0), view(truth, 0.8, 1)], texts).to_dict()
+    json.dumps(report)
+    assert sum(report["shares"].values()) == pytest.approx(1)
+    assert report["agreement"][0][0] == 1.0
+    assert len(report["steps"]) == 3

@@ -1,0 +1,250 @@
+"""`ConsensusClassifier`: views, students, saving, resuming, wrong input."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from labelspace import ConsensusClassifier, DescriptionClassifier, load
+from labelspace.classify import WordsClassifier, ZeroShotClassifier
+from labelspace.classify.joint import JointClassifier
+from labelspace.config import StudentConfig
+from labelspace.consensus.store import ScoreStore
+from labelspace.errors import ConfigError, InputError
+
+LABELS = {
+    "labels": [
+        {"name": "sports", "descriptions": ["Results of matches and games.", "Players, teams and a coach."]},
+        {"name": "money", "descriptions": ["Banks, markets and prices."]},
+    ]
+}
+POOL = [
+    f"the {who} {what} the {which}"
+    for who in ("team", "bank", "player", "price", "match", "market")
+    for what in ("won", "lost", "closed", "opened")
+    for which in ("game", "money", "cup", "rate")
+]
+# The tiny encoder, whose weights are random, gives one label to all; levelling it is refused as unsafe.
+LEVEL = {"alpha": 0, "guards": False}
+STUDENTS = {None: JointClassifier, "words": WordsClassifier, "encoder": DescriptionClassifier}
+
+
+@pytest.fixture
+def make(tiny_encoder_folder):
+    """Make a consensus of the tiny encoder and words."""
+    tiny = str(tiny_encoder_folder)
+
+    def made(**options):
+        given = {"labels": LABELS, "views": [tiny, "words"], "view_steps": 2, "config": LEVEL} | options
+        if given.get("student") == "encoder":
+            given["student"] = tiny
+        return ConsensusClassifier(**given)
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_encoder_folder):
+    """A consensus with each student."""
+    tiny = str(tiny_encoder_folder)
+    return {
+        student: ConsensusClassifier(
+            LABELS, [tiny, "words"], student=tiny if student == "encoder" else student, view_steps=2, config=LEVEL
+        ).fit(POOL)
+        for student in STUDENTS
+    }
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_a_saved_consensus_is_an_ordinary_model_with_the_same_bits(fitted, student, tmp_path):
+    clf = fitted[student]
+    again = load(clf.save(tmp_path / "model"))
+    assert type(again) is type(clf.model_) is STUDENTS[student]
+    assert (again.answers(POOL).scores == clf.answers(POOL).scores).all()
+    assert (again.predict(POOL) == clf.predict(POOL)).all()
+    again.save(tmp_path / "twice")
+    assert (load(tmp_path / "twice").answers(POOL).scores == clf.answers(POOL).scores).all()
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_probabilities_agree_with_predictions(fitted, student):
+    clf = fitted[student]
+    assert (clf.classes_[clf.predict_proba(POOL).argmax(axis=1)] == clf.predict(POOL)).all()
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_the_same_seed_gives_the_same_bits(make, fitted, student):
+    again = make(student=student).fit(POOL)
+    assert (again.answers(POOL).scores == fitted[student].answers(POOL).scores).all()
+
+
+@pytest.mark.parametrize("student", ["words", "encoder"])
+def test_the_report_says_how_well_a_student_follows(fitted, student):
+    taught = fitted[student].fit_result_.taught
+    assert -1 <= taught["kappa"] <= 1
+    assert (taught["training"] is None) == (student == "words")
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_an_explanation_gives_reasons(fitted, student):
+    found = fitted[student].explain("the bank opened the game")
+    assert found.label in ("sports", "money")
+    assert found.top[0].words or found.top[0].nearest
+
+
+def test_a_label_can_be_added_to_an_encoder_and_to_no_other_student(fitted, tmp_path):
+    art = {"name": "art", "descriptions": ["Paintings."]}
+    for student in (None, "words"):
+        with pytest.raises(InputError, match="fit again with it"):
+            load(fitted[student].save(tmp_path / f"{student}")).add_label(art)
+    model = load(fitted["encoder"].save(tmp_path / "encoder"))
+    model.add_label(art)
+    assert "art" in model.classes_
+
+
+def test_labels_of_a_joint_model_can_be_renamed_and_removed(make, tmp_path):
+    labels = {"labels": [*LABELS["labels"], {"name": "world", "descriptions": ["War and peace."]}]}
+    model = make(labels=labels).fit(POOL).model_
+    before = model.answers(POOL).scores
+    model.rename_label("money", "finance")
+    model.remove_label("world")
+    again = load(model.save(tmp_path / "model"))
+    assert (again.answers(POOL).scores == before[:, :2]).all()
+    assert set(again.classes_) == {"sports", "finance"}
+    assert again.explain(POOL[0]).top[0].words
+
+
+def test_a_view_can_be_untrained_saved_or_fitted(tiny_encoder_folder, tmp_path):
+    tiny = str(tiny_encoder_folder)
+    model = ZeroShotClassifier(LABELS, encoder=tiny).fit()
+    model.save(tmp_path / "saved")
+    answers = [
+        ConsensusClassifier(LABELS, [view, "words"]).fit(POOL).answers(POOL).scores
+        for view in (f"zero-shot:{tiny}", str(tmp_path / "saved"), model)
+    ]
+    assert (answers[0] == answers[1]).all()
+    assert (answers[0] == answers[2]).all()
+
+
+def test_a_joint_model_of_two_encoders_keeps_both(make, tiny_encoder_folder, tmp_path):
+    tiny = str(tiny_encoder_folder)
+    clf = make(views=[tiny, f"zero-shot:{tiny}", "words"]).fit(POOL)
+    again = load(clf.save(tmp_path / "model"))
+    assert [type(member).__name__ for member in again.head_.members] == ["DescriptionClassifier", "ZeroShotClassifier"]
+    assert (again.answers(POOL).scores == clf.answers(POOL).scores).all()
+
+
+class Scorer:
+    """A slow view that counts what it is asked, and stops after some blocks."""
+
+    def __init__(self, blocks: int) -> None:
+        self.blocks, self.asked = blocks, list[str]()
+
+    def scores(self, texts, space):
+        if not self.blocks:
+            raise KeyboardInterrupt
+        self.blocks -= 1
+        self.asked += texts
+        return np.array([[len(text), text.count("a")] for text in texts], dtype=np.float32)
+
+
+def test_a_slow_view_that_is_stopped_is_never_asked_twice(tmp_path):
+    from labelspace import LabelSpace
+
+    space = LabelSpace.from_names(["sports", "money"])
+    first, second = Scorer(2), Scorer(99)
+    with pytest.raises(KeyboardInterrupt):
+        ScoreStore(tmp_path, "llm:x", POOL, space).ask(lambda: first)
+    scores = ScoreStore(tmp_path, "llm:x", POOL, space).ask(lambda: second)
+    assert sorted(first.asked + second.asked) == sorted(POOL)
+    assert (scores == Scorer(99).scores(POOL, space)).all()
+    whole = ScoreStore(tmp_path, "llm:x", POOL, space).ask(lambda: pytest.fail("opened for nothing"))
+    assert (whole == scores).all()
+
+
+def test_scores_of_another_view_or_a_damaged_file_are_not_used(tmp_path):
+    from labelspace import LabelSpace
+
+    space = LabelSpace.from_names(["sports", "money"])
+    ScoreStore(tmp_path, "llm:x", POOL[:32], space).ask(lambda: Scorer(9))
+    other = Scorer(9)
+    ScoreStore(tmp_path, "llm:y", POOL[:32], space).ask(lambda: other)
+    assert len(other.asked) == 32
+    for file in tmp_path.rglob("*.safetensors"):
+        file.write_bytes(b"cut")
+    again = Scorer(9)
+    ScoreStore(tmp_path, "llm:x", POOL[:32], space).ask(lambda: again)
+    assert len(again.asked) == 32
+
+
+def test_a_slow_view_is_asked_where_the_fast_ones_are_unsure(make, monkeypatch):
+    scorer = Scorer(99)
+    monkeypatch.setattr("labelspace.consensus.classifier.open_scorer", lambda view: scorer)
+    clf = make(views=[*make().views, "llm:x"], student="words", slow_documents=10).fit(POOL)
+    assert len(scorer.asked) == 10
+    assert clf.fit_result_.views[1] == "llm:x"
+
+
+def test_the_pool_can_be_a_file(make, tmp_path):
+    (tmp_path / "pool.csv").write_text("text\n" + "\n".join(POOL) + "\n")
+    clf = make().fit(str(tmp_path / "pool.csv"))
+    assert clf.fit_result_.pool == f"pool.csv ({len(POOL)} rows)"
+    assert (clf.answers(POOL).scores == make().fit(POOL).answers(POOL).scores).all()
+
+
+def test_it_is_a_scikit_learn_estimator(make):
+    clf = make(student="words", seed=3)
+    assert clone(clf).get_params()["seed"] == 3
+    assert clf.fit(POOL).score(POOL[:2], ["sports", "sports"]) in (0.0, 0.5, 1.0)
+
+
+def test_a_student_stopped_early_resumes_with_the_same_bits(make, fitted, tmp_path):
+    class Stop:
+        def __call__(self, step, values):
+            if step == 2 and "uniformity_before" not in values:
+                self.seen = getattr(self, "seen", 0) + 1
+                if self.seen == 2:  # the student's second update, after the view's
+                    raise RuntimeError("killed")
+
+    small = StudentConfig(batch_size=16)
+    whole = make(student="encoder", teaching=small).fit(POOL)
+    with pytest.raises(RuntimeError, match="killed"):
+        make(student="encoder", teaching=small, checkpoint=tmp_path / "run", callbacks=[Stop()]).fit(POOL)
+    again = make(student="encoder", teaching=small, checkpoint=tmp_path / "run").fit(POOL)
+    assert (again.answers(POOL).scores == whole.answers(POOL).scores).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"views": "words"}, "views must be a list"),
+        ({"views": ["words"]}, "besides 'words'"),
+        ({"views": [""]}, "a view is a name"),
+        ({"views": ["tests/data/tiny-bert", "nli:x"]}, "give a student"),
+        ({"views": ["nli:x"], "student": "words"}, "beside slow views"),
+        ({"prior": {"sports": 1}}, "prior must give each label a share"),
+        ({"prior": {"sports": 1, "money": 0}}, "above 0"),
+        ({"view_steps": 0}, "view_steps must be"),
+        ({"teaching": 3}, "teaching must be"),
+        ({"config": {"alfa": 1}}, "alpha"),
+        ({"config": {"alpha": 2}}, "alpha must be"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_any_work(make, options, message):
+    with pytest.raises(ConfigError, match=message):
+        make(**options).fit(POOL)
+
+
+def test_a_model_of_other_labels_is_no_view(make, tiny_encoder_folder):
+    other = ZeroShotClassifier(["cats", "dogs"], encoder=str(tiny_encoder_folder)).fit()
+    with pytest.raises(ConfigError, match="not those of the label file"):
+        make(views=[other]).fit(POOL)
+
+
+def test_a_pool_of_one_document_is_refused(make):
+    with pytest.raises(InputError, match="two documents or more"):
+        make().fit(["one"])
+
+
+def test_a_joint_model_is_not_fitted_by_itself(fitted):
+    with pytest.raises(ConfigError, match="ConsensusClassifier"):
+        fitted[None].model_.fit(POOL)
