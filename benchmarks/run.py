@@ -6,8 +6,8 @@
     python benchmarks/run.py STUDY --full --tables    # the tables of the paper's protocol
     python benchmarks/run.py STUDY --figures docs/figures
 
-STUDY is quality (five data sets), study (description-only), lacon, uncertainty or prefinetune. Concurrent calls share
-the work. `python benchmarks/tables.py` writes the tables into the docs pages.
+STUDY is quality (five data sets), study (description-only), consensus, lacon, uncertainty or prefinetune. Concurrent
+calls share the work. `python benchmarks/tables.py` writes the tables into the docs pages.
 """
 
 import importlib
@@ -15,7 +15,9 @@ import sys
 
 from runner import main
 
-PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "prefinetune")} | {"quality": "quality"}
+PLANS = {name: f"{name}.plan" for name in ("study", "consensus", "lacon", "uncertainty", "prefinetune")} | {
+    "quality": "quality"
+}
 
 
 def run(words: list[str]) -> None:

@@ -16,11 +16,13 @@ from prefinetune import report as prefinetune
 from store import ROOT
 from study import report as study
 from uncertainty import aims, report
+from views import report as consensus
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "commits": commits.table,
     **quality_tables.BLOCKS,
     **btzsc_tables.BLOCKS,
+    **consensus.BLOCKS,
     **study.BLOCKS,
     **lacon.BLOCKS,
     **report.BLOCKS,
@@ -31,6 +33,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
 DOCS = (
     "benchmarks.md",
     "python.md",
+    "consensus.md",
     "few-labels.md",
     "lacon.md",
     "study.md",

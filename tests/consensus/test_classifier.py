@@ -24,7 +24,7 @@ POOL = [
     for which in ("game", "money", "cup", "rate")
 ]
 # The tiny encoder, whose weights are random, gives one label to all; levelling it is refused as unsafe.
-LEVEL = {"alpha": 0, "guards": False}
+LEVEL = {"alpha": 0, "guards": False, "view_steps": 2}
 STUDENTS = {None: JointClassifier, "words": WordsClassifier, "encoder": DescriptionClassifier}
 
 
@@ -34,7 +34,7 @@ def make(tiny_encoder_folder):
     tiny = str(tiny_encoder_folder)
 
     def made(**options):
-        given = {"labels": LABELS, "views": [tiny, "words"], "view_steps": 2, "config": LEVEL} | options
+        given = {"labels": LABELS, "views": [tiny, "words"], "config": LEVEL} | options
         if given.get("student") == "encoder":
             given["student"] = tiny
         return ConsensusClassifier(**given)
@@ -48,7 +48,7 @@ def fitted(tiny_encoder_folder):
     tiny = str(tiny_encoder_folder)
     return {
         student: ConsensusClassifier(
-            LABELS, [tiny, "words"], student=tiny if student == "encoder" else student, view_steps=2, config=LEVEL
+            LABELS, [tiny, "words"], student=tiny if student == "encoder" else student, config=LEVEL
         ).fit(POOL)
         for student in STUDENTS
     }
@@ -179,7 +179,7 @@ def test_scores_of_another_view_or_a_damaged_file_are_not_used(tmp_path):
 def test_a_slow_view_is_asked_where_the_fast_ones_are_unsure(make, monkeypatch):
     scorer = Scorer(99)
     monkeypatch.setattr("labelspace.consensus.classifier.open_scorer", lambda view: scorer)
-    clf = make(views=[*make().views, "llm:x"], student="words", slow_documents=10).fit(POOL)
+    clf = make(views=[*make().views, "llm:x"], student="words", config={**LEVEL, "slow_documents": 10}).fit(POOL)
     assert len(scorer.asked) == 10
     assert clf.fit_result_.views[1] == "llm:x"
 
@@ -223,7 +223,7 @@ def test_a_student_stopped_early_resumes_with_the_same_bits(make, fitted, tmp_pa
         ({"views": ["nli:x"], "student": "words"}, "beside slow views"),
         ({"prior": {"sports": 1}}, "prior must give each label a share"),
         ({"prior": {"sports": 1, "money": 0}}, "above 0"),
-        ({"view_steps": 0}, "view_steps must be"),
+        ({"config": {"view_steps": 0}}, "view_steps must be"),
         ({"teaching": 3}, "teaching must be"),
         ({"config": {"alfa": 1}}, "alpha"),
         ({"config": {"alpha": 2}}, "alpha must be"),

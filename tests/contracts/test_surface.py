@@ -257,7 +257,8 @@ MODULES = {
 FIELDS = {
     "EncodingConfig": "dtype device token_budget max_tokens",
     "ConsensusConfig": """
-        temperature alpha neighbours rounds own words C folds guards documents_per_label min_agreement
+        documents view_steps slow_documents temperature alpha neighbours rounds own words C folds guards
+        documents_per_label min_agreement
     """,
     "StudentConfig": """
         documents epochs batch_size learning_rate temperature description_weight warmup weight_decay encoder_dropout

@@ -12,6 +12,16 @@ from labelspace.config.saved import SavedConfig
 class ConsensusConfig(SavedConfig):
     """What several views of unlabelled documents agree on."""
 
+    documents: int = 10_000
+    """Maximum number of documents of the pool that are used."""
+
+    view_steps: int = 60
+    """Updates on the descriptions, for each encoder that is a view."""
+
+    slow_documents: int = 500
+    """Maximum number of documents for a view that reads text and label together: those of which the others are least
+    sure."""
+
     temperature: float = 0.07
     """Divides the cosines of an encoder, above 0; other views are scaled so that they are as sure on average."""
 
@@ -48,6 +58,9 @@ class ConsensusConfig(SavedConfig):
 
     def __post_init__(self) -> None:
         self._keep_plain()
+        for name in ("view_steps", "slow_documents"):
+            check_number(name, getattr(self, name), least=1, whole=True)
+        check_number("documents", self.documents, least=2, whole=True)
         check_number("temperature", self.temperature, above=0)
         check_number("alpha", self.alpha, least=0, most=1)
         check_number("neighbours", self.neighbours, least=0, whole=True)

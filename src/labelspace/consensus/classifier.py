@@ -85,11 +85,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         student: None: the encoders and words among the views answer together; `"words"`: a linear model of words; an
             encoder by name: that encoder, trained on the consensus.
         prior: how often each label is expected, a mapping from names to shares; None: from the views.
-        view_steps: updates on the descriptions, for each encoder.
-        slow_documents: `nli:`, `reranker:` and `llm:` views see at most so many documents, those where the others
-            disagree most.
         teaching: settings of an encoder's training on the consensus, a StudentConfig; None: its defaults.
-        documents: at most so many documents of the pool are used.
         checkpoint: folder for checkpoints and for the answers of slow views. After a kill, the same fit on the same
             data resumes from it, and asks nothing twice. None: none.
         callbacks: get the losses of every training step, see `training.callbacks`.
@@ -125,10 +121,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         *,
         student: str | None = None,
         prior: Mapping[str, float] | None = None,
-        view_steps: int = 60,
-        slow_documents: int = 500,
         teaching: StudentConfig | None = None,
-        documents: int = 10_000,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         seed: int = 0,
@@ -139,10 +132,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         self.views = views
         self.student = student
         self.prior = prior
-        self.view_steps = view_steps
-        self.slow_documents = slow_documents
         self.teaching = teaching
-        self.documents = documents
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.seed = seed
@@ -177,13 +167,11 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         space, config, seed = as_label_space(self.labels), self.consensus_config(), as_seed(self.seed)
         others, words = check_views(self.views, student=self.student)
         check_callbacks(self.callbacks)
-        for name in ("view_steps", "slow_documents", "documents"):
-            check_number(name, getattr(self, name), least=1, whole=True)
         if self.teaching is not None and not isinstance(self.teaching, StudentConfig):
             raise ConfigError(f"teaching must be a StudentConfig or None. Got {type(self.teaching).__name__} instead.")
         prior = as_prior(self.prior, space)
         check_targets(X, y, space)
-        pool = X if isinstance(X, Pool) else sample_pool(X, size=self.documents, seed=seed)
+        pool = X if isinstance(X, Pool) else sample_pool(X, size=config.documents, seed=seed)
         if len(pool.texts) < 2:
             raise InputError(f"a consensus needs two documents or more. Got {len(pool.texts)}; give more.")
         config = config if words else replace(config, words=False)
@@ -193,7 +181,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         slow = [view for view in others if family_of(view)]
         if not fast:
             raise ConfigError("views needs an encoder or a saved classifier beside slow views; add all-MiniLM-L6-v2.")
-        members = tuple(self._member(number, view, space, seed) for number, view in enumerate(fast))
+        members = tuple(self._member(number, view, space, config, seed) for number, view in enumerate(fast))
         scales = tuple(_scale(model, config) for model in members)
         seen: list[Seen] = []
         with progress_bar("asking the views", show=self.verbose) as report:
@@ -201,7 +189,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
                 seen.append(see(model, texts, space, scale=scale))
                 report(number + 1, len(fast))
         for view in slow:
-            seen.append(self._ask_slow(view, texts, space, seen[: len(fast)]))
+            seen.append(self._ask_slow(view, texts, space, seen[: len(fast)], config.slow_documents))
         names = [name_of(view) for view in (*fast, *slow)]
         found = agree(seen, names, texts, space, config, prior=prior, seed=seed)
         model, taught = self._model(found, members, scales, texts, space, config, seed)
@@ -257,11 +245,11 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.model_
 
-    def _member(self, number: int, view: Any, space: LabelSpace, seed: int) -> Classifier:
+    def _member(self, number: int, view: Any, space: LabelSpace, config: ConsensusConfig, seed: int) -> Classifier:
         return fit_view(
             view,
             space,
-            max_steps=self.view_steps,
+            max_steps=config.view_steps,
             checkpoint=self._place(f"view-{number}"),
             callbacks=self.callbacks,
             seed=seed,
@@ -271,10 +259,10 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
     def _place(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint).expanduser() / name
 
-    def _ask_slow(self, view: str, texts: list[str], space: LabelSpace, fast: Sequence[Seen]) -> Seen:
+    def _ask_slow(self, view: str, texts: list[str], space: LabelSpace, fast: Sequence[Seen], most: int) -> Seen:
         """Return what a slow view says about the documents where the fast ones are least sure together."""
         together = np.mean([softmax(one.logits, axis=1) for one in fast], axis=0)
-        asked = np.sort(np.argsort(together.max(axis=1), kind="stable")[: self.slow_documents])
+        asked = np.sort(np.argsort(together.max(axis=1), kind="stable")[:most])
         store = ScoreStore(self._place("scores"), view, [texts[row] for row in asked], space)
         with progress_bar(f"asking {view}", show=self.verbose) as report:
             scores = store.ask(lambda: open_scorer(view), report)
@@ -314,7 +302,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
             model: Any = WordsClassifier(space, C=config.C, seed=seed).fit(texts, names, sample_weight=sure)
             training = None
         else:
-            model, training = self._encoder_student(found, members, texts, space, sure, seed)
+            model, training = self._encoder_student(found, members, texts, space, sure, config, seed)
         agreed = kappa(model.answers(texts).likeliest, found.logits.argmax(axis=1), len(space))
         return model, {"kappa": agreed, "training": training.to_dict() if training is not None else None}
 
@@ -325,6 +313,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         texts: list[str],
         space: LabelSpace,
         sure: NDArray[np.float64],
+        config: ConsensusConfig,
         seed: int,
     ) -> tuple[DescriptionClassifier, StudentFit]:
         """Train the student on the descriptions, unless a view was, and then on the consensus."""
@@ -333,7 +322,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         if number is not None and isinstance(members[own.index(self.student)], DescriptionClassifier):
             model: Any = members[own.index(self.student)]
         else:
-            model = self._member(len(members), self.student, space, seed)
+            model = self._member(len(members), self.student, space, config, seed)
         anchors = model.head_.label_vectors(space)
         result = train_student(
             model.encoder_,

@@ -10,8 +10,8 @@ from typing import Any
 
 from runner import Study
 
-from consensus.experiments import Settings, consensus_pieces, student_pieces
-from consensus.report import BLOCKS
+from views.experiments import Settings, consensus_pieces, student_pieces
+from views.report import BLOCKS
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import pandas as pd
 from layout import NOT_YET, spread, table, titled
 from store import frame
 
-from consensus.experiments import TASKS
+from views.experiments import TASKS
 
 SETS = {
     "rottentomatoes": "Rotten Tomatoes",

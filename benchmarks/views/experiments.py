@@ -76,8 +76,8 @@ def run(settings: Settings, name: str, student: str | None, seed: int) -> dict[s
     task: Task = load_task(name, settings.data, "official", test_rows=settings.test_rows)
     space = drawn(task.labels, PAPER_K, seed)
     pool = sample_pool(task.pool, size=settings.documents, seed=0)
-    steps = {"view_steps": 5} if settings.small else {}
-    clf = ConsensusClassifier(space, settings.views, student=student, seed=seed, **steps).fit(pool)
+    config = {"view_steps": 5} if settings.small else {}
+    clf = ConsensusClassifier(space, settings.views, student=student, seed=seed, config=config).fit(pool)
     found: dict[str, Any] = {"test_rows": len(task.texts), "pool": len(pool.texts)}
     found["scores"] = accuracy_and_macro_f1(task.truth, clf.predict(task.texts))
     found["steps"] = {step.name.split()[0]: step.kept for step in clf.consensus_.steps}
