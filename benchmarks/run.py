@@ -15,9 +15,8 @@ import sys
 
 from runner import main
 
-PLANS = {name: f"{name}.plan" for name in ("study", "consensus", "lacon", "uncertainty", "prefinetune")} | {
-    "quality": "quality"
-}
+PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "prefinetune")}
+PLANS |= {"quality": "quality", "consensus": "views.plan"}
 
 
 def run(words: list[str]) -> None:

@@ -78,7 +78,7 @@ def run(settings: Settings, name: str, student: str | None, seed: int) -> dict[s
     pool = sample_pool(task.pool, size=settings.documents, seed=0)
     config = {"view_steps": 5} if settings.small else {}
     clf = ConsensusClassifier(space, settings.views, student=student, seed=seed, config=config).fit(pool)
-    found: dict[str, Any] = {"test_rows": len(task.texts), "pool": len(pool.texts)}
+    found: dict[str, Any] = {"test_rows": len(task.texts)}
     found["scores"] = accuracy_and_macro_f1(task.truth, clf.predict(task.texts))
     found["steps"] = {step.name.split()[0]: step.kept for step in clf.consensus_.steps}
     if student is None:
