@@ -235,6 +235,7 @@ MODULES = {
         "OBJECTIVES",
         "PAPER_LEARNING_RATES",
         "SEARCHES",
+        "DecisionConfig",
         "EncodingConfig",
         "LaConConfig",
         "NLIConfig",
@@ -248,6 +249,7 @@ MODULES = {
 # Configurations and their fields, in order.
 FIELDS = {
     "EncodingConfig": "dtype device token_budget max_tokens",
+    "DecisionConfig": "anchor temperature threshold min_probability",
     "SearchConfig": "rates strategy steps documents pairs",
     "TrainingConfig": """
         objective temperature learning_rate max_steps warmup check_every patience tolerance encoder_dropout

@@ -9,14 +9,15 @@ CONFIG_SINCE = 3
 
 
 def brought_up(header: dict[str, Any], cls: Any) -> dict[str, Any]:
-    """Convert the header of an old classifier folder to the current format; return a current one as it is.
+    """Convert the header of a classifier folder to the current parameters.
 
     Args:
         header: the header, from `header.read_header`.
         cls: class of the saved model.
     """
     if header.get("format", 1) >= CONFIG_SINCE:
-        return header
+        # An argument of then may be a field of the configuration now.
+        return {**header, "parameters": as_arguments(cls, header["parameters"])}
     flat, name = {**header["parameters"]}, cls.__name__
     facts = header.get("uncertainty") or header.get("lacon") or {}
     if name == "UncertaintyClassifier":

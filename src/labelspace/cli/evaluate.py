@@ -30,7 +30,7 @@ from labelspace.cli.options import (
     open_model,
 )
 from labelspace.cli.printing import busy, hush, note, print_json
-from labelspace.config import DEFAULT_ANCHOR, EncodingConfig
+from labelspace.config import DecisionConfig, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, OutputError
 from labelspace.labels import LabelSpace
@@ -69,7 +69,7 @@ def evaluate_command(
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip the untrained baselines.")] = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
-    anchor: Anchor = DEFAULT_ANCHOR,
+    anchor: Anchor = DecisionConfig.anchor,
     encoder: EncoderName = DEFAULT_ENCODER,
     dtype: Dtype = EncodingConfig.dtype,
     device: Device = EncodingConfig.device,
@@ -96,14 +96,7 @@ def evaluate_command(
     _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
-        opened = open_model(
-            model,
-            threshold=threshold,
-            min_probability=min_probability,
-            device=device,
-            trust_remote_code=trust_remote_code,
-            quiet=quiet,
-        )
+        opened = open_model(model, threshold, min_probability, device, trust_remote_code, quiet=quiet)
     else:
         if min_probability is not None:
             raise ConfigError("--min-probability is for a saved model with logits; with a label file use --threshold.")

@@ -111,14 +111,7 @@ def predict_command(
         if target == STDIN:  # for a file, predict_file checks this after the output path
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
-    opened = open_model(
-        model,
-        threshold=threshold,
-        min_probability=min_probability,
-        device=device,
-        trust_remote_code=trust_remote_code,
-        quiet=quiet,
-    )
+    opened = open_model(model, threshold, min_probability, device, trust_remote_code, quiet=quiet)
     from labelspace.corpus.documents import Kind, check_kind
 
     check_kind(Kind.TEXTS if pair_column is None else Kind.PAIRS, opened.reads_)
@@ -172,13 +165,7 @@ def explain_command(
     """Explain the label of a text: scores, margin and the nearest descriptions."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
-    opened = open_model(
-        model,
-        threshold=threshold,
-        min_probability=min_probability,
-        device=device,
-        trust_remote_code=trust_remote_code,
-    )
+    opened = open_model(model, threshold, min_probability, device, trust_remote_code)
     from labelspace.corpus import Kind
 
     asked: list[Any] = list(texts)

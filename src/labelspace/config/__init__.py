@@ -3,13 +3,12 @@
 `__post_init__` checks every field. A contract test holds the estimators' defaults to the defaults here.
 """
 
+from labelspace.config.decision import ANCHORS, DEFAULT_ANCHOR, DecisionConfig
 from labelspace.config.encoding import DTYPES, EncodingConfig
 from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
 from labelspace.config.nli import NLI_VARIANTS, NLIConfig
 from labelspace.config.prefinetune import CENTRES, PrefinetuneConfig
 from labelspace.config.training import (
-    ANCHORS,
-    DEFAULT_ANCHOR,
     FALLBACK_LEARNING_RATE,
     OBJECTIVES,
     PAPER_LEARNING_RATES,
@@ -19,7 +18,16 @@ from labelspace.config.training import (
 )
 from labelspace.config.uncertainty import CONTRASTIVES, EXTRACTORS, UncertaintyConfig
 
-CONFIGS = (EncodingConfig, SearchConfig, TrainingConfig, LaConConfig, UncertaintyConfig, PrefinetuneConfig, NLIConfig)
+CONFIGS = (
+    EncodingConfig,
+    DecisionConfig,
+    SearchConfig,
+    TrainingConfig,
+    LaConConfig,
+    UncertaintyConfig,
+    PrefinetuneConfig,
+    NLIConfig,
+)
 
 __all__ = [
     "ANCHORS",
@@ -37,6 +45,7 @@ __all__ = [
     "OBJECTIVES",
     "PAPER_LEARNING_RATES",
     "SEARCHES",
+    "DecisionConfig",
     "EncodingConfig",
     "LaConConfig",
     "NLIConfig",

@@ -52,10 +52,10 @@ class NLIConfig(SavedConfig):
     """Stop at the first evaluation after this many seconds; the schedule is not shortened. None: no limit."""
 
     learning_rate: float | None = None
-    """Peak learning rate of the backbone; None: 2e-5, or 8e-6 for a width of 1024 or more."""
+    """Peak learning rate of the backbone. None: 2e-5, or 8e-6 for a width of 1024 or more."""
 
     head_learning_rate: float | None = None
-    """Peak learning rate of the head; None: 1e-4, or 4e-5 for a backbone width of 1024 or more."""
+    """Peak learning rate of the head. None: 1e-4, or 4e-5 for a backbone width of 1024 or more."""
 
     warmup: float = 0.1
     """Share of the updates over which the learning rates rise linearly."""

@@ -10,8 +10,6 @@ from labelspace.errors import ConfigError
 PAPER_LEARNING_RATES = tuple(sorted(factor * power for factor in (1.0, 3.0, 5.0) for power in (1e-4, 1e-5, 1e-6)))
 FALLBACK_LEARNING_RATE = 2e-5
 
-ANCHORS = ("verbalizer", "descriptions", "both")
-DEFAULT_ANCHOR = "descriptions"  # measured best on average, see docs/benchmarks.md; the paper takes "verbalizer"
 OBJECTIVES = ("both", "rows", "columns")
 SEARCHES = ("halving", "grid")
 
