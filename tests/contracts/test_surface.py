@@ -256,7 +256,7 @@ FIELDS = {
         weight_decay descriptions_per_label freeze_layers lora_rank max_tokens_in_memory
     """,
     "LaConConfig": """
-        objective head projection heads temperature regularizer_weight instance_weight label_weight init
+        objective head projection_head heads temperature regularizer_weight instance_weight label_weight init
         description_weight description_steps learning_rate head_learning_rate batch_size epochs max_steps
         warmup weight_decay validation patience class_weight encoder_dropout max_tokens_in_memory
     """,
@@ -266,7 +266,7 @@ FIELDS = {
     """,
     "PrefinetuneConfig": """
         regularizer_weight rho gamma eta centre temperature learning_rate batch_size epochs warmup
-        weight_decay max_tokens per_source held_aside encoder_dropout max_tokens_in_memory
+        weight_decay max_tokens per_source validation encoder_dropout max_tokens_in_memory
     """,
     "NLIConfig": """
         variant max_tokens leave_out max_pairs epochs batch_size max_steps max_seconds learning_rate

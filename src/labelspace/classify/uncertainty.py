@@ -291,13 +291,13 @@ class UncertaintyClassifier(AbstainingClassifier):
             self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
         self.head_ = head
 
-    def _state_cache(self, most_bytes: int) -> StateCache | None:
+    def _state_cache(self, max_bytes: int) -> StateCache | None:
         if self.cache is None:
             return None
         if not isinstance(self.cache, (str, Path)) or self.cache == "" or "\0" in str(self.cache):
             raise ConfigError(f"cache must be a folder, 'auto' or None. Got {self.cache!r} instead.")
         folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache).expanduser()
-        return StateCache(folder, most_bytes)
+        return StateCache(folder, max_bytes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -91,7 +91,7 @@ def evaluate_command(
     hush(quiet)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     # Report a missing column before torch is loaded.
-    open_table(file, text=text_column, pair=pair_column, label=label_column, **dialect)
+    open_table(file, text_column=text_column, pair_column=pair_column, label_column=label_column, **dialect)
     _check_picture("--confusion", confusion)
     _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
@@ -113,9 +113,9 @@ def evaluate_command(
     evaluation = evaluate_table(
         opened,
         file,
-        text=text_column,
-        pair=pair_column,
-        label=label_column,
+        text_column=text_column,
+        pair_column=pair_column,
+        label_column=label_column,
         baselines=not no_baselines,
         rejections=kept,
         **dialect,
@@ -175,7 +175,7 @@ def figures_command(
     check_choice("--projection", projection, PROJECTIONS)
     check_number("--max-documents", max_documents, least=1, whole=True)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
-    table = open_table(file, text=text_column, label=label_column, **dialect)
+    table = open_table(file, text_column=text_column, label_column=label_column, **dialect)
     _check_folder(out.absolute().parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
     if projection == "umap" and "map" in names:
@@ -197,7 +197,7 @@ def figures_command(
     shown: dict[str, Any] = {"before": not no_before, "seed": seed, "max_documents": max_documents}
     shown["y"] = own if label_column else None
     loud: dict[str, Any] = {"verbose": not quiet}
-    columns: dict[str, Any] = {"text": text_column, "label": label_column, **dialect}
+    columns: dict[str, Any] = {"text_column": text_column, "label_column": label_column, **dialect}
     figures: dict[str, Callable[[Path], tuple[Path, ...]]] = {
         "confusion": lambda path: draw.confusion_figure(
             draw.evaluate_table(opened, file, baselines=False, **columns, **loud), path
@@ -248,7 +248,7 @@ def _drawn(table: "DocumentTable", size: int, seed: int) -> tuple[list[str], lis
         number = 0
         for batch in table.batches():
             texts = table.texts(batch)
-            names = batch.column(table.label).to_pylist() if table.label else [None] * len(texts)
+            names = batch.column(table.label_column).to_pylist() if table.label_column else [None] * len(texts)
             for text, name in zip(texts, names, strict=True):
                 yield tickets.random(), number, text, name
                 number += 1

@@ -70,7 +70,7 @@ class NLIConfig(SavedConfig):
     """Interval between evaluations of the dev set, as a share of all updates."""
 
     patience: int = 10
-    """Stop after this many evaluations in a row with a dev loss above its lowest value."""
+    """Checks without improvement before training stops: evaluations in a row with a dev loss above its lowest value."""
 
     dev_per_class: int = 60
     """Dev pairs per class and source, or as many as the smallest class allows. The paper gives no number."""
