@@ -64,7 +64,7 @@ class TrainingConfig(SavedConfig):
     encoder keeps its own pooling and the search has its defaults, else `"uniformity"`."""
 
     max_steps: int = 1000
-    """Maximum number of updates; each is one sweep over all descriptions x verbalizers."""
+    """Maximum number of updates. Each is one sweep over all descriptions x verbalizers."""
 
     warmup: float = 0.5
     """Share of `max_steps` over which the learning rate rises linearly."""
