@@ -1,10 +1,13 @@
-"""The tables of settings in docs, from the configurations: a field's docstring is all that is said of it."""
+"""The tables of settings and of command-line options in docs, from the configurations and the commands themselves."""
 
 from functools import partial
 from typing import Any
 
+from typer.main import get_command
+
 from labelspace import DescriptionClassifier, LaConClassifier, UncertaintyClassifier
 from labelspace.classify.settings import own_arguments
+from labelspace.cli.app import app
 from labelspace.config import LaConConfig, PrefinetuneConfig, SearchConfig, TrainingConfig, UncertaintyConfig
 from labelspace.config.fields import settings_of
 
@@ -23,7 +26,23 @@ def table(made: type, estimator: Any = None) -> str:
     return "\n".join(rows)
 
 
+def options(command: str) -> str:
+    """Return a table of the options of a command, in the order of its help."""
+    commands: Any = get_command(app)
+    rows = ["| option | default | meaning |", "|---|---|---|"]
+    for each in commands.commands[command].params:
+        if each.param_type_name == "option":
+            names = ", ".join(f"`{name}`" for name in each.opts)
+            choices = f" `{each.metavar}`" if "|" in (each.metavar or "") else ""
+            default = "" if each.default is None or each.default is False else f"`{each.default}`"
+            meaning = " ".join(each.help.replace("\\[", "[").split()) + (" Not in `--help`." if each.hidden else "")
+            cells = (f"{names}{choices}", "required" if each.required else default, meaning)
+            rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(rows)
+
+
 BLOCKS = {
+    **{f"options-{command}": partial(options, command) for command in ("fit", "predict", "evaluate")},
     "settings-description": partial(table, TrainingConfig, DescriptionClassifier),
     "settings-search": partial(table, SearchConfig),
     "settings-lacon": partial(table, LaConConfig, LaConClassifier),

@@ -1,7 +1,7 @@
-"""Write the tables of README.md and the docs pages from the tables of results and from the configurations.
+"""Write the tables of README.md and the docs pages from the tables of results, the configurations and the commands.
 
 python benchmarks/tables.py            # rewrite the text between the markers
-python benchmarks/tables.py --check    # exit 1 if a page does not match results and configurations
+python benchmarks/tables.py --check    # exit 1 if a page does not match them
 """
 
 import argparse
@@ -34,6 +34,7 @@ DOCS = (
     "benchmarks.md",
     "python.md",
     "consensus.md",
+    "command-line.md",
     "few-labels.md",
     "lacon.md",
     "study.md",

@@ -89,7 +89,7 @@ class Stepper:
         dim = encoder.backbone.hidden_size if words else encoder.dimension
         self.heads = 1 if classifies else choose_heads(self.config.heads, dim)
         # With descriptions, label embeddings start from them, and there is no projection.
-        projection = self.config.projection is not False and not prior
+        projection = self.config.projection_head is not False and not prior
         shape = HeadShape(head=self.config.head, classifies=classifies, projection=projection, labels=LABELS, dim=dim)
         self.head = LaConHead(shape, generator=torch.Generator().manual_seed(0)).to(encoder.backbone.device)
         self.batch = Labelled(tokenize(encoder, texts), targets)
@@ -111,7 +111,10 @@ class Stepper:
     def run(self, steps: int) -> list[float]:
         """Make this number of updates, and return the seconds of each."""
         backbone = self.encoder.backbone
-        with trainable_weights(backbone) as weights, backbone.training_mode(dropout=self.config.encoder_dropout):
+        with (
+            trainable_weights(backbone) as weights,
+            backbone.training_mode(encoder_dropout=self.config.encoder_dropout),
+        ):
             highest = choose_rate(self.config.learning_rate, backbone.hidden_size)
             rates = Rates(encoder=highest, head=self.config.head_learning_rate)
             optimizer = make_optimizer(groups_of(weights, self.head, rates), self.config.weight_decay)

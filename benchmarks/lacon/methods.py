@@ -27,7 +27,7 @@ class Method(NamedTuple):
 # CE is the encoder with a linear layer and nothing in between (the paper lists "BERT w/ g" separately). The two
 # contrastive baselines keep their own weights and temperatures, as LaCon says it does: 0.15 at 0.1 for ConSERT's joint
 # training, as in the commands of its code; 0.9 to 0.1 at 0.3 for Gunel et al., from memory.
-_CE: Options = {"objective": "cross-entropy", "projection": False}
+_CE: Options = {"objective": "cross-entropy", "projection_head": False}
 METHODS: Mapping[str, Method] = {
     "ce": Method("CE", _CE),
     "leam": Method("LEAM", {"objective": "cross-entropy", "head": "leam", "regularizer_weight": 1.0}),  # as in its code

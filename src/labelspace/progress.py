@@ -20,17 +20,17 @@ def silent(done: float, total: float | None = None, note: str = "") -> None:
 
 
 @contextmanager
-def progress_bar(what: str, *, show: bool = True) -> Iterator[Progress]:
+def progress_bar(what: str, *, verbose: bool = True) -> Iterator[Progress]:
     """Show progress on stderr while the block runs.
 
     Args:
         what: name of the work, two or three words.
-        show: False shows nothing.
+        verbose: False shows nothing.
 
     Yields:
         A `Progress`.
     """
-    if not show:
+    if not verbose:
         yield silent
     elif sys.stderr.isatty():
         with _bar(what) as report:

@@ -61,7 +61,7 @@ def write_task(folder: Path, name: str, *, rows: int = 12, classes: Sequence[str
     pq.write_table(pa.table({"text": texts, "label": pa.array(labels, pa.int64())}), place / "test.parquet")
     known = [{"name": label, "hypothesis": f"This is {label}"} for label in classes]
     facts = {"task": "sentiment", "domain": "test", "classes": known, "template": "This is {class}", "complete": True}
-    facts |= {"source": "made by a test", "license": "CC0", "note": ""}
+    facts |= {"source": "made by a test", "licence": "CC0", "note": ""}
     (place / "labels.json").write_text(json.dumps(facts), encoding="utf-8")
     return folder
 

@@ -10,7 +10,7 @@ SEEN, SEEN_Y = tiny_rows(90, doubtful=0.2)
 NEW, NEW_Y = tiny_rows(120, seed=1, doubtful=0.2)
 FEW, FEW_Y = tiny_rows(12)
 NAMES = ["money", "sports", "world"]
-WELL = {"learning_rate": 5e-3, "batch_size": 16, "epochs": 10, "validation": 0.1, "cache": None}
+WELL = {"learning_rate": 5e-3, "config": {"batch_size": 16}, "epochs": 10, "validation": 0.1, "cache": None}
 QUICK = {"learning_rate": 5e-3, "batch_size": 6, "epochs": 1, "cache": None}
 
 

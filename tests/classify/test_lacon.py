@@ -152,7 +152,7 @@ def test_a_lowest_score_of_the_other_kind_is_refused_before_and_after_training(
             r"^epochs is an argument of LaConClassifier; pass epochs=\.\.\., and leave it out of config\.$",
         ),
         ({"head_rate": 1}, "config of LaConClassifier has no option 'head_rate'"),
-        ({"projections": True}, "Did you mean 'projection'"),
+        ({"projection_heads": True}, "Did you mean 'projection_head'"),
         ({"heads": 0}, "heads must be a whole number at least 1"),
         (3, "config must be a mapping of options. Got int"),
     ],
@@ -188,7 +188,7 @@ def test_the_same_seed_gives_the_same_bits(kind: str, make: Maker):
 @pytest.mark.parametrize("projection", ["auto", True])
 def test_training_starts_between_the_descriptions_and_the_rows(projection: Any, make: Maker):
     """With next to no rate, and the identity as projection: descriptions count as eight rows, a label has four."""
-    clf = make(max_steps=1, learning_rate=1e-9, head_learning_rate=1e-9, projection=projection).fit(TEXTS, Y)
+    clf = make(max_steps=1, learning_rate=1e-9, head_learning_rate=1e-9, projection_head=projection).fit(TEXTS, Y)
     assert (clf.fit_result_.init, clf.head_.module.shape.projection) == ("descriptions", projection is True)
     vectors = clf.encoder_.encode(TEXTS)
     for column, name in enumerate(clf.classes_):
@@ -201,7 +201,7 @@ def test_training_starts_between_the_descriptions_and_the_rows(projection: Any, 
 def test_labels_that_start_at_random_have_the_projection_of_the_paper(make: Maker):
     assert make(labels=None).fit(TEXTS, Y).head_.module.shape.projection
     assert make(init="random").fit(TEXTS, Y).head_.module.shape.projection
-    assert not make(init="random", projection=False).fit(TEXTS, Y).head_.module.shape.projection
+    assert not make(init="random", projection_head=False).fit(TEXTS, Y).head_.module.shape.projection
 
 
 # ---- scikit-learn
@@ -674,7 +674,7 @@ def test_a_loaded_model_gives_the_same_bits(kind: str, dtype: str, fitted: Maker
 
 
 def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker, make: Maker, tmp_path: Path):
-    clf = fitted(class_weight="balanced", seed=3, projection=False)
+    clf = fitted(class_weight="balanced", seed=3, projection_head=False)
     again = load(clf.save(tmp_path / "model"))
     before, after = clf.get_params(deep=False), again.get_params(deep=False)
     same = before.keys() - {"encoder", "config"}

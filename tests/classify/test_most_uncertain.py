@@ -131,7 +131,7 @@ def test_an_empty_file_has_no_most_uncertain_row(clf: UncertaintyClassifier, tmp
     ("options", "error", "message"),
     [
         ({"top": 0}, ConfigError, "top must be a whole number at least 1"),
-        ({"text": "body"}, ColumnError, "no column 'body'"),
+        ({"text_column": "body"}, ColumnError, "no column 'body'"),
         ({"target": "in.csv"}, InputError, "exists already"),
         ({"target": "out.xlsx"}, InputError, r"\.parquet"),
     ],

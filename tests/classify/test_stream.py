@@ -173,7 +173,7 @@ def test_a_text_missing_late_is_found_before_anything_is_written(
     before, folder = sorted(tmp_path.iterdir()), tmp_path / "out.csv"
     for options in ({}, {"resume": True}, {"overwrite": True}):
         with pytest.raises(InputError, match=rf"row 20, column '{column}', is missing \(None\)"):
-            predict_file(clf, source, folder, pair="pair", chunk_rows=5, **options)
+            predict_file(clf, source, folder, pair_column="pair", chunk_rows=5, **options)
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -253,7 +253,7 @@ def test_a_column_that_is_there_already_is_not_overwritten(fitted: Maker, tmp_pa
 
 def test_a_missing_text_column_is_named(source: Path, fitted: Maker, tmp_path: Path):
     with pytest.raises(ColumnError, match="no column 'body'"):
-        predict_file(fitted("zero-shot"), source, tmp_path / "out.csv", text="body")
+        predict_file(fitted("zero-shot"), source, tmp_path / "out.csv", text_column="body")
 
 
 def test_the_encoder_sees_one_chunk_at_a_time(

@@ -315,7 +315,7 @@ def test_a_clone_fits_to_the_same_bits(fitted: Maker):
 def test_set_params_reaches_the_next_fit(make: Maker):
     clf = make().fit(FEW, FEW_Y)
     assert clf.fit_result_.curve.steps == 2
-    assert clf.set_params(epochs=3, batch_size=12).fit(FEW, FEW_Y).fit_result_.curve.steps == 3
+    assert clf.set_params(epochs=3, config={"batch_size": 12}).fit(FEW, FEW_Y).fit_result_.curve.steps == 3
     with pytest.raises(ValueError, match="Invalid parameter 'epoch'"):
         clf.set_params(epoch=2)
 

@@ -77,7 +77,7 @@ def test_the_map_holds_documents_drawn_from_the_whole_file(documents):
     from labelspace.cli.evaluate import _drawn
     from labelspace.corpus import open_table
 
-    table = open_table(documents, text="text", label="label", batch_rows=2)
+    table = open_table(documents, text_column="text", label_column="label", batch_rows=2)
     everything = [_drawn(table, 2, seed) for seed in range(30)]
     assert all(len(texts) == len(names) == 2 for texts, names in everything)
     assert len({text for texts, _ in everything for text in texts}) == 6

@@ -67,7 +67,7 @@ def bad_calls() -> dict[str, tuple[type[Exception], object]]:
         "one text": (ValueError, lambda: as_documents("one text")),
         "a document that is None": (ValueError, lambda: as_documents(["fine", None])),
         "an unknown label": (ValueError, lambda: as_targets(["sprots"], space.names, n_documents=1)),
-        "no such table": (ValueError, lambda: open_table("no/such/file.csv", text="text")),
+        "no such table": (ValueError, lambda: open_table("no/such/file.csv", text_column="text")),
         "no such encoder": (FileNotFoundError, lambda: resolve("nobody/nothing", offline=True)),
         "remote code": (PermissionError, lambda: check_remote_code("gte-base-en-v1.5", trust_remote_code=False)),
         "no package": (ImportError, lambda: import_optional("no_such", package="p", extra="e", purpose="This")),

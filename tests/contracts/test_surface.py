@@ -242,6 +242,7 @@ MODULES = {
         "PAPER_LEARNING_RATES",
         "SEARCHES",
         "ConsensusConfig",
+        "DecisionConfig",
         "EncodingConfig",
         "LaConConfig",
         "NLIConfig",
@@ -264,13 +265,14 @@ FIELDS = {
         documents epochs batch_size learning_rate temperature description_weight warmup weight_decay encoder_dropout
         max_tokens_in_memory
     """,
+    "DecisionConfig": "anchor temperature threshold min_probability",
     "SearchConfig": "rates strategy steps documents pairs",
     "TrainingConfig": """
         objective temperature learning_rate max_steps warmup check_every patience tolerance encoder_dropout
         weight_decay descriptions_per_label freeze_layers lora_rank max_tokens_in_memory
     """,
     "LaConConfig": """
-        objective head projection heads temperature regularizer_weight instance_weight label_weight init
+        objective head projection_head heads temperature regularizer_weight instance_weight label_weight init
         description_weight description_steps learning_rate head_learning_rate batch_size epochs max_steps
         warmup weight_decay validation patience class_weight encoder_dropout max_tokens_in_memory
     """,
@@ -280,7 +282,7 @@ FIELDS = {
     """,
     "PrefinetuneConfig": """
         regularizer_weight rho gamma eta centre temperature learning_rate batch_size epochs warmup
-        weight_decay max_tokens per_source held_aside encoder_dropout max_tokens_in_memory
+        weight_decay max_tokens per_source validation encoder_dropout max_tokens_in_memory
     """,
     "NLIConfig": """
         variant max_tokens leave_out max_pairs epochs batch_size max_steps max_seconds learning_rate

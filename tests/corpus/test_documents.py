@@ -65,13 +65,13 @@ def test_every_collection_gives_the_same_documents(make):
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, hf_dataset])
 def test_text_chooses_the_column_of_a_table(make):
-    assert as_documents(make(COLUMNS), text="other") == ["x", "y", "z"]
+    assert as_documents(make(COLUMNS), text_column="other") == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, hf_dataset])
 def test_a_missing_column_error_lists_the_columns(make):
     with pytest.raises(ColumnError, match=r"docs has no column 'txet'\. Did you mean 'text'\? .*id, text, other"):
-        as_documents(make(COLUMNS), text="txet", what="docs")
+        as_documents(make(COLUMNS), text_column="txet", what="docs")
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

@@ -68,7 +68,9 @@ def test_every_format_gives_every_pair_once_in_order_and_the_file_names_the_sour
 
 
 def test_columns_with_other_names_can_be_chosen():
-    found = open_pairs(table([{"q": "who?", "a": "she", "n": 3}]), anchor="q", positive="a", name="qa", task_type="t")
+    found = open_pairs(
+        table([{"q": "who?", "a": "she", "n": 3}]), anchor_column="q", positive_column="a", name="qa", task_type="t"
+    )
     assert list(found) == [("who?", "she", "qa", "t")]
 
 
@@ -137,7 +139,7 @@ def test_a_stream_can_be_read_repeatedly_and_skips_nothing():
     stream = datasets.Dataset.from_list(rows).to_iterable_dataset(num_shards=3)
     source = open_pairs(stream, name="hub")
     assert texts(source) == texts(source) == texts(open_pairs(table(rows), name="memory"))
-    assert [b.num_rows for b in open_table(stream, text="anchor", batch_rows=100).batches(skip_rows=30)] == [
+    assert [b.num_rows for b in open_table(stream, text_column="anchor", batch_rows=100).batches(skip_rows=30)] == [
         100,
         100,
         20,
@@ -344,11 +346,11 @@ def test_a_source_without_a_positive_is_refused(what: str):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda t: open_pairs(t, name="x", anchor="anchors"),
-        lambda t: open_pairs(t, name="x", positive="positives"),
+        lambda t: open_pairs(t, name="x", anchor_column="anchors"),
+        lambda t: open_pairs(t, name="x", positive_column="positives"),
         lambda t: open_pairs(t, name="x", source_column="origin"),
-        lambda t: open_labelled_pairs(t, name="x", text="anchor"),
-        lambda t: open_scored_pairs(t, name="x", min_score=1, score="score"),
+        lambda t: open_labelled_pairs(t, name="x", text_column="anchor"),
+        lambda t: open_scored_pairs(t, name="x", min_score=1, score_column="score"),
     ],
     ids=["anchor", "positive", "source", "label", "score"],
 )

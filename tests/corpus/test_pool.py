@@ -84,7 +84,9 @@ def test_the_source_names_the_files(files):
         pool = sample_pool(source, size=100, seed=0)
         assert pool.source == "news-0.csv, news-1.csv, news-2.csv (27 rows)"
         assert (len(pool.texts), pool.seen) == (27, 27)
-    assert sample_pool(str(files / "*.csv"), size=100, seed=0, text="body").texts == tuple(f"b{n}" for n in range(9))
+    assert sample_pool(str(files / "*.csv"), size=100, seed=0, text_column="body").texts == tuple(
+        f"b{n}" for n in range(9)
+    )
 
 
 @pytest.mark.parametrize("kind", ["pandas.DataFrame", "polars.DataFrame", "pandas.Series", "datasets.Dataset", "arrow"])

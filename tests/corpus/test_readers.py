@@ -57,7 +57,7 @@ def read_all(table, skip=0):
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_every_format_gives_every_row_once_and_in_order(tmp_path, suffix):
     rows = rows_of(50)
-    table = open_table(write_file(tmp_path / f"in.{suffix}", rows), id="id", batch_rows=8)
+    table = open_table(write_file(tmp_path / f"in.{suffix}", rows), id_column="id", batch_rows=8)
     assert isinstance(table, DocumentTable)
     assert read_all(table) == rows
     assert table.columns == ["id", "text"]
@@ -141,7 +141,7 @@ def test_jsonl_keeps_nested_values_and_fills_missing_keys(tmp_path):
 def test_jsonl_without_rows_has_no_rows(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_text("\n")
-    table = open_table(path, id="id")
+    table = open_table(path, id_column="id")
     assert read_all(table) == []
     assert table.columns == ["text", "id"]
 
@@ -244,9 +244,9 @@ def test_a_parquet_file_damaged_in_the_middle_is_one_line(tmp_path):
 def test_a_missing_column_is_refused_before_anything_is_read(tmp_path, suffix):
     path = write_file(tmp_path / f"in.{suffix}", rows_of(3))
     with pytest.raises(ColumnError, match=r"has no column 'txt'\. Did you mean 'text'\? Its columns: id, text\."):
-        open_table(path, text="txt")
+        open_table(path, text_column="txt")
     with pytest.raises(ColumnError, match="has no column 'label'"):
-        open_table(path, label="label")
+        open_table(path, label_column="label")
 
 
 def test_files_of_a_glob_must_share_their_columns(tmp_path):
@@ -348,8 +348,8 @@ def test_checking_a_parquet_file_reads_only_the_text_column(tmp_path, monkeypatc
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
     open_table(path).check_documents()
-    open_table(path, pair="pair").check_documents()
-    open_table(path, pair="text").check_documents()
+    open_table(path, pair_column="pair").check_documents()
+    open_table(path, pair_column="text").check_documents()
     assert asked == [["text"], ["text", "pair"], ["text"]]
 
 
@@ -405,7 +405,7 @@ def test_the_fingerprint_tells_inputs_apart(tmp_path):
     assert json.loads(json.dumps(first)) == first == open_table(path).fingerprint()
     assert str(tmp_path) not in json.dumps(first)
     assert open_table(path, batch_rows=7).fingerprint() != first
-    assert open_table(path, id="id").fingerprint() != first
+    assert open_table(path, id_column="id").fingerprint() != first
     stat = path.stat()
     path.write_text(path.read_text().replace("plain", "plane"))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

@@ -434,7 +434,7 @@ def test_bfloat16_vectors_follow_the_weights(open_tiny: Opener):
     """The bfloat16 copy is made once; it must not outlive the weights it was made from."""
     encoder = open_tiny(dtype="bfloat16")
     before = encoder.encode(TEXTS)
-    with encoder.backbone.training_mode(dropout=False):
+    with encoder.backbone.training_mode(encoder_dropout=False):
         for parameter in encoder.backbone.model.parameters():
             parameter.data.mul_(0.5)
     assert np.abs(encoder.encode(TEXTS) - before).max() > 1e-3
@@ -443,7 +443,7 @@ def test_bfloat16_vectors_follow_the_weights(open_tiny: Opener):
 def test_the_gradient_reaches_every_layer(open_tiny: Opener):
     encoder = open_tiny()
     ids = encoder.tokenize(["the team won the match"])
-    with encoder.backbone.training_mode(dropout=False):
+    with encoder.backbone.training_mode(encoder_dropout=False):
         encoder.backbone.embed(encoder.backbone.batch(ids, [0]), training=True)[0, 0].backward()
     without = {n for n, p in encoder.backbone.model.named_parameters() if p.grad is None or not p.grad.any()}
     assert all(".pooler." in name for name in without), without

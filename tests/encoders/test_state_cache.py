@@ -164,7 +164,7 @@ def test_a_damaged_entry_is_made_again(plain: Encoder, tmp_path: Path, counted: 
 def test_the_least_recently_used_entry_is_removed_for_room(plain: Encoder, tmp_path: Path, counted: list[int]):
     lots = [plain.tokenize([f"{word} {text}" for text in TEXTS]) for word in ("news", "team", "bank")]
     size = max(sum(map(len, ids)) for ids in lots) * 32 * 2
-    cache = StateCache(tmp_path, most_bytes=2 * size)
+    cache = StateCache(tmp_path, max_bytes=2 * size)
     for number, ids in enumerate(lots[:2]):
         cache.open(plain, ids)
         stamp = 1_000_000 + number
@@ -173,7 +173,7 @@ def test_the_least_recently_used_entry_is_removed_for_room(plain: Encoder, tmp_p
     cache.open(plain, lots[2])
     kept = {path.name for path in tmp_path.iterdir() if path.is_dir()}
     assert kept == {state_key(plain, lots[0]), state_key(plain, lots[2])}
-    assert cache.bytes() <= cache.most_bytes
+    assert cache.bytes() <= cache.max_bytes
 
 
 def three_lots(encoder: Encoder) -> tuple[list[list[list[int]]], int]:
@@ -188,7 +188,7 @@ def kept(cache: StateCache, encoder: Encoder, lots: list[list[list[int]]]) -> li
 
 def test_remaking_a_damaged_entry_removes_no_other_entry(plain: Encoder, tmp_path: Path):
     lots, size = three_lots(plain)
-    cache = StateCache(tmp_path, most_bytes=2 * size)
+    cache = StateCache(tmp_path, max_bytes=2 * size)
     for ids in lots[:2]:
         cache.open(plain, ids)
     (tmp_path / state_key(plain, lots[1]) / INDEX).unlink()
@@ -200,7 +200,7 @@ def test_a_lower_limit_applies_from_the_next_opening(plain: Encoder, tmp_path: P
     lots, size = three_lots(plain)
     for ids in lots:
         StateCache(tmp_path).open(plain, ids)
-    lower = StateCache(tmp_path, most_bytes=size)
+    lower = StateCache(tmp_path, max_bytes=size)
     lower.open(plain, lots[1])
     assert kept(lower, plain, lots) == [False, True, False]
     assert len(counted) == 3, "it was there"
@@ -208,7 +208,7 @@ def test_a_lower_limit_applies_from_the_next_opening(plain: Encoder, tmp_path: P
 
 def test_reserved_room_is_respected_and_nothing_is_removed_in_vain(plain: Encoder, tmp_path: Path):
     lots, size = three_lots(plain)
-    cache = StateCache(tmp_path, most_bytes=3 * size)
+    cache = StateCache(tmp_path, max_bytes=3 * size)
     cache.open(plain, lots[0])
     other = "0" * 40
     note = tmp_path / f".{other}.{5 * size // 2}.room"
@@ -227,7 +227,7 @@ def test_reserved_room_is_respected_and_nothing_is_removed_in_vain(plain: Encode
 
 def test_an_entry_being_opened_is_not_removed(plain: Encoder, tmp_path: Path):
     lots, size = three_lots(plain)
-    cache = StateCache(tmp_path, most_bytes=2 * size)
+    cache = StateCache(tmp_path, max_bytes=2 * size)
     for ids in lots[:2]:
         cache.open(plain, ids)
     with FileLock(tmp_path / f"{state_key(plain, lots[0])}.lock"):
@@ -253,7 +253,7 @@ def test_other_files_in_the_folder_are_left_alone(plain: Encoder, tmp_path: Path
     for name in own:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("mine")
-    cache = StateCache(tmp_path, most_bytes=size)
+    cache = StateCache(tmp_path, max_bytes=size)
     for ids in lots:
         cache.open(plain, ids)
     assert cache.bytes() <= size
@@ -286,7 +286,7 @@ def test_states_above_the_limit_are_recomputed_with_a_warning(plain: Encoder, tm
     ids = plain.tokenize(TEXTS)
     size = f"{2 * 32 * sum(map(len, ids)):,}"
     with pytest.warns(LabelSpaceWarning, match=f"not kept.* take {size} bytes, and the cache holds 100 bytes.*bytes"):
-        states = StateCache(tmp_path, most_bytes=100).open(plain, ids)
+        states = StateCache(tmp_path, max_bytes=100).open(plain, ids)
     assert isinstance(states, FreshStates)
     assert not any(tmp_path.iterdir())
 
@@ -367,8 +367,8 @@ def test_writing_needs_the_memory_of_a_few_batches_even_on_a_slow_disk(
 
 
 def test_a_negative_size_is_refused(tmp_path: Path):
-    with pytest.raises(ConfigError, match="most_bytes"):
-        StateCache(tmp_path, most_bytes=-1)
+    with pytest.raises(ConfigError, match="max_bytes"):
+        StateCache(tmp_path, max_bytes=-1)
 
 
 WORKER = """

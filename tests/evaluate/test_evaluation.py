@@ -161,7 +161,7 @@ def test_a_file_gives_the_same_numbers_as_lists(untrained, texts, names, tmp_pat
         path.write_text("body,desk\n" + "".join(f"{a},{b}\n" for a, b in zip(*rows.values(), strict=True)))
     else:
         path.write_text("".join(json.dumps({"body": a, "desk": b}) + "\n" for a, b in zip(*rows.values(), strict=True)))
-    found = evaluate_table(untrained, path, text="body", label="desk")
+    found = evaluate_table(untrained, path, text_column="body", label_column="desk")
     expected = evaluate(untrained, [*texts, "nobody knows"], [*names, None])
     assert found.metrics == expected.metrics
     assert found.baselines == expected.baselines
@@ -192,7 +192,7 @@ def test_a_file_without_the_column_or_without_a_label_is_refused(untrained, tmp_
     with pytest.raises(InputError, match="column 'label' has no label in any of the 2 rows"):
         evaluate_table(untrained, path)
     with pytest.raises(ColumnError, match="no column 'intent'"):
-        evaluate_table(untrained, path, label="intent")
+        evaluate_table(untrained, path, label_column="intent")
 
 
 # ---- results

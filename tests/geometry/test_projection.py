@@ -10,10 +10,10 @@ from jaxtyping import TypeCheckError
 
 from labelspace.errors import ConfigError, InputError, MissingDependencyError, ShapeError
 from labelspace.geometry import project
-from labelspace.geometry.projection import METHODS, turned_like
+from labelspace.geometry.projection import PROJECTIONS, turned_like
 from losses.checked import geometry as checked
 
-WITHOUT_UMAP = [method for method in METHODS if method != "umap"]
+WITHOUT_UMAP = [projection for projection in PROJECTIONS if projection != "umap"]
 
 
 def clouds(count: int = 40, width: int = 8, seed: int = 0) -> np.ndarray:
@@ -31,33 +31,33 @@ def apart(flat: np.ndarray) -> float:
     return float(np.linalg.norm(first.mean(axis=0) - second.mean(axis=0)) / spread)
 
 
-@pytest.mark.parametrize("method", WITHOUT_UMAP)
-def test_every_text_gets_finite_coordinates_and_clouds_stay_apart(method: str):
-    flat = checked.project(clouds(), method=method)
-    assert flat.shape == (40, 3 if method == "pca-sphere" else 2)
+@pytest.mark.parametrize("projection", WITHOUT_UMAP)
+def test_every_text_gets_finite_coordinates_and_clouds_stay_apart(projection: str):
+    flat = checked.project(clouds(), projection=projection)
+    assert flat.shape == (40, 3 if projection == "pca-sphere" else 2)
     assert flat.dtype == np.float64
     assert np.isfinite(flat).all()
     assert apart(flat) > 1
 
 
-@pytest.mark.parametrize("method", WITHOUT_UMAP)
-def test_the_same_embeddings_give_the_same_bits_and_global_randomness_has_no_say(method: str):
-    first = project(clouds(), method=method, seed=3)
+@pytest.mark.parametrize("projection", WITHOUT_UMAP)
+def test_the_same_embeddings_give_the_same_bits_and_global_randomness_has_no_say(projection: str):
+    first = project(clouds(), projection=projection, seed=3)
     np.random.seed(7)  # noqa: NPY002
-    assert np.array_equal(first, project(clouds(), method=method, seed=3))
+    assert np.array_equal(first, project(clouds(), projection=projection, seed=3))
 
 
 @pytest.mark.slow
 def test_umap_is_repeatable_and_keeps_clouds_apart_down_to_three_texts():
     """Slow, because numba compiles umap first."""
-    flat = checked.project(clouds(), method="umap", seed=1)
-    assert np.array_equal(flat, project(clouds(), method="umap", seed=1))
-    assert not np.array_equal(flat, project(clouds(), method="umap", seed=2))
+    flat = checked.project(clouds(), projection="umap", seed=1)
+    assert np.array_equal(flat, project(clouds(), projection="umap", seed=1))
+    assert not np.array_equal(flat, project(clouds(), projection="umap", seed=2))
     assert flat.shape == (40, 2)
     assert apart(flat) > 1
-    assert project(clouds(), method="umap", dimensions=3).shape == (40, 3)
-    assert np.isfinite(project(clouds()[18:21], method="umap")).all()
-    assert np.isfinite(project(np.outer(np.arange(5.0), np.ones(4)), method="umap")).all()
+    assert project(clouds(), projection="umap", dimensions=3).shape == (40, 3)
+    assert np.isfinite(project(clouds()[18:21], projection="umap")).all()
+    assert np.isfinite(project(np.outer(np.arange(5.0), np.ones(4)), projection="umap")).all()
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_umap_leaves_torch_its_number_of_threads():
     """numba sets it to the number of cores for the whole process, and then torch gives other bits than before."""
     code = (
         "import numpy as np, torch; from labelspace.geometry import project; torch.set_num_threads(1);"
-        "project(np.random.default_rng(0).normal(size=(16, 8)), method='umap');"
+        "project(np.random.default_rng(0).normal(size=(16, 8)), projection='umap');"
         "assert torch.get_num_threads() == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -74,13 +74,13 @@ def test_umap_leaves_torch_its_number_of_threads():
 def test_umap_asks_for_its_package_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(MissingDependencyError, match=r"needs the package 'umap-learn'.*'labelspace\[plot\]'"):
-        project(clouds(), method="umap")
+        project(clouds(), projection="umap")
 
 
 def test_the_seed_decides_a_map_by_tsne_and_no_map_by_pca():
     crowd = np.random.default_rng(0).normal(size=(60, 6))
     assert np.array_equal(project(crowd, seed=1), project(crowd, seed=2))
-    assert project(crowd, method="tsne", seed=1).shape == (60, 2)
+    assert project(crowd, projection="tsne", seed=1).shape == (60, 2)
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
@@ -107,7 +107,7 @@ def test_the_order_of_texts_moves_no_text_on_a_map_by_pca():
 
 
 def test_rows_on_the_sphere_have_unit_length_and_the_direction_of_pca():
-    flat, ball = project(clouds(), dimensions=3), project(clouds(), method="pca-sphere")
+    flat, ball = project(clouds(), dimensions=3), project(clouds(), projection="pca-sphere")
     lengths = np.linalg.norm(flat, axis=1, keepdims=True)
     assert np.allclose(np.linalg.norm(ball, axis=1), 1.0, atol=1e-12)
     assert np.allclose(ball * lengths, flat, atol=1e-12)
@@ -115,7 +115,7 @@ def test_rows_on_the_sphere_have_unit_length_and_the_direction_of_pca():
 
 def test_a_text_at_the_very_centre_is_on_the_sphere_too():
     corners = np.concatenate([np.eye(3), -np.eye(3), np.zeros((1, 3))])
-    assert np.allclose(np.linalg.norm(project(corners, method="pca-sphere"), axis=1), 1.0)
+    assert np.allclose(np.linalg.norm(project(corners, projection="pca-sphere"), axis=1), 1.0)
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])
@@ -125,9 +125,9 @@ def test_tensors_are_welcome_in_any_precision_and_with_a_gradient(kind: torch.dt
     assert np.allclose(checked.project(rows.requires_grad_()), expected)
 
 
-@pytest.mark.parametrize("method", ["pca", "tsne"])
-def test_a_collapsed_space_is_one_point_and_no_error(method: str):
-    assert not project(np.ones((5, 4)), method=method).any()
+@pytest.mark.parametrize("projection", ["pca", "tsne"])
+def test_a_collapsed_space_is_one_point_and_no_error(projection: str):
+    assert not project(np.ones((5, 4)), projection=projection).any()
 
 
 def test_texts_on_one_line_have_one_coordinate():
@@ -136,10 +136,10 @@ def test_texts_on_one_line_have_one_coordinate():
 
 
 def test_three_texts_are_enough_and_two_are_not():
-    for method in ("pca", "tsne"):
-        assert project(clouds()[18:21], method=method).shape == (3, 2)
+    for projection in ("pca", "tsne"):
+        assert project(clouds()[18:21], projection=projection).shape == (3, 2)
         with pytest.raises(ShapeError, match=r"at least 3 texts and 2 dimensions\. Got shape \(2, 8\) instead"):
-            project(clouds()[:2], method=method)
+            project(clouds()[:2], projection=projection)
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((5, 1)), np.zeros((2, 3, 4))])
@@ -163,9 +163,9 @@ def test_not_a_number_is_refused_by_row():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"method": "mds"}, "method must be one of 'pca'"),
+        ({"projection": "mds"}, "projection must be one of 'pca'"),
         ({"dimensions": 4}, "dimensions must be one of 2, 3"),
-        ({"method": "pca-sphere", "dimensions": 2}, "leave dimensions out"),
+        ({"projection": "pca-sphere", "dimensions": 2}, "leave dimensions out"),
         ({"seed": 0.5}, "seed must be a whole number"),
     ],
 )

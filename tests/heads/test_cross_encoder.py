@@ -14,6 +14,10 @@ from labelspace.heads import CrossEncoderHead, entailment_score
 TABLE = [[2.0, -1.0, 0.5], [0.0, 0.0, 0.0], [-3.0, 4.0, 1.0], [30.0, -40.0, 20.0]]
 
 
+def made_from(seed: int) -> CrossEncoderHead:
+    return CrossEncoderHead(32, classes=3, generator=torch.Generator().manual_seed(seed))
+
+
 def head_by_hand(head: CrossEncoderHead, state: list[float]) -> list[float]:
     """C.1 term by term, without dropout: GELU by the error function, layer norm with the biased variance."""
     weights = {name: value.tolist() for name, value in head.state_dict().items()}
@@ -31,12 +35,29 @@ def head_by_hand(head: CrossEncoderHead, state: list[float]) -> list[float]:
 
 @pytest.fixture
 def head() -> CrossEncoderHead:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        made = CrossEncoderHead(6, classes=3)
-        for weight in made.parameters():  # layer norm starts at 1 and 0, which would hide a missing term
-            torch.nn.init.normal_(weight)
+    generator = torch.Generator().manual_seed(0)
+    made = CrossEncoderHead(6, classes=3, generator=generator)
+    for weight in made.parameters():  # layer norm starts at 1 and 0, which would hide a missing term
+        torch.nn.init.normal_(weight, generator=generator)
     return made.eval()
+
+
+def test_initial_values_come_from_the_generator_alone():
+    before = torch.random.get_rng_state()
+    first, again, other = (made_from(seed) for seed in (0, 0, 1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.equal(first.inner.weight, again.inner.weight)
+    assert not torch.equal(first.inner.weight, other.inner.weight)
+    assert not torch.equal(first.outer.weight, other.outer.weight)
+
+
+def test_initial_values_are_those_of_torch():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        plain = [torch.nn.Linear(32, 32), torch.nn.Linear(32, 3)]
+    made = made_from(5)
+    for layer, own in zip(plain, (made.inner, made.outer), strict=True):
+        torch.testing.assert_close(own.state_dict(), layer.state_dict())
 
 
 def test_the_head_equals_the_formula_written_out(head):
@@ -59,7 +80,7 @@ def test_dropout_acts_on_the_state_in_training_only(head):
 
 @pytest.mark.parametrize(("classes", "outputs"), [(1, 1), (3, 3)])
 def test_the_last_layer_has_one_row_for_each_class(classes, outputs):
-    made = CrossEncoderHead(4, classes=classes)
+    made = CrossEncoderHead(4, classes=classes, generator=torch.Generator())
     assert made.outer.weight.shape == (outputs, 4)
     assert made(torch.zeros(5, 4)).shape == (5, outputs)
 
@@ -93,20 +114,22 @@ def test_the_gradient_of_head_and_score_is_that_of_finite_differences(head):
 @pytest.mark.parametrize("classes", [0, 2, 4])
 def test_an_invalid_number_of_classes_is_refused(classes):
     with pytest.raises(ConfigError, match=r"classes must be one of 1, 3\. Got"):
-        CrossEncoderHead(4, classes=classes)
+        CrossEncoderHead(4, classes=classes, generator=torch.Generator())
 
 
 def test_a_width_or_a_dropout_out_of_range_is_refused():
     with pytest.raises(ConfigError, match="dim"):
-        CrossEncoderHead(0, classes=1)
+        CrossEncoderHead(0, classes=1, generator=torch.Generator())
     with pytest.raises(ConfigError, match="dropout"):
-        CrossEncoderHead(4, classes=1, dropout=1.0)  # dropout would leave nothing to learn from
+        CrossEncoderHead(
+            4, classes=1, generator=torch.Generator(), dropout=1.0
+        )  # dropout would leave nothing to learn from
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 3), (1, 2, 4)], ids=str)
 def test_states_of_another_shape_are_refused(shape):
     with pytest.raises(ShapeError, match=r"\[pair dim\] with 4 columns"):
-        CrossEncoderHead(4, classes=1)(torch.zeros(shape))
+        CrossEncoderHead(4, classes=1, generator=torch.Generator())(torch.zeros(shape))
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 2), (2, 4)], ids=str)
@@ -124,7 +147,7 @@ def test_the_shapes_hold_under_the_checking_hook():
     finally:
         sys.modules[name] = kept
         importlib.import_module("labelspace.heads").cross_encoder = kept
-    made = checked.CrossEncoderHead(4, classes=3)
+    made = checked.CrossEncoderHead(4, classes=3, generator=torch.Generator())
     assert checked.entailment_score(made(torch.zeros(2, 4))).shape == (2,)
     with pytest.raises(Exception, match="entailment_score"):
         checked.entailment_score(torch.zeros(2, 3, dtype=torch.int64))

@@ -233,3 +233,9 @@ def test_a_larger_draw_contains_the_smaller_one():
 def test_an_invalid_count_is_refused(count):
     with pytest.raises(ConfigError, match="count must be a whole number at least 0"):
         NEWS.with_descriptions(count)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "2", None])
+def test_an_invalid_seed_is_refused(seed):
+    with pytest.raises(ConfigError, match="seed must be a whole number at least 0"):
+        NEWS.with_descriptions(1, seed=seed)

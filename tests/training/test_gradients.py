@@ -27,7 +27,7 @@ def gradients(
 ) -> tuple[float, dict[str, Tensor]]:
     """Return the loss and the gradient of every parameter, 0 if it has none."""
     encoder.backbone.model.zero_grad(set_to_none=True)
-    with encoder.backbone.training_mode(dropout=dropout):
+    with encoder.backbone.training_mode(encoder_dropout=dropout):
         value = sweep_gradient(encoder.backbone, sweep, loss, seed=seed, max_tokens_in_memory=memory)
     parameters = encoder.backbone.model.named_parameters()
     return value, {name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in parameters}
@@ -112,7 +112,7 @@ def test_without_dropout_the_gradient_is_that_of_a_single_padded_batch(
 def test_gradients_are_added_to_existing_ones(encoder: Encoder, space: LabelSpace):
     sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
     _, once = gradients(encoder, sweep, 60, dropout=False)
-    with encoder.backbone.training_mode(dropout=False):
+    with encoder.backbone.training_mode(encoder_dropout=False):
         sweep_gradient(encoder.backbone, sweep, LOSS, seed=5, max_tokens_in_memory=60)
     twice = {n: p.grad for n, p in encoder.backbone.model.named_parameters() if p.grad is not None}
     assert len(twice) > 10

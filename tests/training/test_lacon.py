@@ -172,7 +172,7 @@ def test_the_gradient_does_not_depend_on_the_memory_limit(words: bool, open_tiny
     for most in (10_000, 20):
         encoder, head = open_tiny(), head_of("fusion" if words else "vanilla")
         rows = tokenize(encoder, TEXTS)
-        with encoder.backbone.training_mode(dropout=True):
+        with encoder.backbone.training_mode(encoder_dropout=True):
             loss = backpropagate(
                 encoder.backbone,
                 cut(encoder.backbone, rows, 20),
@@ -571,7 +571,7 @@ def test_every_objective_and_head_reduces_its_loss(
 
 @pytest.mark.parametrize("projection", [False, True])
 def test_the_projection_can_be_left_out(projection: bool, encoder: Encoder, space: LabelSpace):
-    head, _ = train(encoder, space, projection=projection, max_steps=1)
+    head, _ = train(encoder, space, projection_head=projection, max_steps=1)
     assert (head.projection is not None) == projection
 
 

@@ -52,7 +52,7 @@ class TaskCard:
     classes: int
     """Number of candidate labels. banking77 has 72: the published hypotheses leave out 5 of its 77 classes."""
 
-    license: str
+    licence: str
     """Licence of the data (Table 3)."""
 
     source: str
@@ -91,7 +91,7 @@ def _cards(benchmark: str) -> Mapping[str, TaskCard]:
     text = resources.files("labelspace.bench").joinpath("data/tasks.yaml").read_text(encoding="utf-8")
     content = yaml.safe_load(text)
     entries: dict[str, list[Any]] = content[benchmark]
-    keys = ("family", "domain", "classes", "rows", "license", "source")
+    keys = ("family", "domain", "classes", "rows", "licence", "source")
     return MappingProxyType(
         {
             name: TaskCard(

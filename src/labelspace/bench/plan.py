@@ -177,7 +177,7 @@ def own_task(
         >>> task.notes
         ('1 row without a label left out', '1 row without a text left out')
     """
-    table = open_table(file, text=text_column, label=label_column)
+    table = open_table(file, text_column=text_column, label_column=label_column)
     # A policy of its own: the table's keeps empty texts and warns of them; here they are left out.
     policy = DocumentPolicy(table.place)
     texts: list[str] = []
@@ -207,7 +207,7 @@ def own_task(
         family="own",
         domain="own",
         classes=len(labels),
-        license="not stated",
+        licence="not stated",
         source=shown,
         rows=len(texts),
     )

@@ -162,7 +162,7 @@ def run(
     finished: list[Record] = []
     opening = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
     try:
-        with progress_bar("scoring", show=verbose) as report:
+        with progress_bar("scoring", verbose=verbose) as report:
             for record in _records(jobs, opening, report, notes):
                 finished.append(store.append(record))
     except KeyboardInterrupt:

@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.checks import check_number
 from labelspace.classify.answers import Answers
+from labelspace.config import DecisionConfig
 from labelspace.training.uncertainty import Limit, entropy
 
 RANKINGS = ("auto", "uncertainty", "entropy")
@@ -39,11 +39,8 @@ class Decision:
     """Highest doubt at which a label is predicted; None: always predict one."""
 
     def __post_init__(self) -> None:
-        check_number("temperature", self.temperature, above=0)
-        if self.threshold is not None:
-            check_number("threshold", self.threshold, least=-1, most=1)
-        if self.min_probability is not None:
-            check_number("min_probability", self.min_probability, least=0, most=1)
+        # Checks the values.
+        DecisionConfig(temperature=self.temperature, threshold=self.threshold, min_probability=self.min_probability)
 
     def answers(
         self, labels: Sequence[str], scores: NDArray[np.float32], uncertainty: NDArray[np.float32] | None = None

@@ -10,7 +10,7 @@ from labelspace.classify.arguments import check_targets, own_encoder
 from labelspace.classify.by_anchors import AnchoredClassifier
 from labelspace.classify.settings import merged
 from labelspace.classify.state import State
-from labelspace.config import DEFAULT_ANCHOR, SearchConfig, TrainingConfig
+from labelspace.config import DecisionConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
@@ -71,7 +71,7 @@ class DescriptionClassifier(AnchoredClassifier):
         labels: Any,
         encoder: Any = DEFAULT_ENCODER,
         *,
-        anchor: str = DEFAULT_ANCHOR,
+        anchor: str = DecisionConfig.anchor,
         temperature: float = TrainingConfig.temperature,
         threshold: float | None = None,
         learning_rate: float | str = TrainingConfig.learning_rate,

@@ -74,7 +74,7 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
         raise InputError("y names labels, and X is None. Pass the documents they belong to.")
     documents = as_texts_or_pairs(X)
     given_space = space is not None
-    given, y = y, list(document_values(y, text=None, what="y"))
+    given, y = y, list(document_values(y, text_column=None, what="y"))
     if space is None:
         _check_names(y, given)
         names = sorted({value.strip() for value in y if isinstance(value, str)} - {"", "-1"})

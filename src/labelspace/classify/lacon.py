@@ -48,7 +48,6 @@ class LaConClassifier(BiEncoderClassifier):
             for an encoder already trained on them.
         learning_rate: peak learning rate of the encoder on labelled rows; `"auto"`: 1e-4, lower in proportion for an
             encoder wider than 384.
-        batch_size: texts per update.
         epochs: passes over the training texts; use more with only a dozen labelled texts.
         validation: share of the labelled rows held out for early stopping, by macro-F1 and then by loss; `"auto"`: 0.05
             from 2,000 rows on, with 20 per label, else none.
@@ -99,7 +98,6 @@ class LaConClassifier(BiEncoderClassifier):
         temperature: float = LaConConfig.temperature,
         description_steps: int = LaConConfig.description_steps,
         learning_rate: float | str = LaConConfig.learning_rate,
-        batch_size: int = LaConConfig.batch_size,
         epochs: int = LaConConfig.epochs,
         validation: float | str = LaConConfig.validation,
         class_weight: str | Mapping[str, float] | None = LaConConfig.class_weight,
@@ -116,7 +114,6 @@ class LaConClassifier(BiEncoderClassifier):
         self.temperature = temperature
         self.description_steps = description_steps
         self.learning_rate = learning_rate
-        self.batch_size = batch_size
         self.epochs = epochs
         self.validation = validation
         self.class_weight = class_weight

@@ -73,7 +73,7 @@ def most_uncertain_file(
     target: str | Path,
     top: int,
     *,
-    text: str = "text",
+    text_column: str = "text",
     overwrite: bool = False,
     all_scores: bool = False,
     prefix: str = "predicted_",
@@ -90,7 +90,7 @@ def most_uncertain_file(
         source: as for `predict_file`.
         target: as for `predict_file`.
         top: maximum number of rows.
-        text: column with the documents.
+        text_column: column with the documents.
         overwrite: replace the target.
         all_scores: True adds one score column per label.
         prefix: prefix of the added columns.
@@ -108,7 +108,7 @@ def most_uncertain_file(
         OutputError: the output cannot be written.
     """
     _check(model, top)
-    table = open_table(source, text=text, batch_rows=CHUNK_ROWS, delimiter=delimiter, encoding=encoding)
+    table = open_table(source, text_column=text_column, batch_rows=CHUNK_ROWS, delimiter=delimiter, encoding=encoding)
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
     schema = output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
@@ -116,7 +116,7 @@ def most_uncertain_file(
     table.check_documents()
     with (
         out as writer,
-        progress_bar("predicting", show=verbose) as report,
+        progress_bar("predicting", verbose=verbose) as report,
     ):
         done = 0
 

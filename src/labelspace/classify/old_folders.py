@@ -7,24 +7,29 @@ from labelspace.classify.settings import as_arguments
 CONFIG_SINCE = 3
 """First format with `config` among the parameters."""
 
+RENAMED = {"dropout": "encoder_dropout", "projection": "projection_head"}
+"""New names of parameters of those classifiers that train the encoder."""
+
 
 def brought_up(header: dict[str, Any], cls: Any) -> dict[str, Any]:
-    """Convert the header of an old classifier folder to the current format; return a current one as it is.
+    """Convert the header of a classifier folder to the current parameters.
 
     Args:
         header: the header, from `header.read_header`.
         cls: class of the saved model.
     """
     if header.get("format", 1) >= CONFIG_SINCE:
-        return header
-    flat, name = {**header["parameters"]}, cls.__name__
+        # An argument of then may be a field of the configuration now.
+        return {**header, "parameters": as_arguments(cls, header["parameters"])}
+    flat: dict[str, Any] = {**header["parameters"]}
+    name = cls.__name__
     facts = header.get("uncertainty") or header.get("lacon") or {}
     if name == "UncertaintyClassifier":
         # Format 1 did not describe the head, so take it from the parameters.
         described = {option: flat[option] for option in ("extractor", "uncertain", "dropout")}
         header = {**header, "uncertainty": {"head": described, **facts}}
-    elif "dropout" in flat:
-        flat["encoder_dropout"] = flat.pop("dropout")
+    else:
+        flat = {RENAMED.get(option, option): value for option, value in flat.items()}
     if name == "UncertaintyClassifier" or facts.get("logit_columns"):
         flat["min_probability"] = flat.pop("threshold")
     return {**header, "parameters": as_arguments(cls, flat)}

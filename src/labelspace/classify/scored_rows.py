@@ -36,7 +36,7 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
     Raises:
         InputError: lengths differ, or y names no label.
     """
-    truth = list(document_values(y, text=None, what="y"))
+    truth = list(document_values(y, text_column=None, what="y"))
     truth = [name.strip() if isinstance(name, str) else name for name in truth]  # as in label spaces
     if len(truth) != len(names):
         raise InputError(f"y must hold one label for each of the {len(names)} documents. Got {len(truth)} instead.")

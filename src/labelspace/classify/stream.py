@@ -46,8 +46,8 @@ def predict_file(
     source: Any,
     target: str | Path,
     *,
-    text: str = "text",
-    pair: str | None = None,
+    text_column: str = "text",
+    pair_column: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     all_scores: bool = False,
@@ -68,8 +68,8 @@ def predict_file(
         model: a fitted classifier.
         source: CSV, TSV, JSONL, Parquet (also .gz), a glob, or a table in memory.
         target: a .parquet, .csv, .tsv or .jsonl file (text also .gz).
-        text: column with the documents.
-        pair: column with the second texts, for a model fitted on pairs.
+        text_column: column with the documents.
+        pair_column: column with the second texts, for a model fitted on pairs.
         resume: continue an interrupted run with the same input, model and options.
         overwrite: replace the target, and discard an interrupted run.
         all_scores: True adds one column `predicted_score:<label>` per label.
@@ -99,7 +99,14 @@ def predict_file(
         (2, 'id,text,predicted_label,predicted_score,predicted_probability')
     """
     check_is_fitted(model)
-    table = open_table(source, text=text, pair=pair, batch_rows=chunk_rows, delimiter=delimiter, encoding=encoding)
+    table = open_table(
+        source,
+        text_column=text_column,
+        pair_column=pair_column,
+        batch_rows=chunk_rows,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
     check_kind(table.kind, model.reads_)
     schema = output_schema(table.schema, model, prefix, all_scores)
     fingerprint = {
@@ -113,7 +120,7 @@ def predict_file(
     if not out.already_done:
         # Check all rows first: a file corrected half-way is a different input, so finished chunks would be lost.
         table.check_documents()
-    with out as writer, progress_bar("predicting", show=verbose) as report:
+    with out as writer, progress_bar("predicting", verbose=verbose) as report:
         if writer.already_done:
             rows = _rows_of(Path(target), label=schema.names[len(table.schema)])
             return Predicted(path=Path(target), rows=rows, resumed_at=rows, abstained=0)
@@ -148,7 +155,9 @@ def model_fingerprint(model: Classifier) -> str:
 def _rows_of(target: Path, *, label: str) -> int:
     """Count the rows of a finished file; it must have the label column."""
     # This library wrote the file, so its name decides the format; do not guess from the content.
-    finished = open_table(target, label=label, text=label, delimiter=own_delimiter(target), encoding="utf-8")
+    finished = open_table(
+        target, label_column=label, text_column=label, delimiter=own_delimiter(target), encoding="utf-8"
+    )
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 

@@ -53,7 +53,6 @@ class UncertaintyClassifier(AbstainingClassifier):
         extractor: how token states become features: `"textcnn"`, or one from the ablation: `"cls"`, `"eos"`, `"mean"`,
             `"mlp"`, `"attention"`.
         learning_rate: peak learning rate; `"auto"`: 8e-4 for `"textcnn"`, higher for extractors with few weights.
-        batch_size: texts per update.
         epochs: passes over the training texts; `"auto"`: 3, more for fewer than about ten thousand texts.
         validation: share of the labelled rows held out for temperature and limits; equal texts stay together.
             `"auto"`: 0.1 with 20 rows per label and 200 in all or more, else none.
@@ -100,7 +99,6 @@ class UncertaintyClassifier(AbstainingClassifier):
         *,
         extractor: str = UncertaintyConfig.extractor,
         learning_rate: float | str = UncertaintyConfig.learning_rate,
-        batch_size: int = UncertaintyConfig.batch_size,
         epochs: int | str = UncertaintyConfig.epochs,
         validation: float | str = UncertaintyConfig.validation,
         min_probability: float | None = None,
@@ -115,7 +113,6 @@ class UncertaintyClassifier(AbstainingClassifier):
         self.encoder = encoder
         self.extractor = extractor
         self.learning_rate = learning_rate
-        self.batch_size = batch_size
         self.epochs = epochs
         self.validation = validation
         self.min_probability = min_probability
@@ -294,13 +291,13 @@ class UncertaintyClassifier(AbstainingClassifier):
             self.held_out_ = HeldOut(*(part[:0] for part in vars(self.held_out_).values()))
         self.head_ = head
 
-    def _state_cache(self, most_bytes: int) -> StateCache | None:
+    def _state_cache(self, max_bytes: int) -> StateCache | None:
         if self.cache is None:
             return None
         if not isinstance(self.cache, (str, Path)) or self.cache == "" or "\0" in str(self.cache):
             raise ConfigError(f"cache must be a folder, 'auto' or None. Got {self.cache!r} instead.")
         folder = user_cache() / "token-states" if self.cache == "auto" else Path(self.cache).expanduser()
-        return StateCache(folder, most_bytes)
+        return StateCache(folder, max_bytes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from typing import Any, Self, final
 
 from labelspace.classify.arguments import as_encoder, check_targets
 from labelspace.classify.by_anchors import AnchoredClassifier
-from labelspace.config import DEFAULT_ANCHOR, TrainingConfig
+from labelspace.config import DecisionConfig
 from labelspace.encoders import DEFAULT_ENCODER
 
 
@@ -35,8 +35,8 @@ class ZeroShotClassifier(AnchoredClassifier):
         labels: Any,
         encoder: Any = DEFAULT_ENCODER,
         *,
-        anchor: str = DEFAULT_ANCHOR,
-        temperature: float = TrainingConfig.temperature,
+        anchor: str = DecisionConfig.anchor,
+        temperature: float = DecisionConfig.temperature,
         threshold: float | None = None,
     ) -> None:
         self.labels = labels

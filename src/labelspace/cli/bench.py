@@ -154,7 +154,7 @@ def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson =
     for card in cards:
         there = "present" if card.name in found.present else f"absent: {found.why[card.name]}"
         size = f"{card.rows:,}" if card.rows is not None else "-"
-        rows.append([card.name, card.family, str(card.classes), size, card.license, there])
+        rows.append([card.name, card.family, str(card.classes), size, card.licence, there])
     print(text_table(rows, left=(0, 1, 4, 5)))
     place = data if data is not None else "read from the hub's cache" if offline else "read from the hub"
     print(f"\n{len(found.present)} of {len(cards)} present ({place})")

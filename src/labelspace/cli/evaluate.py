@@ -30,7 +30,7 @@ from labelspace.cli.options import (
     open_model,
 )
 from labelspace.cli.printing import busy, hush, note, print_json
-from labelspace.config import DEFAULT_ANCHOR, EncodingConfig
+from labelspace.config import DecisionConfig, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, OutputError
 from labelspace.labels import LabelSpace
@@ -69,7 +69,7 @@ def evaluate_command(
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip the untrained baselines.")] = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
-    anchor: Anchor = DEFAULT_ANCHOR,
+    anchor: Anchor = DecisionConfig.anchor,
     encoder: EncoderName = DEFAULT_ENCODER,
     dtype: Dtype = EncodingConfig.dtype,
     device: Device = EncodingConfig.device,
@@ -91,19 +91,12 @@ def evaluate_command(
     hush(quiet)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     # Report a missing column before torch is loaded.
-    open_table(file, text=text_column, pair=pair_column, label=label_column, **dialect)
+    open_table(file, text_column=text_column, pair_column=pair_column, label_column=label_column, **dialect)
     _check_picture("--confusion", confusion)
     _check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
-        opened = open_model(
-            model,
-            threshold=threshold,
-            min_probability=min_probability,
-            device=device,
-            trust_remote_code=trust_remote_code,
-            quiet=quiet,
-        )
+        opened = open_model(model, threshold, min_probability, device, trust_remote_code, quiet=quiet)
     else:
         if min_probability is not None:
             raise ConfigError("--min-probability is for a saved model with logits; with a label file use --threshold.")
@@ -120,9 +113,9 @@ def evaluate_command(
     evaluation = evaluate_table(
         opened,
         file,
-        text=text_column,
-        pair=pair_column,
-        label=label_column,
+        text_column=text_column,
+        pair_column=pair_column,
+        label_column=label_column,
         baselines=not no_baselines,
         rejections=kept,
         **dialect,
@@ -182,7 +175,7 @@ def figures_command(
     check_choice("--projection", projection, PROJECTIONS)
     check_number("--max-documents", max_documents, least=1, whole=True)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
-    table = open_table(file, text=text_column, label=label_column, **dialect)
+    table = open_table(file, text_column=text_column, label_column=label_column, **dialect)
     _check_folder(out.absolute().parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
     if projection == "umap" and "map" in names:
@@ -204,7 +197,7 @@ def figures_command(
     shown: dict[str, Any] = {"before": not no_before, "seed": seed, "max_documents": max_documents}
     shown["y"] = own if label_column else None
     loud: dict[str, Any] = {"verbose": not quiet}
-    columns: dict[str, Any] = {"text": text_column, "label": label_column, **dialect}
+    columns: dict[str, Any] = {"text_column": text_column, "label_column": label_column, **dialect}
     figures: dict[str, Callable[[Path], tuple[Path, ...]]] = {
         "confusion": lambda path: draw.confusion_figure(
             draw.evaluate_table(opened, file, baselines=False, **columns, **loud), path
@@ -255,7 +248,7 @@ def _drawn(table: "DocumentTable", size: int, seed: int) -> tuple[list[str], lis
         number = 0
         for batch in table.batches():
             texts = table.texts(batch)
-            names = batch.column(table.label).to_pylist() if table.label else [None] * len(texts)
+            names = batch.column(table.label_column).to_pylist() if table.label_column else [None] * len(texts)
             for text, name in zip(texts, names, strict=True):
                 yield tickets.random(), number, text, name
                 number += 1

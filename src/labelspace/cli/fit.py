@@ -153,7 +153,7 @@ def fit_command(
         from labelspace.corpus import sample_pool
 
         size = settings.get("search", SearchConfig()).documents
-        rows = (sample_pool(pool, size=size, seed=seed, text=text_column, **dialect),)
+        rows = (sample_pool(pool, size=size, seed=seed, text_column=text_column, **dialect),)
     opened = open_encoder(
         encoder,
         quiet=quiet,
@@ -256,7 +256,7 @@ def _labelled_rows(
     """Read labelled rows: the documents and their labels."""
     from labelspace.corpus import Documents, open_table
 
-    table = open_table(source, text=text, pair=pair, label=label, **dialect)
+    table = open_table(source, text_column=text, pair_column=pair, label_column=label, **dialect)
     if not table.check_labels(names)[1]:
         raise InputError(
             f"{source}: no row has a label in column {label!r}; leave --labelled and --method out, and the "

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.cli.settings import Known, default_of, flag
 from labelspace.config import (
-    ANCHORS,
-    DEFAULT_ANCHOR,
+    DecisionConfig,
     LaConConfig,
     SearchConfig,
     TrainingConfig,
@@ -52,27 +51,10 @@ _GOES_WITH = {
     **dict.fromkeys(("checkpoint", "resume", "tensorboard"), TRAINED),
 }
 _DECISION = {
-    one.name: one
-    for one in (
-        Setting(
-            "anchor", str, DEFAULT_ANCHOR, 'What stands for a label: `"verbalizer"`, `"descriptions"` or `"both"`.'
-        ),
-        Setting("temperature", float, TrainingConfig.temperature, "Divides the cosines in probabilities."),
-        Setting(
-            "threshold",
-            float | None,
-            None,
-            "Lowest cosine, -1 to 1, at which a label is predicted; none: always predict one.",
-        ),
-        Setting(
-            "min_probability",
-            float | None,
-            None,
-            "Lowest probability, 0 to 1, at which a label is predicted; none: always predict one. With lacon only for "
-            "cross-entropy objectives, which have no cosines.",
-        ),
-        Setting("cache", str | None, "auto", "Folder for token states; none: write nothing derived from the texts."),
-    )
+    **settings_of(DecisionConfig),
+    "cache": Setting(
+        "cache", str | None, "auto", "Folder for token states; none: write nothing derived from the texts."
+    ),
 }
 
 
@@ -134,13 +116,8 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: a value is invalid.
     """
-    if "anchor" in settings:
-        check_choice("anchor", settings["anchor"], ANCHORS)
-    for name, least in (("threshold", -1), ("min_probability", 0)):
-        if settings.get(name) is not None:
-            check_number(name, settings[name], least=least, most=1)
-    if settings.get("temperature") is not None:
-        check_number("temperature", settings["temperature"], above=0)
+    decision = settings_of(DecisionConfig)
+    DecisionConfig(**{name: value for name, value in settings.items() if name in decision})
     search = {name.partition(".")[2]: value for name, value in settings.items() if name.startswith("search.")}
     own = {name: value for name, value in settings.items() if not name.startswith("search.")}
     config = METHODS[method].config

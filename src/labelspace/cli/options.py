@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelspace.checks import check_number
 from labelspace.cli.printing import busy
-from labelspace.cli.settings import flag
-from labelspace.config import ANCHORS, DTYPES
+from labelspace.cli.settings import flag, from_field, to_change
+from labelspace.config import ANCHORS, DTYPES, DecisionConfig, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
 from labelspace.header import refuse_no_encoder
@@ -35,22 +34,9 @@ Pooling = Annotated[
     str | None,
     typer.Option(metavar="mean|cls|last", help="Pooling, instead of the encoder's own.", rich_help_panel=_ENCODER),
 ]
-Dtype = Annotated[
-    str,
-    typer.Option(
-        metavar=choices(DTYPES),
-        help="auto: bfloat16 if the processor computes in it natively.",
-        rich_help_panel=_ENCODER,
-    ),
-]
-Device = Annotated[
-    str,
-    typer.Option(metavar="auto|cpu|cuda|...", help="auto: a GPU if there is one.", rich_help_panel=_ENCODER),
-]
-MaxTokens = Annotated[
-    int | None,
-    typer.Option(help="Maximum tokens read from a text; by default the encoder's limit.", rich_help_panel=_ENCODER),
-]
+Dtype = Annotated[str, from_field(EncodingConfig, "dtype", metavar=choices(DTYPES), panel=_ENCODER)]
+Device = Annotated[str, from_field(EncodingConfig, "device", metavar="auto|cpu|cuda|...", panel=_ENCODER)]
+MaxTokens = Annotated[int | None, from_field(EncodingConfig, "max_tokens", panel=_ENCODER)]
 Revision = Annotated[
     str | None, typer.Option(help="Commit, tag or branch of the hub repository.", rich_help_panel=_ENCODER)
 ]
@@ -59,21 +45,9 @@ TrustRemoteCode = Annotated[
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Never connect to the hub.", rich_help_panel=_ENCODER)]
 
-Anchor = Annotated[
-    str, typer.Option(metavar=choices(ANCHORS), help="What represents a label when documents are compared with it.")
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option(
-        help="For models that compare by cosine: lowest cosine, -1 to 1, at which a label is predicted; none: always."
-    ),
-]
-MinProbability = Annotated[
-    float | None,
-    typer.Option(
-        help="For models with logits: lowest probability, 0 to 1, at which a label is predicted; none: always."
-    ),
-]
+Anchor = Annotated[str, from_field(DecisionConfig, "anchor", metavar=choices(ANCHORS))]
+Threshold = Annotated[float | None, to_change(DecisionConfig, "threshold")]
+MinProbability = Annotated[float | None, to_change(DecisionConfig, "min_probability")]
 Template = Annotated[
     str | None, typer.Option(help="Sentence for each label, containing {label}; replaces the one in the file.")
 ]
@@ -107,22 +81,20 @@ def open_encoder(
 
 def open_model(
     folder: Path,
-    *,
     threshold: float | None = None,
     min_probability: float | None = None,
-    device: str = "auto",
+    device: str = EncodingConfig.device,
     trust_remote_code: bool = False,
+    *,
     quiet: bool = False,
 ) -> Any:
     """Open a saved model; a threshold or lowest probability given here replaces its own."""
-    lowest = {"threshold": threshold, "min_probability": min_probability}
-    for name, least in (("threshold", -1), ("min_probability", 0)):
-        if lowest[name] is not None:
-            check_number(flag(name), lowest[name], least=least, most=1)
+    DecisionConfig(threshold=threshold, min_probability=min_probability)  # checks them before torch is loaded
     with busy(f"opening {folder}", quiet=quiet):
         from labelspace.classify import load
 
         model = load(folder, device=device, trust_remote_code=trust_remote_code)
+    lowest = {"threshold": threshold, "min_probability": min_probability}
     given = {name: value for name, value in lowest.items() if value is not None}
     for name in given:
         if name not in model.get_params(deep=False):

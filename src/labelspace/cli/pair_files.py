@@ -152,11 +152,14 @@ def _names(files: Sequence[PairFile]) -> Iterable[str | None]:
 def _open(one: PairFile, name: str | None, options: Mapping[str, Any], seed: int) -> "PairSource":
     from labelspace.corpus import open_labelled_pairs, open_pairs, open_scored_pairs
 
-    columns = {key: one.own.get(key, options[key]) for key in KEYS[one.kind]}
+    found = {key: one.own.get(key, options[key]) for key in KEYS[one.kind]}
+    columns: dict[str, Any] = {
+        f"{key}_column": value or None for key, value in found.items() if key not in ("labels", "min_score")
+    }
     if one.kind == "pairs":
-        return open_pairs(one.path, name=name, source_column=columns.pop("source") or None, **columns)
+        return open_pairs(one.path, name=name, **columns)
     if one.kind == "scored":
-        return open_scored_pairs(one.path, name=name, **columns)
-    labels = columns.pop("labels")
+        return open_scored_pairs(one.path, name=name, min_score=found["min_score"], **columns)
+    labels = found["labels"]
     descriptions = {label.name: label.descriptions for label in LabelSpace.from_file(labels)} if labels else None
     return open_labelled_pairs(one.path, name=name, descriptions=descriptions, seed=seed, **columns)

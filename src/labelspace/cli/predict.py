@@ -107,18 +107,13 @@ def predict_command(
         from labelspace.corpus import open_table
 
         # Check what can be checked before torch is loaded.
-        table = open_table(source, text=text_column, pair=pair_column, batch_rows=LINES_AT_ONCE, **dialect)
+        table = open_table(
+            source, text_column=text_column, pair_column=pair_column, batch_rows=LINES_AT_ONCE, **dialect
+        )
         if target == STDIN:  # for a file, predict_file checks this after the output path
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
-    opened = open_model(
-        model,
-        threshold=threshold,
-        min_probability=min_probability,
-        device=device,
-        trust_remote_code=trust_remote_code,
-        quiet=quiet,
-    )
+    opened = open_model(model, threshold, min_probability, device, trust_remote_code, quiet=quiet)
     from labelspace.corpus.documents import Kind, check_kind
 
     check_kind(Kind.TEXTS if pair_column is None else Kind.PAIRS, opened.reads_)
@@ -135,13 +130,13 @@ def predict_command(
     from labelspace.classify import predict_file
     from labelspace.classify.most_uncertain import most_uncertain_file
 
-    options: Any = {"text": text_column, "overwrite": overwrite, "all_scores": all_scores, "verbose": not quiet}
+    options: Any = {"text_column": text_column, "overwrite": overwrite, "all_scores": all_scores, "verbose": not quiet}
     options |= {"prefix": prefix, **dialect}
     try:
         if most_uncertain is not None:
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
-            done = predict_file(opened, source, target, pair=pair_column, resume=resume, **options)
+            done = predict_file(opened, source, target, pair_column=pair_column, resume=resume, **options)
     except KeyboardInterrupt:
         if Path(f"{target}.parts").is_dir():
             tell(f"interrupted: what was finished is safe in {target}.parts; go on with the same command and --resume.")
@@ -172,13 +167,7 @@ def explain_command(
     """Explain the label of a text: scores, margin and the nearest descriptions."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
-    opened = open_model(
-        model,
-        threshold=threshold,
-        min_probability=min_probability,
-        device=device,
-        trust_remote_code=trust_remote_code,
-    )
+    opened = open_model(model, threshold, min_probability, device, trust_remote_code)
     from labelspace.corpus import Kind
 
     asked: list[Any] = list(texts)
@@ -254,7 +243,7 @@ def _print_most_uncertain(
     from labelspace.progress import progress_bar
 
     schema = pa.schema([("text", pa.string())])
-    with progress_bar("predicting", show=verbose) as report:
+    with progress_bar("predicting", verbose=verbose) as report:
 
         def rows() -> "Iterator[tuple[pa.RecordBatch, Documents]]":
             done = 0

@@ -31,10 +31,15 @@ class SettingsCommand(TyperCommand):
 
 
 def from_field(made: type, name: str, *, metavar: str | None = None, panel: str | None = None) -> Any:
-    """Return the option for a configuration field; its help is the field's summary and default."""
+    """Return the option for a configuration field; its help is the field's summary and what its default means."""
     setting = settings_of(made)[name]
-    default = "" if setting.default in (None, (), False) else f" \\[default: {default_of(setting)}]"
-    return typer.Option(metavar=metavar, help=f"{setting.summary}.{default}", rich_help_panel=panel)
+    meaning = f" {setting.default or 'By default'}: {setting.by_default}." if setting.by_default else ""
+    return typer.Option(metavar=metavar, help=f"{setting.summary}.{meaning}", rich_help_panel=panel)
+
+
+def to_change(made: type, name: str) -> Any:
+    """Return the option for a configuration field that a saved model already has a value of."""
+    return typer.Option(help=f"{settings_of(made)[name].summary}.")
 
 
 def read_words(words: Sequence[str] | None) -> dict[str, str]:

@@ -167,7 +167,7 @@ def _train(
 ) -> "Training":
     from labelspace.training.nli.objective import train_nli
 
-    with progress_bar("training", show=not quiet) as report:
+    with progress_bar("training", verbose=not quiet) as report:
         return train_nli(model, train, dev, config, folder=out / "checkpoint", resume=resume, report=report)
 
 

@@ -4,14 +4,13 @@
 """
 
 from labelspace.config.consensus import ConsensusConfig
+from labelspace.config.decision import ANCHORS, DEFAULT_ANCHOR, DecisionConfig
 from labelspace.config.encoding import DTYPES, EncodingConfig
 from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
 from labelspace.config.nli import NLI_VARIANTS, NLIConfig
 from labelspace.config.prefinetune import CENTRES, PrefinetuneConfig
 from labelspace.config.student import StudentConfig
 from labelspace.config.training import (
-    ANCHORS,
-    DEFAULT_ANCHOR,
     FALLBACK_LEARNING_RATE,
     OBJECTIVES,
     PAPER_LEARNING_RATES,
@@ -23,6 +22,7 @@ from labelspace.config.uncertainty import CONTRASTIVES, EXTRACTORS, UncertaintyC
 
 CONFIGS = (
     EncodingConfig,
+    DecisionConfig,
     SearchConfig,
     TrainingConfig,
     LaConConfig,
@@ -50,6 +50,7 @@ __all__ = [
     "PAPER_LEARNING_RATES",
     "SEARCHES",
     "ConsensusConfig",
+    "DecisionConfig",
     "EncodingConfig",
     "LaConConfig",
     "NLIConfig",

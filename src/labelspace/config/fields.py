@@ -33,7 +33,16 @@ class Setting(NamedTuple):
     def summary(self) -> str:
         """The first sentence of the help, without code marks and paper references."""
         sentence = _SENTENCE_END.split(self.help, maxsplit=1)[0].rstrip(".")
-        return _WHERE_IN_PAPER.sub("", sentence).replace("`", "").replace('"', "")
+        return _plain(sentence)
+
+    @property
+    def by_default(self) -> str:
+        """What the default None or `"auto"` means, without paper references; empty for other defaults."""
+        if self.default not in (None, "auto"):
+            return ""
+        marked = "None" if self.default is None else '`"auto"`'
+        found = re.search(rf'(?:^|[.;] ){marked}: (.+?)(?=[.;] [A-Z`"]|\.$)', self.help)
+        return _plain(found[1]) if found else ""
 
     @property
     def takes(self) -> str:
@@ -88,6 +97,10 @@ def settings_of(made: type) -> Mapping[str, Setting]:
         field.name: Setting(field.name, field.type, getattr(defaults, field.name), helps.get(field.name, ""))
         for field in fields(made)
     }
+
+
+def _plain(text: str) -> str:
+    return _WHERE_IN_PAPER.sub("", text).replace("`", "").replace('"', "")
 
 
 def _number(word: str) -> int | float | str:

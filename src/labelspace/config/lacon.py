@@ -26,7 +26,7 @@ class LaConConfig(SavedConfig):
     """How a text is compared with the labels. `"vanilla"`: by the encoder's own vector; `"fusion"`: by words weighted
     by the labels (eq. 9); `"leam"` and `"lsan"`: label-embedding baselines, only with `"cross-entropy"`."""
 
-    projection: bool | str = "auto"
+    projection_head: bool | str = "auto"
     """Whether to train the projection head g of eq. 1; section 3.4 loses 0.2 to 1.8 points without it. `"auto"`: only
     if the label embeddings start at random. From descriptions, the texts start near their labels and g only adds ways
     to move away (docs/LOG.md). `"leam"` and `"lsan"` have none."""
@@ -97,7 +97,8 @@ class LaConConfig(SavedConfig):
     epochs apart."""
 
     patience: int = 3
-    """Epochs without improvement on the held-out rows before training stops; the paper gives no value."""
+    """Checks without improvement before training stops; the held-out rows are checked after each epoch. The paper gives
+    no value."""
 
     class_weight: str | Mapping[str, float] | None = field(default=None, hash=False)
     """How often rows are drawn. None: each once per epoch; a mapping from label names to weights: in proportion to the
@@ -115,7 +116,7 @@ class LaConConfig(SavedConfig):
         self._keep_plain()
         check_choice("objective", self.objective, LACON_OBJECTIVES)
         check_choice("head", self.head, LACON_HEADS)
-        check_choice("projection", self.projection, (False, True, "auto"))
+        check_choice("projection_head", self.projection_head, (False, True, "auto"))
         for name in ("heads", "max_steps"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), least=1, whole=True)

@@ -52,10 +52,10 @@ class NLIConfig(SavedConfig):
     """Stop at the first evaluation after this many seconds; the schedule is not shortened. None: no limit."""
 
     learning_rate: float | None = None
-    """Peak learning rate of the backbone; None: 2e-5, or 8e-6 for a width of 1024 or more."""
+    """Peak learning rate of the backbone. None: 2e-5, or 8e-6 for a width of 1024 or more."""
 
     head_learning_rate: float | None = None
-    """Peak learning rate of the head; None: 1e-4, or 4e-5 for a backbone width of 1024 or more."""
+    """Peak learning rate of the head. None: 1e-4, or 4e-5 for a backbone width of 1024 or more."""
 
     warmup: float = 0.1
     """Share of the updates over which the learning rates rise linearly."""
@@ -70,7 +70,7 @@ class NLIConfig(SavedConfig):
     """Interval between evaluations of the dev set, as a share of all updates."""
 
     patience: int = 10
-    """Stop after this many evaluations in a row with a dev loss above its lowest value."""
+    """Checks without improvement before training stops: evaluations in a row with a dev loss above its lowest value."""
 
     dev_per_class: int = 60
     """Dev pairs per class and source, or as many as the smallest class allows. The paper gives no number."""

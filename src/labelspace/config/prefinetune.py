@@ -57,7 +57,7 @@ class PrefinetuneConfig(SavedConfig):
     per_source: int | None = None
     """Maximum number of distinct pairs per source, drawn with the seed. None: all."""
 
-    held_aside: float = 0.1
+    validation: float = 0.1
     """Share of each source held out to measure the space, 0 to 0.5, at most 500 pairs in all. 0: train on all, as the
     paper does, and measure on the training pairs."""
 
@@ -78,7 +78,7 @@ class PrefinetuneConfig(SavedConfig):
         check_number("temperature", self.temperature, above=0)
         check_number("learning_rate", self.learning_rate, above=0, most=1)
         check_number("warmup", self.warmup, least=0, most=0.99)
-        check_number("held_aside", self.held_aside, least=0, most=0.5)
+        check_number("validation", self.validation, least=0, most=0.5)
         # A pair alone in its batch has no negatives: its main loss is always 0.
         check_number("batch_size", self.batch_size, least=2, whole=True)
         for name in ("epochs", "max_tokens_in_memory"):

@@ -10,8 +10,6 @@ from labelspace.errors import ConfigError
 PAPER_LEARNING_RATES = tuple(sorted(factor * power for factor in (1.0, 3.0, 5.0) for power in (1e-4, 1e-5, 1e-6)))
 FALLBACK_LEARNING_RATE = 2e-5
 
-ANCHORS = ("verbalizer", "descriptions", "both")
-DEFAULT_ANCHOR = "descriptions"  # measured best on average, see docs/benchmarks.md; the paper takes "verbalizer"
 OBJECTIVES = ("both", "rows", "columns")
 SEARCHES = ("halving", "grid")
 
@@ -66,7 +64,7 @@ class TrainingConfig(SavedConfig):
     encoder keeps its own pooling and the search has its defaults, else `"uniformity"`."""
 
     max_steps: int = 1000
-    """Maximum number of updates; each is one sweep over all descriptions x verbalizers."""
+    """Maximum number of updates. Each is one sweep over all descriptions x verbalizers."""
 
     warmup: float = 0.5
     """Share of `max_steps` over which the learning rate rises linearly."""

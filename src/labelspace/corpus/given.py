@@ -16,13 +16,13 @@ from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 PAIR_COLUMNS = ("text", "text_pair")
 
 
-def as_documents(X: object, *, text: str | None = None, what: str = "X") -> list[str]:
+def as_documents(X: object, *, text_column: str | None = None, what: str = "X") -> list[str]:
     """Return the documents of `X` as a list of str, one per row, in order.
 
     Args:
         X: a list, tuple, iterator, numpy array, pandas or polars Series or DataFrame, Arrow array or table,
             HF dataset or its column, or a `pathlib.Path` to a CSV, TSV, JSONL or Parquet file.
-        text: the text column, if `X` is a table; None takes the column named "text", or the only column of
+        text_column: the text column, if `X` is a table; None takes the column named "text", or the only column of
             strings. Ignored for other inputs.
         what: the caller's name for `X`, used in messages.
 
@@ -44,10 +44,10 @@ def as_documents(X: object, *, text: str | None = None, what: str = "X") -> list
         labelspace.errors.InputError: X[1] is missing (None); leave such rows out, or give them a text.
     """
     if isinstance(X, os.PathLike):
-        table = open_table(Path(X), text=text or "text")
+        table = open_table(Path(X), text_column=text_column or "text")
         return [document for batch in table.batches() for document in table.texts(batch)]
     policy = DocumentPolicy(lambda position: f"{what}[{position}]")
-    documents = policy.clean(document_values(X, text=text, what=what))
+    documents = policy.clean(document_values(X, text_column=text_column, what=what))
     for note in policy.notes().values():
         warnings.warn(note, LabelSpaceWarning, stacklevel=2)
     return documents
@@ -81,7 +81,7 @@ def as_texts_or_pairs(X: Any, what: str = "X", *, pair_columns: bool = True) -> 
         columns = _pair_columns(X) if pair_columns else []
         if not columns:
             return Documents(_texts_of_table(X, what, pair_columns=pair_columns), Kind.TEXTS)
-        X = list(zip(*(document_values(X, text=name, what="X") for name in columns), strict=True))
+        X = list(zip(*(document_values(X, text_column=name, what="X") for name in columns), strict=True))
     elif isinstance(X, np.ndarray) and X.ndim == 2:
         if X.shape[1] != 2 or not pair_columns:
             return Documents(as_documents(X, what=what), Kind.TEXTS)

@@ -27,7 +27,7 @@ _NOT_YET_TABLES = {
 }
 
 
-def document_values(X: object, *, text: str | None, what: str) -> Iterable[object]:
+def document_values(X: object, *, text_column: str | None, what: str) -> Iterable[object]:
     """Return the values of `X` one by one; the shape of `X` is checked, its values are not."""
     kind = kind_of(X)
     if kind in _NOT_YET_TABLES:
@@ -38,7 +38,7 @@ def document_values(X: object, *, text: str | None, what: str) -> Iterable[objec
             f"pass [{what}] for one document, or pathlib.Path({what}) to read a file."
         )
     if is_table(X):
-        return _table_column(X, text, what)
+        return _table_column(X, text_column, what)
     if isinstance(X, np.ndarray):
         return _array_values(X, what)
     for method in ("to_list", "to_pylist"):  # pandas and polars Series; Arrow arrays
@@ -141,8 +141,8 @@ def kind_of(X: object) -> str:
     return ""
 
 
-def text_column(X: object, text: str | None, what: str) -> str:
-    """Return the name of a table's text column: `text`, or by default "text" or the only column of strings.
+def find_text_column(X: object, text_column: str | None, what: str) -> str:
+    """Return the name of a table's text column: `text_column`, or by default "text" or the only column of strings.
 
     Raises:
         ColumnError: there is no such column, or several qualify.
@@ -150,7 +150,7 @@ def text_column(X: object, text: str | None, what: str) -> str:
     any_x = _untyped(X)
     frame = kind_of(X).endswith(".DataFrame")  # pandas, polars: bypass Arrow, which rejects mixed columns
     names = [str(name) for name in (any_x.columns if frame else any_x.column_names)]
-    if text is None and "text" not in names:
+    if text_column is None and "text" not in names:
         dtypes = [any_x[name].dtype for name in any_x.columns] if frame else as_arrow_table(X, what).schema.types
         strings = [name for name, dtype in zip(names, dtypes, strict=True) if str(dtype).lower() in _STRING_DTYPES]
         if len(strings) != 1:
@@ -160,20 +160,20 @@ def text_column(X: object, text: str | None, what: str) -> str:
                 f"{what}[{(strings or names or ['text'])[0]!r}]. Its columns: {listed}."
             )
         return strings[0]
-    text = text or "text"
-    if names.count(text) != 1:
-        if text in names:
-            raise ColumnError(f"{what} has two columns named {text!r}; rename one of them.")
-        raise missing_column(what, text, names)
-    return text
+    wanted = text_column or "text"
+    if names.count(wanted) != 1:
+        if wanted in names:
+            raise ColumnError(f"{what} has two columns named {wanted!r}; rename one of them.")
+        raise missing_column(what, wanted, names)
+    return wanted
 
 
-def _table_column(X: object, text: str | None, what: str) -> Iterable[object]:
-    text = text_column(X, text, what)
+def _table_column(X: object, text_column: str | None, what: str) -> Iterable[object]:
+    column = find_text_column(X, text_column, what)
     if not kind_of(X).endswith(".DataFrame"):
-        return as_arrow_table(X, what).column(text).to_pylist()
+        return as_arrow_table(X, what).column(column).to_pylist()
     frame = _untyped(X)
-    return frame[frame.columns[[str(name) for name in frame.columns].index(text)]].to_list()
+    return frame[frame.columns[[str(name) for name in frame.columns].index(column)]].to_list()
 
 
 def _array_values(X: np.ndarray, what: str) -> list[object]:

@@ -98,8 +98,8 @@ def open_pairs(
     source: object,
     *,
     name: str | None = None,
-    anchor: str = "anchor",
-    positive: str = "positive",
+    anchor_column: str = "anchor",
+    positive_column: str = "positive",
     source_column: str | None = "source",
     task_type: str = "",
     batch_rows: int = 1024,
@@ -112,8 +112,8 @@ def open_pairs(
     Args:
         source: a path or glob, a list of paths, a table in memory or a stream, as for `open_table`.
         name: name of the source if no column gives it; None: the file name without its extension.
-        anchor: the column of anchors: queries, questions, long texts.
-        positive: the column of positives: passages, answers, summaries; or of lists of them, one pair for each.
+        anchor_column: the column of anchors: queries, questions, long texts.
+        positive_column: the column of positives: passages, answers, summaries; or of lists of them, one pair for each.
         source_column: the column that names the source of each row; only the default `"source"` may be missing.
             None: no column does.
         task_type: task type if there is no column `task_type`.
@@ -134,15 +134,15 @@ def open_pairs(
         >>> list(open_pairs(table))
         [Pair(anchor='who?', positive='she', source='qa', task_type='')]
     """
-    table = open_table(source, text=anchor, label=positive, batch_rows=batch_rows)
+    table = open_table(source, text_column=anchor_column, label_column=positive_column, batch_rows=batch_rows)
     if source_column not in (None, "source", *table.columns):
         raise missing_column(_where(table), source_column, table.columns)
     named = source_column if source_column in table.columns else None
     own = _name(table, name) if named is None else None
-    anchors, positives = _Column(table, anchor), _Column(table, positive)
+    anchors, positives = _Column(table, anchor_column), _Column(table, positive_column)
     names = None if named is None else _Column(table, named)
     for column in ("label", "score"):
-        if column in table.columns and column not in (anchor, positive, named):
+        if column in table.columns and column not in (anchor_column, positive_column, named):
             warnings.warn(
                 f"{_where(table)}: every row is taken for a positive pair, whatever its "
                 f"column {column!r} says; if that marks negatives, use open_scored_pairs (--scored, --min-score).",
@@ -168,8 +168,8 @@ def open_labelled_pairs(
     source: object,
     *,
     name: str | None = None,
-    text: str = "text",
-    label: str = "label",
+    text_column: str = "text",
+    label_column: str = "label",
     descriptions: Mapping[str, Sequence[str]] | None = None,
     seed: int = 0,
     task_type: str = "classification",
@@ -183,8 +183,8 @@ def open_labelled_pairs(
     Args:
         source: as in `open_pairs`.
         name: as in `open_pairs`.
-        text: the column of texts.
-        label: the column of label names.
+        text_column: the column of texts.
+        label_column: the column of label names.
         descriptions: texts by label name, as in a label space. Seed and text choose one of them as the positive; a
             label with an empty list keeps its name. None: the label name itself.
         seed: seed of the choice among descriptions.
@@ -207,10 +207,10 @@ def open_labelled_pairs(
         ['matches']
     """
     known = None if descriptions is None else {key: _descriptions(key, texts) for key, texts in descriptions.items()}
-    numbered = _names_of_numbers(source, label)
-    table = open_table(source, text=text, label=label, batch_rows=batch_rows)
+    numbered = _names_of_numbers(source, label_column)
+    table = open_table(source, text_column=text_column, label_column=label_column, batch_rows=batch_rows)
     own = _name(table, name)
-    anchors, labels = _Column(table, text), _Column(table, label)
+    anchors, labels = _Column(table, text_column), _Column(table, label_column)
     key = child_seed(seed, "pair descriptions").to_bytes(8, "big")
     nothing = {"", "-1"} - (known or {}).keys()
 
@@ -226,7 +226,7 @@ def open_labelled_pairs(
         return known[value][ticket(key, anchor) % len(known[value])] if known[value] else value
 
     def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair]:
-        values = [None if value == -1 else value for value in batch.column(label).to_pylist()]
+        values = [None if value == -1 else value for value in batch.column(label_column).to_pylist()]
         kept = [
             row
             for row, value in enumerate(values)
@@ -248,9 +248,9 @@ def open_scored_pairs(
     *,
     min_score: float,
     name: str | None = None,
-    anchor: str = "anchor",
-    positive: str = "positive",
-    score: str = "label",
+    anchor_column: str = "anchor",
+    positive_column: str = "positive",
+    score_column: str = "label",
     task_type: str = "pair_classification",
     batch_rows: int = 1024,
 ) -> PairSource:
@@ -262,9 +262,9 @@ def open_scored_pairs(
         source: as in `open_pairs`.
         min_score: the least score of a positive: 1 for labels 0 and 1, perhaps 4 for similarities from 0 to 5.
         name: as in `open_pairs`.
-        anchor: the column of first texts.
-        positive: the column of second texts.
-        score: the column of scores or labels: numbers, booleans, or numbers as text in a file.
+        anchor_column: the column of first texts.
+        positive_column: the column of second texts.
+        score_column: the column of scores or labels: numbers, booleans, or numbers as text in a file.
         task_type: recorded with each pair.
         batch_rows: as in `open_pairs`.
 
@@ -282,20 +282,22 @@ def open_scored_pairs(
         ['a']
     """
     check_number("min_score", min_score)
-    table = open_table(source, text=anchor, label=positive, id=score, batch_rows=batch_rows)
+    table = open_table(
+        source, text_column=anchor_column, label_column=positive_column, id_column=score_column, batch_rows=batch_rows
+    )
     own = _name(table, name)
-    anchors, positives = _Column(table, anchor), _Column(table, positive)
+    anchors, positives = _Column(table, anchor_column), _Column(table, positive_column)
 
     def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair]:
         scores = [
-            _score(value, lambda row=first + row: f"{table.place(row)}, column {score!r},")
-            for row, value in enumerate(batch.column(score).to_pylist())
+            _score(value, lambda row=first + row: f"{table.place(row)}, column {score_column!r},")
+            for row, value in enumerate(batch.column(score_column).to_pylist())
         ]
         kept = [row for row, value in enumerate(scores) if value is not None and value >= min_score]
         for one, other in zip(anchors.texts(batch, first, kept), positives.texts(batch, first, kept), strict=True):
             yield Pair(one, other, own, task_type)
 
-    nothing = f"none of its {{rows}} rows has a {score} of at least {min_score:g}; lower min_score"
+    nothing = f"none of its {{rows}} rows has a {score_column} of at least {min_score:g}; lower min_score"
     return PairSource(table, name=own, read=read, nothing=nothing)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import final
 
 from labelspace.checks import check_number
-from labelspace.corpus.in_memory import document_values, is_table, kind_of, text_column
+from labelspace.corpus.in_memory import document_values, find_text_column, is_table, kind_of
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.readers import open_table
 from labelspace.errors import LabelSpaceWarning
@@ -43,7 +43,7 @@ class Pool:
 
 
 def sample_pool(
-    source: object, *, size: int, seed: int, text: str = "text", delimiter: str = "auto", encoding: str = "auto"
+    source: object, *, size: int, seed: int, text_column: str = "text", delimiter: str = "auto", encoding: str = "auto"
 ) -> Pool:
     """Draw up to `size` distinct, non-empty documents.
 
@@ -52,7 +52,7 @@ def sample_pool(
             An iterator is read once, without holding it in memory.
         size: most documents in the pool.
         seed: seed of the run; the same documents and seed give the same pool.
-        text: the column of documents, if `source` is a table or a file. A table in memory whose only column of
+        text_column: the column of documents, if `source` is a table or a file. A table in memory whose only column of
             strings has another name works with the default.
         delimiter: delimiter of CSV and TSV files, as for `open_table`.
         encoding: encoding of CSV and TSV files, as for `open_table`.
@@ -71,7 +71,7 @@ def sample_pool(
     """
     check_number("size", size, least=1, whole=True)
     key = child_seed(seed, "pool").to_bytes(8, "big")
-    chunks, name = _chunks(source, text, delimiter=delimiter, encoding=encoding)
+    chunks, name = _chunks(source, text_column, delimiter=delimiter, encoding=encoding)
     heap: list[tuple[int, int, str]] = []  # largest ticket on top, negated; number; text
     drawn: set[int] = set()
     seen = 0
@@ -92,19 +92,19 @@ def sample_pool(
     return Pool(texts=texts, seen=seen, source=name(seen))
 
 
-def _chunks(source: object, text: str, **dialect: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
+def _chunks(source: object, text_column: str, **dialect: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
     """Return the cleaned documents in small lists, and a function from their count to a description of the source."""
     if is_table(source):
-        text = text_column(source, None if text == "text" else text, "source")
+        text_column = find_text_column(source, None if text_column == "text" else text_column, "source")
     if _names_files(source) or is_table(source):
-        table = open_table(source, text=text, batch_rows=_CHUNK, **dialect)
-        values = (batch.column(text).to_pylist() for batch in table.batches())
+        table = open_table(source, text_column=text_column, batch_rows=_CHUNK, **dialect)
+        values = (batch.column(text_column).to_pylist() for batch in table.batches())
         files = table.fingerprint()["files"]
         if files is None:
             return _cleaned(values, table.place), lambda seen: f"{kind_of(source) or 'Arrow table'} ({seen} rows)"
         names = ", ".join(file["name"] for file in files[:5]) + (f" and {len(files) - 5} more" if files[5:] else "")
         return _cleaned(values, table.place), lambda seen: f"{names} ({seen} rows)"
-    items = iter(document_values(source, text=text, what="source"))
+    items = iter(document_values(source, text_column=text_column, what="source"))
     values = iter(lambda: list(islice(items, _CHUNK)), [])
     kind = kind_of(source) or type(source).__name__
     return (

@@ -56,13 +56,15 @@ class DocumentTable:
         self,
         source: "MemorySource | _FileSource | _StreamSource",
         *,
-        text: str,
-        pair: str | None,
-        id: str | None,
-        label: str | None,
+        text_column: str,
+        pair_column: str | None,
+        id_column: str | None,
+        label_column: str | None,
         batch_rows: int,
     ) -> None:
-        self.text, self.pair, self.id, self.label, self.batch_rows = text, pair, id, label, batch_rows
+        self.text_column, self.pair_column = text_column, pair_column
+        self.id_column, self.label_column = id_column, label_column
+        self.batch_rows = batch_rows
         self.schema: pa.Schema = source.schema
         self.columns: list[str] = source.schema.names
         self.rows: int | None = source.rows  # None if only reading would tell: CSV, JSONL
@@ -98,22 +100,23 @@ class DocumentTable:
         Raises:
             InputError: a row without a text; the message names file and row.
         """
-        return self._clean(batch, self.text)
+        return self._clean(batch, self.text_column)
 
     @property
     def kind(self) -> Kind:
-        """Pairs of texts if the table was opened with `pair`, else texts."""
-        return Kind.TEXTS if self.pair is None else Kind.PAIRS
+        """Pairs of texts if the table was opened with `pair_column`, else texts."""
+        return Kind.TEXTS if self.pair_column is None else Kind.PAIRS
 
     def documents(self, batch: pa.RecordBatch) -> Documents:
-        """Return the texts of a batch, or its pairs of texts if the table was opened with `pair`.
+        """Return the texts of a batch, or its pairs of texts if the table was opened with `pair_column`.
 
         Raises:
             InputError: a row without a text; the message names file and row.
         """
         texts = self.texts(batch)
-        rows = texts if self.pair is None else list(zip(texts, self._clean(batch, self.pair), strict=True))
-        return Documents(rows, self.kind)
+        if self.pair_column is None:
+            return Documents(texts, self.kind)
+        return Documents(list(zip(texts, self._clean(batch, self.pair_column), strict=True)), self.kind)
 
     def _clean(self, batch: pa.RecordBatch, column: str) -> list[str]:
         first = next((row for known, row in self._begins if known() is batch), 0)
@@ -128,11 +131,11 @@ class DocumentTable:
     @property
     def _columns(self) -> list[str]:
         """Names of the columns with texts."""
-        return [self.text] if self.pair in (None, self.text) else [self.text, self.pair]
+        return list(dict.fromkeys(name for name in (self.text_column, self.pair_column) if name is not None))
 
     def _place_in(self, column: str, row: int) -> str:
         # For pairs, name the column: either half may be at fault.
-        return self.place(row) if self.pair is None else f"{self.place(row)}, column {column!r},"
+        return self.place(row) if self.pair_column is None else f"{self.place(row)}, column {column!r},"
 
     def check_documents(self) -> None:
         """Check the texts of every row; Parquet and CSV read no other column, and a stream is not checked.
@@ -160,15 +163,15 @@ class DocumentTable:
         Raises:
             InputError: an unknown label; the message names file, row and column.
         """
-        assert self.label is not None, "the table was opened with a label column"
+        assert self.label_column is not None, "the table was opened with a label column"
         rows = labelled = 0
         for batch in self.batches():
-            values = batch.column(self.label).to_pylist()
+            values = batch.column(self.label_column).to_pylist()
             try:
                 labelled += sum(target >= 0 for target in as_targets(values, names, n_documents=len(values)))
             except InputError:
                 for row, value in enumerate(values, rows):
-                    where = f"{self.place(row)}: column {self.label!r}"
+                    where = f"{self.place(row)}: column {self.label_column!r}"
                     try:
                         as_targets([value], names, n_documents=1, what=where)
                     except InputError as error:
@@ -183,18 +186,19 @@ class DocumentTable:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return values that identify this input, without folder names, as plain JSON values."""
-        options = {"text": self.text, "id": self.id, "label": self.label, "batch_rows": self.batch_rows}
-        pair = {} if self.pair is None else {"pair": self.pair}
+        columns = {"text": self.text_column, "id": self.id_column, "label": self.label_column}
+        options = {**columns, "batch_rows": self.batch_rows}
+        pair = {} if self.pair_column is None else {"pair": self.pair_column}
         return {**self._source.fingerprint(), **options, **pair}
 
 
 def open_table(
     source: object,
     *,
-    text: str = "text",
-    pair: str | None = None,
-    id: str | None = None,
-    label: str | None = None,
+    text_column: str = "text",
+    pair_column: str | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
     batch_rows: int = 1024,
     delimiter: str = AUTO,
     encoding: str = AUTO,
@@ -205,10 +209,10 @@ def open_table(
         source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz), .parquet or .xlsx files, a list of
             paths, a pandas, polars, Arrow or HF table in memory, or a streaming HF dataset. Files of a glob are read
             in sorted order; a stream is read again each time.
-        text: the column of documents.
-        pair: the column of second texts, if documents are pairs of texts.
-        id: the column that identifies documents, if any.
-        label: the column of labels, if any.
+        text_column: the column of documents.
+        pair_column: the column of second texts, if documents are pairs of texts.
+        id_column: the column that identifies documents, if any.
+        label_column: the column of labels, if any.
         batch_rows: rows per batch.
         delimiter: delimiter of .csv and .tsv files, one character; ignored for other formats. `"auto"`: detected
             from the first rows of each file.
@@ -233,17 +237,24 @@ def open_table(
     """
     check_number("batch_rows", batch_rows, least=1, whole=True)
     asked = check_dialect(delimiter, encoding)
-    wanted = [name for name in (text, pair, id, label) if name is not None]
+    wanted = [name for name in (text_column, pair_column, id_column, label_column) if name is not None]
     opened = _opened(source, wanted, asked)
     for name in wanted:
         if name not in opened.schema.names:
             odd = opened.dialect_told() if isinstance(opened, _FileSource) else ""
             raise missing_column(opened.name + odd, name, opened.schema.names)
-    for name in (text, pair):
+    for name in (text_column, pair_column):
         kind = None if name is None else opened.schema.field(name).type
         if kind is not None and not str(kind).startswith(_TEXT_TYPES):
             raise ColumnError(f"{opened.name}: column {name!r} holds {kind}, not texts; choose another column.")
-    return DocumentTable(opened, text=text, pair=pair, id=id, label=label, batch_rows=int(batch_rows))
+    return DocumentTable(
+        opened,
+        text_column=text_column,
+        pair_column=pair_column,
+        id_column=id_column,
+        label_column=label_column,
+        batch_rows=int(batch_rows),
+    )
 
 
 def _opened(source: object, wanted: list[str], asked: tuple[str, str]) -> "MemorySource | _FileSource | _StreamSource":

@@ -36,7 +36,7 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
     """
     columns = {name: column for column, name in enumerate(names)}
     targets = []
-    for position, value in enumerate(document_values(y, text=None, what=what)):
+    for position, value in enumerate(document_values(y, text_column=None, what=what)):
         column = columns.get(value.strip()) if isinstance(value, str) else None
         if column is None and is_unlabelled(value):
             column = UNLABELLED

@@ -227,14 +227,14 @@ class Backbone:
             return self.transformer(features)
 
     @contextmanager
-    def training_mode(self, *, dropout: bool) -> Iterator[None]:
+    def training_mode(self, *, encoder_dropout: bool) -> Iterator[None]:
         """Set dropout and the fastest attention for training inside the block; restore both afterwards."""
         model = self.transformer.model
         attention = model.config._attn_implementation
         # On a CPU the backward pass of fused attention is slower than plain products (up to 3 times in bfloat16).
         if self.device.type == "cpu" and attention == "sdpa":
             model.set_attn_implementation("eager")
-        self.model.train(dropout)
+        self.model.train(encoder_dropout)
         self.weights_changed()
         self.trained = True
         try:

@@ -143,7 +143,7 @@ class Encoder:
             [text dim], float32, rows of unit length.
         """
         total = len(texts) if isinstance(texts, Sequence) else None
-        with progress_bar("encoding", show=verbose) as report:
+        with progress_bar("encoding", verbose=verbose) as report:
             parts = list(self.encode_iter(texts, role=role, total=total, report=report))
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension), dtype=np.float32)
 

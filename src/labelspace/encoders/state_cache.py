@@ -128,11 +128,11 @@ class StateCache:
 
     Args:
         folder: where entries are stored; created on first use.
-        most_bytes: size limit of all entries together, in bytes.
+        max_bytes: size limit of all entries together, in bytes.
 
     Raises:
-        ConfigError: `most_bytes` is below 0.
-        ConfigError: `most_bytes` is below 0.
+        ConfigError: `max_bytes` is below 0.
+        ConfigError: `max_bytes` is below 0.
 
     Example:
         >>> import tempfile
@@ -144,9 +144,9 @@ class StateCache:
         (torch.Size([2, 4, 32]), [4, 4])
     """
 
-    def __init__(self, folder: str | Path, most_bytes: int = UncertaintyConfig.cache_bytes) -> None:
-        check_number("most_bytes", most_bytes, least=0, whole=True)
-        self.folder, self.most_bytes = Path(folder), most_bytes
+    def __init__(self, folder: str | Path, max_bytes: int = UncertaintyConfig.cache_bytes) -> None:
+        check_number("max_bytes", max_bytes, least=0, whole=True)
+        self.folder, self.max_bytes = Path(folder), max_bytes
 
     def open(self, encoder: Encoder, token_ids: TokenIds, report: Progress = silent) -> TokenStates:
         """Return the states of texts, computing them first if they are not cached.
@@ -163,8 +163,8 @@ class StateCache:
         distinct = [token_ids[row] for row in first]
         lengths, dim = _lengths(distinct), encoder.backbone.hidden_size
         size = int(lengths.sum()) * dim * BYTES
-        if size > self.most_bytes:
-            _say_fresh(f"they take {_told(size)}, and the cache holds {_told(self.most_bytes)}")
+        if size > self.max_bytes:
+            _say_fresh(f"they take {_told(size)}, and the cache holds {_told(self.max_bytes)}")
             return FreshStates(encoder, token_ids)
         if size == 0:
             return FreshStates(encoder, token_ids)
@@ -253,7 +253,7 @@ class StateCache:
         promised = self._promised(entry.name)
         # Count entries after reservations: an entry finished in between counts twice rather than not at all.
         others = {path: _size(path) for path in self._entries() if path != entry and path.name not in promised}
-        excess = sum(others.values()) + sum(promised.values()) + size - self.most_bytes
+        excess = sum(others.values()) + sum(promised.values()) + size - self.max_bytes
         excess = max(excess, free - shutil.disk_usage(self.folder).free)
         with contextlib.ExitStack() as locked:
             going: list[Path] = []

@@ -92,9 +92,9 @@ def evaluate_table(
     model: Classifier,
     source: Any,
     *,
-    text: str = "text",
-    pair: str | None = None,
-    label: str = "label",
+    text_column: str = "text",
+    pair_column: str | None = None,
+    label_column: str = "label",
     baselines: bool = True,
     rejections: Rejections | None = None,
     delimiter: str = "auto",
@@ -106,9 +106,9 @@ def evaluate_table(
     Args:
         model: a fitted classifier.
         source: CSV, TSV, JSONL, Parquet (text also .gz), a glob, or a table in memory.
-        text: the column with the documents.
-        pair: the column with the second text, for a model fitted on pairs; there are no baselines then.
-        label: the column with the label names; rows with an empty label are left out and counted.
+        text_column: the column with the documents.
+        pair_column: the column with the second text, for a model fitted on pairs; there are no baselines then.
+        label_column: the column with the label names; rows with an empty label are left out and counted.
         baselines: False skips the untrained baselines.
         rejections: as in `evaluate`.
         delimiter: cell delimiter of CSV and TSV files, as in `open_table`.
@@ -133,7 +133,13 @@ def evaluate_table(
     """
     _check_model(model)
     table = open_table(
-        source, text=text, pair=pair, label=label, batch_rows=WINDOW, delimiter=delimiter, encoding=encoding
+        source,
+        text_column=text_column,
+        pair_column=pair_column,
+        label_column=label_column,
+        batch_rows=WINDOW,
+        delimiter=delimiter,
+        encoding=encoding,
     )
     check_kind(table.kind, model.reads_)
     names = model.label_space_.names
@@ -141,10 +147,10 @@ def evaluate_table(
     table.check_documents()
     if not labelled:
         raise InputError(
-            f"column {label!r} has no label in any of the {rows} rows; give labelled ones to compare with."
+            f"column {label_column!r} has no label in any of the {rows} rows; give labelled ones to compare with."
         )
     blocks = (
-        (table.documents(batch), as_targets(batch.column(label), names, n_documents=batch.num_rows))
+        (table.documents(batch), as_targets(batch.column(label_column), names, n_documents=batch.num_rows))
         for batch in table.batches()
     )
     return _evaluate(
@@ -193,7 +199,7 @@ def _evaluate(
     tally = Tally(space.names)
     untrained = _Untrained(model) if baselines else None
     seconds, done = 0.0, 0
-    with progress_bar("evaluating", show=verbose) as report:
+    with progress_bar("evaluating", verbose=verbose) as report:
         for texts, targets in blocks:
             known = [row for row, target in enumerate(targets) if target >= 0]
             documents, own = texts.take(known), [targets[row] for row in known]

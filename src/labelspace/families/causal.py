@@ -73,7 +73,7 @@ class CausalModel:
     @classmethod
     def load(
         cls,
-        name_or_folder: str | Path,
+        name: str | Path,
         *,
         dtype: str = "auto",
         device: str = "auto",
@@ -86,7 +86,7 @@ class CausalModel:
         """Open a language model by folder, hub name or GGUF file.
 
         Args:
-            name_or_folder: a folder, a hub name, or a `.gguf` file.
+            name: a folder, a hub name, or a `.gguf` file.
             dtype: `"auto"`, `"float32"` or `"bfloat16"`, of the weights; logits are float32 always.
             device: a torch device, or `"auto"`.
             max_tokens: most tokens of a prompt; None: the model's own limit.
@@ -109,16 +109,14 @@ class CausalModel:
         """
         chosen_device = choose_device(device)
         options: dict[str, Any] = {"local_files_only": not trust_remote_code, "trust_remote_code": trust_remote_code}
-        gguf = find_gguf(str(name_or_folder), gguf_file, revision, offline)
+        gguf = find_gguf(str(name), gguf_file, revision, offline)
         if gguf is not None:
             folder, options["gguf_file"] = str(gguf.parent), gguf.name
         else:
-            folder = str(
-                find_folder(name_or_folder, trust_remote_code=trust_remote_code, revision=revision, offline=offline)
-            )
+            folder = str(find_folder(name, trust_remote_code=trust_remote_code, revision=revision, offline=offline))
         model, tokenizer = open_causal(folder, choose_dtype(dtype, chosen_device), options)
         weights = Path(folder) if gguf is None else gguf
-        return cls(model.to(chosen_device), tokenizer, name=str(name_or_folder), weights=weights, max_tokens=max_tokens)
+        return cls(model.to(chosen_device), tokenizer, name=str(name), weights=weights, max_tokens=max_tokens)
 
     def describe(self) -> dict[str, Any]:
         """Return name, size and precision, for a log or a result file."""

@@ -120,7 +120,7 @@ class EntailmentScorer:
         Raises:
             InputError: a text is not a string, or a verbalizer leaves no room for the text.
         """
-        with progress_bar("scoring pairs", show=self.verbose) as report:
+        with progress_bar("scoring pairs", verbose=self.verbose) as report:
             blocks = self.model.logits(texts, space.verbalizers, report=report)
             return reduce_blocks(blocks, (len(texts), len(space)), self.entailment_index, self.score)
 
@@ -137,7 +137,7 @@ class EntailmentScorer:
         Raises:
             InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("scoring pairs", show=self.verbose) as report:
+        with progress_bar("scoring pairs", verbose=self.verbose) as report:
             blocks = self.model.pair_logits(premises, hypotheses, report=report)
             return reduce_blocks(blocks, (len(premises),), self.entailment_index, self.score)
 

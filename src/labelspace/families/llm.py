@@ -190,7 +190,7 @@ class LLMScorer:
         render = partial(self.prompt, space=space)
         scores = np.empty((len(texts), len(space)), dtype=np.float32)
         done = 0
-        with progress_bar("asking the model", show=self.verbose) as report:
+        with progress_bar("asking the model", verbose=self.verbose) as report:
             for window in windows(texts, WINDOW):
                 logits = self.model.next_token_logits(
                     self.model.encode_within(window, render, self.model.max_tokens),
@@ -224,7 +224,7 @@ class LLMScorer:
         space = LabelSpace.from_names(ENTAILMENT_OPTIONS, template="{label}")
         token_ids = list(self._symbols_for(space).values())
         scores = np.empty(len(premises), dtype=np.float32)
-        with progress_bar("asking the model", show=self.verbose) as report:
+        with progress_bar("asking the model", verbose=self.verbose) as report:
             for start in range(0, len(premises), WINDOW):
                 pairs = zip(premises[start : start + WINDOW], hypotheses[start : start + WINDOW], strict=True)
                 prompts = [self._pair_prompt(premise, hypothesis, space) for premise, hypothesis in pairs]

@@ -139,7 +139,7 @@ class RerankerScorer:
         check_texts("texts", texts)
         if not len(texts):
             return np.empty((0, len(space)), dtype=np.float32)
-        with progress_bar("scoring pairs", show=self.verbose) as report:
+        with progress_bar("scoring pairs", verbose=self.verbose) as report:
             if self.relevant_index is None:
                 return self.model.score_texts(texts, space.verbalizers, report)
             blocks = self.model.logits(texts, space.verbalizers, report=report)
@@ -160,7 +160,7 @@ class RerankerScorer:
         Raises:
             InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        with progress_bar("scoring pairs", show=self.verbose) as report:
+        with progress_bar("scoring pairs", verbose=self.verbose) as report:
             if self.relevant_index is None:
                 return self.model.pair_scores(premises, hypotheses, report)
             blocks = self.model.pair_logits(premises, hypotheses, report=report)

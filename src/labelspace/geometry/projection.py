@@ -17,7 +17,7 @@ from labelspace.checks import check_choice, check_number, import_optional
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.seeds import child_seed
 
-METHODS = ("pca", "pca-sphere", "umap", "tsne")
+PROJECTIONS = ("pca", "pca-sphere", "umap", "tsne")
 
 # What both libraries recommend; fewer where there are few texts.
 UMAP_NEIGHBOURS = 15
@@ -30,7 +30,7 @@ _ROUNDING = 1e-4
 def project(
     embeddings: Float[np.ndarray, "text dim"] | Float[Tensor, "text dim"],
     *,
-    method: str = "pca",
+    projection: str = "pca",
     dimensions: int | None = None,
     seed: int = 0,
 ) -> Float[np.ndarray, "text axis"]:
@@ -46,8 +46,8 @@ def project(
 
     Args:
         embeddings: [text dim], numpy or torch; at least one text more than coordinates are asked for.
-        method: `"pca"`, `"pca-sphere"`, `"tsne"` or `"umap"` (needs the package umap-learn). The last two compare by
-            cosine and start from PCA, so that a seed decides all.
+        projection: `"pca"`, `"pca-sphere"`, `"tsne"` or `"umap"` (needs the package umap-learn). The last two compare
+            by cosine and start from PCA, so that a seed decides all.
         dimensions: 2 or 3; None: 3 on the sphere, else 2.
         seed: of t-SNE and UMAP; PCA draws nothing.
 
@@ -58,7 +58,7 @@ def project(
     Raises:
         ShapeError: `embeddings` is not a matrix, or too small for so many coordinates.
         InputError: a value is not finite.
-        ConfigError: an unknown method, or other than 2 or 3 dimensions.
+        ConfigError: an unknown projection, or other than 2 or 3 dimensions.
         MissingDependencyError: UMAP is asked for and not installed.
 
     Example:
@@ -73,23 +73,23 @@ def project(
         "Description-only supervision", Figures 1 and 2b; McInnes et al., 2018, https://arxiv.org/abs/1802.03426
         (UMAP); van der Maaten & Hinton, 2008, https://jmlr.org/papers/v9/vandermaaten08a.html (t-SNE).
     """
-    check_choice("method", method, METHODS)
+    check_choice("projection", projection, PROJECTIONS)
     if dimensions is None:
-        dimensions = 3 if method == "pca-sphere" else 2
+        dimensions = 3 if projection == "pca-sphere" else 2
     check_choice("dimensions", dimensions, (2, 3))
     check_number("seed", seed, whole=True)
-    if method == "pca-sphere" and dimensions == 2:
+    if projection == "pca-sphere" and dimensions == 2:
         raise ConfigError("the sphere of 'pca-sphere' has dimensions=3. Got 2 instead; leave dimensions out.")
     rows = _as_rows(embeddings, dimensions)
     if not np.ptp(rows, axis=0).any():
         flat = np.zeros((len(rows), dimensions))
-    elif method == "umap":
+    elif projection == "umap":
         flat = _umap(rows, dimensions, child_seed(seed, "umap") % 2**32)
-    elif method == "tsne":
+    elif projection == "tsne":
         flat = _tsne(rows, dimensions, child_seed(seed, "tsne") % 2**32)
     else:
         flat = _pca(rows, dimensions)
-    return _on_the_sphere(flat) if method == "pca-sphere" else flat
+    return _on_the_sphere(flat) if projection == "pca-sphere" else flat
 
 
 def turned_like(moved: np.ndarray, fixed: np.ndarray) -> np.ndarray:
@@ -120,7 +120,7 @@ def import_umap() -> ModuleType:
     with warnings.catch_warnings():
         # Said at import by whoever has no tensorflow, which is not needed here.
         warnings.filterwarnings("ignore", message=".*ParametricUMAP", category=ImportWarning)
-        return import_optional("umap", package="umap-learn", extra="plot", purpose="method='umap'")
+        return import_optional("umap", package="umap-learn", extra="plot", purpose="projection='umap'")
 
 
 def _as_rows(embeddings: Any, dimensions: int) -> np.ndarray:

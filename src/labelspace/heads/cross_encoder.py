@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from labelspace.checks import check_choice, check_number
 from labelspace.errors import ShapeError
+from labelspace.heads.layers import check_generator, linear
 
 CLASSES = {"binary": 1, "triplet": 3}
 
@@ -31,18 +32,20 @@ class CrossEncoderHead(nn.Module):
         u = \text{GELU}(W_1\,\text{Dropout}(h) + b_1), \qquad \ell = W_2\,\text{LayerNorm}(u) + b_2
 
     Paper: the same names; the OCR's :math:`W_2 \in R^{EXY}` is :math:`R^{C \times D}`. GELU is exact (by the error
-    function). Initial values are torch's for linear layers, drawn from torch's global generator.
+    function). Initial values are torch's for linear layers.
 
     Args:
         dim: width of the [CLS] row, D.
         classes: number of logits per pair, C: 1 or 3.
+        generator: source of the initial values, on the CPU.
         dropout: share of the coordinates of h that are set to 0 in training, 0 to 0.99.
 
     Raises:
-        ConfigError: `classes` is neither 1 nor 3, or another argument is out of its range.
+        ConfigError: `classes` is neither 1 nor 3, another argument is out of its range, or the generator is not on the
+            CPU.
 
     Example:
-        >>> head = CrossEncoderHead(8, classes=3).eval()
+        >>> head = CrossEncoderHead(8, classes=3, generator=torch.Generator().manual_seed(0)).eval()
         >>> head(torch.zeros(2, 8)).shape
         torch.Size([2, 3])
 
@@ -50,15 +53,16 @@ class CrossEncoderHead(nn.Module):
         BTZSC benchmark, appendix C.1.
     """
 
-    def __init__(self, dim: int, *, classes: int, dropout: float = 0.1) -> None:
+    def __init__(self, dim: int, *, classes: int, generator: torch.Generator, dropout: float = 0.1) -> None:
         super().__init__()
         check_number("dim", dim, least=1, whole=True)
         check_choice("classes", classes, CLASSES.values())
         check_number("dropout", dropout, least=0, most=0.99)
+        check_generator(generator)
         self.dropout = nn.Dropout(float(dropout))
-        self.inner = nn.Linear(dim, dim)
+        self.inner = linear(dim, dim, generator)
         self.norm = nn.LayerNorm(dim)
-        self.outer = nn.Linear(dim, classes)
+        self.outer = linear(dim, classes, generator)
 
     def forward(self, states: Float[Tensor, "pair dim"]) -> Float[Tensor, "pair class"]:
         """Return the logits of each pair, [pair class], with the dtype of `states`.

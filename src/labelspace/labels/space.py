@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
-from labelspace.checks import check_number, did_you_mean
+from labelspace.checks import as_seed, check_number, did_you_mean
 from labelspace.errors import LabelFileError
 from labelspace.labels.document import (
     DEFAULT_NAME,
@@ -323,10 +323,10 @@ class LabelSpace:
 
         Args:
             count: descriptions to keep per label, 0 or more; labels that have fewer keep all.
-            seed: seed of the draw.
+            seed: seed of the draw, 0 or more.
 
         Raises:
-            ConfigError: the count is not a whole number, or is below 0.
+            ConfigError: the count or the seed is not a whole number, or is below 0.
 
         Example:
             >>> space = LabelSpace.from_dict({"labels": {"sports": ["a", "b", "c"], "world": ["d"]}})
@@ -334,6 +334,7 @@ class LabelSpace:
             (('a', 'b'), ('d',))
         """
         check_number("count", count, least=0, whole=True)
+        seed = as_seed(seed)
 
         def draw(label: Label) -> Label:
             texts = label.descriptions

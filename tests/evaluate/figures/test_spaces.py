@@ -32,7 +32,7 @@ def uncertain(encoder: Encoder):
 @pytest.fixture(scope="module")
 def projected(encoder: Encoder):
     """A model with label embeddings after a projection, initialised from descriptions."""
-    return lacon(encoder, {"labels": DESCRIBED}, projection=True)
+    return lacon(encoder, {"labels": DESCRIBED}, projection_head=True)
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,7 @@ def straight(base, targets):
 def gradients(base, targets, memory, *, dropout, rows=range(0, 36, 3)):
     encoder, pairs = base.copy(), toy_pairs()
     config = replace(SHORT, max_tokens_in_memory=memory, regularizer_weight=2.0)
-    with encoder.backbone.training_mode(dropout=dropout):
+    with encoder.backbone.training_mode(encoder_dropout=dropout):
         found = batch_gradient(
             encoder,
             [pairs.anchors[row] for row in rows],
@@ -135,7 +135,7 @@ def test_weight_0_is_bit_identical_to_plain_infonce(base, targets):
     config = replace(PLAIN, epochs=1)
     encoder, went = trained(base, targets, config)
     plain, pairs = base.copy(), toy_pairs()
-    with trainable_weights(plain.backbone) as weights, plain.backbone.training_mode(dropout=True):
+    with trainable_weights(plain.backbone) as weights, plain.backbone.training_mode(encoder_dropout=True):
         optimizer = torch.optim.AdamW([weight for _, weight in weights], weight_decay=0.01, fused=True)
         for step, rows in enumerate(mixed_batches(pairs, 8, seed=3, epoch=0)):
             optimizer.param_groups[0]["lr"] = 1e-3 * cosine_factor(step, 5, 0.0)

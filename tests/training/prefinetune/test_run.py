@@ -95,7 +95,7 @@ def test_pairs_held_aside_are_neither_trained_on_nor_in_the_eigenspace(base, don
 
 def test_with_nothing_held_aside_all_pairs_are_trained_on_and_measured(base):
     pairs = toy_pairs(40)
-    result = prefinetune(pairs, base, replace(SHORT, held_aside=0.0)).result
+    result = prefinetune(pairs, base, replace(SHORT, validation=0.0)).result
     assert (result.measured_on, result.measured_pairs, sum(result.pairs.values())) == ("training pairs", 120, 120)
 
 

@@ -159,4 +159,4 @@ def _draw_map(
 def _project(shown: Shown, projection: str, seed: int) -> NDArray[np.float64]:
     """Project documents, stars and triangles, in this order, onto one map, [point 2]."""
     groups = [shown.documents, shown.stars.vectors, shown.triangles.vectors]
-    return project(np.concatenate(groups), method=projection, seed=seed)
+    return project(np.concatenate(groups), projection=projection, seed=seed)

@@ -130,7 +130,7 @@ def sphere_figure(
 
 def _on_sphere(shown: Shown) -> Points:
     """Project documents and stars, in this order, onto one sphere, [point 3]."""
-    return project(np.concatenate([shown.documents, shown.stars.vectors]), method="pca-sphere")
+    return project(np.concatenate([shown.documents, shown.stars.vectors]), projection="pca-sphere")
 
 
 def _turned_about_the_centre(moved: Points, fixed: Points) -> Points:

@@ -115,10 +115,10 @@ def train_on_descriptions(
     ) as weights:
 
         def choose() -> RateChoice:
-            return _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, show=verbose)
+            return _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, verbose=verbose)
 
         rate = choose() if place is None else RateChoice.from_dict(place.remembered("rate", lambda: choose().to_dict()))
-        with progress_bar("training", show=verbose) as report:
+        with progress_bar("training", verbose=verbose) as report:
             curve = run(
                 encoder.backbone,
                 weights,
@@ -159,7 +159,7 @@ def _choose_rate(
     measure: PoolUniformity | None,
     *,
     seed: int,
-    show: bool,
+    verbose: bool,
 ) -> RateChoice:
     if not isinstance(config.learning_rate, str):
         return RateChoice(learning_rate=config.learning_rate, reason="given")
@@ -172,7 +172,7 @@ def _choose_rate(
         known = "base" if published else "fallback"
         return RateChoice(learning_rate=published or FALLBACK_LEARNING_RATE, reason=known if is_base else "no pool")
     search_seed = child_seed(seed, "search")
-    with progress_bar("choosing the learning rate", show=show) as report:
+    with progress_bar("choosing the learning rate", verbose=verbose) as report:
         rate, trials = choose_learning_rate(
             encoder, weights, sweep, config, search, measure, seed=search_seed, report=report
         )

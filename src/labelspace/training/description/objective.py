@@ -65,7 +65,7 @@ class DescriptionObjective:
             factor=partial(warmup_factor, total=total, warmup=config.warmup),
             weight_decay=config.weight_decay,
             end="max_steps",
-            training=partial(backbone.training_mode, dropout=config.encoder_dropout),
+            training=partial(backbone.training_mode, encoder_dropout=config.encoder_dropout),
             look_every=config.check_every,
             judges_loss=True,
             look=Look,

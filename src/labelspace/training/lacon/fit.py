@@ -182,7 +182,7 @@ def train_on_labels(
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
     rates = Rates(encoder=rate * prior.rate**2, head=config.head_learning_rate * prior.rate)
     before = on_descriptions.curve.steps if on_descriptions is not None else 0
-    with trainable_weights(encoder.backbone) as of_encoder, progress_bar("training", show=verbose) as report:
+    with trainable_weights(encoder.backbone) as of_encoder, progress_bar("training", verbose=verbose) as report:
         objective = LaConObjective(
             encoder,
             of_encoder,
@@ -232,7 +232,7 @@ def _new_head(
     encoder: Encoder, config: LaConConfig, labels: int, places: NDArray[np.floating] | None, *, seed: int
 ) -> LaConHead:
     """Create a head whose label embeddings start at `places` [label dim], or at random if that is None."""
-    projection = places is None if isinstance(config.projection, str) else config.projection
+    projection = places is None if isinstance(config.projection_head, str) else config.projection_head
     shape = HeadShape(
         head=config.head,
         classifies=config.objective != "lacon",

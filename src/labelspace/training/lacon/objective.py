@@ -117,7 +117,7 @@ class LaConObjective:
             weight_decay=config.weight_decay,
             end="epochs" if total < (config.max_steps or math.inf) else "max_steps",
             epochs=config.epochs,
-            training=partial(encoder.backbone.training_mode, dropout=config.encoder_dropout),
+            training=partial(encoder.backbone.training_mode, encoder_dropout=config.encoder_dropout),
             look_every=per_epoch,
             looks_first=held_out is not None,
             look=Look,

@@ -28,6 +28,7 @@ from labelspace.errors import EncoderError, ModelFolderError
 from labelspace.folders import staged
 from labelspace.header import NLI, UNFINISHED, check_place, kind_of, new_header, write_header
 from labelspace.heads.cross_encoder import CLASSES, CrossEncoderHead
+from labelspace.seeds import child_seed
 from labelspace.training.gradients import seeded
 from labelspace.training.nli.card import model_card
 from labelspace.training.nli.opening import check_class_token, open_backbone, token_limit
@@ -156,8 +157,12 @@ class NLIModel(nn.Module):
         if max_tokens > limit:
             raise EncoderError(f"max_tokens is more than the encoder can read ({limit}). Got {max_tokens} instead.")
         check_class_token(tokenizer, str(name))
-        with seeded(torch.device("cpu"), seed, "head"):
-            head = CrossEncoderHead(int(backbone.config.hidden_size), classes=CLASSES[variant], dropout=dropout)
+        head = CrossEncoderHead(
+            int(backbone.config.hidden_size),
+            classes=CLASSES[variant],
+            generator=torch.Generator().manual_seed(child_seed(seed, "head")),
+            dropout=dropout,
+        )
         model = cls(
             backbone,
             head,
@@ -332,10 +337,12 @@ class NLIModel(nn.Module):
         try:
             with seeded(torch.device("cpu"), 0, "load"):
                 backbone, tokenizer = open_backbone(folder, trust_remote_code)
-            with torch.device("meta"):
-                head = CrossEncoderHead(
-                    int(backbone.config.hidden_size), classes=CLASSES[header["variant"]], dropout=header["dropout"]
-                )
+            head = CrossEncoderHead(
+                int(backbone.config.hidden_size),
+                classes=CLASSES[header["variant"]],
+                generator=torch.Generator(),
+                dropout=header["dropout"],
+            )
             head.load_state_dict(load_file(folder / "head.safetensors"), assign=True)
         except (KeyError, RuntimeError, OSError, SafetensorError, EncoderError) as error:
             reason = str(error).splitlines()[0][:300]

@@ -101,7 +101,7 @@ def prefinetune(
     `regularizer_weight=0` there is no offline phase, and training is plain contrastive pre-finetuning.
 
     Anchors and positives are both encoded as texts, with the encoder's text prompt. A tenth of each source's pairs, 500
-    in all at most, is held aside to measure the space before and after (`held_aside`). All texts are in memory, and one
+    in all at most, is held aside to measure the space before and after (`validation`). All texts are in memory, and one
     window of their vectors at a time.
 
     Args:
@@ -249,7 +249,7 @@ def _run(
     callbacks: Sequence[Callback],
     verbose: bool,
 ) -> Prefinetuned:
-    train, measured, told = _split(pairs, config.held_aside, seed)
+    train, measured, told = _split(pairs, config.validation, seed)
     yardstick, described = Yardstick(measured, seed=seed), encoder.describe()
     run = {
         "config": config.to_dict(),
@@ -264,12 +264,12 @@ def _run(
     eigenspace = targets = None
     if config.regularizer_weight:
         relations = ReferenceRelations(encoder, train, work / REFERENCE)
-        with progress_bar("reference", show=verbose) as report:
+        with progress_bar("reference", verbose=verbose) as report:
             eigenspace = find_eigenspace(relations, train, config, hopeless=hopeless, report=report)
         targets = Targets(relations, train, eigenspace)
     as_it_came = yardstick.vectors(encoder)
     before = yardstick.measure(as_it_came)
-    with trainable_weights(encoder.backbone) as weights, progress_bar("training", show=verbose) as report:
+    with trainable_weights(encoder.backbone) as weights, progress_bar("training", verbose=verbose) as report:
         objective = PrefinetuneObjective(encoder, weights, train, targets, config, seed=seed)
         training = engine.train(objective, checkpoint=place, callbacks=callbacks, report=report)
     after, shift, notes = _afterwards(encoder, yardstick, as_it_came, before)

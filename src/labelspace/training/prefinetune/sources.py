@@ -136,7 +136,7 @@ def _named_by(pairs: Pairs) -> str:
     return f" Names come from the column {which}; if it means something else: source_column=None, --source-column ''."
 
 
-def hold_aside(pairs: Pairs, *, seed: int, share: float = PrefinetuneConfig.held_aside) -> tuple[list[int], list[int]]:
+def hold_aside(pairs: Pairs, *, seed: int, share: float = PrefinetuneConfig.validation) -> tuple[list[int], list[int]]:
     """Choose pairs to measure on, which are never trained on.
 
     Args:

@@ -166,7 +166,7 @@ def train_gaussian_head(
     if cache is None:
         states = FreshStates(encoder, token_ids)
     else:
-        with progress_bar("encoding", show=verbose) as report:
+        with progress_bar("encoding", verbose=verbose) as report:
             states = cache.open(encoder, token_ids, report)
     head = GaussianHead(
         backbone.hidden_size,
@@ -176,7 +176,7 @@ def train_gaussian_head(
         uncertain=config.uncertain,
         dropout=config.dropout,
     ).to(backbone.device)
-    with progress_bar("training", show=verbose) as report:
+    with progress_bar("training", verbose=verbose) as report:
         curve = run(
             head,
             states,

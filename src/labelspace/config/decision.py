@@ -1,0 +1,40 @@
+"""Settings for turning scores into labels; they may change after `fit`."""
+
+from dataclasses import dataclass
+from typing import final
+
+from labelspace.checks import check_choice, check_number
+from labelspace.config.saved import SavedConfig
+from labelspace.config.training import TrainingConfig
+
+ANCHORS = ("verbalizer", "descriptions", "both")
+DEFAULT_ANCHOR = "descriptions"  # measured best on average, see docs/benchmarks.md; the paper takes "verbalizer"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DecisionConfig(SavedConfig):
+    """Settings for turning scores into labels; each classifier has those that apply to it."""
+
+    anchor: str = DEFAULT_ANCHOR
+    """What represents a label when documents are compared with it: `"verbalizer"`, `"descriptions"` (the mean of their
+    vectors) or `"both"`."""
+
+    temperature: float = TrainingConfig.temperature
+    """Divides the scores before the softmax, above 0."""
+
+    threshold: float | None = None
+    """Lowest cosine, -1 to 1, at which a label is predicted, for models that compare by cosine. None: always predict
+    one."""
+
+    min_probability: float | None = None
+    """Lowest probability, 0 to 1, at which a label is predicted, for models with logits. None: always predict one."""
+
+    def __post_init__(self) -> None:
+        self._keep_plain()
+        check_choice("anchor", self.anchor, ANCHORS)
+        check_number("temperature", self.temperature, above=0)
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, least=-1, most=1)
+        if self.min_probability is not None:
+            check_number("min_probability", self.min_probability, least=0, most=1)
