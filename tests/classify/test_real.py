@@ -1,4 +1,4 @@
-"""The real MiniLM on real news: training on descriptions beats the untrained encoder, in both formats."""
+"""The real MiniLM on real news: training on descriptions beats the untrained encoder in both formats."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A label file, documents and a saved model on the tiny encoder, and a way to call the command line."""
+"""Fixtures of the command-line tests: label files, documents, saved models, and ways to run a command."""
 
 import json
 import os
@@ -49,22 +49,22 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def call(*args: object, **more: Any) -> Result:
-    """Run a command line in this process."""
+    """Run a command in this process."""
     return CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False, prog_name="labelspace", **more)
 
 
 def command(*args: object) -> list[str]:
-    """The same command line for a process of its own."""
+    """Return the words that run a command in its own process."""
     return [sys.executable, "-c", "from labelspace.cli import main; main()", *(str(arg) for arg in args)]
 
 
 def environment() -> dict[str, str]:
-    """For such a process: one thread, no hub."""
+    """Return the environment of such a process: one thread, no hub."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def process(*args: object, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command line in a process of its own."""
+    """Run a command in its own process."""
     return subprocess.run(
         command(*args), capture_output=True, text=True, check=False, env=environment(), timeout=120, **more
     )
@@ -92,7 +92,7 @@ def one_thread() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[[Result], str]:
-    """Check that a result is a refusal, and return its one line."""
+    """Check that a result is a refusal and return its one line."""
 
     def line(result: Result) -> str:
         lines = result.stderr.splitlines()
@@ -124,7 +124,7 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 def fit_by_command(folder: Path, encoder: Path, *options: object) -> Path:
-    """Write a label file into a folder, and a model fitted by the command line beside it."""
+    """Write a label file, fit a model from it with the command line, and return the model's folder."""
     (folder / "labels.yaml").write_text(LABELS, encoding="utf-8")
     fit = ("fit", folder / "labels.yaml", "--encoder", encoder, "--out", folder / "model", "--dtype", "float32")
     result = call(*fit, *options)
@@ -134,21 +134,21 @@ def fit_by_command(folder: Path, encoder: Path, *options: object) -> Path:
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_folder: Path) -> Path:
-    """A model that was fitted by the command line; do not write into it."""
+    """A model fitted by the command line; do not write into it."""
     folder = tmp_path_factory.mktemp("cli")
     return fit_by_command(folder, tiny_encoder_folder, "--max-steps", 4, "--learning-rate", "1e-4")
 
 
 @pytest.fixture(scope="session")
 def own_code_model(tmp_path_factory: pytest.TempPathFactory, own_code_folder: Path) -> Path:
-    """A model whose encoder brings code; do not write into it."""
+    """A model whose encoder has its own code; do not write into it."""
     folder = tmp_path_factory.mktemp("own-code")
     return fit_by_command(folder, own_code_folder, "--method", "zero-shot", "--trust-remote-code")
 
 
 @pytest.fixture(scope="session")
 def sorted_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ninety labelled rows; `sorted_labels` names their labels."""
+    """Ninety labelled rows; their labels are in `sorted_labels`."""
     rows = [{"text": text, "label": label} for text, label in zip(*tiny_rows(90, doubtful=0.2), strict=True)]
     return write_rows(tmp_path_factory.mktemp("rows") / "rows.jsonl", rows)
 
