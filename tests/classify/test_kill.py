@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROUNDS = 60
+ROUNDS = 30
 SCRIPT = """
 import json, os, random, signal, sys, time
 from pathlib import Path
