@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,30 @@ def process(*args: object, **more: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*args), capture_output=True, text=True, check=False, env=environment(), timeout=120, **more
     )
+
+
+def stop(line: Sequence[object], state: Path, how: str) -> str:
+    """Start a command, send it a signal when it writes `state`, and return its stderr."""
+    import torch  # late: most commands are tested without it
+
+    def written() -> int:
+        return state.stat().st_mtime_ns if state.is_file() else 0
+
+    before, deadline = written(), time.monotonic() + 120
+    threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}  # for the same bits as in this process
+    with subprocess.Popen(command(*line), stdout=-1, stderr=-1, text=True, env=environment() | threads) as stopped:
+        while written() == before and stopped.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        stopped.send_signal(getattr(signal, how))
+        _, said = stopped.communicate(timeout=60)
+    assert stopped.returncode == (130 if how == "SIGINT" else -signal.SIGKILL), said
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.fixture(scope="session")
+def stopped() -> Callable[[Sequence[object], Path, str], str]:
+    return stop
 
 
 @pytest.fixture(scope="session")

@@ -127,8 +127,7 @@ def test_a_full_disk_behind_stdout_is_reported_in_one_line(command_line, one_thr
 
 
 @pytest.mark.slow
-def test_a_closed_pipe_is_not_an_error(command_line, one_thread, saved):
-    lines = b"the team won\n" * 20_000
+def test_each_line_of_a_pipe_is_answered_at_once_and_a_closed_pipe_is_not_an_error(command_line, one_thread, saved):
     with subprocess.Popen(
         command_line("predict", saved, "-"),
         stdin=subprocess.PIPE,
@@ -139,12 +138,13 @@ def test_a_closed_pipe_is_not_an_error(command_line, one_thread, saved):
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        process.stdin.write(b"the team won\n")
-        process.stdin.flush()
-        assert b"the team won" in process.stdout.readline()
+        for text in (b"the team won", b"the bank lost"):
+            process.stdin.write(text + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline().endswith(b"\t" + text + b"\n")
         process.stdout.close()
         try:
-            process.stdin.write(lines)
+            process.stdin.write(b"the team won\n" * 20_000)
             process.stdin.close()
         except BrokenPipeError:
             pass

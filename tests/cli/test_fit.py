@@ -231,34 +231,26 @@ def test_ctrl_c_during_training_saves_a_usable_model(
     assert len(model.predict(["the team won"])) == 1
 
 
-@pytest.mark.slow
-def test_ctrl_c_during_the_search_writes_nothing(
-    command_line, one_thread, label_file, tiny_encoder_folder, tmp_path, documents
+@pytest.mark.parametrize("when", ["during the search", "before the first look"])
+def test_ctrl_c_before_anything_is_kept_writes_nothing(
+    run, label_file, tiny_encoder_folder, tmp_path, documents, monkeypatch, when
 ):
-    command = command_line(
-        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model"),
-        *("--pool", documents, "--set", f"search.steps={10**6}"),
-    )
-    before = sorted(tmp_path.rglob("*"))
-    code, stdout, seen = _interrupted_when(b"choosing", command, one_thread)
-    assert (code, stdout) == (130, "")
-    assert "nothing was written" in seen
-    assert "Traceback" not in seen
-    assert sorted(tmp_path.rglob("*")) == before
+    from labelspace.training.description.objective import DescriptionObjective
 
+    real = DescriptionObjective.update
 
-@pytest.mark.slow
-def test_ctrl_c_before_the_first_look_writes_nothing(
-    command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
-):
-    command = command_line(
-        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", "--learning-rate", "1e-5"),
-        *("--max-steps", 10**6, "--set", f"check_every={10**6}"),
-    )
+    def interrupted(objective, step):
+        if step == (1 if when == "during the search" else 5):  # a trial has two steps, the first look comes at ten
+            raise KeyboardInterrupt
+        return real(objective, step)
+
+    monkeypatch.setattr(DescriptionObjective, "update", interrupted)
+    search = ("--pool", documents, "--set", "search.steps=2")
+    more = search if when == "during the search" else ("--learning-rate", "1e-5")
     before = sorted(tmp_path.rglob("*"))
-    code, stdout, seen = _interrupted_when(rb"loss ", command, one_thread)
-    assert (code, stdout) == (130, "")
-    assert "nothing was written" in seen
+    result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *more)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert "nothing was written" in result.stderr
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -427,26 +419,19 @@ def test_an_unusable_checkpoint_is_refused_before_any_work(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
-def test_a_stopped_fit_goes_on_to_the_same_model(
-    stop, command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
+def test_a_killed_and_an_interrupted_fit_resume_to_the_same_model(
+    run, stopped, label_file, tiny_encoder_folder, tmp_path
 ):
     line = fit_long(label_file, tiny_encoder_folder, tmp_path / "model", "--checkpoint", tmp_path / "run")
-    begun = tmp_path / "run" / "descriptions" / "state.json"
-    with subprocess.Popen(command_line(*line), stdout=-1, stderr=-1, text=True, env=one_thread) as process:
-        deadline = time.monotonic() + 120
-        while not begun.is_file() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(getattr(signal, stop))
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
-    if stop == "SIGINT":
-        assert "Traceback" not in said
-        assert f"to go on from {tmp_path / 'run'}: labelspace fit" in said
-        assert said.rstrip().endswith("--resume")
-    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 120}
-    subprocess.run(command_line(*line, "--resume"), **own)
-    subprocess.run(command_line(*fit_long(label_file, tiny_encoder_folder, tmp_path / "straight")), **own)
+    state = tmp_path / "run" / "descriptions" / "state.json"
+    stopped(line, state, "SIGKILL")
+    assert not (tmp_path / "model").exists()
+    said = stopped((*line, "--resume"), state, "SIGINT")
+    assert f"to go on from {tmp_path / 'run'}: labelspace fit" in said
+    assert said.rstrip().endswith("--resume")
+    for words in ((*line, "--resume"), fit_long(label_file, tiny_encoder_folder, tmp_path / "straight")):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
     one, two = load(tmp_path / "model"), load(tmp_path / "straight")
     texts = ["the team won the match", "the bank lost money"]
     assert (one.decision_function(texts) == two.decision_function(texts)).all()

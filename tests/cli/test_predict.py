@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 
 import pyarrow.parquet as pq
 import pytest
@@ -91,21 +90,6 @@ def test_empty_lines_are_kept_with_one_warning(run, saved):
     assert len(result.stdout.splitlines()) == 4
     assert result.stderr.count("warning:") == 1
     assert "stdin: line 2" in result.stderr
-
-
-@pytest.mark.slow
-def test_each_line_of_a_pipe_is_answered_at_once(command_line, one_thread, saved):
-    with subprocess.Popen(
-        command_line("predict", saved, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=one_thread
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-        for text in ("the team won", "the bank lost"):
-            process.stdin.write(f"{text}\n")
-            process.stdin.flush()
-            assert process.stdout.readline().endswith(f"\t{text}\n")
-        process.stdin.close()
-    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

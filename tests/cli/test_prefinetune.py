@@ -2,10 +2,8 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -385,37 +383,22 @@ def test_a_refusal_loads_no_torch(command_line, one_thread, command, tmp_path):
     assert done.stdout.strip() == "False"
 
 
-def wait_for(file: Path, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
-    while not file.is_file() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert file.is_file()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
-def test_a_stopped_run_goes_on_to_the_same_bits(stop, run, refused, command_line, one_thread, command, tmp_path):
-    longer = (*command, "--epochs", 20)
-    out = tmp_path / "model"
-    line = command_line(*longer)
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=one_thread) as process:
-        wait_for(tmp_path / "model.unfinished" / "checkpoint" / "state.json", process)
-        process.send_signal(getattr(signal, stop))
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
-    assert "Traceback" not in said
-    assert out.is_dir() == (stop == "SIGINT"), "a killed run leaves no half encoder"
-    if stop == "SIGINT":
-        assert "can be used as it is" in said
-        assert "to go on from it: labelspace " in said
-        vectors(out)
+def test_a_killed_and_an_interrupted_run_resume_to_the_same_bits(run, refused, stopped, command, tmp_path):
+    longer, out = (*command, "--epochs", 20), tmp_path / "model"
+    state = tmp_path / "model.unfinished" / "checkpoint" / "state.json"
+    stopped(longer, state, "SIGKILL")
+    assert not out.exists(), "a killed run leaves no incomplete encoder"
+    said = stopped((*longer, "--resume"), state, "SIGINT")
+    assert "can be used as it is" in said
+    assert "to go on from it: labelspace " in said
+    vectors(out)
     assert "holds an unfinished run; go on with --resume" in refused(run(*longer))
     other = run(*longer, "--resume", "--seed", 1)
     assert other.exit_code == 2
     assert "had " in other.stderr
-    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 240}
-    subprocess.run([*line, "--resume"], **own)
-    straight = [word if word != str(out) else str(tmp_path / "straight") for word in line]
-    subprocess.run(straight, **own)
+    for words in ((*longer, "--resume"), [word if word != out else tmp_path / "straight" for word in longer]):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
     assert np.array_equal(vectors(out), vectors(tmp_path / "straight"))
     assert not (tmp_path / "model.unfinished").exists()

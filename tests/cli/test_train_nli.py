@@ -3,9 +3,6 @@
 import json
 import re
 import shutil
-import signal
-import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,30 +169,17 @@ def test_a_run_stopped_by_time_resumes_to_the_same_bits(run, refused, command, t
     assert "holds no unfinished training" in refused(run(*command, "--resume"))
 
 
-def wait_for(file: Path, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
-    while not file.is_file() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert file.is_file()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
-def test_a_stopped_training_goes_on_to_the_same_bits(stop, run, command_line, one_thread, command, tmp_path):
+def test_a_killed_and_an_interrupted_training_resume_to_the_same_bits(run, stopped, command, tmp_path):
     often = ("evaluate_every=0.02" if word == "evaluate_every=0.25" else word for word in command)
     longer = (*often, "--epochs", 10, "--set", "patience=1000")
-    line = command_line(*longer)
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=one_thread) as process:
-        wait_for(tmp_path / "nli" / "checkpoint" / "state.json", process)
-        process.send_signal(getattr(signal, stop))
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
-    assert "Traceback" not in said
-    if stop == "SIGINT":
-        assert "holds the best state so far" in said
-        assert NLIModel.load(tmp_path / "nli").header["training"]["run"]["stop_reason"] == "interrupted"
-    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 120}
-    subprocess.run([*line, "--resume"], **own)
-    subprocess.run(command_line("train-nli", "--out", tmp_path / "straight", *longer[3:]), **own)
+    state = tmp_path / "nli" / "checkpoint" / "state.json"
+    stopped(longer, state, "SIGKILL")
+    said = stopped((*longer, "--resume"), state, "SIGINT")
+    assert "holds the best state so far" in said
+    assert NLIModel.load(tmp_path / "nli").header["training"]["run"]["stop_reason"] == "interrupted"
+    for words in ((*longer, "--resume"), ("train-nli", "--out", tmp_path / "straight", *longer[3:])):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
     one, two = bits(tmp_path / "nli"), bits(tmp_path / "straight")
     assert all(torch.equal(one[name], two[name]) for name in two)
