@@ -17,6 +17,7 @@ from labelspace import load
 from labelspace.errors import ConfigError, LabelSpaceWarning, ModelFolderError, OutputError
 from labelspace.header import UNFINISHED, kind_of
 from labelspace.training import description
+from stops import Stop, stop_at
 
 # LaCon counts on from its 12 steps on descriptions; an epoch of its rows has 6 steps.
 STOPS = [
@@ -24,18 +25,6 @@ STOPS = [
     *(("lacon", step) for step in (5, 11, 14, 21, 30)),
     *(("uncertainty", step) for step in (2, 8, 15)),
 ]
-
-
-class Stop(BaseException):
-    """Stops a fit like a kill would: the library does not catch it."""
-
-
-def stop_at(number: int, error: type[BaseException] = Stop) -> Any:
-    def callback(step: int, values: dict[str, float]) -> None:
-        if step == number and "loss" in values:
-            raise error
-
-    return callback
 
 
 @pytest.fixture(scope="module")

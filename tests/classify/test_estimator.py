@@ -23,6 +23,7 @@ from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelFileError
+from weights import weights_of
 
 Maker = Callable[..., Any]
 
@@ -30,10 +31,6 @@ TINY = str(Path(__file__).parents[1] / "data" / "tiny-bert")
 each_method = pytest.mark.parametrize("method", METHODS)
 each_class = pytest.mark.parametrize("cls", [ZeroShotClassifier, DescriptionClassifier])
 Y = ["sports", "money", "world", "world", "money", "sports"]
-
-
-def weights_of(encoder: Encoder) -> dict[str, torch.Tensor]:
-    return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
 
 
 # ---- scikit-learn's own checks

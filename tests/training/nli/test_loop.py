@@ -17,7 +17,9 @@ from labelspace.training.batches import epoch_batches
 from labelspace.training.gradients import seeded
 from labelspace.training.nli import NLIModel, dev_scores, pair_loss, train_nli
 from labelspace.training.schedule import cosine_factor
+from stops import Stop, stop_at
 from training.nli.toy import toy_pairs
+from weights import same_bits, weights_of
 
 TINY = Path(__file__).parents[2] / "data" / "tiny-bert"
 SHORT = NLIConfig(epochs=2, batch_size=8, learning_rate=1e-3, head_learning_rate=1e-3, evaluate_every=0.25, seed=3)
@@ -27,14 +29,6 @@ TRAIN, DEV = toy_pairs(45), toy_pairs(12, seed=1)
 def tiny(variant: str = "binary", **options: object) -> NLIModel:
     given = {"dtype": "float32", "device": "cpu", **options}
     return NLIModel.from_encoder(TINY, variant, 3, **given)  # type: ignore[arg-type]
-
-
-def weights_of(model: NLIModel) -> dict[str, torch.Tensor]:
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def same_bits(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 class CtrlC:
@@ -199,17 +193,9 @@ def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(straight, tmp_pa
 
 def test_a_run_stopped_without_warning_resumes_bit_identically(straight, tmp_path):
     """Like a kill, `Stop` is not caught; the tests of `train-nli` kill a process."""
-
-    class Stop(BaseException):
-        pass
-
-    def stop(done: float, total: float | None = None, note: str = "") -> None:
-        if done == 8:
-            raise Stop
-
     model, run = straight
     with pytest.raises(Stop):
-        train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", report=stop)
+        train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", callbacks=[stop_at(8)])
     resumed = tiny()
     went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
     assert went_on.looks == run.looks
