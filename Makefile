@@ -56,7 +56,7 @@ fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
 	$(TESTS) -m "not slow" tests src --doctest-modules
 
 slow: $(READY)   ## tests on the real encoder and real data, processes killed on purpose, seconds of work
-	$(TESTS) -m slow tests
+	$(TESTS) --dist loadfile --no-loadscope-reorder -m slow tests
 
 SETTING := all
 portable: $(READY) ## the fast tests again as other processors would run them; SETTING=today: one of them, by the date

@@ -1,5 +1,6 @@
 """Packaged models are assembled completely or not at all, and no file of a zip is written outside the folder."""
 
+import functools
 import zipfile
 from pathlib import Path
 
@@ -19,16 +20,6 @@ def tool(monkeypatch):
     import packaged_models
 
     return packaged_models
-
-
-@pytest.fixture
-def gemma(tool, tmp_path):
-    """The packaged gemma-3-270m as a file."""
-    pytest.importorskip("gguf")
-    pytest.importorskip("accelerate")
-    if tool.missing(tool.GEMMA):
-        pytest.skip("the packages of gemma-3-270m are missing")
-    return tool.assembled(tool.GEMMA, tmp_path)
 
 
 def zipped(path: Path, *members: str) -> Path:
@@ -85,19 +76,23 @@ def test_mpnet_is_an_encoder_of_the_registry(tool, tmp_path):
 
 
 @pytest.mark.slow
-def test_gemma_answers_with_letters(gemma):
+def test_gemma_answers_with_letters_and_the_prefix_cache_changes_no_score(tool, tmp_path, monkeypatch):
+    """One test of both, because opening the GGUF file takes nearly all of the time."""
     from labelspace.families import LLMScorer
+    from labelspace.families.causal import CausalModel
+    from labelspace.families.generative_reranker import GenerativeReranker
 
+    pytest.importorskip("gguf")
+    pytest.importorskip("accelerate")
+    if tool.missing(tool.GEMMA):
+        pytest.skip("the packages of gemma-3-270m are missing")
+    monkeypatch.setattr(CausalModel, "load", functools.cache(CausalModel.load))
+    gemma = tool.assembled(tool.GEMMA, tmp_path)
     scorer = LLMScorer(gemma, dtype="float32", device="cpu")
     ids = scorer.model.encode([scorer.prompt(TEXTS[0], SPACE)])
     best = scorer.model.next_token_logits(ids)[0].topk(5).indices.tolist()
     assert set(best) & set(scorer.symbols.values())  # it understood that a letter is asked for
     assert np.isfinite(scorer.scores(TEXTS, SPACE)).all()
-
-
-@pytest.mark.slow
-def test_gemma_gives_the_same_with_and_without_the_prefix_cache(gemma):
-    from labelspace.families.generative_reranker import GenerativeReranker
 
     reranker = GenerativeReranker(gemma, dtype="float32", device="cpu")
     labels = ["This text is about sports.", "This text is about politics."]

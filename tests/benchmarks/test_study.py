@@ -178,19 +178,21 @@ def test_a_rival_is_compared_with_the_corrected_deviation(spaces, plant):
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")
 @pytest.mark.slow
-def test_the_small_study_runs_once_and_resumes(store, tmp_path):
+def test_the_small_study_runs_once_and_resumes(store, tmp_path, capfd):
+    from run import run
+
     out = tmp_path / "study.jsonl"
-    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "study", "--small", "--out", str(out)]
+    command = ["study", "--small", "--out", str(out)]
     command += ["--encoder", str(ROOT / "tests" / "data" / "tiny-bert"), "--test-rows", "40", "--max-steps", "2"]
-    done = subprocess.run([*command, "--minutes", "0"], capture_output=True, text=True, check=True)
-    assert "9 of 9 pieces are left" in done.stdout
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "all pieces are done" in done.stdout
+    run([*command, "--minutes", "0"])
+    assert "9 of 9 pieces are left" in capfd.readouterr().out
+    run(command)
+    assert "all pieces are done" in capfd.readouterr().out
     rows = store.Table(out).rows()
     assert len(rows) == 9
     assert all(row["provenance"]["commit"] and "macro_f1_predicted" in row for row in rows)
     lines = out.read_text().splitlines(keepends=True)
     out.write_text("".join(lines[1:]))
-    subprocess.run(command, capture_output=True, text=True, check=True)
+    run(command)
     assert out.read_text().splitlines(keepends=True)[1:] == lines[1:]
     assert store.Table(out).rows()[0]["name"] == rows[0]["name"]

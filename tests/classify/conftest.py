@@ -1,4 +1,4 @@
-"""What the tests of the classifiers share: a label space of three, documents, and fitted models."""
+"""Fixtures of the classifier tests: a space of three labels, documents, and fitted models."""
 
 import copy
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ METHODS = ("description", "zero-shot")
 
 
 def columns_of(clf: Any, scores: np.ndarray, names: Iterable[str]) -> np.ndarray:
-    """Columns of what a classifier answers, in the order of these names."""
+    """Return the columns of an answer in the order of these names."""
     place = {name: column for column, name in enumerate(clf.classes_)}
     return scores[:, [place[name] for name in names]]
 
@@ -49,13 +49,13 @@ def space() -> LabelSpace:
 
 @pytest.fixture(scope="session")
 def encoders(tiny_encoder_folder: Path) -> dict[str, Encoder]:
-    """The tiny BERT in each format; not to be changed."""
+    """The tiny BERT in each format; do not change it."""
     return {dtype: Encoder(tiny_encoder_folder, dtype=dtype, device="cpu") for dtype in ("float32", "bfloat16")}
 
 
 @pytest.fixture
 def make(encoders: dict[str, Encoder], space: LabelSpace) -> Callable[..., Any]:
-    """Make a classifier, not fitted, of a method and a format."""
+    """Make an unfitted classifier by method and format."""
 
     def made(method: str = "description", dtype: str = "float32", labels: Any = None, **options: Any) -> Any:
         labels = space if labels is None else labels
@@ -75,11 +75,11 @@ def fitted(make: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def well_fitted(encoders: dict[str, Encoder]) -> UncertaintyClassifier:
-    """A classifier that knows most of its labels, with nine rows held out; not to be changed."""
+    """A classifier that gets most labels right, with nine rows held out; do not change it."""
     return UncertaintyClassifier(encoder=encoders["float32"], **WELL).fit(SEEN, SEEN_Y)
 
 
 @pytest.fixture
 def clf(well_fitted: UncertaintyClassifier) -> UncertaintyClassifier:
-    """The same to be changed: nothing of it is changed in place."""
+    """A copy of `well_fitted` that a test may change; its attributes are replaced, never edited in place."""
     return copy.copy(well_fitted)

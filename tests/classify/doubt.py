@@ -1,4 +1,4 @@
-"""What the tests of `UncertaintyClassifier` share: rows to learn from, rows it has not seen, a quick training."""
+"""Shared by the tests of `UncertaintyClassifier`: training rows, unseen rows, and a quick training."""
 
 from typing import Any
 
@@ -15,6 +15,6 @@ QUICK = {"learning_rate": 5e-3, "batch_size": 6, "epochs": 1, "cache": None}
 
 
 def uncertainty(encoder: Any, **options: Any) -> UncertaintyClassifier:
-    """Make a classifier that trains for a moment, on few rows."""
+    """Make a classifier that trains in a moment on a few rows."""
     settings = {"encoder": encoder, **QUICK, **options}
     return UncertaintyClassifier(**as_arguments(UncertaintyClassifier, settings))

@@ -1,4 +1,4 @@
-"""An `UncertaintyClassifier` that answers None where it is in doubt: for a share of documents, or for a risk."""
+"""`UncertaintyClassifier` abstains when in doubt: `set_coverage` fixes the share answered, `set_risk` the errors."""
 
 import copy
 import warnings
@@ -30,19 +30,19 @@ NOTHING_HELD_OUT = "there is no record of rows held out to set a limit on: fit h
 
 
 def doubt_of(clf: UncertaintyClassifier, texts: list[str], by: str) -> np.ndarray:
-    """What the limit is compared with, from the public answers alone."""
+    """Return the values that are compared with the limit, computed from public answers only."""
     return clf.predict_uncertainty(texts) if by == "uncertainty" else scipy_entropy(clf.predict_proba(texts), axis=1)
 
 
 def recorded(clf: UncertaintyClassifier, uncertainty: Any, entropy: Any, wrong: Any) -> UncertaintyClassifier:
-    """The same classifier, with another record of held-out rows."""
+    """Return the same classifier with another record of held-out rows."""
     other = copy.copy(clf)
     other.held_out_ = HeldOut(np.asarray(uncertainty), np.asarray(entropy), np.asarray(wrong, dtype=bool))
     return other
 
 
 def bare(encoders: dict[str, Encoder]) -> UncertaintyClassifier:
-    """A classifier that held nothing out."""
+    """Return a classifier fitted without held-out rows."""
     return uncertainty(encoders["float32"]).fit(FEW, FEW_Y)
 
 
@@ -51,7 +51,7 @@ def bare(encoders: dict[str, Encoder]) -> UncertaintyClassifier:
 
 @each_doubt
 @pytest.mark.parametrize("coverage", [0.1, 0.5, 0.9])
-def test_that_share_of_rows_like_those_held_out_is_answered(coverage: float, by: str, clf: UncertaintyClassifier):
+def test_set_coverage_answers_that_share_of_the_held_out_rows(coverage: float, by: str, clf: UncertaintyClassifier):
     assert clf.set_coverage(coverage, by=by) is clf
     assert clf.limit_ is not None
     record = getattr(clf.held_out_, by)
@@ -61,11 +61,11 @@ def test_that_share_of_rows_like_those_held_out_is_answered(coverage: float, by:
 
 @each_doubt
 @pytest.mark.parametrize("coverage", [0.1, 0.5, 0.9])
-def test_that_share_of_the_documents_given_is_answered_the_surest_first(
+def test_set_coverage_on_documents_answers_that_share_of_them_and_the_surest(
     coverage: float, by: str, clf: UncertaintyClassifier
 ):
     always = clf.predict(NEW)
-    clf.temperature_ = 1.0  # else the entropy of some is zero to the last bit, and all of these are answered
+    clf.temperature_ = 1.0  # otherwise several entropies are exactly zero, and ties are answered together
     clf.set_coverage(coverage, NEW, by=by)
     answered = np.array([name is not None for name in clf.predict(NEW)])
     assert answered.sum() == least_answers(coverage, 120)
@@ -74,15 +74,15 @@ def test_that_share_of_the_documents_given_is_answered_the_surest_first(
     assert (clf.predict(NEW)[answered] == always[answered]).all()
 
 
-def test_full_coverage_takes_the_limit_away(clf: UncertaintyClassifier, encoders: dict[str, Encoder]):
+def test_full_coverage_removes_the_limit(clf: UncertaintyClassifier, encoders: dict[str, Encoder]):
     always = list(clf.predict(NEW))
     assert None in clf.set_coverage(0.5).predict(NEW)
     assert list(clf.set_coverage(1.0).predict(NEW)) == always
     assert clf.limit_ is None
-    assert bare(encoders).set_coverage(1).limit_ is None, "for that no row is needed"
+    assert bare(encoders).set_coverage(1).limit_ is None, "full coverage needs no held-out rows"
 
 
-def test_the_measure_of_doubt_is_the_one_that_found_the_wrong_answers_better(clf: UncertaintyClassifier):
+def test_the_limit_uses_the_measure_that_ranks_wrong_answers_better(clf: UncertaintyClassifier):
     rising, wrong = np.arange(10) / 10, np.arange(10) > 7
     for uncertainty_, entropy_, found in ((rising, rising[::-1], "uncertainty"), (rising[::-1], rising, "entropy")):
         other = recorded(clf, uncertainty_, entropy_, wrong).set_coverage(0.5)
@@ -93,7 +93,7 @@ def test_the_measure_of_doubt_is_the_one_that_found_the_wrong_answers_better(clf
     assert none_wrong.limit_.by == "entropy"
 
 
-def test_without_rows_held_out_documents_are_needed(encoders: dict[str, Encoder]):
+def test_without_held_out_rows_a_limit_needs_documents(encoders: dict[str, Encoder]):
     clf = bare(encoders)
     for ask in (clf.set_coverage, clf.set_risk):
         with pytest.raises(InputError, match=NOTHING_HELD_OUT):
@@ -102,7 +102,7 @@ def test_without_rows_held_out_documents_are_needed(encoders: dict[str, Encoder]
     assert clf.set_coverage(0.5, FEW).limit_ is not None
 
 
-def test_a_coverage_on_few_held_out_rows_is_said_to_stand_badly(clf: UncertaintyClassifier):
+def test_a_coverage_set_on_few_held_out_rows_warns(clf: UncertaintyClassifier):
     with pytest.warns(LabelSpaceWarning, match="fit held out 9 rows, on which a coverage of 0.5 stands badly") as told:
         clf.set_coverage(0.5)
     assert len(told) == 1
@@ -115,7 +115,7 @@ def test_a_coverage_on_few_held_out_rows_is_said_to_stand_badly(clf: Uncertainty
 
 
 @pytest.mark.parametrize("coverage", [0, -0.5, 1.1, float("nan"), "half", None, True])
-def test_a_share_that_is_none_is_refused(coverage: Any, clf: UncertaintyClassifier):
+def test_a_coverage_out_of_range_is_refused(coverage: Any, clf: UncertaintyClassifier):
     with pytest.raises(ConfigError, match="coverage must be a number above 0 and at most 1") as error:
         clf.set_coverage(coverage)
     assert "\n" not in str(error.value)
@@ -125,8 +125,8 @@ def test_a_share_that_is_none_is_refused(coverage: Any, clf: UncertaintyClassifi
 # ---- risk
 
 
-def test_a_good_model_gets_a_limit_and_a_hopeless_one_an_error(clf: UncertaintyClassifier):
-    """Of 200 held-out rows the 40 in most doubt are wrong; or every other one."""
+def test_set_risk_finds_a_limit_for_a_good_model_and_raises_for_a_hopeless_one(clf: UncertaintyClassifier):
+    """The good model gets only its 40 most doubtful of 200 rows wrong; the hopeless one gets every second row wrong."""
     doubt = np.arange(200) / 200
     good = recorded(clf, doubt, doubt, doubt >= 0.8).set_risk(0.1, by="uncertainty")
     assert good.limit_ is not None
@@ -142,10 +142,10 @@ def test_a_good_model_gets_a_limit_and_a_hopeless_one_an_error(clf: UncertaintyC
     assert hopeless.limit_ is before
 
 
-def test_where_the_measure_was_chosen_by_the_same_rows_both_measures_share_the_chance(
+def test_choosing_the_measure_on_the_same_rows_takes_more_rows_for_a_risk(
     clf: UncertaintyClassifier, encoders: dict[str, Encoder]
 ):
-    """Rows without an error promise a risk of 10 %: 44 for one measure, 51 for the better of two."""
+    """Faultless rows that promise a risk of 10 %: 44 with one measure, 51 with the better of two."""
 
     def on(rows: int, by: str, model: UncertaintyClassifier = clf) -> bool:
         doubt = np.arange(rows) / rows
@@ -157,30 +157,30 @@ def test_where_the_measure_was_chosen_by_the_same_rows_both_measures_share_the_c
     assert [on(rows, "entropy") for rows in (43, 44)] == [False, True]
     assert [on(rows, "auto") for rows in (50, 51)] == [False, True]
     single = uncertainty(encoders["float32"], uncertain=False).fit(FEW, FEW_Y)
-    assert on(44, "auto", single), "there was nothing to choose"
+    assert on(44, "auto", single), "with a single measure there is nothing to choose"
 
 
-def test_nine_rows_promise_nothing(clf: UncertaintyClassifier):
+def test_nine_rows_are_too_few_to_promise_a_risk(clf: UncertaintyClassifier):
     with pytest.raises(InputError, match=r"cannot be promised .* of 9 rows .* hold out more rows"):
         clf.set_risk(0.05)
 
 
-def test_a_promise_made_on_labelled_documents_is_kept_on_others(clf: UncertaintyClassifier):
+def test_a_risk_set_on_labelled_documents_holds_on_others(clf: UncertaintyClassifier):
     others, y = tiny_rows(300, seed=2, doubtful=0.2)
     wrong = clf.predict(others) != np.array(y)
     assert clf.set_risk(0.08, NEW, NEW_Y, by="entropy", confidence=0.9) is clf
     answered = np.array([name is not None for name in clf.predict(others)])
     assert 0.2 < answered.mean() < 1
 
-    def chance_of_so_many(rows: NDArray[np.bool_]) -> float:
-        """Of so many errors among these, or more, were the risk what was promised."""
+    def chance_of_these_errors(rows: NDArray[np.bool_]) -> float:
+        """Return the probability of at least this many errors among these rows if the promised risk were true."""
         return float(binom.sf(wrong[rows].sum() - 1, rows.sum(), 0.08))
 
-    assert chance_of_so_many(answered) > 0.05
-    assert chance_of_so_many(np.ones(300, dtype=bool)) < 0.01
+    assert chance_of_these_errors(answered) > 0.05
+    assert chance_of_these_errors(np.ones(300, dtype=bool)) < 0.01
 
 
-def test_rows_without_a_label_promise_nothing(clf: UncertaintyClassifier):
+def test_set_risk_ignores_rows_without_a_label(clf: UncertaintyClassifier):
     clf.set_risk(0.2, NEW, NEW_Y)
     expected, clf.limit_ = clf.limit_, None
     clf.set_risk(0.2, ["a text of no label", *NEW], [None, *NEW_Y])
@@ -199,7 +199,7 @@ def test_rows_without_a_label_promise_nothing(clf: UncertaintyClassifier):
         ((1, NEW, NEW_Y), ConfigError, "risk must be a number above 0 and below 1. Got 1 instead"),
     ],
 )
-def test_risks_and_rows_that_cannot_be_are_refused(
+def test_invalid_risks_and_rows_are_refused(
     given: tuple[Any, ...], error: type[Exception], message: str, clf: UncertaintyClassifier
 ):
     with pytest.raises(error, match=message) as told:
@@ -208,7 +208,7 @@ def test_risks_and_rows_that_cannot_be_are_refused(
     assert clf.limit_ is None
 
 
-def test_a_promise_that_nobody_can_make_is_refused_before_documents_are_encoded(
+def test_an_impossible_risk_is_refused_before_documents_are_encoded(
     clf: UncertaintyClassifier, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(Encoder, "tokenize", lambda *_: pytest.fail("work began"))
@@ -218,7 +218,7 @@ def test_a_promise_that_nobody_can_make_is_refused_before_documents_are_encoded(
         clf.set_risk(0.1, NEW, NEW_Y, confidence=1)
 
 
-def test_other_words_and_confidences_are_refused(clf: UncertaintyClassifier):
+def test_an_unknown_measure_or_confidence_is_refused(clf: UncertaintyClassifier):
     with pytest.raises(ConfigError, match="confidence must be"):
         clf.set_risk(0.1, NEW, NEW_Y, confidence=2)
     for ask in (clf.set_coverage, clf.set_risk):
@@ -231,7 +231,7 @@ def test_other_words_and_confidences_are_refused(clf: UncertaintyClassifier):
 
 @pytest.fixture
 def limited(clf: UncertaintyClassifier, request: Any) -> UncertaintyClassifier:
-    """A classifier that answers three in four."""
+    """A classifier that answers three documents in four."""
     clf.temperature_ = 1.0
     return clf.set_coverage(0.75, NEW, by=request.param)
 
@@ -240,7 +240,7 @@ each_limit = pytest.mark.parametrize("limited", ["uncertainty", "entropy"], indi
 
 
 @each_limit
-def test_all_ways_to_ask_agree_on_where_there_is_no_answer(limited: UncertaintyClassifier, tmp_path: Path):
+def test_predict_files_and_explanations_abstain_on_the_same_documents(limited: UncertaintyClassifier, tmp_path: Path):
     names = limited.predict(NEW)
     silent = [name is None for name in names]
     assert sum(silent) == 30
@@ -262,7 +262,7 @@ def test_all_ways_to_ask_agree_on_where_there_is_no_answer(limited: UncertaintyC
 
 
 @each_limit
-def test_an_evaluation_counts_no_answer_as_none_right(limited: UncertaintyClassifier):
+def test_an_evaluation_counts_an_abstention_as_wrong(limited: UncertaintyClassifier):
     names = limited.predict(NEW)
     found = evaluate(limited, NEW, NEW_Y, baselines=False)
     assert found.metrics.accuracy == pytest.approx(np.mean(names == np.array(NEW_Y)))
@@ -273,7 +273,7 @@ def test_an_evaluation_counts_no_answer_as_none_right(limited: UncertaintyClassi
     assert limited.score(NEW, NEW_Y, sample_weight=answered) == pytest.approx(found.metrics.accuracy_on_covered)
 
 
-def test_threshold_and_limit_both_hold(clf: UncertaintyClassifier):
+def test_threshold_and_limit_both_apply(clf: UncertaintyClassifier):
     clf.temperature_ = 1.0
     below = clf.predict_proba(NEW).max(axis=1) < 0.6
     clf.set_params(min_probability=0.6).set_coverage(0.75, NEW, by="uncertainty")
@@ -286,7 +286,7 @@ def test_threshold_and_limit_both_hold(clf: UncertaintyClassifier):
     assert "none of these (below 0.6)" in str(clf.explain(one))
 
 
-def test_a_file_is_not_continued_under_another_limit(clf: UncertaintyClassifier):
+def test_the_fingerprint_depends_on_the_limit_and_the_temperature(clf: UncertaintyClassifier):
     prints = [model_fingerprint(clf)]
     for coverage in (0.5, 0.6):
         prints.append(model_fingerprint(clf.set_coverage(coverage, NEW, by="uncertainty")))
@@ -302,7 +302,7 @@ def test_a_file_is_not_continued_under_another_limit(clf: UncertaintyClassifier)
 
 
 @each_doubt
-def test_the_most_uncertain_come_first(by: str, clf: UncertaintyClassifier):
+def test_most_uncertain_orders_documents_by_doubt(by: str, clf: UncertaintyClassifier):
     clf.temperature_ = 1.0
     doubt, order = doubt_of(clf, NEW, by), clf.most_uncertain(NEW, by=by)
     assert sorted(order) == list(range(120))
@@ -311,7 +311,7 @@ def test_the_most_uncertain_come_first(by: str, clf: UncertaintyClassifier):
     assert clf.most_uncertain(NEW[:3], 7).shape == (3,)
 
 
-def test_of_equals_the_earlier_comes_first(clf: UncertaintyClassifier):
+def test_equally_uncertain_documents_keep_their_order(clf: UncertaintyClassifier):
     assert list(clf.most_uncertain([NEW[0]] * 5)) == [0, 1, 2, 3, 4]
 
 
@@ -319,6 +319,6 @@ def test_of_equals_the_earlier_comes_first(clf: UncertaintyClassifier):
     ("options", "message"),
     [({"top": 0}, "top must be a whole number at least 1"), ({"top": 2.5}, "top must"), ({"by": "std"}, "by must be")],
 )
-def test_other_orders_are_refused(options: dict[str, Any], message: str, clf: UncertaintyClassifier):
+def test_most_uncertain_refuses_invalid_options(options: dict[str, Any], message: str, clf: UncertaintyClassifier):
     with pytest.raises(ConfigError, match=message):
         clf.most_uncertain(NEW, **options)

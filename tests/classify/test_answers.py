@@ -1,4 +1,4 @@
-"""One object says all that a model makes of documents, and every other method reads from it."""
+"""`answers` returns everything a model says about documents, and the other methods agree with it."""
 
 from dataclasses import FrozenInstanceError
 from typing import Any
@@ -16,7 +16,7 @@ from labelspace.errors import InputError
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_answers_say_what_the_methods_of_scikit_learn_say_in_the_order_of_the_label_file(method: str, fitted: Any):
+def test_answers_equal_the_scikit_learn_methods_in_the_order_of_the_label_file(method: str, fitted: Any):
     clf = fitted(method, threshold=0.5)
     found, names = clf.answers(TEXTS), clf.label_space_.names
     assert found.labels == names
@@ -30,7 +30,7 @@ def test_answers_say_what_the_methods_of_scikit_learn_say_in_the_order_of_the_la
         found.names = names
 
 
-def test_a_model_that_measures_uncertainty_answers_with_it(clf: UncertaintyClassifier):
+def test_a_model_that_measures_uncertainty_includes_it_in_its_answers(clf: UncertaintyClassifier):
     clf.set_coverage(0.5, NEW)
     found = clf.answers(NEW)
     assert found.uncertainty is not None
@@ -40,16 +40,16 @@ def test_a_model_that_measures_uncertainty_answers_with_it(clf: UncertaintyClass
     assert np.isfinite(found.confidence).all()
 
 
-def test_documents_that_were_looked_at_are_not_looked_at_again(fitted: Any):
+def test_checked_documents_are_not_checked_again(fitted: Any):
     clf = fitted("zero-shot")
-    empty = Documents(["", "a text"], Kind.TEXTS)  # as a caller's list, it would be warned of
+    empty = Documents(["", "a text"], Kind.TEXTS)  # a plain list with an empty text would cause a warning
     assert clf.read(empty) is empty
     assert list(clf.answers(empty).names) == list(clf.predict(empty))
     with pytest.raises(InputError, match=r"fitted on texts\. Got pairs of texts"):
         clf.answers(Documents([("a", "b")], Kind.PAIRS))
 
 
-def test_what_only_some_have_is_asked_for_and_not_faked(fitted: Any, clf: UncertaintyClassifier):
+def test_models_without_anchors_do_not_pretend_to_have_them(fitted: Any, clf: UncertaintyClassifier):
     anchored = fitted("zero-shot")
     assert isinstance(anchored, Anchored)
     assert isinstance(anchored.head_, ComparesLabels)

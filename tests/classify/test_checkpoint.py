@@ -1,4 +1,4 @@
-"""A fit that is killed goes on where it was, to the same bits; another fit's checkpoint is refused in one line."""
+"""A killed fit resumes where it stopped, with the same bits; the checkpoint of another fit is refused in one line."""
 
 import os
 import signal
@@ -17,8 +17,9 @@ from labelspace import load
 from labelspace.errors import ConfigError, LabelSpaceWarning, ModelFolderError, OutputError
 from labelspace.header import UNFINISHED, kind_of
 from labelspace.training import description
+from stops import Stop, stop_at
 
-# Steps of LaCon on rows go on counting from the 12 on descriptions; an epoch of its rows has 6.
+# LaCon counts on from its 12 steps on descriptions; an epoch of its rows has 6 steps.
 STOPS = [
     *(("description", step) for step in (2, 14, 24)),
     *(("lacon", step) for step in (5, 11, 14, 21, 30)),
@@ -26,21 +27,9 @@ STOPS = [
 ]
 
 
-class Stop(BaseException):
-    """As sudden as a kill: nothing in the library waits for it."""
-
-
-def stop_at(number: int, error: type[BaseException] = Stop) -> Any:
-    def callback(step: int, values: dict[str, float]) -> None:
-        if step == number and "loss" in values:
-            raise error
-
-    return callback
-
-
 @pytest.fixture(scope="module")
 def straight() -> Any:
-    """What fits say that nobody stopped."""
+    """Return the facts of a fit that was never stopped, made once per kind."""
     made: dict[str, dict[str, Any]] = {}
 
     def of(kind: str) -> dict[str, Any]:
@@ -50,18 +39,18 @@ def straight() -> Any:
 
 
 @pytest.mark.parametrize(("kind", "number"), STOPS)
-def test_a_fit_stopped_anywhere_goes_on_to_the_same_bits(kind: str, number: int, straight: Any, tmp_path: Path):
+def test_a_fit_stopped_anywhere_resumes_to_the_same_bits(kind: str, number: int, straight: Any, tmp_path: Path):
     place, told = tmp_path / "run", list[int]()
     with pytest.raises(Stop):
         fit(kind, place, (stop_at(number),))
     again = fit(kind, place, (lambda step, values: told.append(step) if "loss" in values else None,))
     assert facts_of(again) == straight(kind)
-    assert not place.exists(), "a finished fit leaves nothing"
-    assert number - 11 < told[0] <= number, "and what was done by then was not done again"
+    assert not place.exists(), "a finished fit removes its checkpoint"
+    assert number - 11 < told[0] <= number, "the steps before the checkpoint are not repeated"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keeping_checkpoints_changes_no_bit_and_the_next_fit_begins_anew(kind: str, straight: Any, tmp_path: Path):
+def test_checkpoints_change_no_bit_and_the_next_fit_starts_over(kind: str, straight: Any, tmp_path: Path):
     for _ in range(2):
         told: list[int] = []
         assert facts_of(fit(kind, tmp_path / "run", (lambda step, _, told=told: told.append(step),))) == straight(kind)
@@ -69,8 +58,8 @@ def test_keeping_checkpoints_changes_no_bit_and_the_next_fit_begins_anew(kind: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "number"), [("description", 14), ("lacon", 11), ("lacon", 21), ("uncertainty", 8)])
-def test_after_a_real_kill_a_fit_goes_on_to_the_same_bits(kind: str, number: int, straight: Any, tmp_path: Path):
+@pytest.mark.parametrize(("kind", "number"), [("lacon", 21), ("uncertainty", 8)])  # description: the tests of `fit`
+def test_after_a_real_kill_a_fit_resumes_to_the_same_bits(kind: str, number: int, straight: Any, tmp_path: Path):
     place = tmp_path / "run"
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), kind, str(place), str(number)]
     env = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads()), "HF_HUB_OFFLINE": "1"}
@@ -102,11 +91,13 @@ def test_the_checkpoint_of_another_fit_is_refused(kind: str, options: dict[str, 
         fit(kind, tmp_path / "run", **options)
     assert str(tmp_path / "run") in str(error.value)
     assert "\n" not in str(error.value)
-    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == held, "and loses nothing"
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == held
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_rows_and_another_encoder_are_refused_too(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_checkpoint_of_other_rows_or_another_encoder_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     with pytest.raises(Stop):
         fit(kind, tmp_path / "run", (stop_at(20 if kind == "lacon" else 8),))
     monkeypatch.setattr(resumed, "TINY", {**resumed.TINY, "dtype": "bfloat16"})
@@ -118,18 +109,20 @@ def test_other_rows_and_another_encoder_are_refused_too(kind: str, tmp_path: Pat
         fit(kind, tmp_path / "run")
 
 
-def test_a_rate_that_was_chosen_before_the_stop_is_not_chosen_again(
+def test_a_learning_rate_chosen_before_the_stop_is_not_searched_again(
     straight: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     with pytest.raises(Stop):
         fit("description", tmp_path / "run", (stop_at(2),))
-    assert kind_of(tmp_path / "run") is None, "no look has been made, so there are no weights yet"
-    monkeypatch.setattr(description.fit, "choose_learning_rate", lambda *_, **__: pytest.fail("it was searched again"))
+    assert kind_of(tmp_path / "run") is None, "there are no weights before the first look"
+    monkeypatch.setattr(
+        description.fit, "choose_learning_rate", lambda *_, **__: pytest.fail("the rate was searched again")
+    )
     assert facts_of(fit("description", tmp_path / "run")) == straight("description")
 
 
 @pytest.mark.parametrize(("kind", "number"), [("description", 14), ("lacon", 25), ("uncertainty", 8)])
-def test_after_ctrl_c_the_model_can_be_used_and_the_fit_goes_on(kind: str, number: int, straight: Any, tmp_path: Path):
+def test_after_ctrl_c_the_model_can_be_used_and_the_fit_resumed(kind: str, number: int, straight: Any, tmp_path: Path):
     with pytest.warns(LabelSpaceWarning, match="training was interrupted at step"):
         clf = fit(kind, tmp_path / "run", (stop_at(number, KeyboardInterrupt),))
     assert clf.fit_result_.curve.stop_reason == "interrupted"
@@ -137,7 +130,7 @@ def test_after_ctrl_c_the_model_can_be_used_and_the_fit_goes_on(kind: str, numbe
     assert facts_of(fit(kind, tmp_path / "run")) == straight(kind)
 
 
-def test_what_else_lies_in_the_folder_stays(tmp_path: Path):
+def test_other_files_in_the_checkpoint_folder_stay(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(Stop):
         fit("uncertainty", tmp_path, (stop_at(8),))
@@ -145,7 +138,7 @@ def test_what_else_lies_in_the_folder_stays(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_no_folder_is_a_file_or_has_no_name(tmp_path: Path):
+def test_a_checkpoint_must_be_a_folder_or_none(tmp_path: Path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     for given, error, said in (
         (tmp_path / "file", OutputError, r"file is a file; checkpoints are kept in a folder"),
@@ -165,14 +158,14 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path):
         fit("uncertainty", tmp_path / "run")
 
 
-def test_a_folder_with_unfinished_training_is_no_model_and_says_so(tmp_path: Path):
+def test_loading_an_unfinished_training_says_that_it_is_no_classifier(tmp_path: Path):
     with pytest.raises(Stop):
         fit("uncertainty", tmp_path / "run", (stop_at(8),))
     with pytest.raises(ModelFolderError, match="holds an unfinished training, not a classifier"):
         load(tmp_path / "run")
 
 
-def test_the_folder_is_a_parameter_that_is_cloned_and_not_saved(tmp_path: Path):
+def test_the_checkpoint_parameter_is_cloned_but_not_saved(tmp_path: Path):
     clf = fit("description", tmp_path / "run", max_steps=2)
     assert clone(clf).checkpoint == tmp_path / "run"
     assert load(clf.save(tmp_path / "model")).checkpoint is None

@@ -1,4 +1,4 @@
-"""Labels added, renamed and removed on a fitted model leave the others' scores alone, and say when to retrain."""
+"""Adding, renaming or removing a label changes no other score, and the result says when to retrain."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ FILM = {"name": "film", "descriptions": ["A film, and how great it is."]}
 
 @each_method
 @each_dtype
-def test_a_label_added_changes_no_other_score(method: str, dtype: str, fitted: Maker):
+def test_adding_a_label_changes_no_other_score(method: str, dtype: str, fitted: Maker):
     clf = fitted(method, dtype)
     before = clf.decision_function(TEXTS)
     clf.add_label(FILM)
@@ -39,7 +39,7 @@ def test_an_added_label_scores_as_if_it_had_been_there_from_the_start(method: st
 
 @each_method
 @each_dtype
-def test_a_label_removed_changes_no_other_score(method: str, dtype: str, fitted: Maker):
+def test_removing_a_label_changes_no_other_score(method: str, dtype: str, fitted: Maker):
     clf = fitted(method, dtype)
     before = columns_of(clf, clf.predict(TEXTS, return_scores=True)[1], ["sports", "world"])
     change = clf.remove_label("money")
@@ -50,28 +50,28 @@ def test_a_label_removed_changes_no_other_score(method: str, dtype: str, fitted:
 
 @each_method
 @each_dtype
-def test_a_label_renamed_changes_no_score_at_all(method: str, dtype: str, fitted: Maker):
+def test_renaming_a_label_changes_no_score_at_all(method: str, dtype: str, fitted: Maker):
     clf = fitted(method, dtype, anchor="both")  # verbalizers and descriptions both count
     before = columns_of(clf, clf.decision_function(TEXTS), ["sports", "money", "world"])
     change = clf.rename_label("sports", "Sport & Games")
     assert (columns_of(clf, clf.decision_function(TEXTS), ["Sport & Games", "money", "world"]) == before).all()
     assert list(clf.classes_) == ["Sport & Games", "money", "world"]
     assert not change.retrain
-    # Also where the vectors are made anew from the texts.
+    # The same holds when the vectors are computed again from the texts.
     assert (clf.scores(TEXTS, LabelSpace(clf.label_space_, template="{label}")) != before).any()
     fresh = LabelSpace(clf.label_space_, name="anew", template=clf.label_space_.template)
     assert (clf.scores(TEXTS, fresh) == before).all()
 
 
 @each_method
-def test_a_new_name_loses_the_white_space_around_it(method: str, fitted: Maker):
+def test_white_space_around_a_new_name_is_removed(method: str, fitted: Maker):
     clf = fitted(method)
     before = columns_of(clf, clf.decision_function(TEXTS), ["sports", "money", "world"])
     clf.rename_label("sports", " Sport ")
     assert (columns_of(clf, clf.decision_function(TEXTS), ["Sport", "money", "world"]) == before).all()
 
 
-def test_the_next_fit_knows_of_the_edits(fitted: Maker):
+def test_the_next_fit_uses_the_edited_labels(fitted: Maker):
     clf = fitted("zero-shot")
     clf.add_label(FILM)
     clf.remove_label("money")
@@ -88,15 +88,15 @@ def test_the_callers_label_space_is_not_edited(fitted: Maker, space: LabelSpace)
 # ---- advice
 
 
-def test_a_label_in_a_place_of_its_own_needs_no_retraining(fitted: Maker):
+def test_a_label_far_from_the_others_needs_no_retraining(fitted: Maker):
     clf = fitted("zero-shot", anchor="descriptions")
     change = clf.add_label({"name": "film", "descriptions": ["☃ 北京 zyxw qqq jj xx 77 88"]})
     assert not change.retrain, change.reason
     assert str(change) == f"no retraining needed: {change.reason}"
 
 
-def test_a_label_that_draws_descriptions_away_is_said_to(fitted: Maker):
-    """It is the very text of another label's description, and that label's anchor is a mean of two."""
+def test_adding_a_label_that_attracts_descriptions_of_others_advises_retraining(fitted: Maker):
+    """Its text is one of the two descriptions of another label, whose anchor is the mean of both."""
     clf = fitted("zero-shot", anchor="descriptions")
     change = clf.add_label({"name": "games", "descriptions": ["Results of matches and games."]})
     assert change.retrain
@@ -104,8 +104,8 @@ def test_a_label_that_draws_descriptions_away_is_said_to(fitted: Maker):
     assert str(change).startswith("retraining is advised: ")
 
 
-def test_a_label_whose_descriptions_lie_elsewhere_is_said_to(fitted: Maker):
-    """Its anchor is its verbalizer; its description is the exact verbalizer of another label."""
+def test_adding_a_label_whose_descriptions_lie_nearer_to_another_advises_retraining(fitted: Maker):
+    """Its anchor is its verbalizer, and its description equals the verbalizer of another label."""
     clf = fitted("zero-shot", anchor="verbalizer")
     change = clf.add_label(
         {"name": "odd", "verbalizer": "☃ 北京 zyxw", "descriptions": ["War, peace and elections."]},
@@ -114,7 +114,7 @@ def test_a_label_whose_descriptions_lie_elsewhere_is_said_to(fitted: Maker):
     assert change.reason.startswith("1 of the 1 descriptions of 'odd' lie nearer to another label")
 
 
-def test_a_label_without_description_cannot_be_checked(fitted: Maker):
+def test_adding_a_label_without_descriptions_advises_retraining(fitted: Maker):
     change = fitted("zero-shot").add_label({"name": "film"})
     assert change.retrain
     assert "has no description" in change.reason
@@ -141,7 +141,7 @@ def test_a_refused_edit_changes_nothing(fitted: Maker):
     assert (clf.decision_function(TEXTS) == before).all()
 
 
-def test_the_last_but_one_label_cannot_go(fitted: Maker):
+def test_the_last_two_labels_cannot_be_removed(fitted: Maker):
     clf = fitted("zero-shot")
     clf.remove_label("money")
     with pytest.raises(LabelFileError):

@@ -1,4 +1,4 @@
-"""The law of scikit-learn: init stores, fit checks and returns self, a second fit forgets the first, clone works."""
+"""scikit-learn's rules: init stores, fit checks and returns self, a second fit forgets the first, clone works."""
 
 import inspect
 import itertools
@@ -23,6 +23,7 @@ from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelFileError
+from weights import weights_of
 
 Maker = Callable[..., Any]
 
@@ -30,10 +31,6 @@ TINY = str(Path(__file__).parents[1] / "data" / "tiny-bert")
 each_method = pytest.mark.parametrize("method", METHODS)
 each_class = pytest.mark.parametrize("cls", [ZeroShotClassifier, DescriptionClassifier])
 Y = ["sports", "money", "world", "world", "money", "sports"]
-
-
-def weights_of(encoder: Encoder) -> dict[str, torch.Tensor]:
-    return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
 
 
 # ---- scikit-learn's own checks
@@ -83,7 +80,7 @@ CANNOT_HOLD = {
 
 
 class _OnTables(ZeroShotClassifier):  # type: ignore[misc]
-    """Says that it takes tables, so that scikit-learn runs all of its checks."""
+    """Claims to take tables, so that scikit-learn runs all of its checks."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -92,7 +89,7 @@ class _OnTables(ZeroShotClassifier):  # type: ignore[misc]
 
 
 class _TrainedOnTables(DescriptionClassifier):  # type: ignore[misc]
-    """The same for the classifier that trains."""
+    """Like `_OnTables`, for the classifier that trains."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -101,7 +98,7 @@ class _TrainedOnTables(DescriptionClassifier):  # type: ignore[misc]
 
 
 def cannot_hold(estimator: BaseEstimator) -> dict[str, str]:
-    trains = isinstance(estimator, _TrainedOnTables)  # it looks at X, and refuses numbers before it comes to y
+    trains = isinstance(estimator, _TrainedOnTables)  # it checks X first and refuses numbers before it reads y
     return {name: why for name, why in CANNOT_HOLD.items() if not (trains and name == "check_supervised_y_no_nan")}
 
 
@@ -111,7 +108,7 @@ def cannot_hold(estimator: BaseEstimator) -> dict[str, str]:
     xfail_strict=True,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]):
+def test_scikit_learns_own_checks_pass(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]):
     check(estimator)
 
 
@@ -120,7 +117,7 @@ def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[BaseEst
 
 @each_class
 def test_init_stores_what_it_is_given_and_does_nothing_else(cls: type):
-    """Sentinels that would break at any touch."""
+    """Sentinels would raise if anything were done with them."""
     names = [name for name in inspect.signature(cls).parameters if name != "self"]
     sentinels = {name: object() for name in names}
     made = cls(**sentinels)
@@ -129,7 +126,7 @@ def test_init_stores_what_it_is_given_and_does_nothing_else(cls: type):
 
 
 @each_class
-def test_the_tags_say_that_x_is_documents_and_y_may_be_left_out(cls: type):
+def test_the_tags_say_that_x_is_documents_and_y_is_optional(cls: type):
     tags = cls(["a", "b"]).__sklearn_tags__()
     assert (tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.input_tags.string) == (False, True, True)
     assert tags.target_tags.required is False
@@ -158,7 +155,7 @@ def test_fit_changes_no_parameter(method: str, make: Maker):
 
 
 def test_a_second_fit_forgets_the_first(make: Maker, space: LabelSpace):
-    """The second starts from the given encoder again, and knows nothing of the first's labels."""
+    """The second fit starts from the given encoder and does not know the labels of the first."""
     other = LabelSpace.from_names(["film", "food"])
     clf = make(labels=space).fit()
     clf.set_params(labels=other).fit()
@@ -176,7 +173,7 @@ def test_fitting_twice_gives_the_same_bits(method: str, make: Maker):
     assert (clf.fit().decision_function(TEXTS) == first).all()
 
 
-def test_fit_leaves_the_callers_encoder_alone_and_moves_its_own(make: Maker, encoders: dict[str, Encoder]):
+def test_fit_trains_its_own_encoder_and_not_the_callers(make: Maker, encoders: dict[str, Encoder]):
     before = weights_of(encoders["float32"])
     clf = make(learning_rate=1e-2).fit()
     after = weights_of(encoders["float32"])
@@ -187,7 +184,7 @@ def test_fit_leaves_the_callers_encoder_alone_and_moves_its_own(make: Maker, enc
 
 
 @each_method
-def test_predicting_changes_nothing_that_is_stored(method: str, fitted: Maker):
+def test_predicting_changes_no_stored_attribute(method: str, fitted: Maker):
     clf = fitted(method)
     before = {name: id(value) for name, value in vars(clf).items()}
     first = clf.decision_function(TEXTS)
@@ -216,8 +213,8 @@ def test_set_params_reaches_the_next_fit(make: Maker):
 
 
 @each_method
-def test_order_and_company_of_documents_change_no_answer(method: str, fitted: Maker):
-    """In float32; in bfloat16 a vector may move with its batch, as the Encoder says."""
+def test_neither_the_order_of_documents_nor_the_others_change_an_answer(method: str, fitted: Maker):
+    """Holds in float32; in bfloat16 a vector may depend on its batch, as `Encoder` documents."""
     clf = fitted(method)
     whole = clf.decision_function(TEXTS)
     assert np.abs(clf.decision_function(TEXTS[::-1]) - whole[::-1]).max() < 1e-6
@@ -228,7 +225,7 @@ def test_order_and_company_of_documents_change_no_answer(method: str, fitted: Ma
 
 
 class Lowercase(TransformerMixin, BaseEstimator):
-    """A step before the classifier."""
+    """A pipeline step before the classifier."""
 
     def fit(self, X: Any, y: Any = None) -> "Lowercase":
         return self
@@ -267,7 +264,7 @@ def test_a_grid_search_over_anchor_and_temperature_finds_its_best(make: Maker):
 
 
 def by_hand(metric: str, proba: dict[str, np.ndarray], y: list[str]) -> float:
-    """The metric from one vector of probabilities a label, without a word of column order from the classifier."""
+    """Compute the metric from a vector of probabilities per label, independent of the classifier's column order."""
     names = sorted(proba)
     columns = np.column_stack([proba[name] for name in names])
     if metric == "neg_log_loss":
@@ -284,19 +281,19 @@ def by_hand(metric: str, proba: dict[str, np.ndarray], y: list[str]) -> float:
 
 @each_method
 @pytest.mark.parametrize("metric", ["neg_log_loss", "roc_auc_ovr"])
-def test_scorers_that_read_columns_are_right_whatever_the_order_of_the_labels(method: str, metric: str, make: Maker):
-    """scikit-learn takes columns for the sorted names of y, and asks nobody."""
+def test_scorers_that_read_columns_are_right_for_any_order_of_labels(method: str, metric: str, make: Maker):
+    """scikit-learn assumes that columns follow the sorted names in y, without asking the classifier."""
     names = ["sports", "money", "art"]
     texts = [f"{text} {extra}" for text in TEXTS for extra in ("music", "market", "league")]
     y = [names[(row * row + row // 5) % 3] for row in range(len(texts))]
     clf = make(method, labels=names, temperature=0.02).fit()
-    # What each label's column is, asked of the label space by name; the softmax is written out.
+    # The column of each label is looked up by name in the label space; the softmax is written out.
     scores = clf.scores(texts, clf.label_space_).astype(np.float64)
     powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / clf.temperature)
     proba = dict(zip(names, (powers / powers.sum(axis=1, keepdims=True)).T, strict=True))
     expected = by_hand(metric, proba, y)
     wrong = by_hand(metric, dict(zip(sorted(names), proba.values(), strict=True)), y)
-    assert abs(wrong - expected) > 1e-3  # else label-file order would pass as well
+    assert abs(wrong - expected) > 1e-3  # otherwise columns in label-file order would pass too
     assert get_scorer(metric)(clf, texts, y) == pytest.approx(expected, rel=1e-6)
 
     folds = StratifiedKFold(3)
@@ -330,7 +327,7 @@ def test_the_columns_of_every_answer_follow_the_sorted_classes(make: Maker):
 
 
 @each_method
-def test_two_labels_have_one_decision_and_scorers_that_read_it_work(method: str, make: Maker):
+def test_two_labels_have_one_decision_column_that_scorers_can_read(method: str, make: Maker):
     clf = make(method, labels=["sports", "money"]).fit()
     names, scores = clf.predict(TEXTS, return_scores=True)
     decision = clf.decision_function(TEXTS)
@@ -350,7 +347,7 @@ def test_a_score_leaves_out_documents_without_a_label(make: Maker):
     assert clf.score(TEXTS, [names[0], wrong, None, float("nan"), "", -1]) == 0.5
     assert clf.score(TEXTS, [names[0], wrong, *[None] * 4], sample_weight=[3, 1, 9, 9, 9, 9]) == 0.75
     clf.set_params(threshold=1.0)
-    assert clf.score(TEXTS, names) == 0.0, "no answer is never the right one"
+    assert clf.score(TEXTS, names) == 0.0, "an abstention is never right"
     with pytest.raises(InputError, match="y names no label"):
         clf.score(TEXTS, [None] * 6)
     with pytest.raises(InputError, match=r"one label for each of the 6 documents\. Got 2"):
@@ -375,13 +372,13 @@ def test_y_of_another_length_is_refused(method: str, make: Maker):
 
 @each_method
 @pytest.mark.parametrize("X", [iter(TEXTS), "pool.csv", Path("pool.csv")])
-def test_y_beside_documents_that_cannot_be_counted_is_refused(method: str, X: Any, make: Maker):
+def test_labels_for_an_iterator_of_documents_are_refused(method: str, X: Any, make: Maker):
     with pytest.raises(InputError, match="y goes with documents in memory"):
         make(method).fit(X, Y)
 
 
 @each_method
-def test_unlabelled_rows_are_welcome(method: str, make: Maker):
+def test_unlabelled_rows_are_accepted(method: str, make: Maker):
     make(method).fit(TEXTS, ["sports", None, -1, "", np.nan, "world"])
 
 
@@ -402,7 +399,7 @@ def test_labels_in_y_teach_nothing(make: Maker):
         (None, "Got NoneType instead"),
     ],
 )
-def test_callbacks_that_are_no_list_of_callables_are_refused_before_the_work(name, callbacks, message, space):
+def test_invalid_callbacks_are_refused_before_training(name, callbacks, message, space):
     clf = getattr(labelspace, name)(space, "no such encoder", callbacks=callbacks)
     with pytest.raises(ConfigError, match=message):
         clf.fit(["a text", "another one"], list(space.names[:2]))
@@ -410,7 +407,7 @@ def test_callbacks_that_are_no_list_of_callables_are_refused_before_the_work(nam
 
 @pytest.mark.parametrize("wrong", [{"threshold": 2}, {"threshold": "0.5"}, {"temperature": 0}])
 @pytest.mark.parametrize("ask", ["predict", "predict_proba", "explain"])
-def test_a_wrong_parameter_set_after_fit_is_refused_before_documents_are_encoded(
+def test_an_invalid_parameter_set_after_fit_is_refused_before_encoding(
     fitted: Maker, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], ask: str
 ):
     clf = fitted("zero-shot")
@@ -437,7 +434,7 @@ def test_a_wrong_parameter_set_after_fit_is_refused_before_documents_are_encoded
         ({"encoder": 3}, "encoder must be a name, a folder, an Encoder or a dictionary of its arguments. Got int"),
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any], message: str, make: Maker):
+def test_an_invalid_parameter_is_refused_at_fit(options: dict[str, Any], message: str, make: Maker):
     clf = make(**options)
     with pytest.raises(ConfigError, match=message) as error:
         clf.fit()
@@ -445,7 +442,7 @@ def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any]
     assert not hasattr(clf, "classes_")
 
 
-def test_labels_come_as_names_dictionary_file_or_labels(make: Maker, space: LabelSpace, tmp_path: Path):
+def test_labels_can_be_names_a_dictionary_a_file_or_label_objects(make: Maker, space: LabelSpace, tmp_path: Path):
     space.to_file(tmp_path / "labels.yaml")
     for labels in (space, space.to_dict(), tmp_path / "labels.yaml", str(tmp_path / "labels.yaml")):
         assert make("zero-shot", labels=labels).fit().label_space_ == space
@@ -457,7 +454,7 @@ def test_labels_come_as_names_dictionary_file_or_labels(make: Maker, space: Labe
         make("zero-shot", labels=["a", "a"]).fit()
 
 
-def test_the_encoder_comes_as_folder_too(make: Maker):
+def test_the_encoder_can_be_a_folder(make: Maker):
     by_object, by_folder = make("zero-shot"), make("zero-shot")
     by_folder.set_params(encoder=Path(TINY))
     assert np.abs(by_folder.fit().decision_function(TEXTS) - by_object.fit().decision_function(TEXTS)).max() < 2e-2
@@ -466,7 +463,7 @@ def test_the_encoder_comes_as_folder_too(make: Maker):
 # ---- the pool
 
 
-def test_documents_given_to_fit_choose_the_rate_and_their_source_is_kept(make: Maker, tmp_path: Path):
+def test_fit_chooses_the_rate_on_its_documents_and_records_their_source(make: Maker, tmp_path: Path):
     search = SearchConfig(rates=(1e-4, 1e-3), steps=4)
     clf = make(learning_rate="uniformity", search=search).fit(TEXTS)
     assert clf.fit_result_.rate.reason == "uniformity"
@@ -483,6 +480,6 @@ def test_a_fit_without_documents_takes_the_base_rate(make: Maker):
     assert make(learning_rate="uniformity").fit().fit_result_.rate.reason == "no pool"
 
 
-def test_no_more_documents_are_held_than_the_search_reads(make: Maker):
+def test_fit_holds_only_the_documents_that_the_search_reads(make: Maker):
     clf = make(search=SearchConfig(documents=4)).fit(TEXTS)
     assert clf.fit_result_.pool_documents == 4

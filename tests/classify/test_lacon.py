@@ -1,4 +1,4 @@
-"""`LaConClassifier` by scikit-learn's law: what it learns from, what it answers, how it is edited and saved."""
+"""`LaConClassifier` as a scikit-learn estimator: what it learns from, answers, and how it is edited and saved."""
 
 import inspect
 import itertools
@@ -57,7 +57,7 @@ KINDS = {
     "leam": {"objective": "cross-entropy", "head": "leam"},
     "lsan": {"objective": "cross-entropy", "head": "lsan"},
 }
-# A choice of the rate for descriptions that takes a moment: the tiny encoder has no published one.
+# A short search for the rate on descriptions, because the tiny encoder has no published rate.
 SHORT = SearchConfig(rates=(1e-3, 1e-4), steps=2)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -69,7 +69,7 @@ def short_search(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def make(encoders: dict[str, Encoder], space: LabelSpace) -> Maker:
-    """Make a classifier of a kind that trains for a moment."""
+    """Make a classifier of a kind that trains in a moment."""
 
     def made(kind: str = "lacon", dtype: str = "float32", labels: Any = space, **options: Any) -> LaConClassifier:
         fast = {"max_steps": 3, "description_steps": 2, "batch_size": 12}
@@ -86,7 +86,7 @@ def fitted(make: Maker) -> Maker:
     return lambda *args, **options: make(*args, **options).fit(TEXTS, Y)
 
 
-# ---- the main road
+# ---- answers
 
 
 @each_kind
@@ -110,14 +110,14 @@ def test_labels_are_learnt(fitted: Maker):
     assert (clf.fit_result_.labelled, clf.fit_result_.unlabelled, clf.fit_result_.held_out) == (12, 0, 0)
 
 
-def test_without_labels_given_they_are_those_that_y_names(make: Maker):
+def test_without_given_labels_they_come_from_y(make: Maker):
     clf = make(labels=None).fit(TEXTS, Y)
     assert clf.label_space_.names == ("money", "sports", "world")
     assert (clf.labels, clf.fit_result_.init, clf.fit_result_.prior.reason) == (None, "random", "no meaning")
     assert clf.predict(TEXTS).shape == (12,)
 
 
-def test_below_the_threshold_there_is_no_answer(fitted: Maker):
+def test_a_score_below_the_threshold_gives_none(fitted: Maker):
     for kind, lowest in (("lacon", "threshold"), ("cross-entropy", "min_probability")):
         assert set(fitted(kind, **{lowest: 1.0}).predict(TEXTS)) == {None}
         clf = fitted(kind, **{lowest: 0.0})
@@ -133,7 +133,7 @@ def test_below_the_threshold_there_is_no_answer(fitted: Maker):
         ("cross-entropy", "threshold", "threshold is a cosine, .*set min_probability"),
     ],
 )
-def test_a_lowest_score_of_the_other_kind_is_refused_before_and_after_training(
+def test_the_threshold_of_the_other_kind_of_head_is_refused(
     kind: str, wrong: str, message: str, make: Maker, fitted: Maker, monkeypatch: pytest.MonkeyPatch
 ):
     clf = fitted(kind).set_params(**{wrong: 0.1})
@@ -158,18 +158,18 @@ def test_a_lowest_score_of_the_other_kind_is_refused_before_and_after_training(
     ],
     ids=str,
 )
-def test_a_config_of_what_it_does_not_hold_is_refused(config: Any, message: str):
+def test_a_config_with_an_unknown_setting_is_refused(config: Any, message: str):
     with pytest.raises(ConfigError, match=message):
         LaConClassifier(config=config).training_config()
 
 
-def test_arguments_and_config_are_one_configuration():
+def test_arguments_and_config_merge_into_one_configuration():
     made = LaConClassifier(epochs=3, config={"heads": 2, "init": "random"}).training_config()
     assert made == LaConConfig(epochs=3, heads=2, init="random")
 
 
 @each_kind
-def test_a_text_is_scored_the_same_in_every_company(kind: str, fitted: Maker):
+def test_the_score_of_a_text_does_not_depend_on_the_others(kind: str, fitted: Maker):
     clf = fitted(kind)
     whole = clf.decision_function(TEXTS)
     assert np.abs(np.concatenate([clf.decision_function([text]) for text in TEXTS]) - whole).max() < 1e-5
@@ -187,7 +187,7 @@ def test_the_same_seed_gives_the_same_bits(kind: str, make: Maker):
 
 @pytest.mark.parametrize("projection", ["auto", True])
 def test_training_starts_between_the_descriptions_and_the_rows(projection: Any, make: Maker):
-    """With next to no rate, and the identity as projection: descriptions count as eight rows, a label has four."""
+    """At almost no rate and with an identity projection, descriptions count as eight rows beside four of each label."""
     clf = make(max_steps=1, learning_rate=1e-9, head_learning_rate=1e-9, projection_head=projection).fit(TEXTS, Y)
     assert (clf.fit_result_.init, clf.head_.module.shape.projection) == ("descriptions", projection is True)
     vectors = clf.encoder_.encode(TEXTS)
@@ -198,7 +198,7 @@ def test_training_starts_between_the_descriptions_and_the_rows(projection: Any, 
         assert np.abs(clf.decision_function(TEXTS)[:, column] - expected).max() < 5e-3
 
 
-def test_labels_that_start_at_random_have_the_projection_of_the_paper(make: Maker):
+def test_labels_that_start_at_random_use_the_papers_projection(make: Maker):
     assert make(labels=None).fit(TEXTS, Y).head_.module.shape.projection
     assert make(init="random").fit(TEXTS, Y).head_.module.shape.projection
     assert not make(init="random", projection_head=False).fit(TEXTS, Y).head_.module.shape.projection
@@ -229,7 +229,7 @@ def test_a_second_fit_forgets_the_first(make: Maker):
     assert (clf.decision_function(TEXTS) == fresh.decision_function(TEXTS)).all()
 
 
-def test_the_callers_encoder_stays_as_it_is(fitted: Maker, encoders: dict[str, Encoder]):
+def test_the_callers_encoder_is_not_changed(fitted: Maker, encoders: dict[str, Encoder]):
     before = encoders["float32"].encode(TEXTS)
     clf = fitted()
     assert (encoders["float32"].encode(TEXTS) == before).all()
@@ -269,7 +269,7 @@ def test_a_pipeline_a_grid_search_and_cross_validation_work(make: Maker):
         ({"encoder": 3}, "encoder must be a name"),
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_found_at_fit(options: dict[str, Any], message: str, make: Maker):
+def test_an_invalid_parameter_is_refused_at_fit(options: dict[str, Any], message: str, make: Maker):
     with pytest.raises(ConfigError, match=message):
         make(**options).fit(TEXTS, Y)
 
@@ -287,7 +287,7 @@ def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
     assert (clf.decision_function(TEXTS) == alone.decision_function(TEXTS)).all()
 
 
-def test_an_iterator_without_a_labelled_row_still_chooses_the_rate_for_descriptions(make: Maker):
+def test_an_iterator_of_unlabelled_rows_chooses_the_rate_for_descriptions(make: Maker):
     told = make().fit(iter(TEXTS), [None] * 12).fit_result_
     assert told.descriptions.pool_documents == make().fit(TEXTS).fit_result_.descriptions.pool_documents == 12
 
@@ -297,8 +297,8 @@ def test_without_a_label_every_document_counts_as_unlabelled(given: Callable[...
     assert make().fit(given(TEXTS)).fit_result_.unlabelled == 12
 
 
-def test_a_label_without_a_row_keeps_the_recall_that_its_descriptions_give_it(make: Maker):
-    """Sixty rows of each of two labels, none of the third, at rates that learn them."""
+def test_a_label_without_rows_keeps_the_recall_of_its_descriptions(make: Maker):
+    """Two labels have sixty rows each, the third has none, and the rates are high enough to learn."""
     labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}
     training = {"labels": labels, "max_steps": None, "epochs": 4, "description_steps": 20}
     alone = make(**training).fit()
@@ -318,7 +318,7 @@ def test_the_fewer_the_rows_the_more_the_descriptions_weigh(make: Maker):
 
 
 def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
-    """Each label's description is the text of the other's rows, so every nearest description is wrong."""
+    """Each label is described by the rows of the other, so every nearest description is wrong."""
     one, other = TEXTS[0], TEXTS[8]
     texts, y = [one] * 4 + [other] * 4, ["sports"] * 4 + ["world"] * 4
     still = {"learning_rate": 1e-9, "head_learning_rate": 1e-9, "max_steps": 1}
@@ -326,7 +326,7 @@ def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
     fit = clf.fit_result_
     assert (fit.prior.weight, fit.prior.reason, fit.init, fit.descriptions) == (0, "contradicted", "rows", None)
     assert fit.prior.agreement.contradicted == ("sports", "world")
-    assert clf.score(texts, y) == 1.0, "labels start at their rows, so they are told apart before any training"
+    assert clf.score(texts, y) == 1.0, "labels start at their rows, so they differ before any training"
     right = make(labels={"sports": [one], "world": [other]}).fit(texts, y).fit_result_
     assert (right.prior.reason, right.init, right.prior.agreement.contradicted) == (
         "rows per label",
@@ -336,35 +336,37 @@ def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
 
 
 @pytest.mark.parametrize("labels", [["money", "sports", "world"], LabelSpace.from_names(["money", "sports", "world"])])
-def test_names_that_are_words_are_where_labels_start(labels: Any, make: Maker):
+def test_labels_named_by_words_start_at_their_verbalizers(labels: Any, make: Maker):
     fit = make(labels=labels).fit(TEXTS, Y).fit_result_
     assert (fit.prior.reason, fit.prior.weight, fit.init) == ("rows per label", pytest.approx(8 / 12), "descriptions")
-    assert fit.descriptions is None, "there is nothing to train on before the rows"
+    assert fit.descriptions is None, "there are no descriptions to train on"
     alone = make(labels=labels, max_steps=1, learning_rate=1e-12, head_learning_rate=1e-12).fit(TEXTS[::4], Y[::4])
     sentences = alone.encoder_.encode(alone.label_space_.verbalizers)
     placed = np.stack([alone.head_.embeddings[name] for name in alone.label_space_.names])
-    assert (placed * sentences).sum(axis=1).min() > 0.9, "eight parts of its sentence, one of its row"
+    assert (placed * sentences).sum(axis=1).min() > 0.9, "the verbalizer counts eight times as much as the row"
 
 
 @pytest.mark.parametrize("names", [("0", "1", "2"), ("A", "B", "C"), ("LABEL_0", "LABEL_1", "LABEL_2")])
-def test_names_that_are_codes_say_nothing_unless_a_number_says_that_they_do(names: tuple[str, ...], make: Maker):
+def test_labels_named_by_codes_start_at_random_unless_given_a_weight(names: tuple[str, ...], make: Maker):
     y = [names[("sports", "money", "world").index(name)] for name in Y]
     fit = make(labels=list(names)).fit(TEXTS, y).fit_result_
     assert (fit.prior.reason, fit.prior.weight, fit.prior.rate, fit.init) == ("no meaning", 0, 1, "random")
     assert make(labels=list(names), description_weight=0.5).fit(TEXTS, y).fit_result_.init == "descriptions"
     space = LabelSpace.from_names(names, template="A text of kind {label}.")
-    assert make(labels=space).fit(TEXTS, y).fit_result_.init == "random", "a sentence about a code says no more"
+    assert make(labels=space).fit(TEXTS, y).fit_result_.init == "random", "a template around a code adds no meaning"
     renamed = space.rename(names[0], "sports").rename(names[1], "money").rename(names[2], "world")
-    assert make(labels=renamed).fit(TEXTS, Y).fit_result_.init == "random", "its sentences are still about codes"
+    assert make(labels=renamed).fit(TEXTS, Y).fit_result_.init == "random", (
+        "renaming keeps the verbalizers, which are still codes"
+    )
 
 
-def test_names_alone_say_nothing_of_pairs(make: Maker):
+def test_for_pairs_names_have_no_meaning(make: Maker):
     fit = make(labels=["money", "sports", "world"]).fit(PAIRS, Y).fit_result_
     assert (fit.prior.reason, fit.init) == ("no meaning", "random")
 
 
 @pytest.mark.parametrize("given", [(None, None), (TEXTS, None), (TEXTS, [None] * 12)], ids=["nothing", "X", "empty y"])
-def test_without_a_labelled_row_it_is_trained_as_the_description_classifier(
+def test_without_labelled_rows_it_trains_like_the_description_classifier(
     given: tuple[Any, Any], make: Maker, space: LabelSpace, encoders: dict[str, Encoder]
 ):
     clf = make(description_steps=4).fit(*given)
@@ -376,8 +378,8 @@ def test_without_a_labelled_row_it_is_trained_as_the_description_classifier(
     assert clf.fit_result_.descriptions.curve.losses == peer.fit_result_.curve.losses
 
 
-def test_labelled_rows_go_on_from_where_descriptions_alone_end(make: Maker):
-    """At a rate that moves nothing, the encoder is that of training without a label on the same texts."""
+def test_training_on_rows_starts_where_training_on_descriptions_ends(make: Maker):
+    """At a rate too low to move weights, the encoder equals the one trained without labels on the same texts."""
     still = {"learning_rate": 1e-12, "head_learning_rate": 1e-12, "max_steps": 1, "description_steps": 4}
     alone = make(**still).fit(TEXTS)
     clf = make(**still).fit(TEXTS, [name if row % 4 == 0 else None for row, name in enumerate(Y)])
@@ -390,14 +392,14 @@ def test_labelled_rows_go_on_from_where_descriptions_alone_end(make: Maker):
 
 
 def test_few_rows_move_the_encoder_less_than_many(make: Maker):
-    """A row per label has a ninth of the rates; without the descriptions, all of them."""
+    """One row per label gets a ninth of the rates; without descriptions it gets all of them."""
     few = make().fit(TEXTS[::4], Y[::4]).fit_result_.prior
     assert (few.rate, make().fit(TEXTS, Y).fit_result_.prior.rate) == (pytest.approx(1 / 9), pytest.approx(4 / 12))
     for options in ({"description_weight": 0.0}, {"description_weight": 0.7}, {"labels": None}):
         assert make(**options).fit(TEXTS, Y).fit_result_.prior.rate == 1
 
 
-def test_descriptions_that_do_not_count_are_not_trained_on_first(make: Maker):
+def test_descriptions_without_weight_are_not_trained_on(make: Maker):
     assert make(description_weight=0.0).fit(TEXTS, Y).fit_result_.descriptions is None
     assert make(description_steps=0).fit(TEXTS, Y).fit_result_.descriptions is None
     assert make(labels=None).fit(TEXTS, Y).fit_result_.descriptions is None
@@ -407,7 +409,7 @@ def test_descriptions_that_do_not_count_are_not_trained_on_first(make: Maker):
 
 
 @pytest.mark.parametrize("asked", ["balanced", {"world": 3.0, "money": np.float32(2)}])
-def test_class_weights_decide_which_rows_every_update_sees(asked: Any, make: Maker, monkeypatch: pytest.MonkeyPatch):
+def test_class_weights_decide_how_often_each_label_is_drawn(asked: Any, make: Maker, monkeypatch: pytest.MonkeyPatch):
     texts, y = TEXTS + TEXTS[:4] * 2, Y + Y[:4] * 2
     seen: list[int] = []
     gradient = loop.batch_gradient
@@ -418,7 +420,7 @@ def test_class_weights_decide_which_rows_every_update_sees(asked: Any, make: Mak
 
     monkeypatch.setattr(loop, "batch_gradient", spy)
     clf = make(class_weight=asked, batch_size=4, max_steps=None, epochs=2).fit(texts, y)
-    assert clf.fit_result_.curve.steps == 2 * 5, "an epoch stays as long"
+    assert clf.fit_result_.curve.steps == 2 * 5, "class weights do not change the length of an epoch"
     found, names = np.bincount(seen) / 2, sorted(set(y))
     rows = np.array([y.count(name) for name in names])
     weights = 1 / rows if asked == "balanced" else np.array([asked.get(name, 1) for name in names])
@@ -440,7 +442,7 @@ def test_a_class_weight_of_an_unknown_label_or_of_zero_is_refused(make: Maker):
         make(class_weight={"sports": 0}).fit(TEXTS, Y)
 
 
-def test_class_weights_follow_the_names_of_labels(make: Maker, tmp_path: Path):
+def test_class_weights_follow_renamed_and_removed_labels(make: Maker, tmp_path: Path):
     clf = make(class_weight={"sports ": 2.0, "money": 3.0}, max_steps=1).fit(TEXTS, Y)
     clf.rename_label("sports", "games")
     clf.remove_label("money")
@@ -452,7 +454,7 @@ def test_class_weights_follow_the_names_of_labels(make: Maker, tmp_path: Path):
     assert hash(again.training_config()) == hash(clf.training_config())
 
 
-def test_without_weights_for_texts_training_still_runs(make: Maker):
+def test_training_runs_without_instance_and_label_weights(make: Maker):
     for options in ({}, {"regularizer_weight": 0.0}, {"max_tokens_in_memory": 8}):
         clf = make(instance_weight=0.0, label_weight=0.0, labels=None, **options).fit(TEXTS, Y)
         assert np.isfinite(clf.fit_result_.curve.losses).all()
@@ -468,7 +470,7 @@ def test_rows_held_out_stop_training_early(make: Maker):
 # ---- pairs
 
 
-def test_pairs_come_as_tuples_as_an_array_and_as_tables_whose_columns_say_so():
+def test_pairs_can_be_tuples_an_array_or_a_table_of_two_text_columns():
     expected = PAIRS[:3]
     firsts, seconds = zip(*expected, strict=True)
     for X in (
@@ -488,7 +490,7 @@ def test_pairs_come_as_tuples_as_an_array_and_as_tables_whose_columns_say_so():
     assert as_texts_or_pairs(named).rows == as_texts_or_pairs(named[["text", "text_pair"]]).rows == expected
 
 
-def test_a_text_and_its_label_in_one_table_are_no_pair(make: Maker):
+def test_a_table_of_texts_and_labels_is_not_read_as_pairs(make: Maker):
     table = pd.DataFrame({"review": TEXTS, "label": Y})
     for X in (table, pl.DataFrame(table), pl.DataFrame(table).to_arrow()):
         with pytest.raises(ColumnError, match=r"pass the column of texts, for example X\['review'\]"):
@@ -513,7 +515,7 @@ def test_pairs_are_learnt_and_their_order_matters(kind: str, make: Maker):
     assert (clf.decision_function([(b, a) for a, b in PAIRS]) != scores).any()
 
 
-def test_a_model_of_pairs_takes_pairs_and_one_of_texts_takes_texts(make: Maker, fitted: Maker):
+def test_models_of_pairs_and_of_texts_refuse_each_others_input(make: Maker, fitted: Maker):
     with pytest.raises(InputError, match=r"fitted on pairs of texts\. Got texts"):
         make().fit(PAIRS, Y).predict(TEXTS)
     with pytest.raises(InputError, match=r"fitted on texts\. Got pairs of texts"):
@@ -531,7 +533,7 @@ def test_a_model_of_pairs_takes_pairs_and_one_of_texts_takes_texts(make: Maker, 
         (np.array([["a", "b", "c"]]), "must have one dimension, or one column"),
     ],
 )
-def test_a_pair_that_lacks_a_half_is_named(X: Any, message: str):
+def test_a_pair_with_a_missing_half_is_named(X: Any, message: str):
     with pytest.raises(InputError, match=message):
         as_texts_or_pairs(X)
 
@@ -541,7 +543,7 @@ def test_an_empty_half_is_kept_with_one_warning():
         assert as_texts_or_pairs([("a", ""), ("b", " ")]).rows == [("a", ""), ("b", " ")]
 
 
-def test_white_space_around_names_in_y_does_not_count(make: Maker):
+def test_white_space_around_names_in_y_is_ignored(make: Maker):
     plain, padded = make(labels=None).fit(TEXTS, Y), [f" {name} " for name in Y]
     clf = make(labels=None).fit(TEXTS, padded)
     assert clf.label_space_.names == plain.label_space_.names == ("money", "sports", "world")
@@ -565,7 +567,7 @@ def test_white_space_around_names_in_y_does_not_count(make: Maker):
         ("a text", Y, "single str"),
     ],
 )
-def test_documents_and_labels_that_do_not_fit_are_one_line(X: Any, y: Any, message: str, make: Maker):
+def test_invalid_documents_and_labels_are_refused_in_one_line(X: Any, y: Any, message: str, make: Maker):
     with pytest.raises(InputError, match=message) as error:
         make().fit(X, y)
     assert "\n" not in str(error.value)
@@ -581,17 +583,17 @@ def test_documents_and_labels_that_do_not_fit_are_one_line(X: Any, y: Any, messa
         (None, "no row has a label and no label has a description"),
     ],
 )
-def test_labels_that_cannot_be_found_in_y_are_one_line(y: Any, message: str, make: Maker):
+def test_a_y_with_too_few_labels_is_refused_in_one_line(y: Any, message: str, make: Maker):
     with pytest.raises(InputError, match=message):
         make(labels=None).fit(TEXTS, y)
 
 
-def test_nothing_to_learn_from_is_one_line(make: Maker):
+def test_nothing_to_learn_from_is_refused_in_one_line(make: Maker):
     with pytest.raises(InputError, match="no row has a label and no label has a description"):
         make(labels=["sports", "money"]).fit(TEXTS)
 
 
-def test_a_label_with_one_row_is_refused_where_rows_are_to_be_held_out(make: Maker):
+def test_a_label_with_one_row_is_refused_if_rows_are_held_out(make: Maker):
     make().fit(TEXTS[:9], Y[:9])
     with pytest.raises(InputError, match="'world' has a single one"):
         make(validation=0.2).fit(TEXTS[:9], Y[:9])
@@ -635,7 +637,7 @@ def test_a_model_with_logits_renames_and_removes_but_does_not_add(fitted: Maker)
     assert (clf.scores(TEXTS, clf.label_space_) == before[:, [0, 2]]).all()
 
 
-def test_an_explanation_says_label_score_and_nearest_descriptions(fitted: Maker):
+def test_an_explanation_has_label_score_and_nearest_descriptions(fitted: Maker):
     clf = fitted()
     told = clf.explain(TEXTS[0])
     assert told.label == clf.predict([TEXTS[0]])[0]
@@ -644,7 +646,7 @@ def test_an_explanation_says_label_score_and_nearest_descriptions(fitted: Maker)
         clf.explain(TEXTS)
 
 
-def test_an_explanation_quotes_descriptions_only_where_the_model_looks_at_them(fitted: Maker):
+def test_an_explanation_quotes_descriptions_only_if_the_model_uses_them(fitted: Maker):
     assert fitted().explain(TEXTS[0]).top[0].nearest
     assert not fitted(init="random").explain(TEXTS[0]).top[0].nearest
     assert not fitted(objective="cross-entropy").explain(TEXTS[0]).top[0].nearest
@@ -673,7 +675,7 @@ def test_a_loaded_model_gives_the_same_bits(kind: str, dtype: str, fitted: Maker
     assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.fit_result_.to_dict()))
 
 
-def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker, make: Maker, tmp_path: Path):
+def test_every_parameter_is_restored_and_fitting_again_gives_the_same_bits(fitted: Maker, make: Maker, tmp_path: Path):
     clf = fitted(class_weight="balanced", seed=3, projection_head=False)
     again = load(clf.save(tmp_path / "model"))
     before, after = clf.get_params(deep=False), again.get_params(deep=False)
@@ -686,7 +688,7 @@ def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker,
     assert from_y.labels is None
 
 
-def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitted: Maker, tmp_path: Path):
+def test_parameters_given_as_numpy_scalars_are_saved(fitted: Maker, tmp_path: Path):
     options = {"seed": np.int64(3), "epochs": np.int32(2), "encoder_dropout": np.bool_(False)}
     for objective, lowest in (("lacon", "threshold"), ("cross-entropy", "min_probability")):
         given = {**options, lowest: np.float32(0.4)}
@@ -700,7 +702,7 @@ def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitt
     assert not again.training_config().encoder_dropout
 
 
-def test_models_of_pairs_of_descriptions_and_edited_ones_come_back(make: Maker, fitted: Maker, tmp_path: Path):
+def test_models_of_pairs_of_descriptions_and_edited_ones_are_restored(make: Maker, fitted: Maker, tmp_path: Path):
     pairs = make().fit(PAIRS, Y)
     again = load(pairs.save(tmp_path / "pairs"))
     assert (again.decision_function(PAIRS) == pairs.decision_function(PAIRS)).all()
@@ -729,7 +731,7 @@ def test_sentence_transformers_opens_the_folder_and_nothing_in_it_is_a_pickle(fi
         assert words in card, words
 
 
-def test_a_label_added_to_the_label_file_by_hand_is_placed_by_its_description(fitted: Maker, tmp_path: Path):
+def test_a_label_added_by_hand_starts_at_its_description(fitted: Maker, tmp_path: Path):
     for kind in ("lacon", "cross-entropy"):
         folder = fitted(kind).save(tmp_path / kind)
         before = load(folder).decision_function(TEXTS)
@@ -744,7 +746,7 @@ def test_a_label_added_to_the_label_file_by_hand_is_placed_by_its_description(fi
             load(folder)
 
 
-def test_descriptions_edited_by_hand_count_where_no_row_was_labelled(make: Maker, tmp_path: Path):
+def test_descriptions_edited_by_hand_take_effect_without_labelled_rows(make: Maker, tmp_path: Path):
     folder = make().fit().save(tmp_path / "model")
     before, path = load(folder), folder / "label_space.yaml"
     text = path.read_text(encoding="utf-8")
@@ -755,7 +757,7 @@ def test_descriptions_edited_by_hand_count_where_no_row_was_labelled(make: Maker
     assert found.any(axis=0).tolist() == [name == "world" for name in before.classes_]
 
 
-def test_a_label_renamed_in_the_label_file_by_hand_does_not_lose_what_was_learnt_of_it(fitted: Maker, tmp_path: Path):
+def test_a_label_renamed_by_hand_keeps_what_was_learnt(fitted: Maker, tmp_path: Path):
     folder = fitted().save(tmp_path / "model")
     path = folder / "label_space.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("name: sports", "name: Sport"), encoding="utf-8")
@@ -764,11 +766,11 @@ def test_a_label_renamed_in_the_label_file_by_hand_does_not_lose_what_was_learnt
 
 
 @each_kind
-def test_the_order_of_the_labels_decides_nothing(kind: str, make: Maker, space: LabelSpace):
+def test_the_order_of_the_labels_does_not_matter(kind: str, make: Maker, space: LabelSpace):
     turned = space.reorder(["world", "sports", "money"])
     first, second = (make(kind, labels=list(one.names)).fit(TEXTS, Y) for one in (space, turned))
     assert (first.predict_proba(TEXTS) == second.predict_proba(TEXTS)).all()
-    # Descriptions are trained on in the order that they come in, as DescriptionClassifier does: sums are rounded anew.
+    # Descriptions are trained on in the given order, as in DescriptionClassifier, so rounding may differ.
     first, second = (make(kind, labels=one).fit(TEXTS, Y) for one in (space, turned))
     assert first.predict_proba(TEXTS) == pytest.approx(second.predict_proba(TEXTS), abs=1e-4)
 
@@ -789,7 +791,7 @@ def test_ctrl_c_before_the_end_of_the_first_epoch_leaves_no_classifier(make: Mak
 
 
 @pytest.mark.parametrize("y", [Y, None], ids=["labelled", "descriptions"])
-def test_ctrl_c_while_labels_are_encoded_leaves_what_was_learnt_before(
+def test_ctrl_c_while_encoding_labels_keeps_the_previous_model(
     make: Maker, monkeypatch: pytest.MonkeyPatch, y: list[str] | None
 ):
     def stop(*given: object) -> None:
@@ -803,9 +805,7 @@ def test_ctrl_c_while_labels_are_encoded_leaves_what_was_learnt_before(
     assert vars(clf) == before
 
 
-def test_ctrl_c_after_epochs_that_were_no_better_than_the_start_keeps_the_start(
-    make: Maker, monkeypatch: pytest.MonkeyPatch
-):
+def test_ctrl_c_keeps_the_start_if_no_epoch_was_better(make: Maker, monkeypatch: pytest.MonkeyPatch):
     def stop(step: int, values: dict[str, float]) -> None:
         if step == 6 and "loss" in values:
             raise KeyboardInterrupt
@@ -817,7 +817,7 @@ def test_ctrl_c_after_epochs_that_were_no_better_than_the_start_keeps_the_start(
     assert [look.step for look in clf.fit_result_.curve.looks] == [0, 3]
 
 
-def test_a_pair_is_explained_by_a_model_of_pairs(fitted: Maker, make: Maker):
+def test_a_model_of_pairs_explains_a_pair(fitted: Maker, make: Maker):
     clf = make().fit(PAIRS, Y)
     told = clf.explain(PAIRS[0])
     assert (told.label, told.text) == (clf.predict(PAIRS[:1])[0], " | ".join(PAIRS[0]))
@@ -830,7 +830,7 @@ def test_a_pair_is_explained_by_a_model_of_pairs(fitted: Maker, make: Maker):
             model.explain(wrong)
 
 
-def test_pairs_may_be_objects_of_a_series_or_of_an_array(make: Maker):
+def test_pairs_can_be_objects_in_a_series_or_an_array(make: Maker):
     expected = make().fit(PAIRS, Y).decision_function(PAIRS)
     objects = np.empty(len(PAIRS), dtype=object)
     objects[:] = PAIRS
@@ -841,7 +841,7 @@ def test_pairs_may_be_objects_of_a_series_or_of_an_array(make: Maker):
 
 
 @pytest.mark.parametrize("missing", [np.nan, None])
-def test_a_missing_label_that_numpy_has_written_as_text_is_no_label(missing: object, make: Maker):
+def test_missing_labels_that_numpy_turned_into_text_are_refused(missing: object, make: Maker):
     y = np.array([*Y[:-1], missing], dtype=object).astype(str)
     with pytest.raises(InputError, match=f"y holds the text '{missing}', which numpy makes of a missing label"):
         make(labels=None).fit(TEXTS, y)
@@ -849,7 +849,7 @@ def test_a_missing_label_that_numpy_has_written_as_text_is_no_label(missing: obj
 
 
 @pytest.mark.parametrize("spoil", ["gone", "short", "header"])
-def test_a_head_that_is_not_whole_is_one_clear_error(spoil: str, fitted: Maker, tmp_path: Path):
+def test_a_damaged_head_is_one_clear_error(spoil: str, fitted: Maker, tmp_path: Path):
     folder = fitted().save(tmp_path / "model")
     path, header = folder / "lacon.safetensors", json.loads((folder / "labelspace.json").read_text(encoding="utf-8"))
     if spoil == "gone":
@@ -867,7 +867,7 @@ def test_a_head_that_is_not_whole_is_one_clear_error(spoil: str, fitted: Maker, 
     assert "\n" not in str(error.value)
 
 
-def test_a_file_is_not_continued_by_another_head(make: Maker):
+def test_the_fingerprint_depends_on_the_head(make: Maker):
     clf = make("lacon").fit(TEXTS, Y)
     before = model_fingerprint(clf)
     assert model_fingerprint(clf) == before

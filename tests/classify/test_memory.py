@@ -1,4 +1,4 @@
-"""Bounded memory: texts are tokenised and scored a window at a time, and a classifier that is let go is gone."""
+"""Bounded memory: texts are tokenised and scored in windows, and a deleted classifier frees its weights."""
 
 import gc
 import itertools
@@ -36,7 +36,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture
 def model(make: Maker, encoders: dict[str, Encoder]) -> Maker:
-    """A fitted classifier of a kind."""
+    """Return a fitted classifier of a kind, made once."""
 
     def made(kind: str) -> Any:
         if kind == "uncertainty":
@@ -51,11 +51,11 @@ def model(make: Maker, encoders: dict[str, Encoder]) -> Maker:
 
 
 class Tokens(list):
-    """Token ids of a window; unlike those of a list, it can be seen when they are gone."""
+    """A list of token ids that can be weakly referenced, so that a test can see when it is freed."""
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[int]]:
-    """Return how many documents each call of the tokenizer gets, and how many lots were still held at that time."""
+    """Record the documents in each call of the tokenizer, and how many earlier batches were still held."""
     sizes: list[int] = []
     held: list[int] = []
     lots: list[weakref.ref[Tokens]] = []
@@ -80,7 +80,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[int]]:
 
 
 @each_kind
-def test_no_more_than_a_window_of_documents_is_tokenised_at_a_time(
+def test_at_most_one_window_of_documents_is_tokenised_at_a_time(
     kind: str, model: Maker, monkeypatch: pytest.MonkeyPatch
 ):
     clf = model(kind)
@@ -97,7 +97,7 @@ def test_no_more_than_a_window_of_documents_is_tokenised_at_a_time(
 
 
 @each_kind
-def test_windows_are_scored_as_if_each_were_asked_for_alone(kind: str, model: Maker, monkeypatch: pytest.MonkeyPatch):
+def test_a_window_is_scored_like_a_call_of_its_own(kind: str, model: Maker, monkeypatch: pytest.MonkeyPatch):
     clf = model(kind)
     documents = PAIRS if clf.reads_ is Kind.PAIRS else TEXTS
     asks = [ask for ask in ASKS if hasattr(clf, ask) and ask != "most_uncertain"]
@@ -122,7 +122,7 @@ def unit_vectors(rows: int, dim: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("window", [1, 7, 100])
-def test_cosines_in_windows_are_those_of_all_texts_to_the_bit(window: int, monkeypatch: pytest.MonkeyPatch):
+def test_cosines_computed_in_windows_are_bit_equal(window: int, monkeypatch: pytest.MonkeyPatch):
     texts, labels = unit_vectors(300, 48), unit_vectors(40, 48)
     product = texts.astype(np.float64) @ labels.astype(np.float64).T
     monkeypatch.setattr(anchors, "WINDOW", window)
@@ -131,7 +131,7 @@ def test_cosines_in_windows_are_those_of_all_texts_to_the_bit(window: int, monke
     assert (found == (np.rint(product * anchors.GRID) / anchors.GRID).astype(np.float32)).all()
 
 
-def test_cosines_make_no_wider_copy_of_all_texts():
+def test_cosines_never_copy_all_texts_to_float64():
     texts, labels = unit_vectors(50_000, 48), unit_vectors(2, 48)
     tracemalloc.start()
     anchors.cosines(texts, labels)
@@ -142,7 +142,7 @@ def test_cosines_make_no_wider_copy_of_all_texts():
 
 @pytest.fixture
 def no_collection():
-    """Nothing is freed but what nothing refers to any more, as between two rare collections of a long run."""
+    """Turn the garbage collector off, so that only objects without references are freed."""
     gc.collect()
     gc.disable()
     yield
@@ -151,12 +151,12 @@ def no_collection():
 
 @each_kind
 @pytest.mark.usefixtures("no_collection")
-def test_the_weights_of_a_classifier_go_with_it(model: Maker, kind: str):
+def test_deleting_a_classifier_frees_its_weights(model: Maker, kind: str):
     clf = model(kind)
     clf.predict(PAIRS[:3] if kind == "lacon of pairs" else TEXTS[:3])
     copied = clf.encoder_.copy()
     kept = [weakref.ref(one.backbone.transformer.model) for one in (copied, clf.encoder_)]
-    own = kind not in ("zero-shot", "uncertainty")  # these two train nothing and share the encoder
+    own = kind not in ("zero-shot", "uncertainty")  # these two do not train the encoder and share it
     del clf, copied
     assert kept[0]() is None
     assert (kept[1]() is None) == own

@@ -1,4 +1,4 @@
-"""The most uncertain rows of a file of any length: one pass, no more held than asked for, every column as it was."""
+"""The most uncertain rows of a file: found in one pass, in bounded memory, with every column unchanged."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -34,7 +34,7 @@ def blocks_of(texts: list[str], size: int) -> Iterator[tuple[pa.RecordBatch, Doc
 
 @pytest.mark.parametrize("size", [1, 7, 60, 100])
 @pytest.mark.parametrize("top", [1, 5, 60, 1000])
-def test_blocks_of_any_size_give_what_all_at_once_would(size: int, top: int, clf: UncertaintyClassifier):
+def test_the_block_size_changes_no_row(size: int, top: int, clf: UncertaintyClassifier):
     found = most_uncertain_rows(clf, blocks_of(TEXTS, size), SCHEMA, top)
     assert found["id"].to_pylist() == clf.most_uncertain(TEXTS, top).tolist()
     doubt = found["predicted_uncertainty"].to_numpy()
@@ -42,26 +42,26 @@ def test_blocks_of_any_size_give_what_all_at_once_would(size: int, top: int, clf
 
 
 @pytest.mark.parametrize("by", ["uncertainty", "entropy"])
-def test_the_measure_that_finds_errors_better_gives_the_order(by: str, clf: UncertaintyClassifier, monkeypatch):
+def test_rows_are_ordered_by_the_measure_that_ranks_errors_better(by: str, clf: UncertaintyClassifier, monkeypatch):
     monkeypatch.setattr(HeldOut, "better_ranking", lambda _: by)
     found = most_uncertain_rows(clf, blocks_of(TEXTS, 7), SCHEMA, 60)
     assert found["id"].to_pylist() == clf.most_uncertain(TEXTS, by=by).tolist()
     assert (np.diff(found["predicted_uncertainty"].to_numpy()) <= 0).all() == (by == "uncertainty")
 
 
-def test_a_model_without_a_std_orders_by_entropy(encoders: dict[str, Encoder]):
+def test_a_model_without_uncertainty_orders_rows_by_entropy(encoders: dict[str, Encoder]):
     without = uncertainty(encoders["float32"], uncertain=False).fit(FEW, FEW_Y)
     found = most_uncertain_rows(without, blocks_of(TEXTS, 7), SCHEMA, 60)
     assert found["id"].to_pylist() == without.most_uncertain(TEXTS, by="entropy").tolist()
 
 
-def test_of_equals_the_earlier_comes_first_and_stays(clf: UncertaintyClassifier):
+def test_among_equally_uncertain_rows_the_earlier_are_kept(clf: UncertaintyClassifier):
     found = most_uncertain_rows(clf, blocks_of([TEXTS[0]] * 20, 5), SCHEMA, 8)
     assert found["id"].to_pylist() == list(range(8))
 
 
-def test_documents_are_read_once_and_no_more_is_held_than_asked_for(clf: UncertaintyClassifier):
-    """What is kept must not hold on to the blocks that it came from."""
+def test_documents_are_read_once_and_only_the_requested_rows_are_held(clf: UncertaintyClassifier):
+    """The kept rows must not keep the blocks alive that they came from."""
     held: list[int] = []
     before = pa.total_allocated_bytes()
 
@@ -78,10 +78,10 @@ def test_documents_are_read_once_and_no_more_is_held_than_asked_for(clf: Uncerta
     assert next(given, None) is None
     assert found.num_rows == 2
     assert len(held) == 10
-    assert max(held) < 200_000 * (2 + 2 * 6 + 2), "two kept rows, and at most two blocks of six"
+    assert max(held) < 200_000 * (2 + 2 * 6 + 2), "two kept rows and at most two blocks of six"
 
 
-def test_every_column_stays_as_it_was(clf: UncertaintyClassifier, tmp_path: Path):
+def test_every_column_keeps_its_values_and_type(clf: UncertaintyClassifier, tmp_path: Path):
     table = pa.table(
         {
             "text": TEXTS,
@@ -104,7 +104,7 @@ def test_every_column_stays_as_it_was(clf: UncertaintyClassifier, tmp_path: Path
     assert found["predicted_label"].to_pylist() == whole["predicted_label"].to_pylist()
 
 
-def test_rows_are_those_of_all_chunks(clf: UncertaintyClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_rows_are_chosen_from_all_chunks(clf: UncertaintyClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "CHUNK_ROWS", 7)
     pq.write_table(pa.table({"id": range(60), "text": TEXTS}), tmp_path / "in.parquet")
     most_uncertain_file(clf, tmp_path / "in.parquet", tmp_path / "out.jsonl", 4, all_scores=True)
@@ -113,7 +113,7 @@ def test_rows_are_those_of_all_chunks(clf: UncertaintyClassifier, tmp_path: Path
     assert all('"predicted_score:world"' in line for line in lines)
 
 
-def test_a_file_with_predictions_is_predicted_again_under_another_prefix(clf: UncertaintyClassifier, tmp_path: Path):
+def test_a_file_with_predictions_gets_new_ones_under_another_prefix(clf: UncertaintyClassifier, tmp_path: Path):
     pq.write_table(pa.table({"text": TEXTS, "predicted_label": ["sports"] * 60}), tmp_path / "in.parquet")
     done = most_uncertain_file(clf, tmp_path / "in.parquet", tmp_path / "out.parquet", 4, prefix="again_")
     found = pq.read_table(tmp_path / "out.parquet")
@@ -136,7 +136,7 @@ def test_an_empty_file_has_no_most_uncertain_row(clf: UncertaintyClassifier, tmp
         ({"target": "out.xlsx"}, InputError, r"\.parquet"),
     ],
 )
-def test_what_cannot_be_is_refused_before_any_work(
+def test_invalid_arguments_are_refused_before_any_work(
     options: dict[str, Any],
     error: type[Exception],
     message: str,
@@ -153,7 +153,7 @@ def test_what_cannot_be_is_refused_before_any_work(
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
-def test_a_model_that_measures_none_is_refused(encoders: dict[str, Encoder], tmp_path: Path):
+def test_a_model_that_measures_no_uncertainty_is_refused(encoders: dict[str, Encoder], tmp_path: Path):
     pq.write_table(pa.table({"text": TEXTS}), tmp_path / "in.parquet")
     plain = ZeroShotClassifier(["sports", "money"], encoders["float32"]).fit()
     with pytest.raises(ConfigError, match="Got a ZeroShotClassifier"):

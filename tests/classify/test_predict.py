@@ -1,4 +1,4 @@
-"""predict, predict_proba, decision_function and explain tell one story, and no label listens to another."""
+"""predict, predict_proba, decision_function and explain agree, and no label affects the score of another."""
 
 import itertools
 from collections.abc import Callable
@@ -27,7 +27,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 each_anchor = pytest.mark.parametrize("anchor", ["verbalizer", "descriptions", "both"])
 
 
-# ---- one story
+# ---- agreement
 
 
 @each_method
@@ -42,7 +42,7 @@ def test_predict_is_the_argmax_of_scores_and_of_probabilities(method: str, fitte
 
 
 def near(center: float) -> st.SearchStrategy[list[float]]:
-    """Three cosines that differ by a few steps of the grid, or by so little that the grid makes them one."""
+    """Three cosines that differ by a few steps of the grid, or by less than one step."""
     offset = st.one_of(st.integers(-2, 2).map(float), st.floats(-2, 2))
     return st.lists(offset.map(lambda steps: min(max(center + steps / GRID, -1.0), 1.0)), min_size=3, max_size=3)
 
@@ -57,10 +57,10 @@ far_apart = st.lists(st.floats(-1, 1), min_size=3, max_size=3)
     st.permutations(["a", "b", "c"]),
 )
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_all_agree_on_any_cosines_also_where_they_differ_by_one_step_or_not_at_all(
+def test_all_methods_agree_on_nearly_equal_and_equal_cosines(
     make: Maker, rows: list[list[float]], temperature: float, names: list[str]
 ):
-    """Cosines as the library takes them, of each text with the axes, whatever the order of the label file."""
+    """Return the library's cosines of each text with the axes, for any order of the label file."""
     decision = make("zero-shot", temperature=temperature).decision()
     scores = cosines(np.array(rows), np.eye(3))
     assert (scores.astype(np.float64) * GRID % 1 == 0).all()
@@ -72,11 +72,11 @@ def test_all_agree_on_any_cosines_also_where_they_differ_by_one_step_or_not_at_a
     assert list(winners) == [sorted(names)[column] for column in probabilities.argmax(axis=1)]
     for row, winner, shares in zip(sorted_scores.tolist(), winners, probabilities.tolist(), strict=True):
         assert winner == "abc"[row.index(max(row))]
-        # Strictly: who ties shares alike, and one step below is less, not as much.
+        # Strict: tied labels get equal probabilities, and one step below gets less.
         assert [share == max(shares) for share in shares] == [score == max(row) for score in row]
 
 
-def test_cosines_lie_on_a_grid_that_float32_holds(fitted: Maker):
+def test_cosines_lie_on_a_grid_that_float32_represents_exactly(fitted: Maker):
     for method in METHODS:
         steps = fitted(method).decision_function(TEXTS).astype(np.float64) * GRID
         assert (steps == np.rint(steps)).all()
@@ -91,7 +91,7 @@ def test_probabilities_are_the_softmax_of_the_scores_over_the_temperature(method
 
 
 TWINS = [
-    {"name": "alpha", "verbalizer": "☃ 北京 zyxw"},  # sorted first, and seldom the winner
+    {"name": "alpha", "verbalizer": "☃ 北京 zyxw"},  # sorted first but seldom the winner
     {"name": "one", "verbalizer": "A game."},
     {"name": "two", "verbalizer": "A game."},
 ]
@@ -99,7 +99,7 @@ TWINS = [
 
 @each_dtype
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_equal_labels_give_the_same_answer_everywhere_whatever_their_order(
+def test_tied_labels_get_the_same_answer_in_every_method_and_order(
     order: tuple[int, ...], dtype: str, fitted: Maker, tmp_path: Path
 ):
     clf = fitted("zero-shot", dtype, labels=LabelSpace.from_dict({"labels": [TWINS[place] for place in order]}))
@@ -158,7 +158,7 @@ def test_scores_are_cosines_with_the_anchor(fitted: Maker, encoders: dict[str, E
 
 
 @each_method
-def test_below_the_threshold_the_answer_is_none(method: str, fitted: Maker):
+def test_a_score_below_the_threshold_gives_none(method: str, fitted: Maker):
     clf = fitted(method)
     names, scores = clf.predict(TEXTS, return_scores=True)
     best = np.sort(scores.max(axis=1))
@@ -174,7 +174,7 @@ def test_below_the_threshold_the_answer_is_none(method: str, fitted: Maker):
 
 
 @each_method
-def test_no_answer_is_never_the_right_one(method: str, fitted: Maker):
+def test_an_abstention_is_never_right(method: str, fitted: Maker):
     clf = fitted(method)
     y = clf.predict(TEXTS)
     assert clf.score(TEXTS, y) == 1.0
@@ -201,10 +201,10 @@ def test_return_scores_gives_the_scores_of_decision_function(fitted: Maker):
 
 @each_dtype
 @each_anchor
-def test_neither_order_nor_presence_of_another_label_moves_a_score_by_one_bit(
+def test_another_order_or_another_label_changes_no_bit_of_a_score(
     dtype: str, anchor: str, fitted: Maker, space: LabelSpace
 ):
-    """One trained encoder, every order and every subset of its labels."""
+    """Checks one trained encoder with every order and every subset of its labels."""
     clf = fitted("description", dtype, anchor=anchor)
     whole = clf.decision_function(TEXTS)
     assert (clf.scores(TEXTS, space) == columns_of(clf, whole, space.names)).all()
@@ -216,7 +216,7 @@ def test_neither_order_nor_presence_of_another_label_moves_a_score_by_one_bit(
 
 @each_dtype
 def test_an_estimator_of_a_permuted_space_has_the_same_columns(dtype: str, fitted: Maker, space: LabelSpace):
-    """Those of the scorer follow the label space instead."""
+    """The columns of `scores` follow the label space instead."""
     clf = fitted("zero-shot", dtype)
     turned = fitted("zero-shot", dtype, labels=space.reorder(["world", "sports", "money"]))
     assert list(turned.classes_) == list(clf.classes_)
@@ -237,7 +237,7 @@ def test_a_space_that_was_never_fitted_is_scored_in_its_own_order(fitted: Maker)
 # ---- documents
 
 
-def test_documents_come_in_many_shapes_and_give_the_same_answer(fitted: Maker):
+def test_every_form_of_documents_gives_the_same_answer(fitted: Maker):
     import pandas as pd
     import polars as pl
 
@@ -276,18 +276,18 @@ def test_an_empty_document_gets_an_answer_and_a_warning(fitted: Maker):
         (np.zeros((2, 2)), "one dimension"),
     ],
 )
-def test_what_is_no_document_is_one_clear_error(documents: Any, message: str, fitted: Maker):
+def test_an_invalid_document_is_one_clear_error(documents: Any, message: str, fitted: Maker):
     with pytest.raises(InputError, match=message):
         fitted("zero-shot").predict(documents)
 
 
 @pytest.mark.parametrize("ask", ["predict", "predict_proba", "decision_function", "explain", "add_label", "save"])
-def test_nothing_answers_before_fit(ask: str, make: Maker):
+def test_every_method_needs_fit_first(ask: str, make: Maker):
     with pytest.raises(NotFittedError):
         getattr(make(), ask)(TEXTS[0] if ask == "explain" else TEXTS)
 
 
-def test_an_anchor_set_to_nonsense_after_fit_is_refused(fitted: Maker):
+def test_an_invalid_anchor_set_after_fit_is_refused(fitted: Maker):
     clf = fitted("zero-shot").set_params(anchor="vebalizer")
     with pytest.raises(ConfigError, match="anchor must be one of"):
         clf.predict(TEXTS)
@@ -297,7 +297,7 @@ def test_an_anchor_set_to_nonsense_after_fit_is_refused(fitted: Maker):
 
 
 @each_method
-def test_an_explanation_repeats_the_numbers_of_the_other_methods(method: str, fitted: Maker):
+def test_an_explanation_has_the_numbers_of_the_other_methods(method: str, fitted: Maker):
     clf = fitted(method)
     found = clf.explain(TEXTS[0], top=3)
     scores, probabilities = clf.decision_function(TEXTS[:1])[0], clf.predict_proba(TEXTS[:1])[0]
@@ -333,7 +333,7 @@ def test_an_explanation_prints_verdict_margin_and_quotes(fitted: Maker):
     assert len(str(clf.explain("word " * 300)).splitlines()[0]) == 200
 
 
-def test_explain_takes_one_text_and_sensible_counts(fitted: Maker):
+def test_explain_refuses_lists_and_invalid_counts(fitted: Maker):
     clf = fitted("zero-shot")
     with pytest.raises(InputError, match=r"takes one text\. Got list instead; loop"):
         clf.explain(TEXTS)

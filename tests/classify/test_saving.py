@@ -1,4 +1,4 @@
-"""A saved model comes back to the bit, holds no pickle, and a folder that is not whole is one clear error."""
+"""A loaded model is bit-equal to the saved one, no pickle is written, and a damaged folder is one clear error."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def header_of(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "labelspace.json").read_text(encoding="utf-8"))
 
 
-# ---- there and back
+# ---- round trips
 
 
 @each_method
@@ -66,12 +66,12 @@ def test_a_loaded_model_gives_the_same_bits(method: str, dtype: str, fitted: Mak
     assert list(again.predict(TEXTS)) == list(clf.predict(TEXTS))
     assert again.label_space_ == clf.label_space_
     assert again.encoder_.dtype == clf.encoder_.dtype == dtype
-    other = LabelSpace.from_names(["film", "food"])  # vectors made anew, not read
+    other = LabelSpace.from_names(["film", "food"])  # these vectors are computed, not read
     assert (again.scores(TEXTS, other) == clf.scores(TEXTS, other)).all()
 
 
 @each_method
-def test_a_model_saved_twice_over_stays_the_same(method: str, fitted: Maker, tmp_path: Path):
+def test_saving_a_loaded_model_changes_nothing(method: str, fitted: Maker, tmp_path: Path):
     clf = fitted(method)
     again = load(load(clf.save(tmp_path / "one")).save(tmp_path / "two"))
     assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
@@ -79,7 +79,7 @@ def test_a_model_saved_twice_over_stays_the_same(method: str, fitted: Maker, tmp
         assert again.fit_result_.to_dict() == load(tmp_path / "one").fit_result_.to_dict()
 
 
-def test_prompts_pooling_and_token_limit_come_back(fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path):
+def test_prompts_pooling_and_token_limit_are_restored(fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path):
     encoder = Encoder(
         tiny_encoder_folder, dtype="float32", pooling="cls", max_tokens=6, text_prompt="q: ", label_prompt="l: "
     )
@@ -90,7 +90,7 @@ def test_prompts_pooling_and_token_limit_come_back(fitted: Maker, tiny_encoder_f
 
 
 @each_method
-def test_an_encoders_own_default_prompt_goes_with_the_model(
+def test_the_encoders_default_prompt_is_saved_with_the_model(
     method: str, fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path
 ):
     prompted = shutil.copytree(tiny_encoder_folder, tmp_path / "prompted")
@@ -104,7 +104,7 @@ def test_an_encoders_own_default_prompt_goes_with_the_model(
     assert again.fit().encoder_.prompts == clf.encoder_.prompts
 
 
-def test_every_parameter_comes_back(fitted: Maker, tmp_path: Path):
+def test_every_parameter_is_restored(fitted: Maker, tmp_path: Path):
     search = SearchConfig(rates=(1e-4, 1e-3), steps=2)
     clf = fitted(search=search, anchor="verbalizer", warmup=0.25, seed=7, freeze_layers=1)
     again = load(clf.save(tmp_path / "model"))
@@ -116,7 +116,7 @@ def test_every_parameter_comes_back(fitted: Maker, tmp_path: Path):
 
 
 @each_method
-def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(method: str, fitted: Maker, tmp_path: Path):
+def test_parameters_given_as_numpy_scalars_are_saved(method: str, fitted: Maker, tmp_path: Path):
     clf = fitted(method)
     scores = clf.decision_function(TEXTS).max(axis=1)
     for threshold in (np.quantile(scores, 0.5), np.float64(scores[0]), np.sort(scores)[3]):
@@ -130,7 +130,7 @@ def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(meth
         assert model_fingerprint(again) == model_fingerprint(clf)
 
 
-def test_a_fit_with_scalars_of_numpy_is_the_fit_with_pythons_own(make: Maker, tmp_path: Path):
+def test_numpy_scalars_and_python_numbers_give_the_same_fit(make: Maker, tmp_path: Path):
     grid = {"seed": np.int64(3), "max_steps": np.int32(4), "learning_rate": np.float32(1e-3), "warmup": np.float16(0.5)}
     clf, own = make(**grid).fit(TEXTS), make(**{name: value.item() for name, value in grid.items()}).fit(TEXTS)
     assert (clf.decision_function(TEXTS) == own.decision_function(TEXTS)).all()
@@ -138,15 +138,15 @@ def test_a_fit_with_scalars_of_numpy_is_the_fit_with_pythons_own(make: Maker, tm
     assert load(clf.save(tmp_path / "model")).get_params()["seed"] == 3
 
 
-def test_a_threshold_decides_in_float32_before_saving_as_after(fitted: Maker, monkeypatch: pytest.MonkeyPatch):
+def test_a_threshold_is_compared_in_float32(fitted: Maker, monkeypatch: pytest.MonkeyPatch):
     clf, cut = fitted("zero-shot"), np.float32(0.7)
     monkeypatch.setattr(ByAnchors, "judge", lambda *_: Judged(np.full((1, 3), cut), None))
-    assert float(cut) < 0.7, "rounded down, so that in float64 the score is below"
+    assert float(cut) < 0.7, "float32 rounds 0.7 down, so that in float64 the score would be below it"
     for threshold in (0.7, np.float64(0.7), cut):
         assert clf.set_params(threshold=threshold).predict(["a text"])[0] is not None
 
 
-def test_a_model_fitted_from_a_trained_encoder_does_not_begin_again_from_the_untrained_one(
+def test_a_loaded_model_that_was_fitted_from_a_trained_encoder_refuses_to_fit(
     fitted: Maker, space: LabelSpace, tmp_path: Path
 ):
     trained = fitted("description").encoder_
@@ -167,9 +167,7 @@ def test_a_loaded_model_can_be_edited_and_fitted_again(fitted: Maker, tmp_path: 
     assert (load(again.save(tmp_path / "model")).predict(TEXTS) == again.predict(TEXTS)).all()
 
 
-def test_a_loaded_model_fits_from_the_base_encoder_and_not_from_its_own(
-    space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path
-):
+def test_a_loaded_model_fits_from_the_base_encoder(space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path):
     base = str(tiny_encoder_folder)
     clf = DescriptionClassifier(space, base, max_steps=6, learning_rate=1e-2).fit()
     expected = clf.decision_function(TEXTS)
@@ -177,19 +175,17 @@ def test_a_loaded_model_fits_from_the_base_encoder_and_not_from_its_own(
     assert again.get_params()["encoder"]["name"] == base
     assert (again.decision_function(TEXTS) == expected).all()
     assert (again.fit().decision_function(TEXTS) == expected).all()
-    # Once more through a folder, after which the name is still that of the base.
+    # After another save and load the name is still that of the base encoder.
     once_more = load(load(again.save(tmp_path / "two")).save(tmp_path / "three"))
     assert once_more.get_params()["encoder"]["name"] == base
     assert (once_more.fit().decision_function(TEXTS) == expected).all()
-    # Whoever wants to go on gives the folder.
+    # Give the folder as the encoder to continue training from it.
     onward = once_more.set_params(encoder=str(tmp_path / "one")).fit()
     assert not (onward.decision_function(TEXTS) == expected).all()
     assert onward.fit_result_.curve.losses[0] < clf.fit_result_.curve.losses[0]
 
 
-def test_a_loaded_model_fits_again_with_the_encoder_options_it_had(
-    space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path
-):
+def test_a_loaded_model_fits_with_its_encoder_options(space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path):
     encoder = Encoder(tiny_encoder_folder, pooling="cls", max_tokens=6, text_prompt="q: ", dtype="float32")
     clf = DescriptionClassifier(space, encoder, max_steps=6, learning_rate=1e-2).fit()
     expected = clf.decision_function(TEXTS)
@@ -197,11 +193,11 @@ def test_a_loaded_model_fits_again_with_the_encoder_options_it_had(
 
 
 def strict(text: str) -> Any:
-    """Parse JSON as the standard has it: neither NaN nor Infinity."""
+    """Parse strict JSON, without NaN or Infinity."""
     return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
 
 
-def test_a_model_whose_search_had_a_failed_trial_is_strict_json_and_loads(
+def test_a_failed_trial_of_the_search_is_saved_as_strict_json(
     make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def failing(*args: Any, learning_rate: float, **options: Any) -> Any:
@@ -228,7 +224,7 @@ def test_a_model_whose_search_had_a_failed_trial_is_strict_json_and_loads(
 
 
 @each_method
-def test_the_order_of_the_label_file_comes_back_and_the_classes_are_sorted(method: str, fitted: Maker, tmp_path: Path):
+def test_the_label_file_keeps_its_order_and_the_classes_are_sorted(method: str, fitted: Maker, tmp_path: Path):
     clf = fitted(method, labels=["sports", "money", "art"])
     again = load(clf.save(tmp_path / "model"))
     assert again.label_space_.names == ("sports", "money", "art")
@@ -245,18 +241,18 @@ def test_an_edited_model_is_saved_as_edited(fitted: Maker, tmp_path: Path):
     assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
 
 
-# ---- where it runs, and what of its own
+# ---- devices and remote code
 
 
 def on_device(folder: Path, device: str) -> Path:
-    """Make of a saved model one that was fitted on another machine."""
+    """Edit a saved model so that it appears to come from another machine."""
     header = header_of(folder)
     header["encoding"]["device"] = device
     (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
     return folder
 
 
-def test_a_model_of_a_device_that_is_not_here_opens_on_one_that_is(saved: Path):
+def test_a_model_saved_with_an_absent_device_opens_on_a_present_one(saved: Path):
     expected = load(saved).decision_function(TEXTS)
     for device in (None, "auto"):
         again = load(on_device(saved, "cuda:99"), device=device)
@@ -267,13 +263,13 @@ def test_a_model_of_a_device_that_is_not_here_opens_on_one_that_is(saved: Path):
         load(saved, device="cuda:99")
 
 
-def test_the_device_that_a_model_was_saved_with_is_kept_where_it_is_here(saved: Path):
+def test_a_model_saved_with_a_present_device_keeps_it(saved: Path):
     assert load(saved).encoder_.config.device == "cpu"
     assert load(saved, device="auto").encoder_.config.device == "auto"
     assert load(on_device(saved, "auto"), device="cpu").encoder_.config.device == "cpu"
 
 
-def test_a_model_whose_encoder_brings_code_opens_only_where_that_is_allowed(own_code_folder: Path, tmp_path: Path):
+def test_a_model_with_remote_code_opens_only_if_that_is_allowed(own_code_folder: Path, tmp_path: Path):
     trusted = {"name": str(own_code_folder), "trust_remote_code": True, "dtype": "float32", "device": "cpu"}
     clf = DescriptionClassifier(["sports", "money"], trusted, max_steps=2, learning_rate=1e-3).fit()
     assert type(clf.encoder_.backbone.transformer.model).__name__ == "OwnModel"
@@ -282,7 +278,7 @@ def test_a_model_whose_encoder_brings_code_opens_only_where_that_is_allowed(own_
         load(folder)
     again = load(folder, trust_remote_code=True)
     assert (again.scores(TEXTS, again.label_space_) == clf.scores(TEXTS, clf.label_space_)).all()
-    again.fit()  # from the first encoder, whose code is allowed as well
+    again.fit()  # starts from the base encoder, whose code is allowed too
     assert (again.scores(TEXTS, again.label_space_) == clf.scores(TEXTS, clf.label_space_)).all()
 
 
@@ -296,7 +292,7 @@ def test_sentence_transformers_opens_the_folder_as_the_trained_encoder(fitted: M
     assert np.abs(found - clf.encoder.encode(TEXTS)).max() > 1e-3
 
 
-def test_labelspace_json_says_class_versions_seed_and_what_it_was_fitted_on(fitted: Maker, tmp_path: Path):
+def test_labelspace_json_holds_class_versions_seed_and_training_data(fitted: Maker, tmp_path: Path):
     clf = fitted(seed=5)
     clf.fit(TEXTS)
     header = header_of(clf.save(tmp_path / "model"))
@@ -313,7 +309,7 @@ def test_labelspace_json_says_class_versions_seed_and_what_it_was_fitted_on(fitt
     assert not any(isinstance(value, float) and math.isnan(value) for value in header["parameters"].values())
 
 
-def test_the_model_card_says_labels_training_and_limits(fitted: Maker, tmp_path: Path):
+def test_the_model_card_names_labels_training_and_limits(fitted: Maker, tmp_path: Path):
     clf = fitted()
     card = (clf.save(tmp_path / "model") / "README.md").read_text(encoding="utf-8")
     front = card.split("---")[1]
@@ -341,7 +337,7 @@ def test_a_pipe_in_a_label_breaks_no_table(fitted: Maker, tmp_path: Path):
 
 @each_method
 def test_no_pickle_is_written(method: str, fitted: Maker, tmp_path: Path):
-    """Neither by name nor by content: a pickle of protocol 2 and above starts with 0x80, a zip of torch with PK."""
+    """Checks names and content: pickles from protocol 2 on start with 0x80, torch's zip files with PK."""
     folder = fitted(method).save(tmp_path / "model")
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {path.suffix for path in files} <= {".json", ".safetensors", ".yaml", ".md", ".txt"}
@@ -351,12 +347,12 @@ def test_no_pickle_is_written(method: str, fitted: Maker, tmp_path: Path):
         assert set(tensors.keys()) == {f"{n}.{part}" for n in range(3) for part in ("verbalizer", "descriptions")}
 
 
-def test_the_files_can_be_read_by_whom_the_umask_lets(fitted: Maker, tmp_path: Path):
+def test_file_permissions_follow_the_umask(fitted: Maker, tmp_path: Path):
     old = os.umask(0o027)
     try:
         folder = fitted("zero-shot").save(tmp_path / "model")
     finally:
-        assert os.umask(old) == 0o027  # as it was set, so saving put it back
+        assert os.umask(old) == 0o027  # saving restored it
     assert stat.S_IMODE(folder.stat().st_mode) == 0o750
     modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_file()}
     assert modes == {0o640}
@@ -365,7 +361,7 @@ def test_the_files_can_be_read_by_whom_the_umask_lets(fitted: Maker, tmp_path: P
 # ---- hand-edited labels
 
 
-def test_a_label_file_edited_by_hand_is_honoured(saved: Path):
+def test_a_label_file_edited_by_hand_takes_effect(saved: Path):
     before = load(saved)
     path = saved / "label_space.yaml"
     text = path.read_text(encoding="utf-8")
@@ -456,7 +452,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_folder_is_one_clear_error(what: str, saved: Path):
+def test_a_damaged_folder_is_one_clear_error(what: str, saved: Path):
     spoil, message = BAD[what]
     load(saved)
     spoil(saved)
@@ -466,14 +462,14 @@ def test_a_bad_folder_is_one_clear_error(what: str, saved: Path):
     assert "model" in str(error.value)
 
 
-def test_what_is_no_folder_is_one_clear_error(tmp_path: Path):
+def test_a_path_that_is_no_folder_is_one_clear_error(tmp_path: Path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for path in (tmp_path / "file", tmp_path / "nowhere"):
         with pytest.raises(ModelFolderError, match="is no folder; give the folder of a classifier"):
             load(path)
 
 
-def test_a_plain_encoder_folder_is_no_model(tiny_encoder_folder: Path):
+def test_an_encoder_folder_is_not_a_classifier(tiny_encoder_folder: Path):
     with pytest.raises(ModelFolderError, match="holds a sentence-transformers encoder, not a classifier"):
         load(tiny_encoder_folder)
 
@@ -490,7 +486,7 @@ def test_a_planted_pickle_is_never_opened(saved: Path, monkeypatch: pytest.Monke
 # ---- saving over something
 
 
-def test_a_model_is_replaced_whole(fitted: Maker, tmp_path: Path):
+def test_saving_replaces_a_model_completely(fitted: Maker, tmp_path: Path):
     fitted().save(tmp_path / "model")
     (tmp_path / "model" / "left-over.txt").write_text("of the old one", encoding="utf-8")
     clf = fitted("zero-shot", labels=["film", "food"])
@@ -500,7 +496,7 @@ def test_a_model_is_replaced_whole(fitted: Maker, tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_an_empty_folder_is_filled_and_parents_are_made(fitted: Maker, tmp_path: Path):
+def test_saving_fills_an_empty_folder_and_makes_parents(fitted: Maker, tmp_path: Path):
     clf = fitted("zero-shot")
     (tmp_path / "empty").mkdir()
     for folder in (tmp_path / "empty", tmp_path / "deep" / "down"):
@@ -508,7 +504,7 @@ def test_an_empty_folder_is_filled_and_parents_are_made(fitted: Maker, tmp_path:
         load(folder)
 
 
-def test_a_foreign_folder_is_not_overwritten(fitted: Maker, tmp_path: Path):
+def test_a_folder_that_holds_something_else_is_not_overwritten(fitted: Maker, tmp_path: Path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work", encoding="utf-8")
     with pytest.raises(OutputError, match="holds something else, not a classifier; give another name"):
@@ -518,7 +514,7 @@ def test_a_foreign_folder_is_not_overwritten(fitted: Maker, tmp_path: Path):
         fitted("zero-shot").save(tmp_path / "thesis" / "chapter.txt")
 
 
-def test_a_save_that_fails_leaves_the_old_model_and_no_rubbish(
+def test_a_failed_save_keeps_the_old_model_and_leaves_nothing_else(
     fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clf = fitted("zero-shot")
@@ -535,7 +531,7 @@ def test_a_save_that_fails_leaves_the_old_model_and_no_rubbish(
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_where_the_system_cannot_exchange_folders_the_save_works_too(
+def test_saving_works_without_an_atomic_exchange_of_folders(
     fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
@@ -545,7 +541,7 @@ def test_where_the_system_cannot_exchange_folders_the_save_works_too(
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_saving_leaves_the_callers_encoder_as_it_was(fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path):
+def test_saving_does_not_change_the_callers_encoder(fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path):
     clf = fitted("zero-shot").set_params(encoder=Encoder(tiny_encoder_folder, label_prompt="topic: ")).fit()
     before = dict(clf.encoder.backbone.model.prompts or {})
     clf.save(tmp_path / "model")

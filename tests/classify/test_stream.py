@@ -1,4 +1,4 @@
-"""A file in, the same file with predictions out; an interrupted run goes on to the same bytes."""
+"""`predict_file` adds predictions to a file, and an interrupted run resumes to the same bytes."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ def table() -> pa.Table:
 
 
 def interrupt_after_two_chunks(monkeypatch: pytest.MonkeyPatch, clf: Any, *arguments: Any, **options: Any) -> None:
-    """Begin `predict_file`, and end it by Ctrl-C in the third chunk."""
+    """Start `predict_file` and interrupt it in the third chunk."""
     answer, calls = type(clf).answers, 0
 
     def interrupted(self: Any, *texts: Any) -> Any:
@@ -54,7 +54,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
-def test_all_columns_are_kept_and_predictions_stand_beside(suffix: str, source: Path, fitted: Maker, tmp_path: Path):
+def test_all_columns_are_kept_beside_the_predictions(suffix: str, source: Path, fitted: Maker, tmp_path: Path):
     clf = fitted("zero-shot")
     target = tmp_path / f"out.{suffix}"
     done = predict_file(clf, source, target, chunk_rows=5)
@@ -77,9 +77,7 @@ def test_all_columns_are_kept_and_predictions_stand_beside(suffix: str, source: 
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in.parquet", target.name])
 
 
-def test_below_the_threshold_the_label_is_null_and_the_score_is_still_there(
-    source: Path, fitted: Maker, tmp_path: Path
-):
+def test_below_the_threshold_the_label_is_null_and_the_score_is_kept(source: Path, fitted: Maker, tmp_path: Path):
     clf = fitted("zero-shot")
     best = sorted(clf.decision_function(table()["text"].to_pylist()).max(axis=1).tolist())
     clf.threshold = (best[9] + best[10]) / 2
@@ -91,7 +89,7 @@ def test_below_the_threshold_the_label_is_null_and_the_score_is_still_there(
     assert [name is None for name in out["predicted_label"].to_pylist()] == low
 
 
-def test_all_scores_are_one_column_a_label_and_the_winners_is_the_largest(source: Path, fitted: Maker, tmp_path: Path):
+def test_all_scores_adds_a_column_per_label(source: Path, fitted: Maker, tmp_path: Path):
     clf = fitted("zero-shot")
     predict_file(clf, source, tmp_path / "out.parquet", all_scores=True, prefix="p_")
     for row in pq.read_table(tmp_path / "out.parquet").to_pylist():
@@ -101,7 +99,7 @@ def test_all_scores_are_one_column_a_label_and_the_winners_is_the_largest(source
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_an_interrupted_run_goes_on_to_the_same_bytes(
+def test_an_interrupted_run_resumes_to_the_same_bytes(
     suffix: str, source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clf = fitted("zero-shot")
@@ -129,7 +127,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
 
 
 @pytest.mark.parametrize("change", ["threshold", "anchor", "labels", "weights", "options", "input"])
-def test_parts_of_another_run_are_not_gone_on_with(
+def test_the_parts_of_another_run_are_not_resumed(
     change: str, source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clf = fitted("description")
@@ -155,7 +153,7 @@ def test_parts_of_another_run_are_not_gone_on_with(
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "memory"])
 @pytest.mark.parametrize("column", ["text", "pair"])
-def test_a_text_missing_late_is_found_before_anything_is_written(
+def test_a_missing_text_far_down_is_found_before_anything_is_written(
     column: str, suffix: str, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clf = fitted("zero-shot")
@@ -177,7 +175,7 @@ def test_a_text_missing_late_is_found_before_anything_is_written(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_finished_chunks_outlive_an_input_that_was_spoilt_and_mended(
+def test_finished_chunks_survive_if_the_input_is_damaged_and_repaired(
     source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clf, target, good = fitted("zero-shot"), tmp_path / "out.parquet", source.read_bytes()
@@ -193,7 +191,7 @@ def test_finished_chunks_outlive_an_input_that_was_spoilt_and_mended(
     assert predict_file(clf, source, target, chunk_rows=5, resume=True).resumed_at == 10
 
 
-def test_whether_the_output_can_be_written_is_asked_before_the_input_is_read(
+def test_an_existing_output_is_refused_before_the_input_is_read(
     source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clf, target = fitted("zero-shot"), tmp_path / "out.csv"
@@ -202,18 +200,18 @@ def test_whether_the_output_can_be_written_is_asked_before_the_input_is_read(
     with pytest.raises(InputError, match="exists already"):
         predict_file(clf, source, target)
     done = predict_file(clf, source, target, resume=True)
-    assert (done.rows, done.resumed_at, done.abstained) == (ROWS, ROWS, 0), "it is complete"
+    assert (done.rows, done.resumed_at, done.abstained) == (ROWS, ROWS, 0)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "csv.gz"])
-def test_a_finished_file_is_told_with_the_rows_it_has(suffix: str, source: Path, fitted: Maker, tmp_path: Path):
+def test_resuming_a_finished_file_reports_its_rows(suffix: str, source: Path, fitted: Maker, tmp_path: Path):
     clf, target = fitted("zero-shot"), tmp_path / f"out.{suffix}"
     before = predict_file(clf, source, target)
     done = predict_file(clf, source, target, resume=True)
     assert (before.rows, done.rows, done.resumed_at) == (ROWS, ROWS, ROWS)
 
 
-def test_a_file_without_answers_is_not_taken_for_a_finished_one(source: Path, fitted: Maker, tmp_path: Path):
+def test_resuming_a_file_without_predictions_is_refused(source: Path, fitted: Maker, tmp_path: Path):
     target = tmp_path / "mine.csv"
     target.write_text("text\nmine\n", encoding="utf-8")
     with pytest.raises(ColumnError, match=r"mine\.csv has no column 'predicted_label'"):
@@ -221,7 +219,7 @@ def test_a_file_without_answers_is_not_taken_for_a_finished_one(source: Path, fi
     assert target.read_text(encoding="utf-8") == "text\nmine\n"
 
 
-def test_a_stream_is_read_but_once(fitted: Maker, tmp_path: Path):
+def test_a_stream_is_read_only_once(fitted: Maker, tmp_path: Path):
     datasets = pytest.importorskip("datasets")
     read = []
 
@@ -232,10 +230,10 @@ def test_a_stream_is_read_but_once(fitted: Maker, tmp_path: Path):
 
     stream = datasets.IterableDataset.from_generator(rows)
     assert predict_file(fitted("zero-shot"), stream, tmp_path / "out.csv", chunk_rows=5).rows == ROWS
-    assert read.count(ROWS - 1) == 2, "once for its columns, all 23 of them, and once for its documents"
+    assert read.count(ROWS - 1) == 2, "once for the columns and once for the documents"
 
 
-def test_a_finished_file_is_not_written_twice(source: Path, fitted: Maker, tmp_path: Path):
+def test_a_finished_file_is_written_again_only_with_overwrite(source: Path, fitted: Maker, tmp_path: Path):
     clf = fitted("zero-shot")
     predict_file(clf, source, tmp_path / "out.csv")
     with pytest.raises(InputError, match="exists already"):
@@ -243,7 +241,7 @@ def test_a_finished_file_is_not_written_twice(source: Path, fitted: Maker, tmp_p
     predict_file(clf, source, tmp_path / "out.csv", overwrite=True)
 
 
-def test_a_column_that_is_there_already_is_not_overwritten(fitted: Maker, tmp_path: Path):
+def test_an_existing_column_is_not_overwritten(fitted: Maker, tmp_path: Path):
     clf, source = fitted("zero-shot"), table().append_column("predicted_score", pa.array([0.0] * ROWS))
     with pytest.raises(InputError, match=r"has a column 'predicted_score' already; choose another prefix than"):
         predict_file(clf, source, tmp_path / "out.parquet")
@@ -267,7 +265,7 @@ def test_the_encoder_sees_one_chunk_at_a_time(
     assert sizes == [5, 5, 5, 5, 3]
 
 
-def test_scalars_of_numpy_predict_a_file_and_go_on_as_pythons_own(source: Path, fitted: Maker, tmp_path: Path):
+def test_numpy_scalars_and_python_numbers_write_the_same_file(source: Path, fitted: Maker, tmp_path: Path):
     clf = fitted("zero-shot")
     clf.set_params(threshold=np.float32(0.5), temperature=np.float64(0.5))
     done = predict_file(clf, source, tmp_path / "out.parquet", chunk_rows=np.int64(5))  # type: ignore[arg-type]
@@ -277,7 +275,7 @@ def test_scalars_of_numpy_predict_a_file_and_go_on_as_pythons_own(source: Path, 
     assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "own.parquet").read_bytes()
 
 
-def test_the_fingerprint_of_a_model_is_that_of_its_reload_and_of_no_other(fitted: Maker, tmp_path: Path):
+def test_a_reloaded_model_has_the_same_fingerprint_and_others_differ(fitted: Maker, tmp_path: Path):
     from labelspace import load
 
     clf = fitted()

@@ -1,6 +1,6 @@
-"""Of equals the first wins: in every order that a user sees, on every processor.
+"""Ties go to the first: in every order that a user sees, on every processor.
 
-Equal documents must be equal to the bit for that, wherever they stand among others.
+This requires that equal documents get bit-equal scores at any position.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ from tiny_rows import tiny_rows
 OTHERS, _ = tiny_rows(40, seed=3, doubtful=0.5)
 TWICE = "the match was won late in the evening"
 AT = [2, 3, 11, 20, 41]
-"""Where the same document stands among others, of which each takes another place of a batch."""
+"""Positions of the repeated document; each falls on another place in a batch."""
 
 ALIKE = LabelSpace([Label(name, descriptions=("a match between two teams",)) for name in ("zebra", "ant", "lion")])
-"""Labels with the same description, in no order of names."""
+"""Labels with the same description, not sorted by name."""
 
 
 def documents() -> list[str]:
@@ -57,7 +57,7 @@ def test_equal_texts_get_equal_vectors(encoders: dict[str, Encoder], dtype: str,
 @pytest.mark.parametrize("window", [4, 4096])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("model", [zero_shot, lacon, gaussian])
-def test_equal_documents_get_equal_answers_wherever_they_stand(
+def test_equal_documents_get_equal_answers_at_any_position(
     encoders: dict[str, Encoder],
     model: Callable[[Encoder], BiEncoderClassifier],
     dtype: str,
@@ -78,7 +78,7 @@ def test_equal_documents_get_equal_answers_wherever_they_stand(
 
 
 @pytest.mark.parametrize("by", ["uncertainty", "entropy"])
-def test_of_equally_uncertain_documents_the_earlier_comes_first(encoders: dict[str, Encoder], by: str):
+def test_equally_uncertain_documents_stay_in_order_of_appearance(encoders: dict[str, Encoder], by: str):
     clf = gaussian(encoders["float32"])
     order = clf.most_uncertain(documents(), by=by).tolist()
     assert sorted(order) == list(range(len(documents())))
@@ -87,9 +87,7 @@ def test_of_equally_uncertain_documents_the_earlier_comes_first(encoders: dict[s
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_of_equal_labels_the_first_by_name_is_the_answer_and_the_first_explained(
-    encoders: dict[str, Encoder], dtype: str
-):
+def test_a_tie_of_labels_goes_to_the_first_by_name_in_every_method(encoders: dict[str, Encoder], dtype: str):
     clf = ZeroShotClassifier(ALIKE, encoders[dtype], anchor="descriptions").fit()
     given = documents()
     assert set(clf.predict(given)) == {"ant"}
@@ -101,13 +99,13 @@ def test_of_equal_labels_the_first_by_name_is_the_answer_and_the_first_explained
     assert [entry.label for entry in told.top] == ["ant", "lion", "zebra"]
 
 
-def test_of_equally_frequent_confusions_the_first_is_named_first(encoders: dict[str, Encoder]):
+def test_equally_frequent_confusions_are_listed_in_label_order(encoders: dict[str, Encoder]):
     clf = ZeroShotClassifier(ALIKE, encoders["float32"], anchor="descriptions").fit()
     found = evaluate(clf, [TWICE, TWICE], ["zebra", "lion"], baselines=False)
     told = most_frequent_confusions(found.counts, found.labels)
-    assert told == [("zebra", "ant", 1), ("lion", "ant", 1)], "in the order of the labels"
+    assert told == [("zebra", "ant", 1), ("lion", "ant", 1)]
 
 
-def test_of_equal_labels_of_the_benchmark_the_first_in_its_order_is_the_answer(encoders: dict[str, Encoder]):
+def test_a_tie_of_benchmark_labels_goes_to_the_first_in_its_order(encoders: dict[str, Encoder]):
     harness = HarnessModel(ZeroShotClassifier(["one", "two"], encoders["float32"], anchor="verbalizer").fit())
     assert harness.predict(documents(), ["It is that.", "It is that.", "It is that."]).tolist() == [0] * 45

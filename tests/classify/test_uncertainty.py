@@ -1,4 +1,4 @@
-"""`UncertaintyClassifier` by scikit-learn's law: what it learns from, what it answers, what it refuses."""
+"""`UncertaintyClassifier` as a scikit-learn estimator: what it learns from, answers and refuses."""
 
 import copy
 import inspect
@@ -28,7 +28,7 @@ Maker = Callable[..., UncertaintyClassifier]
 
 @pytest.fixture
 def make(encoders: dict[str, Encoder]) -> Maker:
-    """Make a classifier, not fitted, that trains for a moment."""
+    """Make an unfitted classifier that trains in a moment."""
     return lambda dtype="float32", **options: uncertainty(encoders[dtype], **options)
 
 
@@ -38,7 +38,7 @@ def fitted(make: Maker) -> Maker:
     return lambda **options: make(**options).fit(FEW, FEW_Y)
 
 
-# ---- the main road
+# ---- answers
 
 
 def test_predictions_probabilities_and_scores_agree(clf: UncertaintyClassifier):
@@ -65,7 +65,7 @@ def test_labels_are_learnt(clf: UncertaintyClassifier):
     assert clf.limit_ is None
 
 
-def test_the_temperature_changes_no_answer(clf: UncertaintyClassifier):
+def test_the_temperature_changes_no_predicted_label(clf: UncertaintyClassifier):
     other = copy.copy(clf)
     other.temperature_ = 3.0
     assert (other.decision_function(NEW) == clf.decision_function(NEW)).all()
@@ -75,7 +75,7 @@ def test_the_temperature_changes_no_answer(clf: UncertaintyClassifier):
     assert np.abs(proba - clf.predict_proba(NEW)).max() > 0.01
 
 
-def test_uncertainty_is_the_mean_of_the_std_and_above_zero(clf: UncertaintyClassifier):
+def test_uncertainty_is_the_mean_standard_deviation_and_positive(clf: UncertaintyClassifier):
     found = clf.predict_uncertainty(NEW)
     assert (found.shape, found.dtype) == ((120,), np.float32)
     assert found.min() > 0
@@ -88,7 +88,7 @@ def test_uncertainty_is_the_mean_of_the_std_and_above_zero(clf: UncertaintyClass
     assert clf.transform(NEW)[:5] == pytest.approx(mean.numpy(), abs=1e-5)
 
 
-def test_a_model_without_uncertainty_says_zero(fitted: Maker):
+def test_a_model_without_uncertainty_returns_zero(fitted: Maker):
     clf = fitted(uncertain=False)
     assert (clf.predict_uncertainty(FEW) == np.zeros(12)).all()
     assert clf.head_.module.log_variance is None
@@ -98,15 +98,15 @@ def test_a_model_without_uncertainty_says_zero(fitted: Maker):
             ask(FEW, by="uncertainty")
 
 
-def test_logits_are_the_classifiers_of_the_means(clf: UncertaintyClassifier):
-    """Equation 4 has no bias, and texts are judged by their mean."""
+def test_logits_are_the_linear_classifier_on_the_means(clf: UncertaintyClassifier):
+    """Equation 4 has no bias and classifies a text by its mean."""
     means = clf.transform(NEW)
     assert (means.shape, means.dtype) == ((120, 32), np.float32)
     weights = clf.head_.module.classifier.weight.numpy()
     assert clf.decision_function(NEW) == pytest.approx(means @ weights.T, abs=1e-4)
 
 
-def test_below_the_threshold_there_is_no_answer(clf: UncertaintyClassifier):
+def test_a_probability_below_the_threshold_gives_none(clf: UncertaintyClassifier):
     clf.temperature_ = 1.0
     best = clf.predict_proba(NEW).max(axis=1)
     clf.set_params(min_probability=float(np.median(best)))
@@ -117,7 +117,7 @@ def test_below_the_threshold_there_is_no_answer(clf: UncertaintyClassifier):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_text_is_scored_the_same_in_every_company(dtype: str, make: Maker):
+def test_the_score_of_a_text_does_not_depend_on_the_others(dtype: str, make: Maker):
     clf = make(dtype).fit(FEW, FEW_Y)
     mixed = [text + " and the news" * (row % 3) for row, text in enumerate(FEW)]
     scores, doubt = clf.decision_function(mixed), clf.predict_uncertainty(mixed)
@@ -146,7 +146,7 @@ def test_outputs_are_those_of_the_head(clf: UncertaintyClassifier):
 # ---- labels
 
 
-def test_labels_come_from_y_or_as_names_dictionary_space_and_file(make: Maker, tmp_path: Path):
+def test_labels_come_from_y_or_names_or_a_dictionary_space_or_file(make: Maker, tmp_path: Path):
     space = LabelSpace.from_dict({name: [f"News of {name}."] for name in NAMES})
     space.to_file(tmp_path / "labels.yaml")
     from_y = make().fit(FEW, FEW_Y)
@@ -159,7 +159,7 @@ def test_labels_come_from_y_or_as_names_dictionary_space_and_file(make: Maker, t
 
 
 def test_the_order_of_the_labels_changes_no_score(make: Maker):
-    """To the bit, although the head starts at random: its columns go by name."""
+    """Holds to the bit although the head starts at random, because its columns are sorted by name."""
     found = {order: make(labels=list(order), validation=0.2).fit(FEW, FEW_Y) for order in itertools.permutations(NAMES)}
     expected = found[tuple(NAMES)]
     for order, clf in found.items():
@@ -187,7 +187,7 @@ def test_rows_without_a_label_are_left_out(nothing: Any, make: Maker):
     assert (clf.decision_function(FEW) == alone.decision_function(FEW)).all()
 
 
-def test_a_label_without_a_row_is_told_of_gets_nothing_and_changes_nothing_else(make: Maker):
+def test_a_label_without_rows_warns_gets_probability_0_and_changes_nothing_else(make: Maker):
     options = {"validation": 0.3, "min_probability": 0.4}
     without = make(**options).fit(FEW, FEW_Y)
     message = (
@@ -211,7 +211,7 @@ def test_a_label_without_a_row_is_told_of_gets_nothing_and_changes_nothing_else(
     assert (clf.scores(NEW, LabelSpace.from_names(["film", "money"])) == scores[:, [0, 1]]).all()
 
 
-def test_a_label_without_a_row_can_be_removed_and_the_record_of_the_held_out_rows_stays(make: Maker):
+def test_removing_a_label_without_rows_keeps_the_record_of_held_out_rows(make: Maker):
     with pytest.warns(LabelSpaceWarning, match=r"^1 of 4 labels have no labelled row"):
         clf = make(labels=[*NAMES, "film"], validation=0.3).fit(FEW, FEW_Y)
     clf.rename_label("film", "cinema")
@@ -222,7 +222,7 @@ def test_a_label_without_a_row_can_be_removed_and_the_record_of_the_held_out_row
     assert len(clf.held_out_.wrong)
 
 
-def test_a_handful_of_labels_without_a_row_are_named_and_the_others_counted(make: Maker):
+def test_the_warning_names_five_labels_without_rows_and_counts_the_rest(make: Maker):
     with pytest.warns(LabelSpaceWarning, match="answer: 'a', 'b', 'c', 'd', 'e' and 2 more; label some rows"):
         make(labels=[*NAMES, *"abcdefg"]).fit(FEW, FEW_Y)
 
@@ -259,7 +259,7 @@ def test_a_second_fit_forgets_the_first(make: Maker):
     assert (clf.decision_function(FEW) == fresh.decision_function(FEW)).all()
 
 
-def test_an_interrupted_fit_leaves_what_was_learnt_before(make: Maker):
+def test_an_interrupted_fit_keeps_the_previous_model(make: Maker):
     def stop(step: int, values: dict[str, float]) -> None:
         raise KeyboardInterrupt
 
@@ -274,9 +274,7 @@ def test_an_interrupted_fit_leaves_what_was_learnt_before(make: Maker):
     assert (clf.decision_function(FEW) == before).all()
 
 
-def test_a_fit_interrupted_while_labels_are_encoded_leaves_what_was_learnt_before(
-    make: Maker, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_fit_interrupted_while_encoding_labels_keeps_the_previous_model(make: Maker, monkeypatch: pytest.MonkeyPatch):
     def stop(*given: object) -> None:
         raise KeyboardInterrupt
 
@@ -288,7 +286,7 @@ def test_a_fit_interrupted_while_labels_are_encoded_leaves_what_was_learnt_befor
     assert vars(clf) == before
 
 
-def test_the_callers_encoder_stays_as_it_is(encoders: dict[str, Encoder], fitted: Maker):
+def test_the_callers_encoder_is_not_changed(encoders: dict[str, Encoder], fitted: Maker):
     weights = encoders["float32"].backbone.model.state_dict()
     before = {name: values.clone() for name, values in weights.items()}
     clf = fitted()
@@ -297,7 +295,7 @@ def test_the_callers_encoder_stays_as_it_is(encoders: dict[str, Encoder], fitted
     assert all(torch.equal(values, after[name]) for name, values in before.items())
 
 
-def test_predicting_changes_nothing_that_is_stored(clf: UncertaintyClassifier):
+def test_predicting_changes_no_stored_attribute(clf: UncertaintyClassifier):
     before = dict(vars(clf))
     for ask in (clf.predict, clf.predict_proba, clf.predict_uncertainty, clf.transform, clf.most_uncertain):
         ask(FEW)

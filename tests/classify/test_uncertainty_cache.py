@@ -1,4 +1,4 @@
-"""Where `UncertaintyClassifier` keeps token states: nowhere if so asked, once if not, and never another result."""
+"""The cache of token states: off if asked, encoded once otherwise, and without effect on the result."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def fitted(encoders: dict[str, Encoder]) -> Maker:
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many texts each encoding was asked for."""
+    """The number of texts in each call that encodes."""
     asked: list[int] = []
     real = state_cache.encoded_states
 
@@ -54,7 +54,7 @@ def same(one: UncertaintyClassifier, other: UncertaintyClassifier) -> bool:
     return all((a == b).all() for a, b in zip(answers_of(one), answers_of(other), strict=True))
 
 
-def test_none_writes_nothing_and_encodes_in_every_epoch(
+def test_cache_none_writes_nothing_and_encodes_in_every_epoch(
     fitted: Maker, encoded: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -65,7 +65,7 @@ def test_none_writes_nothing_and_encodes_in_every_epoch(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_folder_is_used_by_every_epoch_and_by_the_next_fit(
+def test_a_cache_folder_serves_every_epoch_and_the_next_fit(
     dtype: str, fitted: Maker, encoded: list[int], tmp_path: Path
 ):
     first = fitted(tmp_path, dtype)
@@ -75,7 +75,7 @@ def test_a_folder_is_used_by_every_epoch_and_by_the_next_fit(
     assert encoded == [12]
     assert same(first, again)
     fitted(tmp_path, dtype, learning_rate=1e-4, seed=3)
-    assert encoded == [12], "neither rate nor seed is part of what was encoded"
+    assert encoded == [12], "rate and seed do not affect the encoded states"
     fitted(tmp_path, dtype, texts=MIXED[:9])
     assert encoded == [12, 9]
     assert len(entries(tmp_path)) == 2
@@ -88,15 +88,13 @@ def test_the_same_rows_in_another_order_are_encoded_once(fitted: Maker, encoded:
     assert len(entries(tmp_path)) == 1
 
 
-def test_auto_is_the_cache_folder_of_labelspace(fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_cache_auto_uses_the_cache_folder_of_labelspace(fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path))
     fitted("auto")
     assert len(entries(tmp_path / "token-states")) == 1
 
 
-def test_a_folder_in_the_home_of_the_user_may_begin_with_a_tilde(
-    fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_tilde_in_the_cache_folder_is_the_home_folder(fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
@@ -107,9 +105,7 @@ def test_a_folder_in_the_home_of_the_user_may_begin_with_a_tilde(
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("how", ["evicted", "damaged", "removed"])
-def test_states_that_were_made_again_change_no_bit(
-    how: str, dtype: str, fitted: Maker, encoded: list[int], tmp_path: Path
-):
+def test_states_computed_again_are_bit_equal(how: str, dtype: str, fitted: Maker, encoded: list[int], tmp_path: Path):
     first = fitted(tmp_path, dtype)
     (entry,) = entries(tmp_path)
     if how == "evicted":
@@ -128,13 +124,15 @@ def test_states_that_were_made_again_change_no_bit(
     assert same(first, again)
 
 
-def test_without_a_folder_the_result_is_the_same_but_for_rounding(fitted: Maker, tmp_path: Path):
-    """Not promised to the bit: a text that is encoded anew shares its batch with others, and that may move a digit."""
+def test_without_a_cache_the_result_differs_only_by_rounding(fitted: Maker, tmp_path: Path):
+    """Not bit-equal: without a cache a text is encoded in other batches, which may change the last digit."""
     for one, other in zip(answers_of(fitted(None)), answers_of(fitted(tmp_path)), strict=True):
         assert np.abs(one - other).max() < 1e-3
 
 
-def test_what_does_not_fit_is_encoded_anew_with_one_warning(fitted: Maker, encoded: list[int], tmp_path: Path):
+def test_states_larger_than_the_cache_are_encoded_each_time_with_one_warning(
+    fitted: Maker, encoded: list[int], tmp_path: Path
+):
     with pytest.warns(LabelSpaceWarning, match="token states are not kept on disk.*cache_bytes") as told:
         clf = fitted(tmp_path, cache_bytes=10)
     assert len(told) == 1
@@ -143,8 +141,9 @@ def test_what_does_not_fit_is_encoded_anew_with_one_warning(fitted: Maker, encod
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_held_out_and_predictions_are_not_kept_apart(fitted: Maker, encoded: list[int], tmp_path: Path):
-    """Held-out rows are read from the same entry; what is predicted is never written."""
+def test_held_out_rows_share_the_entry_and_predictions_are_not_cached(
+    fitted: Maker, encoded: list[int], tmp_path: Path
+):
     clf = fitted(tmp_path, validation=0.25)
     assert encoded == [12]
     before = sorted(path.name for path in tmp_path.rglob("*"))

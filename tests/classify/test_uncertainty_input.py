@@ -1,4 +1,4 @@
-"""What `UncertaintyClassifier` takes, and what it refuses: documents, labels, parameters."""
+"""Which documents, labels and parameters `UncertaintyClassifier` accepts and refuses."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ Maker = Callable[..., UncertaintyClassifier]
 
 @pytest.fixture
 def make(encoders: dict[str, Encoder]) -> Maker:
-    """Make a classifier, not fitted, that trains for a moment."""
+    """Make an unfitted classifier that trains in a moment."""
     return lambda dtype="float32", **options: uncertainty(**{"encoder": encoders[dtype], **options})
 
 
@@ -32,10 +32,10 @@ def fitted(make: Maker) -> Maker:
     return lambda **options: make(**options).fit(FEW, FEW_Y)
 
 
-# ---- what documents may come in
+# ---- documents
 
 
-def test_documents_come_as_lists_arrays_series_tables_and_iterators(make: Maker):
+def test_documents_can_be_lists_arrays_series_tables_or_iterators(make: Maker):
     expected = make().fit(FEW, FEW_Y)
     for X in (
         tuple(FEW),
@@ -90,7 +90,7 @@ def test_an_empty_document_is_answered_with_a_warning(clf: UncertaintyClassifier
         ({"encoder": 3}, "encoder must be a name"),
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_found_before_any_work(
+def test_an_invalid_parameter_is_refused_before_any_work(
     options: dict[str, Any], message: str, make: Maker, monkeypatch: pytest.MonkeyPatch
 ):
     for owner, work in ((GaussianHead, "forward"), (Encoder, "tokenize"), (Encoder, "__init__")):
@@ -120,7 +120,7 @@ def test_a_parameter_that_makes_no_sense_is_found_before_any_work(
         (list(zip(FEW, FEW, strict=True)), FEW_Y, r"takes single texts\. Got pairs; use LaConClassifier for them"),
     ],
 )
-def test_documents_and_labels_that_cannot_be_used_are_one_line(X: Any, y: Any, message: str, make: Maker):
+def test_invalid_documents_and_labels_are_refused_in_one_line(X: Any, y: Any, message: str, make: Maker):
     clf = make(labels=NAMES)
     with pytest.raises(InputError, match=message) as error:
         clf.fit(X, y)
@@ -128,9 +128,7 @@ def test_documents_and_labels_that_cannot_be_used_are_one_line(X: Any, y: Any, m
     assert not hasattr(clf, "classes_")
 
 
-def test_a_share_to_hold_out_of_which_no_row_comes_is_refused_before_any_work(
-    make: Maker, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_validation_share_without_a_row_is_refused_before_any_work(make: Maker, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(GaussianHead, "forward", lambda *_, **__: pytest.fail("work began"))
     for X, y in ((["a match", "a bank"], ["sports", "money"]), (["a match"] * 10, ["sports", "money"] * 5)):
         with pytest.raises(InputError, match=r"validation=0.5 holds out none of \d+ rows.*; label more texts, or set"):
@@ -150,7 +148,7 @@ TWO_LABELS = "y must name two labels at least, as text, .* Got {} instead"
         (list(range(12)), r"y\[0\] is the number 0, and labels is None, .*; pass names in y"),
     ],
 )
-def test_labels_that_cannot_be_found_in_y_are_one_line(y: Any, message: str, make: Maker):
+def test_a_y_with_too_few_labels_is_refused_in_one_line(y: Any, message: str, make: Maker):
     with pytest.raises(InputError, match=message):
         make().fit(FEW, y)
 
@@ -159,7 +157,7 @@ def test_labels_that_cannot_be_found_in_y_are_one_line(y: Any, message: str, mak
     "ask",
     ["predict", "predict_proba", "decision_function", "predict_uncertainty", "transform", "most_uncertain", "explain"],
 )
-def test_what_is_not_fitted_or_no_document_is_refused(ask: str, make: Maker, clf: UncertaintyClassifier):
+def test_methods_refuse_an_unfitted_model_and_invalid_documents(ask: str, make: Maker, clf: UncertaintyClassifier):
     with pytest.raises(NotFittedError):
         getattr(make(), ask)(FEW)
     if ask == "explain":
@@ -170,7 +168,7 @@ def test_what_is_not_fitted_or_no_document_is_refused(ask: str, make: Maker, clf
         getattr(clf, ask)([("a", "b")])
 
 
-def test_limits_and_edits_of_what_is_not_fitted_are_refused(make: Maker, tmp_path: Path):
+def test_limits_and_edits_need_a_fitted_model(make: Maker, tmp_path: Path):
     for ask in (
         lambda clf: clf.set_coverage(0.5),
         lambda clf: clf.set_risk(0.1),

@@ -22,9 +22,10 @@ ELSEWHERE = """
 import hashlib, json, sys
 from labelspace import load
 clf, texts = load(sys.argv[1]), json.load(open(sys.argv[2], encoding="utf-8"))
-for found in (clf.decision_function(texts), clf.predict_uncertainty(texts), clf.predict_proba(texts)):
+answers = clf.answers(texts)
+for found in (answers.scores, answers.uncertainty, answers.probabilities):
     print(hashlib.sha256(found.tobytes()).hexdigest())
-print(json.dumps(clf.predict(texts).tolist()))
+print(json.dumps(list(answers.names)))
 """
 
 
@@ -64,6 +65,7 @@ def test_minilm_learns_what_customers_want_and_knows_its_doubts(tmp_path: Path):
     command = [sys.executable, "-c", ELSEWHERE, str(clf.save(tmp_path / "model")), str(tmp_path / "texts.json")]
     environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads()), "HF_HUB_OFFLINE": "1"}
     told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.splitlines()
-    asked = (clf.decision_function(others), clf.predict_uncertainty(others), clf.predict_proba(others))
-    assert told[:3] == [hashlib.sha256(found.tobytes()).hexdigest() for found in asked]
-    assert json.loads(told[3]) == clf.predict(others).tolist()
+    answers = clf.answers(others)
+    for line, found in zip(told, (answers.scores, answers.uncertainty, answers.probabilities), strict=False):
+        assert line == hashlib.sha256(found.tobytes()).hexdigest()
+    assert json.loads(told[3]) == list(answers.names)

@@ -1,4 +1,4 @@
-"""A saved `UncertaintyClassifier` comes back to the bit, with limit and record; what is not whole is refused."""
+"""A loaded `UncertaintyClassifier` is bit-equal, with its limit and held-out record; a damaged folder is refused."""
 
 import copy
 import json
@@ -48,7 +48,7 @@ def edit(folder: Path, old: str, new: str) -> None:
     (folder / "label_space.yaml").write_text(text.replace(old, new), encoding="utf-8")
 
 
-# ---- there and back
+# ---- round trips
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_loaded_model_gives_the_same_bits(dtype: str, options: dict[str, Any],
     assert model_fingerprint(again) == model_fingerprint(clf)
 
 
-def test_a_label_without_a_row_comes_back_without_a_probability(fitted: Maker, tmp_path: Path):
+def test_a_label_without_rows_keeps_probability_0(fitted: Maker, tmp_path: Path):
     with pytest.warns(LabelSpaceWarning, match="have no labelled row"):
         clf = fitted(labels=["film", *NAMES], validation=0.2)
     again = load(clf.save(tmp_path / "model"))
@@ -81,7 +81,7 @@ def test_a_label_without_a_row_comes_back_without_a_probability(fitted: Maker, t
     assert len(again.held_out_.entropy)
 
 
-def test_limit_temperature_and_the_record_of_held_out_rows_come_back(clf: UncertaintyClassifier, folder: Path):
+def test_limit_temperature_and_the_held_out_record_are_restored(clf: UncertaintyClassifier, folder: Path):
     again = load(folder)
     assert again.limit_ == clf.limit_ is not None
     assert again.temperature_ == clf.temperature_ != 1
@@ -91,12 +91,12 @@ def test_limit_temperature_and_the_record_of_held_out_rows_come_back(clf: Uncert
         assert (one == other).all()
     assert again.head_.columns == clf.head_.columns
     assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.fit_result_.to_dict()))
-    assert again.set_coverage(0.5).limit_ == clf.set_coverage(0.5).limit_, "from the record alone"
+    assert again.set_coverage(0.5).limit_ == clf.set_coverage(0.5).limit_, "computed from the record"
     assert again.set_coverage(1).limit_ is None
     assert load(again.save(folder)).limit_ is None
 
 
-def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker, tmp_path: Path):
+def test_every_parameter_is_restored_and_fitting_again_gives_the_same_bits(fitted: Maker, tmp_path: Path):
     clf = fitted(labels=NAMES, extractor="mean", kl_weight=0.01, seed=3, min_probability=0.2, validation=0.2)
     again = load(clf.save(tmp_path / "model"))
     before, after = clf.get_params(deep=False), again.get_params(deep=False)
@@ -112,9 +112,7 @@ def test_every_parameter_comes_back_and_a_second_fit_is_the_first(fitted: Maker,
 
 
 @pytest.mark.parametrize("options", [{"uncertain": False}, {"extractor": "attention"}], ids=str)
-def test_parameters_set_for_another_fit_do_not_change_the_head_that_is_saved(
-    options: dict[str, Any], fitted: Maker, tmp_path: Path
-):
+def test_parameters_set_after_fit_do_not_change_the_saved_head(options: dict[str, Any], fitted: Maker, tmp_path: Path):
     clf = fitted(**options)
     expected = clf.decision_function(NEW)
     clf.set_params(extractor="mean", config={"uncertain": True, "dropout": 7})
@@ -127,7 +125,7 @@ def test_parameters_set_for_another_fit_do_not_change_the_head_that_is_saved(
     assert (again.set_params(config=None).fit(FEW, FEW_Y).head_.module.options["extractor"]) == "mean"
 
 
-def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitted: Maker, tmp_path: Path):
+def test_parameters_given_as_numpy_scalars_are_saved(fitted: Maker, tmp_path: Path):
     options = {
         "seed": np.int64(3),
         "uncertain": np.bool_(True),
@@ -144,7 +142,7 @@ def test_parameters_that_are_scalars_of_numpy_are_saved_and_answer_the_same(fitt
 
 
 @pytest.mark.parametrize(("cache", "after"), [(None, None), ("auto", "auto"), ("states", "auto")])
-def test_that_nothing_be_written_is_remembered_and_where_is_not(
+def test_the_saved_model_remembers_cache_none_but_no_folder(
     cache: str | None, after: str | None, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -152,7 +150,7 @@ def test_that_nothing_be_written_is_remembered_and_where_is_not(
     assert load(fitted(cache=cache).save(tmp_path / "model")).cache == after
 
 
-def test_an_edited_model_comes_back(clf: UncertaintyClassifier, tmp_path: Path):
+def test_an_edited_model_is_restored(clf: UncertaintyClassifier, tmp_path: Path):
     before = clf.predict(NEW, return_scores=True)[1]
     clf.rename_label("sports", "Sport")
     clf.remove_label("money")
@@ -174,7 +172,7 @@ def test_sentence_transformers_opens_the_folder_and_nothing_in_it_is_a_pickle(cl
     assert not any(text in path.read_bytes() for path in files for text in (SEEN[0].encode(), SEEN[40].encode()))
 
 
-def test_the_card_says_what_was_held_out_and_when_there_is_no_answer(
+def test_the_model_card_names_held_out_rows_and_the_limit(
     clf: UncertaintyClassifier, folder: Path, fitted: Maker, tmp_path: Path
 ):
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -195,7 +193,7 @@ def test_the_card_says_what_was_held_out_and_when_there_is_no_answer(
 # ---- edits of a fitted model
 
 
-def test_a_label_is_renamed_and_removed_but_none_is_added(clf: UncertaintyClassifier):
+def test_labels_can_be_renamed_and_removed_but_not_added(clf: UncertaintyClassifier):
     before, doubt = clf.predict(NEW, return_scores=True)[1], clf.predict_uncertainty(NEW)
     with pytest.raises(InputError, match="the model has no logit for 'film'; label rows of it and call fit"):
         clf.add_label({"name": "film"})
@@ -214,7 +212,7 @@ def test_a_label_is_renamed_and_removed_but_none_is_added(clf: UncertaintyClassi
         clf.remove_label("world")
 
 
-def test_a_renamed_label_can_take_the_name_of_one_that_is_gone(clf: UncertaintyClassifier):
+def test_a_renamed_label_can_take_the_name_of_a_removed_one(clf: UncertaintyClassifier):
     before = clf.predict(NEW, return_scores=True)[1]
     clf.remove_label("world")
     clf.rename_label("money", "world")
@@ -222,7 +220,7 @@ def test_a_renamed_label_can_take_the_name_of_one_that_is_gone(clf: UncertaintyC
     assert (clf.predict(NEW, return_scores=True)[1] == before[:, [1, 0]]).all()
 
 
-def test_what_was_said_of_the_held_out_rows_holds_for_all_labels_only(clf: UncertaintyClassifier):
+def test_the_held_out_record_is_dropped_when_a_label_is_removed(clf: UncertaintyClassifier):
     clf.set_coverage(0.5, by="uncertainty")
     limit = clf.limit_
     clf.rename_label("money", "cash")
@@ -251,7 +249,7 @@ def test_a_label_added_by_hand_is_refused(folder: Path):
         load(folder)
 
 
-def test_a_label_taken_out_or_moved_by_hand_is_gone_or_moved(clf: UncertaintyClassifier, folder: Path):
+def test_removing_or_moving_a_label_by_hand_takes_effect(clf: UncertaintyClassifier, folder: Path):
     scores = clf.predict(NEW, return_scores=True)[1]
     edit(folder, "  - name: money\n", "")
     again = load(folder)
@@ -259,7 +257,7 @@ def test_a_label_taken_out_or_moved_by_hand_is_gone_or_moved(clf: UncertaintyCla
     assert (again.predict(NEW, return_scores=True)[1] == scores[:, [1, 2]]).all()
     with pytest.raises(InputError, match="a label was removed since"):
         again.set_coverage(0.5)
-    again.rename_label("sports", "money")  # the name of the one that is gone
+    again.rename_label("sports", "money")  # the removed label's name
     assert (again.predict(NEW, return_scores=True)[1] == scores[:, [1, 2]]).all()
     edit(folder, "labels:\n", "labels:\n  - name: world\n  - name: money\n")
     edit(folder, "  - name: sports\n  - name: world\n", "  - name: sports\n")
@@ -268,7 +266,7 @@ def test_a_label_taken_out_or_moved_by_hand_is_gone_or_moved(clf: UncertaintyCla
     assert (again.predict(NEW, return_scores=True)[1] == scores).all()
 
 
-# ---- folders that are not whole, or not as they were
+# ---- damaged folders
 
 
 def without(name: str) -> Callable[[Path, dict[str, Any]], None]:
@@ -351,7 +349,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_folder_is_one_clear_error(what: str, folder: Path):
+def test_a_damaged_folder_is_one_clear_error(what: str, folder: Path):
     header = header_of(folder)
     spoil, message = BAD[what]
     spoil(folder, header)
@@ -362,7 +360,7 @@ def test_a_bad_folder_is_one_clear_error(what: str, folder: Path):
     assert "model" in str(error.value)
 
 
-def test_a_file_is_not_continued_by_another_head(clf: UncertaintyClassifier):
+def test_the_fingerprint_depends_on_the_head(clf: UncertaintyClassifier):
     before = model_fingerprint(clf)
     clf.head_ = replace(clf.head_, module=copy.deepcopy(clf.head_.module))
     assert model_fingerprint(clf) == before
@@ -371,22 +369,22 @@ def test_a_file_is_not_continued_by_another_head(clf: UncertaintyClassifier):
     assert isinstance(clf.head_.module, GaussianHead)
 
 
-def test_another_classifier_is_not_read_as_this_one(folder: Path):
+def test_the_folder_of_another_classifier_is_refused(folder: Path):
     header = {**header_of(folder), "class": "LaConClassifier"}
     (folder / "labelspace.json").write_text(json.dumps(header), encoding="utf-8")
     with pytest.raises(ModelFolderError):
         load(folder)
 
 
-def test_labels_given_as_a_space_come_back_with_their_texts(fitted: Maker, tmp_path: Path):
+def test_labels_given_as_a_space_keep_their_texts(fitted: Maker, tmp_path: Path):
     space = LabelSpace.from_dict({name: [f"News of {name}."] for name in NAMES})
     again = load(fitted(labels=space).save(tmp_path / "model"))
     assert again.label_space_ == again.labels == space
     assert again.label_vectors_["money"].descriptions.shape[0] == 1
-    assert not again.explain(FEW[0]).top[0].nearest, "the answer does not come from descriptions"
+    assert not again.explain(FEW[0]).top[0].nearest, "this classifier does not use descriptions"
 
 
-def test_a_second_save_is_the_first(clf: UncertaintyClassifier, folder: Path, tmp_path: Path):
+def test_saving_twice_writes_the_same_files(clf: UncertaintyClassifier, folder: Path, tmp_path: Path):
     again = load(load(folder).save(tmp_path / "two"))
     assert (again.decision_function(SEEN) == clf.decision_function(SEEN)).all()
     assert again.score(SEEN, SEEN_Y) == clf.score(SEEN, SEEN_Y)

@@ -1,9 +1,11 @@
-"""A label file, documents and a saved model on the tiny encoder, and a way to call the command line."""
+"""Fixtures of the command-line tests: label files, documents, saved models, and ways to run a command."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,25 +51,49 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def call(*args: object, **more: Any) -> Result:
-    """Run a command line in this process."""
+    """Run a command in this process."""
     return CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False, prog_name="labelspace", **more)
 
 
 def command(*args: object) -> list[str]:
-    """The same command line for a process of its own."""
+    """Return the words that run a command in its own process."""
     return [sys.executable, "-c", "from labelspace.cli import main; main()", *(str(arg) for arg in args)]
 
 
 def environment() -> dict[str, str]:
-    """For such a process: one thread, no hub."""
+    """Return the environment of such a process: one thread, no hub."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def process(*args: object, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command line in a process of its own."""
+    """Run a command in its own process."""
     return subprocess.run(
         command(*args), capture_output=True, text=True, check=False, env=environment(), timeout=120, **more
     )
+
+
+def stop(line: Sequence[object], state: Path, how: str) -> str:
+    """Start a command, send it a signal when it writes `state`, and return its stderr."""
+    import torch  # late: most commands are tested without it
+
+    def written() -> int:
+        return state.stat().st_mtime_ns if state.is_file() else 0
+
+    before, deadline = written(), time.monotonic() + 120
+    threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}  # for the same bits as in this process
+    with subprocess.Popen(command(*line), stdout=-1, stderr=-1, text=True, env=environment() | threads) as stopped:
+        while written() == before and stopped.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        stopped.send_signal(getattr(signal, how))
+        _, said = stopped.communicate(timeout=60)
+    assert stopped.returncode == (130 if how == "SIGINT" else -signal.SIGKILL), said
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.fixture(scope="session")
+def stopped() -> Callable[[Sequence[object], Path, str], str]:
+    return stop
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +118,7 @@ def one_thread() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[[Result], str]:
-    """Check that a result is a refusal, and return its one line."""
+    """Check that a result is a refusal and return its one line."""
 
     def line(result: Result) -> str:
         lines = result.stderr.splitlines()
@@ -124,7 +150,7 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 def fit_by_command(folder: Path, encoder: Path, *options: object) -> Path:
-    """Write a label file into a folder, and a model fitted by the command line beside it."""
+    """Write a label file, fit a model from it with the command line, and return the model's folder."""
     (folder / "labels.yaml").write_text(LABELS, encoding="utf-8")
     fit = ("fit", folder / "labels.yaml", "--encoder", encoder, "--out", folder / "model", "--dtype", "float32")
     result = call(*fit, *options)
@@ -134,21 +160,21 @@ def fit_by_command(folder: Path, encoder: Path, *options: object) -> Path:
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_folder: Path) -> Path:
-    """A model that was fitted by the command line; do not write into it."""
+    """A model fitted by the command line; do not write into it."""
     folder = tmp_path_factory.mktemp("cli")
     return fit_by_command(folder, tiny_encoder_folder, "--max-steps", 4, "--learning-rate", "1e-4")
 
 
 @pytest.fixture(scope="session")
 def own_code_model(tmp_path_factory: pytest.TempPathFactory, own_code_folder: Path) -> Path:
-    """A model whose encoder brings code; do not write into it."""
+    """A model whose encoder has its own code; do not write into it."""
     folder = tmp_path_factory.mktemp("own-code")
     return fit_by_command(folder, own_code_folder, "--method", "zero-shot", "--trust-remote-code")
 
 
 @pytest.fixture(scope="session")
 def sorted_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ninety labelled rows; `sorted_labels` names their labels."""
+    """Ninety labelled rows; their labels are in `sorted_labels`."""
     rows = [{"text": text, "label": label} for text, label in zip(*tiny_rows(90, doubtful=0.2), strict=True)]
     return write_rows(tmp_path_factory.mktemp("rows") / "rows.jsonl", rows)
 

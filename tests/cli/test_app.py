@@ -1,4 +1,4 @@
-"""The frame around the commands: help, exit codes, which stream, what a crash of the other side looks like."""
+"""What all commands share: help, exit codes, stdout and stderr, interrupts and errors of the system."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ COMMANDS = [
 HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "pyarrow", "numpy", "matplotlib")
 
 
-def test_the_commands_are_these():
+def test_the_commands_are_as_listed():
     assert list(typer.main.get_command(app).commands) == COMMANDS  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -64,7 +64,7 @@ def test_help_of_a_command(run, command):
     assert result.stderr == ""
 
 
-def test_no_command_shows_the_help_and_is_wrong_use(run):
+def test_without_a_command_the_help_is_shown_with_exit_code_2(run):
     result = run()
     assert result.exit_code == 2
     assert "figures" in result.output
@@ -89,7 +89,7 @@ def test_wrong_use_is_one_line(run, refused, args, said):
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["fit", "--help"], ["lint", "LABELS"], ["encoders"]])
 def test_light_commands_load_nothing_heavy(args, tmp_path, label_file, one_thread):
-    # huggingface_hub, which `encoders` asks for its cache, is allowed; none of these is.
+    # `encoders` may import huggingface_hub to look into its cache, but none of these.
     code = f"""
 import atexit, sys
 atexit.register(lambda: print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr))
@@ -102,14 +102,14 @@ main()
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-def test_results_and_messages_are_apart(own_process, label_file):
+def test_results_go_to_stdout_and_messages_to_stderr(own_process, label_file):
     done = own_process("lint", label_file)
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith(f"{label_file}: 2 labels")
     assert done.stderr.startswith("note: ")
 
 
-def test_exit_code_of_a_process(own_process, tmp_path):
+def test_a_process_exits_with_the_code_of_the_error(own_process, tmp_path):
     done = own_process("lint", tmp_path / "nothing.yaml")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
@@ -117,7 +117,7 @@ def test_exit_code_of_a_process(own_process, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_behind_stdout_is_one_line(command_line, one_thread):
+def test_a_full_disk_behind_stdout_is_reported_in_one_line(command_line, one_thread):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command_line("encoders"), stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=one_thread
@@ -127,8 +127,7 @@ def test_a_full_disk_behind_stdout_is_one_line(command_line, one_thread):
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_error(command_line, one_thread, saved):
-    lines = b"the team won\n" * 20_000
+def test_each_line_of_a_pipe_is_answered_at_once_and_a_closed_pipe_is_not_an_error(command_line, one_thread, saved):
     with subprocess.Popen(
         command_line("predict", saved, "-"),
         stdin=subprocess.PIPE,
@@ -139,12 +138,13 @@ def test_a_reader_that_goes_away_is_no_error(command_line, one_thread, saved):
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        process.stdin.write(b"the team won\n")
-        process.stdin.flush()
-        assert b"the team won" in process.stdout.readline()
+        for text in (b"the team won", b"the bank lost"):
+            process.stdin.write(text + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline().endswith(b"\t" + text + b"\n")
         process.stdout.close()
         try:
-            process.stdin.write(lines)
+            process.stdin.write(b"the team won\n" * 20_000)
             process.stdin.close()
         except BrokenPipeError:
             pass
@@ -169,13 +169,13 @@ def _refused_by_the_system() -> OutputError:
         (MissingDependencyError("umap-learn", "plot", "The map"), 1),
     ],
 )
-def test_exit_codes_tell_wrong_use_from_misfortune(error, code):
+def test_wrong_use_exits_with_2_and_other_failures_with_1(error, code):
     assert exit_code(error) == code
 
 
 @pytest.fixture
 def trial(monkeypatch):
-    """Replace what `encoders` does."""
+    """Return a function that replaces what the command `encoders` does."""
 
     def put(function):
         command = next(found for found in app.registered_commands if found.name == "encoders")
@@ -184,11 +184,11 @@ def trial(monkeypatch):
     return put
 
 
-def test_warnings_are_one_line_and_only_ours(run, trial):
+def test_only_our_own_warnings_are_shown_each_in_one_line(run, trial):
     def noisy() -> None:
         warnings.warn("two\nlines", LabelSpaceWarning, stacklevel=1)
         warnings.warn("not yours", DeprecationWarning, stacklevel=1)
-        warnings.simplefilter("always")  # as some libraries do when they are imported
+        warnings.simplefilter("always")  # some libraries do this when imported
         warnings.warn("not yours either", UserWarning, stacklevel=1)
         note("by the way")
 
@@ -200,7 +200,7 @@ def test_warnings_are_one_line_and_only_ours(run, trial):
     assert warnings.filters == before
 
 
-def test_an_interrupt_is_130(run, trial):
+def test_an_interrupt_exits_with_130(run, trial):
     def interrupted() -> None:
         raise KeyboardInterrupt
 
@@ -209,7 +209,7 @@ def test_an_interrupt_is_130(run, trial):
     assert (result.exit_code, result.stderr) == (130, "interrupted.\n")
 
 
-def test_an_error_of_the_system_is_one_line(run, trial):
+def test_a_system_error_is_reported_in_one_line(run, trial):
     def broken() -> None:
         Path("no such folder/file").read_text()
 
@@ -218,7 +218,7 @@ def test_an_error_of_the_system_is_one_line(run, trial):
     assert (result.exit_code, result.stderr) == (1, "error: no such folder/file: No such file or directory.\n")
 
 
-def test_a_bug_of_ours_keeps_its_traceback(run, trial):
+def test_a_bug_shows_its_traceback(run, trial):
     def bug() -> None:
         raise ZeroDivisionError
 
@@ -227,7 +227,7 @@ def test_a_bug_of_ours_keeps_its_traceback(run, trial):
         run("encoders")
 
 
-def test_json_holds_no_nan(capsys):
+def test_printed_json_holds_no_nan(capsys):
     print_json({"loss": float("nan"), "rates": (1.0, float("inf"))}, indent=None)
     tell(one_line(" a\n b"))
     out, err = capsys.readouterr()

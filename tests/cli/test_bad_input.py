@@ -12,7 +12,7 @@ from labelspace.header import FORMAT
 
 @pytest.fixture
 def untouched(tmp_path):
-    """Call the returned function last: it checks that no file has come or gone since the test began its work."""
+    """Return a function to call before and after the command: it checks that no file was added or removed."""
     seen = []
 
     def check() -> None:
@@ -39,7 +39,7 @@ LABEL_FILES = {
 
 @pytest.mark.parametrize("kind", LABEL_FILES)
 @pytest.mark.parametrize("command", ["lint", "fit", "evaluate"])
-def test_label_files(run, refused, untouched, documents, tmp_path, kind, command):
+def test_an_invalid_label_file_is_refused(run, refused, untouched, documents, tmp_path, kind, command):
     content, said = LABEL_FILES[kind]
     file = tmp_path / "labels.yaml"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -50,7 +50,7 @@ def test_label_files(run, refused, untouched, documents, tmp_path, kind, command
 
 
 @pytest.mark.parametrize("command", ["lint", "fit", "evaluate", "explain"])
-def test_no_such_file_or_folder(run, refused, untouched, documents, tmp_path, command):
+def test_a_missing_file_or_folder_is_refused(run, refused, untouched, documents, tmp_path, command):
     more = {"lint": (), "fit": ("--out", tmp_path / "m"), "evaluate": (documents,), "explain": ("a text",)}
     untouched()
     assert "nothing" in refused(run(command, tmp_path / "nothing", *more[command]))
@@ -67,7 +67,7 @@ def test_lint_errors_stop_fit(run, refused, untouched, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["fit", "lint", "evaluate"])
-def test_an_unknown_encoder_offline(run, refused, untouched, label_file, documents, tmp_path, command):
+def test_an_unknown_encoder_is_refused_offline(run, refused, untouched, label_file, documents, tmp_path, command):
     more = {"fit": ("--out", tmp_path / "model"), "lint": (), "evaluate": (documents,)}
     untouched()
     line = refused(run(command, label_file, *more[command], "--encoder", "no-such-encoder", "--offline"))
@@ -75,7 +75,7 @@ def test_an_unknown_encoder_offline(run, refused, untouched, label_file, documen
     untouched()
 
 
-def test_an_encoder_with_code_of_its_own(run, refused, untouched, label_file, tmp_path, tiny_folder):
+def test_an_encoder_with_its_own_code_is_refused(run, refused, untouched, label_file, tmp_path, tiny_folder):
     untouched()
     for encoder in ("gte-base-en-v1.5", tiny_folder("gte-remote")):
         line = refused(run("fit", label_file, "--out", tmp_path / "model", "--encoder", encoder))
@@ -84,7 +84,7 @@ def test_an_encoder_with_code_of_its_own(run, refused, untouched, label_file, tm
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "figures"])
-def test_a_missing_column(run, refused, untouched, saved, label_file, documents, tmp_path, command):
+def test_a_missing_column_is_refused(run, refused, untouched, saved, label_file, documents, tmp_path, command):
     args = {
         "fit": ("fit", label_file, "--out", tmp_path / "model", "--encoder", "no/such", "--pool", documents),
         "predict": ("predict", saved, documents, tmp_path / "out.csv"),
@@ -102,7 +102,7 @@ def test_a_missing_column(run, refused, untouched, saved, label_file, documents,
     ("value", "kind"), [(None, pa.string()), (float("nan"), pa.float64()), (b"\xff\xfe", pa.binary())]
 )
 @pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
-def test_a_document_that_is_none(
+def test_an_invalid_document_is_refused(
     run, untouched, saved, label_file, tiny_encoder_folder, tmp_path, command, value, kind
 ):
     rows = pa.table({"text": pa.array([value, value], kind), "label": ["sports", "money"]})
@@ -124,7 +124,7 @@ def test_a_document_that_is_none(
     untouched()
 
 
-def test_lines_that_are_no_text(run, refused, saved):
+def test_lines_that_are_not_utf8_are_refused(run, refused, saved):
     assert "stdin: line 2" in refused(run("predict", saved, "-", input=b"a text\n\xff\xfe\n"))
 
 
@@ -171,7 +171,7 @@ def _no_model(folder):
 
 @pytest.mark.parametrize("damage", [_truncated, _lacking, _newer, _with_a_pickle, _no_model])
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "figures"])
-def test_a_model_that_cannot_be_trusted(run, refused, untouched, broken, documents, tmp_path, damage, command):
+def test_a_damaged_model_is_refused(run, refused, untouched, broken, documents, tmp_path, damage, command):
     damage(broken)
     args = {
         "predict": ("predict", broken, documents, tmp_path / "out.csv"),
@@ -184,7 +184,7 @@ def test_a_model_that_cannot_be_trusted(run, refused, untouched, broken, documen
     untouched()
 
 
-def test_a_label_that_the_model_does_not_know(run, refused, saved, tmp_path):
+def test_a_label_unknown_to_the_model_is_refused(run, refused, saved, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("text,label\na loan,money\na vote,politics\n")
     assert "'politics'" in refused(run("evaluate", saved, file, "--quiet"))

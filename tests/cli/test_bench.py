@@ -16,7 +16,7 @@ BOTH = ",".join(NAMES)
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder of one's own, with two data sets in `data`."""
+    """A working folder with two data sets in `data`."""
     for name in NAMES:
         write_task(tmp_path / "data", name)
     monkeypatch.chdir(tmp_path)
@@ -25,7 +25,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def bench_run(run, here, tiny_encoder_folder):
-    """Run the tiny encoder on what is in `data`."""
+    """Run the tiny encoder on the data sets in `data`."""
 
     def call(*args, tasks=BOTH):
         words = ("--data", "data", "--dtype", "float32", "--bootstrap", 0, *(("--tasks", tasks) if tasks else ()))
@@ -55,7 +55,7 @@ def test_run_prints_a_table_and_keeps_the_results(bench_run, here):
     assert again.stderr.count("was in the store already") == 2
 
 
-def test_run_names_what_is_absent_even_quietly(bench_run):
+def test_run_names_absent_tasks_even_if_quiet(bench_run):
     result = bench_run("--quiet", tasks="sentiment")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
@@ -63,7 +63,7 @@ def test_run_names_what_is_absent_even_quietly(bench_run):
     assert "appreviews (no data/btzsc/appreviews/test.parquet)" in result.stdout
 
 
-def test_run_without_tasks_means_the_whole_benchmark(bench_run):
+def test_run_without_tasks_runs_the_whole_benchmark(bench_run):
     result = bench_run("--quiet", "--json", tasks=None)
     told = json.loads(result.stdout)
     assert {found["task"] for found in told["finished"]} == set(NAMES)
@@ -76,13 +76,13 @@ def test_run_with_a_limit_and_seeds(bench_run):
     assert "without one each model is run once" in bench_run("--seeds", "0,1", tasks="imdb").stderr
 
 
-def test_run_on_a_file_of_ones_own_needs_no_data(run, here, documents, label_file, tiny_encoder_folder):
+def test_run_on_the_users_own_file_needs_no_data(run, here, documents, label_file, tiny_encoder_folder):
     words = ("--file", documents, "--labels", label_file, "--dtype", "float32", "--json", "--quiet")
     told = json.loads(run("bench", "run", tiny_encoder_folder, *words).stdout)
     assert [(found["task"], found["texts"]) for found in told["finished"]] == [("own/documents", 6)]
 
 
-def test_a_label_that_no_row_has_is_told(run, here, label_file, tiny_encoder_folder):
+def test_run_reports_a_label_without_rows(run, here, label_file, tiny_encoder_folder):
     here.joinpath("few.jsonl").write_text('{"text": "the match", "label": "sports"}\n')
     done = run("bench", "run", tiny_encoder_folder, "--file", "few.jsonl", "--labels", label_file, "--dtype", "float32")
     assert "own/few: no row has" in done.stderr
@@ -111,7 +111,7 @@ def test_run_refuses(run, refused, here, tiny_encoder_folder, args, said):
     tasks = [] if "--tasks" in args else ["--tasks", "imdb"]
     result = run("bench", "run", tiny_encoder_folder, *data, *tasks, "--quiet", *args)
     if args == ["--store", "nowhere/results.jsonl"]:
-        assert result.exit_code == 1, "the system refuses it"
+        assert result.exit_code == 1, "the system refuses to write there"
         assert said in result.stderr
     else:
         assert said in refused(result)
@@ -119,25 +119,25 @@ def test_run_refuses(run, refused, here, tiny_encoder_folder, args, said):
 
 
 @pytest.mark.parametrize("model", ["embeding:x", "embedding:nobody/nothing", "nli:nobody/nothing"])
-def test_run_refuses_a_model_that_is_not_there(run, refused, here, model):
+def test_run_refuses_a_model_that_does_not_exist(run, refused, here, model):
     line = refused(run("bench", "run", model, "--data", "data", "--tasks", "imdb", "--offline", "--quiet"))
     assert model.partition(":")[2] in line
 
 
-def test_a_damaged_store_is_one_line(run, refused, stored):
+def test_a_damaged_store_is_refused_in_one_line(run, refused, stored):
     text = stored.path.read_text()
     stored.path.write_text("{\n" + text)
     assert "results.jsonl, line 1 is not JSON" in refused(run("bench", "table"))
 
 
-def test_a_half_written_last_line_is_a_warning(run, stored):
+def test_a_half_written_last_line_causes_a_warning(run, stored):
     stored.path.write_text(stored.path.read_text() + '{"schema": 1, "mod')
     result = run("bench", "table")
     assert result.exit_code == 0
     assert "warning: results.jsonl: the last line is half-written" in result.stderr
 
 
-def test_tasks_lists_all_with_what_is_there(run, here):
+def test_tasks_lists_all_tasks_and_which_are_present(run, here):
     text = run("bench", "tasks", "--data", "data").stdout
     assert "2 of 30 present" in text
     assert "absent: no data/btzsc/agnews/test.parquet" in text
@@ -147,7 +147,7 @@ def test_tasks_lists_all_with_what_is_there(run, here):
     assert "22 of 30 present (read from the hub)" in run("bench", "tasks").stdout
 
 
-def test_tasks_offline_lists_what_the_hubs_cache_has(run, here, monkeypatch):
+def test_tasks_offline_lists_the_tasks_in_the_hubs_cache(run, here, monkeypatch):
     def load_dataset(repository, name, *, split):
         if name == "imdb":
             return SimpleNamespace(column_names=["text", "hypothesis", "labels"])
@@ -206,14 +206,14 @@ def test_compare_places_a_model_among_the_published_ones(run, refused, stored):
     assert "embedding:one, nli:two" in line
 
 
-def test_compare_mixes_no_protocols_and_says_which_one_it_took(run, stored):
+def test_compare_uses_one_protocol_and_names_it(run, stored):
     stored.append(record("nli:two", "imdb", 0.1, family="nli", protocol="paper"))
     result = run("bench", "compare", "nli:two", "--json")
     assert json.loads(result.stdout)["overall"]["score"] == pytest.approx(0.7)
     assert "was run in 2 ways" in result.stderr
 
 
-def test_compare_takes_no_limit_before_a_limit_whatever_the_order_of_the_store(run, here):
+def test_compare_prefers_runs_without_a_limit_in_any_order_of_the_store(run, here):
     for name, limits in (("one", (10, None)), ("other", (None, 10))):
         store = ResultStore(here / f"{name}.jsonl")
         for limit in limits:
@@ -223,7 +223,7 @@ def test_compare_takes_no_limit_before_a_limit_whatever_the_order_of_the_store(r
         assert "was run in 2 ways; this is full rows, all texts, float32" in result.stderr
 
 
-def test_compare_and_export_take_the_way_that_is_asked_for(run, refused, stored, here):
+def test_options_choose_the_runs_for_compare_and_export(run, refused, stored, here):
     stored.append(record("nli:two", "imdb", 0.1, family="nli", limit=10))
     stored.append(record("nli:two", "imdb", 0.2, family="nli", dtype="bfloat16"))
     stored.append(record("nli:two", "imdb", 0.3, family="nli", protocol="paper"))
@@ -243,7 +243,7 @@ def test_compare_and_export_take_the_way_that_is_asked_for(run, refused, stored,
     assert not (here / "no.json").exists()
 
 
-def test_a_model_of_a_kind_of_its_own_is_compared_and_not_exported(run, refused, here):
+def test_a_custom_model_can_be_compared_but_not_exported(run, refused, here):
     store = ResultStore(here / "results.jsonl")
     store.append(record("harness:mine", "imdb", 0.9, family="custom"))
     assert "of 39" in run("bench", "compare", "mine").stdout
@@ -263,13 +263,13 @@ def test_a_model_of_a_kind_of_its_own_is_compared_and_not_exported(run, refused,
     ],
     ids=["metrics", "seconds", "limit", "provenance"],
 )
-def test_a_wrong_value_in_the_store_is_one_line_everywhere(run, refused, stored, args, wrong, said):
+def test_every_command_refuses_an_invalid_value_in_the_store(run, refused, stored, args, wrong, said):
     line = {"schema": 1, **record("embedding:one", "capsotu"), **wrong}
     stored.path.write_text(stored.path.read_text() + json.dumps(line) + "\n")
     assert f"results.jsonl, line 7: {said}" in refused(run("bench", *args))
 
 
-def test_export_takes_complete_results_or_says_that_they_are_partial(run, refused, stored, here):
+def test_export_needs_complete_results_or_the_option_partial(run, refused, stored, here):
     assert "takes all 22 data sets. Got 3" in refused(run("bench", "export", "one", "--out", "one.json"))
     result = run("bench", "export", "one", "--out", "one.json", "--partial", "--name", "me/one")
     assert result.stdout.strip() == "one.json"
@@ -294,12 +294,12 @@ def test_figures_are_drawn_with_and_without_results(run, stored, here):
     assert len(bare.stdout.split()) == 6
 
 
-def test_figures_refuses_a_store_that_is_not_there(run, refused, here):
+def test_figures_refuses_a_missing_store(run, refused, here):
     assert "there is no file none.jsonl" in refused(run("bench", "figures", "--out", "f", "--store", "none.jsonl"))
     assert not (here / "f").exists()
 
 
-def test_help_of_every_command_loads_no_torch():
+def test_the_help_of_every_bench_command_loads_no_torch():
     code = (
         "import sys\nfrom typer.testing import CliRunner\nfrom labelspace.cli.app import app\n"
         "for command in ('run', 'tasks', 'table', 'compare', 'export', 'figures'):\n"

@@ -1,4 +1,4 @@
-"""predict by a model that measures uncertainty: the surest answered, a risk kept, the most uncertain first."""
+"""predict with a model that measures uncertainty: --coverage, --risk and --most-uncertain."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:fit held out 9 rows")
 
 @pytest.fixture
 def source(tmp_path):
-    """Forty documents with a number beside each."""
+    """Forty documents with an id each."""
     file = tmp_path / "documents.jsonl"
     rows = [{"id": row, "text": text} for row, text in enumerate(TEXTS)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -25,7 +25,7 @@ def source(tmp_path):
 
 @pytest.fixture(scope="module")
 def unsure(doubting):
-    """The uncertainty of each document, and their order by it."""
+    """The uncertainty of each document, and the order by uncertainty."""
     model = load(doubting)
     return model.predict_uncertainty(TEXTS), model.most_uncertain(TEXTS).tolist()
 
@@ -33,7 +33,7 @@ def unsure(doubting):
 # ---- coverage and risk
 
 
-def test_the_uncertainty_is_a_column_beside_the_label(run, doubting, source, tmp_path, unsure):
+def test_predict_writes_the_uncertainty_as_a_column(run, doubting, source, tmp_path, unsure):
     result = run("predict", doubting, source, tmp_path / "out.parquet")
     assert result.exit_code == 0, result.output
     table = pq.read_table(tmp_path / "out.parquet")
@@ -43,7 +43,7 @@ def test_the_uncertainty_is_a_column_beside_the_label(run, doubting, source, tmp
 
 
 @pytest.mark.parametrize(("option", "share"), [("--coverage", 0.5), ("--risk", 0.5)])
-def test_the_limit_is_set_on_the_record_in_the_model(run, doubting, source, tmp_path, option, share):
+def test_the_limit_is_set_on_the_held_out_record_of_the_model(run, doubting, source, tmp_path, option, share):
     result = run("predict", doubting, source, tmp_path / "out.parquet", option, share)
     assert result.exit_code == 0, result.output
     model = load(doubting)
@@ -54,33 +54,33 @@ def test_the_limit_is_set_on_the_record_in_the_model(run, doubting, source, tmp_
     assert 0 < silent < 40
     assert f"({silent} without a label)" in result.stdout
     assert ("warning: fit held out 9 rows, on which a coverage" in result.stderr) == (option == "--coverage")
-    assert load(doubting).limit_ is None, "the saved model stays as it is"
+    assert load(doubting).limit_ is None, "the saved model does not change"
 
 
-def test_without_an_answer_the_label_of_a_line_is_empty(run, doubting, source):
+def test_a_line_without_an_answer_has_an_empty_label(run, doubting, source):
     lines = run("predict", doubting, source, "--coverage", 0.5).stdout.splitlines()
     assert [line.split("\t")[0] or None for line in lines] == load(doubting).set_coverage(0.5).predict(TEXTS).tolist()
     told = run("predict", doubting, source, "--coverage", 0.5, "--json").stdout.splitlines()
     assert [json.loads(line)["label"] for line in told] == [line.split("\t")[0] or None for line in lines]
 
 
-def test_full_coverage_answers_all_whatever_limit_was_saved(run, doubting, source, tmp_path):
+def test_full_coverage_overrides_a_saved_limit(run, doubting, source, tmp_path):
     limited = load(doubting).set_coverage(0.2).save(tmp_path / "limited")
     one, other = (run("predict", limited, source, *more).stdout.splitlines() for more in ((), ("--coverage", 1)))
     assert any(line.startswith("\t") for line in one)
     assert not any(line.startswith("\t") for line in other)
 
 
-def test_explain_says_where_a_text_is_too_uncertain(run, doubting, tmp_path):
+def test_explain_says_if_a_text_is_too_uncertain(run, doubting, tmp_path):
     limited = load(doubting).set_coverage(0.1).save(tmp_path / "limited")
     silent = [text for text, name in zip(TEXTS, load(limited).predict(TEXTS), strict=True) if name is None]
     assert "none of these (too uncertain)" in run("explain", limited, silent[0]).stdout
 
 
-# ---- the most uncertain first
+# ---- --most-uncertain
 
 
-def test_the_most_uncertain_lines_come_first(run, doubting, source, unsure):
+def test_the_most_uncertain_documents_are_printed_first(run, doubting, source, unsure):
     result = run("predict", doubting, source, "--most-uncertain", 5)
     assert result.exit_code == 0, result.output
     rows = [line.split("\t") for line in result.stdout.splitlines()]
@@ -92,14 +92,14 @@ def test_the_most_uncertain_lines_come_first(run, doubting, source, unsure):
     assert [row[2] for row in rows] == model.predict(texts).tolist()
 
 
-def test_lines_of_stdin_are_read_to_the_end_first(run, doubting, unsure):
+def test_all_lines_of_stdin_are_read_before_the_order_is_decided(run, doubting, unsure):
     result = run("predict", doubting, "-", "--most-uncertain", 1, input="\n".join([*TEXTS, "the team\tand the bank"]))
     model = load(doubting)
     every = [*TEXTS, "the team\tand the bank"]
     assert result.stdout.split("\t", 3)[3] == every[model.most_uncertain(every)[0]] + "\n"
 
 
-def test_the_most_uncertain_as_json(run, doubting, source, unsure):
+def test_the_most_uncertain_documents_can_be_printed_as_json(run, doubting, source, unsure):
     result = run("predict", doubting, source, "--most-uncertain", 3, "--json", "--all-scores", "--quiet")
     told = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.stderr == ""
@@ -112,7 +112,7 @@ def test_the_most_uncertain_as_json(run, doubting, source, unsure):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
-def test_the_most_uncertain_rows_are_a_file_with_all_columns(run, doubting, source, tmp_path, unsure, suffix):
+def test_the_most_uncertain_rows_are_written_with_all_columns(run, doubting, source, tmp_path, unsure, suffix):
     out = tmp_path / f"out.{suffix}"
     result = run("predict", doubting, source, out, "--most-uncertain", 5)
     assert result.exit_code == 0, result.output
@@ -129,7 +129,7 @@ def test_the_most_uncertain_rows_are_a_file_with_all_columns(run, doubting, sour
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, out.name])
 
 
-def test_more_than_there_are_is_all_and_json_says_how_many(run, doubting, source, tmp_path, unsure):
+def test_asking_for_more_rows_than_there_are_gives_all(run, doubting, source, tmp_path, unsure):
     out = tmp_path / "out.parquet"
     result = run("predict", doubting, source, out, "--most-uncertain", 1000, "--coverage", 0.5, "--json")
     told, table = json.loads(result.stdout), pq.read_table(out)
@@ -139,7 +139,7 @@ def test_more_than_there_are_is_all_and_json_says_how_many(run, doubting, source
     assert 0 < told["abstained"] < 40
 
 
-def test_what_is_there_stays_unless_it_may_go(run, refused, doubting, source, tmp_path):
+def test_an_existing_file_is_kept_without_overwrite(run, refused, doubting, source, tmp_path):
     out = tmp_path / "out.csv"
     out.write_text("mine")
     assert "--overwrite" in refused(run("predict", doubting, source, out, "--most-uncertain", 2))
@@ -148,7 +148,7 @@ def test_what_is_there_stays_unless_it_may_go(run, refused, doubting, source, tm
     assert len(out.read_text().splitlines()) == 3
 
 
-def test_an_interrupt_leaves_nothing(run, doubting, source, tmp_path, monkeypatch):
+def test_an_interrupt_writes_nothing(run, doubting, source, tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -160,7 +160,7 @@ def test_an_interrupt_leaves_nothing(run, doubting, source, tmp_path, monkeypatc
     assert sorted(tmp_path.rglob("*")) == before
 
 
-# ---- what is refused
+# ---- refusals
 
 
 @pytest.mark.parametrize(
@@ -183,9 +183,7 @@ def test_an_interrupt_leaves_nothing(run, doubting, source, tmp_path, monkeypatc
         (["out.csv", "--most-uncertain", "2", "--text-column", "txt"], "no column 'txt'"),
     ],
 )
-def test_shares_and_numbers_that_cannot_be_are_refused(
-    run, refused, doubting, source, tmp_path, monkeypatch, args, said
-):
+def test_invalid_shares_and_numbers_are_refused(run, refused, doubting, source, tmp_path, monkeypatch, args, said):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     assert said in refused(run("predict", doubting, source, *args, "--quiet"))
@@ -204,7 +202,7 @@ def test_a_model_that_measures_no_uncertainty_is_refused(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_head_without_uncertainty_orders_by_entropy(run, refused, source, tiny_encoder_folder, tmp_path):
+def test_a_model_without_uncertainty_orders_by_entropy(run, refused, source, tiny_encoder_folder, tmp_path):
     clf = UncertaintyClassifier(encoder=tiny_encoder_folder, epochs=1, cache=None, config={"uncertain": False})
     model = clf.fit(TEXTS[:6], NAMES[:6]).save(tmp_path / "model")
     told = run("predict", model, source, "--most-uncertain", 2).stdout.splitlines()

@@ -1,4 +1,4 @@
-"""encoders."""
+"""The command encoders."""
 
 import json
 
@@ -18,7 +18,7 @@ def test_the_table_fits_80_columns(run):
     assert max(len(line.rstrip()) for line in run("encoders").stdout.splitlines()[:-2]) <= 80
 
 
-def test_json_has_names_prompts_and_where(run):
+def test_json_has_names_prompts_and_sources(run):
     told = {entry["name"]: entry for entry in json.loads(run("encoders", "--json").stdout)}
     assert told["intfloat/e5-base-v2"]["text_prompt"] == "query: "
     assert told[DEFAULT_ENCODER]["default"]

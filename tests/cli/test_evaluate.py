@@ -1,4 +1,4 @@
-"""evaluate."""
+"""The command evaluate."""
 
 import json
 
@@ -15,7 +15,7 @@ def test_evaluate_prints_figures_table_confusion_and_baselines(run, saved, docum
     assert "warning" not in result.stderr
 
 
-def test_evaluate_as_json(run, saved, documents):
+def test_evaluate_prints_json(run, saved, documents):
     result = run("evaluate", saved, documents, "--json", "--quiet")
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
@@ -25,13 +25,13 @@ def test_evaluate_as_json(run, saved, documents):
     assert not bare["baselines"]
 
 
-def test_evaluate_draws_the_confusion(run, saved, documents, tmp_path):
+def test_evaluate_draws_the_confusion_matrix(run, saved, documents, tmp_path):
     picture = tmp_path / "confusion.png"
     assert run("evaluate", saved, documents, "--confusion", picture).exit_code == 0
     assert picture.read_bytes().startswith(PNG)
 
 
-def test_evaluate_refuses_a_picture_that_cannot_be(run, refused, saved, documents, tmp_path):
+def test_evaluate_refuses_an_invalid_path_for_a_picture(run, refused, saved, documents, tmp_path):
     assert "nowhere" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "nowhere" / "x.png"))
     assert ".png, .svg, .pdf" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "x.gif"))
     line = refused(run("evaluate", saved, documents, "--rejection-curve", tmp_path / "nowhere" / "x.png"))
@@ -40,7 +40,7 @@ def test_evaluate_refuses_a_picture_that_cannot_be(run, refused, saved, document
     assert "--rejection-curve must end in .png, .svg, .pdf. Got 'x'" in line
 
 
-def test_evaluate_tells_and_draws_the_rejection_curve(run, saved, documents, tmp_path):
+def test_evaluate_prints_and_draws_the_rejection_curve(run, saved, documents, tmp_path):
     picture = tmp_path / "rejection.png"
     result = run("evaluate", saved, documents, "--rejection-curve", picture, "--no-baselines")
     assert result.exit_code == 0, result.output
@@ -53,7 +53,7 @@ def test_evaluate_tells_and_draws_the_rejection_curve(run, saved, documents, tmp
     assert all(line.startswith(start) for line, start in zip(lines[2:], starts, strict=True))
 
 
-def test_the_rejection_curve_as_json(run, saved, documents, tmp_path):
+def test_the_rejection_curve_can_be_printed_as_json(run, saved, documents, tmp_path):
     options = ("--rejection-curve", tmp_path / "rejection.svg", "--no-baselines", "--json", "--quiet")
     told = json.loads(run("evaluate", saved, documents, *options).stdout)
     rows = {row["by"]: row for row in told["rejection"]}
@@ -65,7 +65,7 @@ def test_the_rejection_curve_as_json(run, saved, documents, tmp_path):
     assert told["metrics"] == plain["metrics"]
 
 
-def test_the_rejection_curve_of_a_model_with_an_uncertainty_of_its_own(run, documents, tiny_encoder_folder, tmp_path):
+def test_the_models_own_uncertainty_has_the_first_rejection_curve(run, documents, tiny_encoder_folder, tmp_path):
     from labelspace import UncertaintyClassifier
 
     clf = UncertaintyClassifier(encoder=tiny_encoder_folder, epochs=1, cache=None)
@@ -96,18 +96,18 @@ def test_every_saved_model_has_a_rejection_curve(run, label_file, documents, tin
     assert (tmp_path / "rejection.png").exists()
 
 
-def test_a_label_file_is_evaluated_without_training(run, label_file, documents, tiny_encoder_folder):
+def test_a_label_file_can_be_evaluated_without_training(run, label_file, documents, tiny_encoder_folder):
     result = run("evaluate", label_file, documents, "--encoder", tiny_encoder_folder, "--anchor", "verbalizer")
     assert result.exit_code == 0, result.output
     assert "macro-F1" in result.stdout
 
 
 @pytest.mark.parametrize("option", ["--encoder", "--anchor", "--dtype"])
-def test_what_a_saved_model_brings_itself_is_not_taken_from_the_command_line(run, refused, saved, documents, option):
+def test_options_for_a_label_file_are_refused_with_a_saved_model(run, refused, saved, documents, option):
     assert f"{option} goes with a label file" in refused(run("evaluate", saved, documents, option, "verbalizer"))
 
 
-def test_other_columns(run, saved, tmp_path):
+def test_the_columns_of_a_file_can_be_chosen(run, saved, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("review,topic\nthe team won,sports\na loan,money\n")
     result = run("evaluate", saved, file, "--text-column", "review", "--label-column", "topic")

@@ -1,4 +1,4 @@
-"""figures: all that say something of the model are drawn unasked, and every refusal is one line."""
+"""The command figures draws every figure that applies to the model, or those in --only."""
 
 import pytest
 
@@ -8,7 +8,7 @@ ALL = ["confusion", "map", "sphere", "similarity"]
 
 @pytest.fixture
 def untrained(run, tmp_path, label_file, tiny_encoder_folder):
-    """A saved model that was not trained."""
+    """A saved zero-shot model."""
     folder = tmp_path / "untrained"
     result = run("fit", label_file, "--method", "zero-shot", "--encoder", tiny_encoder_folder, "--out", folder)
     assert result.exit_code == 0, result.output
@@ -20,7 +20,7 @@ def files_of(*names):
 
 
 @pytest.mark.slow
-def test_figures_with_labels(run, saved, documents, tmp_path):
+def test_with_labels_all_figures_are_drawn(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--projection", "pca")
     assert result.exit_code == 0, result.output
@@ -29,7 +29,7 @@ def test_figures_with_labels(run, saved, documents, tmp_path):
     assert all(path.read_bytes().startswith(PNG) for path in out.glob("*.png"))
 
 
-def test_figures_without_labels(run, saved, documents, tmp_path):
+def test_without_labels_the_confusion_matrix_is_left_out(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--projection", "pca", "--no-before", "--quiet")
     assert result.exit_code == 0, result.output
@@ -37,17 +37,17 @@ def test_figures_without_labels(run, saved, documents, tmp_path):
 
 
 @pytest.mark.slow
-def test_figures_of_a_model_without_training(run, untrained, documents, tmp_path):
+def test_an_untrained_model_has_figures(run, untrained, documents, tmp_path):
     result = run("figures", untrained, documents, "--out", tmp_path / "figures", "--projection", "pca")
     assert result.exit_code == 0, result.output
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("only", ["similarity", "sphere, confusion"])
-def test_only_those_named_are_drawn_in_the_order_of_the_help(run, saved, documents, tmp_path, monkeypatch, only):
+def test_only_draws_the_named_figures_in_the_order_of_the_help(run, saved, documents, tmp_path, monkeypatch, only):
     import sys
 
-    monkeypatch.setitem(sys.modules, "umap", None)  # nobody needs it here
+    monkeypatch.setitem(sys.modules, "umap", None)  # these figures do not need it
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--only", only)
     assert result.exit_code == 0, result.output
@@ -73,7 +73,7 @@ def test_figures_refuses(run, refused, saved, documents, tmp_path, monkeypatch, 
     assert not (tmp_path / "figures").exists()
 
 
-def test_the_map_holds_documents_drawn_from_the_whole_file(documents):
+def test_the_documents_of_the_map_are_drawn_from_the_whole_file(documents):
     from labelspace.cli.evaluate import _drawn
     from labelspace.corpus import open_table
 
@@ -85,9 +85,7 @@ def test_the_map_holds_documents_drawn_from_the_whole_file(documents):
     assert len(_drawn(table, 100, 0)[0]) == 6
 
 
-def test_what_shows_nothing_of_a_model_is_left_out_unless_it_is_asked_for(
-    run, refused, doubting, sorted_rows, tmp_path
-):
+def test_a_figure_that_does_not_apply_is_left_out_and_refused_if_named(run, refused, doubting, sorted_rows, tmp_path):
     out, pca = tmp_path / "figures", ("--projection", "pca")
     line = refused(run("figures", doubting, sorted_rows, "--out", out, "--only", "map,similarity", *pca))
     assert "compares vectors of labels" in line

@@ -1,4 +1,4 @@
-"""fit: what it refuses before any work, what it says afterwards, and Ctrl-C."""
+"""The command fit: its options, what it refuses and prints, Ctrl-C, and checkpoints."""
 
 import inspect
 import json
@@ -23,7 +23,7 @@ from labelspace.config import EncodingConfig, SearchConfig
 SHORT = ("--max-steps", 3, "--dtype", "float32")
 
 
-def test_every_setting_of_a_method_is_a_parameter_of_its_estimator_or_a_field_of_its_configuration():
+def test_every_setting_of_a_method_belongs_to_its_estimator_or_configuration():
     for name, method in METHODS.items():
         estimator = getattr(labelspace, method.estimator)
         own = set(own_arguments(estimator)) - {
@@ -54,7 +54,7 @@ def test_the_settings_are_listed_with_type_default_and_meaning(run):
     assert "--dtype" in every
 
 
-def test_the_help_shows_about_twenty_options_and_the_settings_the_rest():
+def test_the_help_shows_about_twenty_options():
     command = typer.main.get_command(app).commands["fit"]  # pyright: ignore[reportAttributeAccessIssue]
     assert sum(not parameter.hidden for parameter in command.params if parameter.param_type_name == "option") <= 25
 
@@ -88,7 +88,7 @@ def test_options_reach_the_model(run, label_file, documents, tiny_encoder_folder
 
 
 @pytest.mark.slow
-def test_the_summary_says_what_happened_and_what_comes_next(run, label_file, tiny_encoder_folder, tmp_path, documents):
+def test_the_summary_has_the_result_and_the_next_command(run, label_file, tiny_encoder_folder, tmp_path, documents):
     out = tmp_path / "model"
     result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--pool", documents)
     assert result.exit_code == 0, result.output
@@ -100,7 +100,7 @@ def test_the_summary_says_what_happened_and_what_comes_next(run, label_file, tin
     assert "training: 3 of 3" in result.stderr
 
 
-def test_fit_as_json(run, label_file, tiny_encoder_folder, tmp_path):
+def test_fit_prints_json(run, label_file, tiny_encoder_folder, tmp_path):
     out = tmp_path / "model"
     result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--json")
     told = json.loads(result.stdout)
@@ -109,7 +109,7 @@ def test_fit_as_json(run, label_file, tiny_encoder_folder, tmp_path):
     assert told["fit"]["uniformity_before"] is None
 
 
-def test_zero_shot_trains_nothing(run, label_file, tiny_encoder_folder, tmp_path):
+def test_zero_shot_saves_the_encoder_without_training(run, label_file, tiny_encoder_folder, tmp_path):
     out = tmp_path / "model"
     result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, "--method", "zero-shot")
     assert result.exit_code == 0, result.output
@@ -117,7 +117,7 @@ def test_zero_shot_trains_nothing(run, label_file, tiny_encoder_folder, tmp_path
     assert isinstance(load(out), ZeroShotClassifier)
 
 
-def test_another_text_column_and_tensorboard(run, label_file, tiny_encoder_folder, tmp_path):
+def test_another_text_column_and_tensorboard_can_be_given(run, label_file, tiny_encoder_folder, tmp_path):
     pool = tmp_path / "pool.csv"
     pool.write_text("review\nthe team won\nthe bank lost\n")
     result = run(
@@ -128,7 +128,7 @@ def test_another_text_column_and_tensorboard(run, label_file, tiny_encoder_folde
     assert list((tmp_path / "log").glob("events.*"))
 
 
-def test_a_model_goes_on_from_another(run, label_file, saved, tmp_path):
+def test_a_saved_model_can_be_the_encoder(run, label_file, saved, tmp_path):
     result = run("fit", label_file, "--encoder", saved, "--out", tmp_path / "more", *SHORT)
     assert result.exit_code == 0, result.output
     assert load(tmp_path / "more").predict(["a text"]).shape == (1,)
@@ -160,18 +160,18 @@ def test_a_model_goes_on_from_another(run, label_file, saved, tmp_path):
         (["--template", "no place for it"], "{label}"),
     ],
 )
-def test_fit_refuses(run, refused, label_file, tiny_encoder_folder, tmp_path, args, said):
+def test_fit_refuses_invalid_options(run, refused, label_file, tiny_encoder_folder, tmp_path, args, said):
     before = sorted(tmp_path.rglob("*"))
     command = ["fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT]
     assert said in refused(run(*command, *args))
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_place_that_cannot_hold_a_model_is_refused_first(run, refused, label_file, saved, tmp_path):
+def test_an_unusable_out_folder_is_refused_first(run, refused, label_file, saved, tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
-    # No such encoder: were it looked for, the message would be another.
+    # The encoder does not exist, so the message shows that it was not looked up first.
     for place, said in (("file", "is a file"), ("full", "holds something else")):
         assert said in refused(run("fit", label_file, "--out", tmp_path / place, "--encoder", "no/such"))
     assert "--overwrite" in refused(run("fit", label_file, "--out", saved, "--encoder", "no/such"))
@@ -186,7 +186,7 @@ def test_overwrite_replaces_a_model(run, label_file, tiny_encoder_folder, tmp_pa
 
 
 def _interrupted_when(pattern: bytes, command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
-    """Run on a terminal, press Ctrl-C once `pattern` is seen; return exit code, stdout and what the terminal shows."""
+    """Run on a terminal and press Ctrl-C once `pattern` appears; return exit code, stdout and the terminal's text."""
     ours, theirs = pty.openpty()
     env = {**env, "TERM": "xterm", "COLUMNS": "160"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=env) as process:
@@ -197,7 +197,7 @@ def _interrupted_when(pattern: bytes, command: list[str], env: dict[str, str]) -
                 continue
             try:
                 piece = os.read(ours, 65536)
-            except OSError:  # the other side has closed
+            except OSError:  # the process closed the terminal
                 break
             if not piece:
                 break
@@ -212,7 +212,9 @@ def _interrupted_when(pattern: bytes, command: list[str], env: dict[str, str]) -
 
 
 @pytest.mark.slow
-def test_ctrl_c_in_training_keeps_what_was_learnt(command_line, one_thread, label_file, tiny_encoder_folder, tmp_path):
+def test_ctrl_c_during_training_saves_a_usable_model(
+    command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
+):
     out = tmp_path / "model"
     command = command_line(
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, "--learning-rate", "1e-5"),
@@ -229,39 +231,31 @@ def test_ctrl_c_in_training_keeps_what_was_learnt(command_line, one_thread, labe
     assert len(model.predict(["the team won"])) == 1
 
 
-@pytest.mark.slow
-def test_ctrl_c_in_the_search_leaves_nothing(
-    command_line, one_thread, label_file, tiny_encoder_folder, tmp_path, documents
+@pytest.mark.parametrize("when", ["during the search", "before the first look"])
+def test_ctrl_c_before_anything_is_kept_writes_nothing(
+    run, label_file, tiny_encoder_folder, tmp_path, documents, monkeypatch, when
 ):
-    command = command_line(
-        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model"),
-        *("--pool", documents, "--set", f"search.steps={10**6}"),
-    )
-    before = sorted(tmp_path.rglob("*"))
-    code, stdout, seen = _interrupted_when(b"choosing", command, one_thread)
-    assert (code, stdout) == (130, "")
-    assert "nothing was written" in seen
-    assert "Traceback" not in seen
-    assert sorted(tmp_path.rglob("*")) == before
+    from labelspace.training.description.objective import DescriptionObjective
 
+    real = DescriptionObjective.update
 
-@pytest.mark.slow
-def test_ctrl_c_before_the_first_look_leaves_nothing(
-    command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
-):
-    command = command_line(
-        *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", "--learning-rate", "1e-5"),
-        *("--max-steps", 10**6, "--set", f"check_every={10**6}"),
-    )
+    def interrupted(objective, step):
+        if step == (1 if when == "during the search" else 5):  # a trial has two steps, the first look comes at ten
+            raise KeyboardInterrupt
+        return real(objective, step)
+
+    monkeypatch.setattr(DescriptionObjective, "update", interrupted)
+    search = ("--pool", documents, "--set", "search.steps=2")
+    more = search if when == "during the search" else ("--learning-rate", "1e-5")
     before = sorted(tmp_path.rglob("*"))
-    code, stdout, seen = _interrupted_when(rb"loss ", command, one_thread)
-    assert (code, stdout) == (130, "")
-    assert "nothing was written" in seen
+    result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *more)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert "nothing was written" in result.stderr
     assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("option", ["--max-steps", "--epochs", "--learning-rate", "--pool"])
-def test_an_encoder_as_it_is_takes_no_option_of_training(run, refused, label_file, tmp_path, option):
+def test_zero_shot_refuses_options_of_training(run, refused, label_file, tmp_path, option):
     line = refused(run("fit", label_file, "--method", "zero-shot", "--out", tmp_path / "model", option, 3))
     assert f"{option} does nothing with --method zero-shot" in line
     assert not (tmp_path / "model").exists()
@@ -272,7 +266,7 @@ def test_an_encoder_as_it_is_takes_no_option_of_training(run, refused, label_fil
 
 @pytest.fixture(autouse=True)
 def short_search(monkeypatch):
-    """The tiny encoder has no published rate, so labelled rows choose one for the descriptions: of two, not of nine."""
+    """Search two learning rates for descriptions, not nine; the tiny encoder has no published rate."""
     from labelspace.config import SearchConfig
     from labelspace.training.lacon import fit
 
@@ -284,7 +278,7 @@ def fit_labelled(run, label_file, tiny_encoder_folder, documents, out, *more):
     return run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *given, *more)
 
 
-def test_labelled_rows_make_a_model_that_learnt_from_them(run, label_file, tiny_encoder_folder, tmp_path, documents):
+def test_fit_learns_from_labelled_rows(run, label_file, tiny_encoder_folder, tmp_path, documents):
     out = tmp_path / "model"
     result = fit_labelled(run, label_file, tiny_encoder_folder, documents, out, "--learning-rate", "1e-4", "--seed", 3)
     assert result.exit_code == 0, result.output
@@ -303,7 +297,7 @@ def test_labelled_rows_make_a_model_that_learnt_from_them(run, label_file, tiny_
     assert predicted.exit_code == 0, predicted.output
 
 
-def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encoder_folder, tmp_path, documents):
+def test_the_json_of_a_fit_on_labelled_rows_has_the_prior(run, label_file, tiny_encoder_folder, tmp_path, documents):
     result = fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "m", "--json", "--quiet")
     told = json.loads(result.stdout)
     assert told["method"] == "lacon"
@@ -327,7 +321,7 @@ def test_the_json_of_a_labelled_fit_holds_the_prior(run, label_file, tiny_encode
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_options_that_make_no_sense_with_labelled_rows_are_refused(
+def test_options_without_effect_on_labelled_rows_are_refused(
     more, said, run, label_file, tiny_encoder_folder, tmp_path, documents
 ):
     result = fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "model", *more)
@@ -337,7 +331,7 @@ def test_options_that_make_no_sense_with_labelled_rows_are_refused(
 
 
 @pytest.mark.parametrize(("share", "kept"), [(0, "last"), (0.2, "best")])
-def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
+def test_ctrl_c_keeps_the_last_epoch_or_the_best_if_rows_are_held_out(
     run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, monkeypatch, share, kept
 ):
     from labelspace.training.lacon import objective
@@ -345,7 +339,7 @@ def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
     real, out = objective.batch_gradient, tmp_path / "model"
 
     def interrupted(*given, step, **more):
-        if step == 8:  # in the third epoch; one has four updates, or three where rows are held out
+        if step == 8:  # in the third epoch, which has four updates, or three if rows are held out
             raise KeyboardInterrupt
         return real(*given, step=step, **more)
 
@@ -371,7 +365,7 @@ def test_ctrl_c_keeps_the_last_epoch_or_where_rows_are_held_out_the_best(
     assert scores[curve["best_step"]] == max(scores.values()) if share else curve["best_step"] == 8
 
 
-def test_an_unknown_label_is_named_by_file_and_row_before_an_encoder_is_opened(run, label_file, tmp_path):
+def test_an_unknown_label_is_named_by_file_and_row_before_the_encoder_opens(run, label_file, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("text,label\nthe team won,sports\nthe vote,politik\n", encoding="utf-8")
     result = run("fit", label_file, "--encoder", tmp_path / "nowhere", "--out", tmp_path / "m", "--labelled", rows)
@@ -379,9 +373,7 @@ def test_an_unknown_label_is_named_by_file_and_row_before_an_encoder_is_opened(r
     assert f"{rows}: row 2: column 'label' is 'politik', which is no label" in result.stderr
 
 
-def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
-    run, label_file, tiny_encoder_folder, tmp_path
-):
+def test_options_for_labelled_rows_and_files_without_labels_are_refused(run, label_file, tiny_encoder_folder, tmp_path):
     out = tmp_path / "model"
     for option in ("--epochs", "--pair-column"):
         result = run("fit", label_file, "--out", out, option, 3)
@@ -397,7 +389,7 @@ def test_options_of_labelled_rows_alone_and_rows_without_a_label_are_refused(
 
 
 def fit_long(label_file, encoder, out, *more):
-    """A fit of many looks, with all that is random switched on."""
+    """Return a fit with many looks and dropout."""
     quick = ("--learning-rate", "1e-4", "--dtype", "float32", "--set", "encoder_dropout=true", "--max-steps", 400)
     quick = (*quick, "--set", f"patience={10**6}")
     return ("fit", label_file, "--encoder", encoder, "--out", out, *quick, *more)
@@ -414,7 +406,7 @@ def fit_long(label_file, encoder, out, *more):
         (("--checkpoint", "{empty}", "--method", "zero-shot"), "--checkpoint does nothing with --method zero-shot"),
     ],
 )
-def test_a_checkpoint_that_makes_no_sense_is_refused_before_any_work(
+def test_an_unusable_checkpoint_is_refused_before_any_work(
     more, said, run, refused, label_file, tiny_encoder_folder, tmp_path
 ):
     (tmp_path / "empty").mkdir()
@@ -427,26 +419,19 @@ def test_a_checkpoint_that_makes_no_sense_is_refused_before_any_work(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
-def test_a_stopped_fit_goes_on_to_the_same_model(
-    stop, command_line, one_thread, label_file, tiny_encoder_folder, tmp_path
+def test_a_killed_and_an_interrupted_fit_resume_to_the_same_model(
+    run, stopped, label_file, tiny_encoder_folder, tmp_path
 ):
     line = fit_long(label_file, tiny_encoder_folder, tmp_path / "model", "--checkpoint", tmp_path / "run")
-    begun = tmp_path / "run" / "descriptions" / "state.json"
-    with subprocess.Popen(command_line(*line), stdout=-1, stderr=-1, text=True, env=one_thread) as process:
-        deadline = time.monotonic() + 120
-        while not begun.is_file() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(getattr(signal, stop))
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
-    if stop == "SIGINT":
-        assert "Traceback" not in said
-        assert f"to go on from {tmp_path / 'run'}: labelspace fit" in said
-        assert said.rstrip().endswith("--resume")
-    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 120}
-    subprocess.run(command_line(*line, "--resume"), **own)
-    subprocess.run(command_line(*fit_long(label_file, tiny_encoder_folder, tmp_path / "straight")), **own)
+    state = tmp_path / "run" / "descriptions" / "state.json"
+    stopped(line, state, "SIGKILL")
+    assert not (tmp_path / "model").exists()
+    said = stopped((*line, "--resume"), state, "SIGINT")
+    assert f"to go on from {tmp_path / 'run'}: labelspace fit" in said
+    assert said.rstrip().endswith("--resume")
+    for words in ((*line, "--resume"), fit_long(label_file, tiny_encoder_folder, tmp_path / "straight")):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
     one, two = load(tmp_path / "model"), load(tmp_path / "straight")
     texts = ["the team won the match", "the bank lost money"]
     assert (one.decision_function(texts) == two.decision_function(texts)).all()

@@ -1,4 +1,4 @@
-"""fit --labelled --method uncertainty: a head that knows its doubts, on a frozen encoder."""
+"""fit --labelled --method uncertainty: a head on a frozen encoder that measures its uncertainty."""
 
 import json
 
@@ -10,7 +10,7 @@ from labelspace.config import UncertaintyConfig
 
 @pytest.fixture
 def fit_head(run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, monkeypatch):
-    """Fit a head on rows from the command line, with a cache of its own; options replace those given first."""
+    """Return a function that fits a head on rows with its own cache; later options replace earlier ones."""
     monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "cache"))
 
     def fit(*more, rows=sorted_rows, labels=sorted_labels):
@@ -20,7 +20,7 @@ def fit_head(run, sorted_labels, sorted_rows, tiny_encoder_folder, tmp_path, mon
     return fit
 
 
-def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_path):
+def test_fit_trains_a_head_on_a_frozen_encoder(run, fit_head, sorted_rows, tmp_path):
     more = ("--set", "weight_decay=0.1", "--seed", 3, "--set", "validation=0.1", "--set", "batch_size=9")
     result = fit_head("--learning-rate", "1e-3", *more)
     assert result.exit_code == 0, result.output
@@ -41,7 +41,7 @@ def test_a_head_on_a_frozen_encoder_is_a_method(run, fit_head, sorted_rows, tmp_
     assert predicted.exit_code == 0, predicted.output
 
 
-def test_nothing_is_kept_of_the_texts_where_that_is_asked_for(fit_head, tmp_path):
+def test_with_cache_none_no_token_states_are_kept(fit_head, tmp_path):
     result = fit_head("--set", "cache=none", "--set", "validation=0.2", "--quiet")
     assert result.exit_code == 0, result.output
     assert not (tmp_path / "cache" / "token-states").exists()
@@ -50,19 +50,19 @@ def test_nothing_is_kept_of_the_texts_where_that_is_asked_for(fit_head, tmp_path
     assert "90, 18 of them held out" in result.stdout
 
 
-def test_another_extractor_has_a_rate_of_its_own(fit_head, tmp_path):
+def test_another_extractor_has_its_own_learning_rate(fit_head, tmp_path):
     result = fit_head("--set", "extractor=attention")
     assert result.exit_code == 0, result.output
     assert "learning rate  0.003" in result.stdout
     assert load(tmp_path / "model").extractor == "attention"
 
 
-def test_what_is_not_given_is_as_in_python(fit_head, tmp_path):
+def test_defaults_are_those_of_the_configuration(fit_head, tmp_path):
     assert fit_head("--quiet").exit_code == 0
     assert load(tmp_path / "model").training_config() == UncertaintyConfig(epochs=2)
 
 
-def test_the_json_of_a_head_holds_curve_and_calibration(fit_head, tmp_path):
+def test_the_json_of_a_head_has_curve_and_calibration(fit_head, tmp_path):
     result = fit_head("--json", "--quiet", "--set", "validation=0.1")
     assert result.stderr == ""
     told = json.loads(result.stdout)
@@ -71,7 +71,7 @@ def test_the_json_of_a_head_holds_curve_and_calibration(fit_head, tmp_path):
     assert len(told["fit"]["curve"]["losses"]) == 4
 
 
-def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head):
+def test_without_held_out_rows_the_summary_has_no_temperature(fit_head):
     result = fit_head()
     assert result.exit_code == 0, result.output
     said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
@@ -79,7 +79,7 @@ def test_rows_too_few_to_hold_any_out_are_said_without_a_temperature(fit_head):
     assert said["labelled"].strip() == "90"
 
 
-def test_empty_texts_are_told_of_once_and_by_their_row(fit_head, tmp_path):
+def test_empty_texts_cause_one_warning_with_their_row(fit_head, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("text,label\nthe team won,sports\na bank,money\n  ,money\n", encoding="utf-8")
     result = fit_head("--quiet", rows=rows)
@@ -105,12 +105,12 @@ def test_empty_texts_are_told_of_once_and_by_their_row(fit_head, tmp_path):
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_options_that_make_no_sense_with_a_head_are_refused(more, said, refused, fit_head, tmp_path):
+def test_options_without_effect_on_a_head_are_refused(more, said, refused, fit_head, tmp_path):
     assert said in refused(fit_head(*more, "--quiet"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_head_without_labelled_rows_and_rows_of_another_label_are_refused(
+def test_a_head_needs_labelled_rows_of_known_and_different_labels(
     run, refused, fit_head, documents, sorted_labels, tmp_path
 ):
     line = refused(run("fit", sorted_labels, "--out", tmp_path / "model", "--method", "uncertainty"))
@@ -125,7 +125,7 @@ def test_a_head_without_labelled_rows_and_rows_of_another_label_are_refused(
     assert not (tmp_path / "model").exists()
 
 
-def test_ctrl_c_keeps_the_last_whole_epoch_of_a_head_or_writes_nothing(fit_head, tmp_path, monkeypatch):
+def test_ctrl_c_keeps_the_last_complete_epoch_or_writes_nothing(fit_head, tmp_path, monkeypatch):
     from labelspace.training.uncertainty import objective
 
     real, asked = objective.batch_loss, []

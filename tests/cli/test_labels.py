@@ -1,4 +1,4 @@
-"""init and lint."""
+"""The commands init and lint."""
 
 import io
 import json
@@ -9,7 +9,7 @@ import pytest
 from labelspace import LabelSpace
 
 
-def test_init_from_names(run, tmp_path):
+def test_init_writes_a_label_file_from_names(run, tmp_path):
     file = tmp_path / "topics.yaml"
     result = run("init", file, "--names", "sports, money", "--names", "world", "--template", "About {label}.")
     assert result.exit_code == 0, result.output
@@ -19,7 +19,7 @@ def test_init_from_names(run, tmp_path):
     assert (space.name, space.names, space.template) == ("topics", ("sports", "money", "world"), "About {label}.")
 
 
-def test_init_leaves_what_is_there(run, refused, label_file):
+def test_init_keeps_an_existing_file_without_overwrite(run, refused, label_file):
     before = label_file.read_text()
     assert "--overwrite" in refused(run("init", label_file, "--names", "a,b"))
     assert label_file.read_text() == before
@@ -38,13 +38,13 @@ def test_init_leaves_what_is_there(run, refused, label_file):
         (["new.yaml", "--names", "a,b", "--descriptions-per-label", "0"], "descriptions_per_label"),
     ],
 )
-def test_init_refuses(run, refused, tmp_path, monkeypatch, args, said):
+def test_init_refuses_invalid_options(run, refused, tmp_path, monkeypatch, args, said):
     monkeypatch.chdir(tmp_path)
     assert said in refused(run("init", *args))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_init_into_no_folder_is_one_line(run, tmp_path):
+def test_init_reports_a_missing_folder_in_one_line(run, tmp_path):
     result = run("init", tmp_path / "nothing" / "labels.yaml", "--names", "a,b")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
@@ -56,12 +56,12 @@ class _Terminal(io.TextIOWrapper):
 
 
 def _type(monkeypatch, text):
-    # CliRunner brings a stdin of its own, so answer for whatever stdin there is.
+    # CliRunner replaces stdin, so pretend that it is a terminal.
     monkeypatch.setattr("labelspace.cli.labels._on_a_terminal", lambda: True)
     return text
 
 
-def test_init_asks_and_takes_enter_for_the_usual(run, tmp_path, monkeypatch):
+def test_init_asks_and_enter_takes_the_default(run, tmp_path, monkeypatch):
     file = tmp_path / "news.yaml"
     result = run("init", file, input=_type(monkeypatch, "\nsports, money\nworld\n\n\n"))
     assert result.exit_code == 0, result.output
@@ -82,7 +82,7 @@ def test_init_asks_again_after_a_wrong_answer(run, tmp_path, monkeypatch):
     assert (space.name, space.names, space.template) == ("my news", ("sports", "money"), "A text on {label}.")
 
 
-def test_init_that_is_left_writes_nothing(run, tmp_path, monkeypatch):
+def test_init_that_is_abandoned_writes_nothing(run, tmp_path, monkeypatch):
     result = run("init", tmp_path / "news.yaml", input=_type(monkeypatch, "news\nsports\n"))
     assert result.exit_code == 1
     assert "nothing was written" in result.stderr
@@ -105,7 +105,7 @@ def bad_file(tmp_path):
     return file
 
 
-def test_lint_of_a_good_file(run, label_file):
+def test_lint_accepts_a_good_file(run, label_file):
     result = run("lint", label_file)
     assert result.exit_code == 0
     assert result.stdout == f"{label_file}: 2 labels, 6 descriptions: nothing to find fault with\n"
@@ -121,14 +121,14 @@ def test_lint_names_errors_first_and_exits_with_1(run, bad_file):
     assert "\x1b" not in result.stdout
 
 
-def test_strict_counts_warnings(run, tmp_path):
+def test_strict_makes_warnings_fail(run, tmp_path):
     file = tmp_path / "few.yaml"
     file.write_text("labels: [a, b]\n")
     assert run("lint", file).exit_code == 0
     assert run("lint", file, "--strict").exit_code == 1
 
 
-def test_many_alike_are_folded(run, tmp_path):
+def test_many_findings_of_one_kind_are_folded(run, tmp_path):
     file = tmp_path / "many.yaml"
     file.write_text(f"labels: {[f'label {number}' for number in range(9)]}\n")
     folded = run("lint", file).stdout
@@ -138,7 +138,7 @@ def test_many_alike_are_folded(run, tmp_path):
     assert "label 8" in run("lint", file, "--all").stdout
 
 
-def test_lint_as_json(run, bad_file):
+def test_lint_prints_json(run, bad_file):
     result = run("lint", bad_file, "--json")
     assert result.exit_code == 1
     told = json.loads(result.stdout)
@@ -147,7 +147,7 @@ def test_lint_as_json(run, bad_file):
     assert (told["labels"], told["descriptions"]) == (2, 2)
 
 
-def test_lint_with_an_encoder_looks_at_meanings(run, tmp_path, tiny_encoder_folder):
+def test_lint_with_an_encoder_finds_texts_that_are_too_long(run, tmp_path, tiny_encoder_folder):
     file = tmp_path / "long.yaml"
     long = " ".join(["word"] * 300)
     file.write_text(f'labels: {{a: ["{long}"], b: ["A short text about something."]}}\n')
@@ -157,14 +157,14 @@ def test_lint_with_an_encoder_looks_at_meanings(run, tmp_path, tiny_encoder_fold
     assert "text-too-long" in {found["code"] for found in json.loads(result.stdout)["findings"]}
 
 
-def test_lint_of_a_csv_file_with_a_template(run, tmp_path):
+def test_lint_takes_a_template_for_a_csv_file(run, tmp_path):
     file = tmp_path / "labels.csv"
     file.write_text("label,description\na,One two three four.\nb,Five six seven eight.\n")
     assert run("lint", file, "--template", "It is {label}.").exit_code == 0
     assert run("lint", file, "--template", "It is.").exit_code == 2
 
 
-def test_a_person_sits_at_a_terminal_only(monkeypatch):
+def test_questions_are_asked_only_on_a_terminal(monkeypatch):
     from labelspace.cli.labels import _on_a_terminal
 
     monkeypatch.setattr(sys, "stdin", _Terminal(io.BytesIO()))

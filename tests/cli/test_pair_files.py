@@ -1,4 +1,4 @@
-"""Files of pairs at the command line: what is a path, what is a column of its own, and what is refused."""
+"""Files of pairs on the command line: paths, columns given for a single file, and refusals."""
 
 import json
 
@@ -34,14 +34,14 @@ def test_a_path_ends_where_the_first_key_begins(kind, word, path, own):
     assert (found.kind, found.given, found.path, found.own) == (kind, word, path, own)
 
 
-def test_a_path_that_exists_is_a_path_whatever_it_looks_like(tmp_path):
+def test_an_existing_path_is_never_split(tmp_path):
     path = tmp_path / "qa.csv:anchor=q"
     assert parse_files("pairs", [str(path)])[0].own == {"anchor": "q"}
     path.write_text("")
     assert parse_files("pairs", [str(path)])[0][2:] == (str(path), {})
 
 
-def test_a_glob_that_names_files_is_a_path_and_one_that_names_none_may_have_columns(tmp_path):
+def test_a_glob_that_matches_files_is_not_split(tmp_path):
     runs = tmp_path / "runs:lr=1"
     runs.mkdir()
     word = f"{runs}/*.csv"
@@ -56,7 +56,7 @@ def test_a_glob_that_names_files_is_a_path_and_one_that_names_none_may_have_colu
     assert (found.path, found.own) == (f"{tmp_path}/*/*.csv", {"anchor": "q"})
 
 
-def test_a_word_too_long_for_a_path_is_one_with_columns():
+def test_a_word_too_long_for_a_path_is_split():
     (found,) = parse_files("pairs", [f"qa.csv:anchor={'q' * 5000}"])
     assert (found.path, found.own) == ("qa.csv", {"anchor": "q" * 5000})
 
@@ -78,26 +78,26 @@ def test_a_word_too_long_for_a_path_is_one_with_columns():
         ("scored", "min_score=high", "min_score must be a number. Got 'high' instead."),
     ],
 )
-def test_a_key_that_makes_no_sense_is_refused_in_one_line(kind, own, said):
+def test_an_invalid_key_is_refused_in_one_line(kind, own, said):
     with pytest.raises(ConfigError) as refused:
         parse_files(kind, [f"x.csv:{own}"])
     assert str(refused.value).startswith(f"--{kind} x.csv:{own}: {said}")
     assert "\n" not in str(refused.value)
 
 
-def test_a_command_line_refuses_such_a_key_before_any_file_is_looked_for(run, refused, tmp_path):
+def test_an_invalid_key_is_refused_before_any_file_is_opened(run, refused, tmp_path):
     said = refused(run("prefinetune", "--pairs", "x.tsv:postive=a", "--out", tmp_path / "model"))
     assert "Did you mean 'positive'?" in said
 
 
-def test_one_file_given_twice_alike_is_refused_in_the_words_of_the_command_line(run, refused, tmp_path):
+def test_a_file_given_twice_is_refused(run, refused, tmp_path):
     path = tmp_path / "qa.csv"
     path.write_text("anchor,positive\na,b\n")
     said = refused(run("prefinetune", "--pairs", path, "--pairs", path, "--out", tmp_path / "model"))
     assert said == f"error: --pairs {path} is there 2 times; leave one of them."
 
 
-def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_file, documents):
+def test_a_labelled_text_is_paired_with_a_description_or_the_name_of_its_label(label_file, documents):
     def positives(own="", **options):
         return [pair.positive for pair in opened(*parse_files("labelled", [f"{documents}{own}"]), **options)[0]]
 
@@ -106,10 +106,10 @@ def test_a_labelled_text_goes_with_a_description_of_its_label_or_its_name(label_
     assert all(len(text) > 20 for text in described)
     assert described != positives(labels=label_file, seed=1)
     assert positives(f":labels={label_file}") == described
-    assert set(positives(":labels=", labels=label_file)) == {"sports", "money"}, "none, where the others have some"
+    assert set(positives(":labels=", labels=label_file)) == {"sports", "money"}
 
 
-def test_an_empty_source_is_none(tmp_path):
+def test_an_empty_source_means_no_source_column(tmp_path):
     path = tmp_path / "qa.jsonl"
     path.write_text("".join(json.dumps({"q": f"q {n}", "positive": "a", "source": f"s{n}"}) + "\n" for n in range(3)))
     (one,) = opened(*parse_files("pairs", [f"{path}:anchor=q,source="]))
@@ -118,7 +118,7 @@ def test_an_empty_source_is_none(tmp_path):
     assert {pair.source for pair in one} == {"s0", "s1", "s2"}
 
 
-def test_one_file_may_be_two_sources_by_other_columns(tmp_path):
+def test_one_file_can_be_two_sources_with_different_columns(tmp_path):
     path = tmp_path / "papers.csv"
     path.write_text("title,abstract,summary\nt,a,s\n")
     words = [f"{path}:anchor=abstract,positive={column}" for column in ("title", "summary")]
@@ -127,7 +127,7 @@ def test_one_file_may_be_two_sources_by_other_columns(tmp_path):
     assert [pair.positive for source in sources for pair in source] == ["t", "s"]
 
 
-def test_a_min_score_of_its_own_does_for_a_file_and_not_for_the_others(tmp_path):
+def test_a_min_score_for_one_file_does_not_apply_to_others(tmp_path):
     path = tmp_path / "sts.tsv"
     path.write_text("anchor\tpositive\tlabel\na\tA\t4\nb\tB\t2\n")
     own = parse_files("scored", [f"{path}:min_score=2"])
@@ -136,7 +136,7 @@ def test_a_min_score_of_its_own_does_for_a_file_and_not_for_the_others(tmp_path)
         opened(*own, *parse_files("scored", [str(path)]))
 
 
-def test_a_wrong_column_is_refused_by_file(tmp_path):
+def test_a_missing_column_is_refused_with_the_name_of_the_file(tmp_path):
     path = tmp_path / "qa.csv"
     path.write_text("anchor,positive\na,A\n")
     with pytest.raises(InputError, match=r"qa\.csv has no column 'question'.*anchor, positive"):

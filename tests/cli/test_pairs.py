@@ -1,4 +1,4 @@
-"""Pairs of texts at the command line: two columns of a file, from fit to evaluate."""
+"""Pairs of texts on the command line: two columns of a file, from fit to evaluate."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ def rows(tmp_path):
 
 @pytest.fixture
 def judge(run, rows, tiny_encoder_folder, tmp_path):
-    """A model that was fitted on pairs, from the command line."""
+    """A model fitted on pairs by the command line."""
     labels = tmp_path / "labels.yaml"
     labels.write_text("labels: [follows, does not]\n", encoding="utf-8")
     out = tmp_path / "judge"
@@ -36,7 +36,7 @@ def judge(run, rows, tiny_encoder_folder, tmp_path):
     return out
 
 
-def test_a_file_of_pairs_is_predicted_as_python_does(run, judge, rows, tmp_path):
+def test_predict_on_a_file_of_pairs_equals_predict_in_python(run, judge, rows, tmp_path):
     result = run("predict", judge, rows, tmp_path / "out.csv", *COLUMNS)
     assert result.exit_code == 0, result.output
     with (tmp_path / "out.csv").open(encoding="utf-8") as lines:
@@ -58,7 +58,9 @@ def test_a_model_of_pairs_is_evaluated_without_baselines(run, judge, rows):
     assert [baseline["metrics"] for baseline in told["baselines"]] == [None, None]
 
 
-def test_what_a_model_was_not_fitted_on_is_refused(run, judge, rows, tmp_path, label_file, tiny_encoder_folder):
+def test_models_of_pairs_and_of_texts_refuse_each_others_files(
+    run, judge, rows, tmp_path, label_file, tiny_encoder_folder
+):
     plain = tmp_path / "plain"
     made = ("--method", "zero-shot", "--encoder", tiny_encoder_folder, "--out", plain)
     assert run("fit", label_file, *made).exit_code == 0
@@ -83,18 +85,18 @@ def test_what_a_model_was_not_fitted_on_is_refused(run, judge, rows, tmp_path, l
         (("--pair-column", "hypothesis", "--method", "uncertainty"), "--pair-column does nothing with --method uncert"),
     ],
 )
-def test_what_cannot_be_is_refused_before_an_encoder_is_opened(run, label_file, rows, tmp_path, more, said):
+def test_an_invalid_pair_column_is_refused_before_the_encoder_opens(run, label_file, rows, tmp_path, more, said):
     given = ("--labelled", rows, "--text-column", "premise", "--encoder", tmp_path / "nowhere")
     result = run("fit", label_file, "--out", tmp_path / "model", *given, *more)
     assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
 
 
-def test_a_line_of_stdin_is_no_pair(run, judge):
+def test_lines_of_stdin_cannot_be_pairs(run, judge):
     result = run("predict", judge, "-", "--pair-column", "hypothesis", input="a line")
     assert (result.exit_code, "a line of stdin is one text" in result.stderr) == (2, True)
 
 
-def test_two_texts_are_a_pair_to_explain(run, judge):
+def test_explain_takes_texts_two_by_two(run, judge):
     texts = ("the team won", "a match was played", "rain", "sun")
     result = run("explain", judge, *texts, "--json")
     assert result.exit_code == 0, result.output

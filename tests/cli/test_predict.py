@@ -1,8 +1,7 @@
-"""predict and explain."""
+"""The commands predict and explain."""
 
 import json
 import shutil
-import subprocess
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +10,7 @@ from labelspace import load
 from labelspace.errors import OutputError
 
 
-def test_a_file_in_a_file_out(run, saved, documents, tmp_path):
+def test_predict_writes_a_file_with_predictions(run, saved, documents, tmp_path):
     out = tmp_path / "out.parquet"
     result = run("predict", saved, documents, out)
     assert result.exit_code == 0, result.output
@@ -22,7 +21,7 @@ def test_a_file_in_a_file_out(run, saved, documents, tmp_path):
     assert table["predicted_label"].to_pylist() == load(saved).predict(texts).tolist()
 
 
-def test_all_scores_threshold_and_json(run, saved, documents, tmp_path):
+def test_all_scores_threshold_and_json_can_be_combined(run, saved, documents, tmp_path):
     out = tmp_path / "out.parquet"
     result = run("predict", saved, documents, out, "--all-scores", "--threshold", 1, "--json", "--quiet")
     assert json.loads(result.stdout) == {"path": str(out), "rows": 6, "resumed_at": 0, "abstained": 6}
@@ -30,12 +29,12 @@ def test_all_scores_threshold_and_json(run, saved, documents, tmp_path):
     assert "predicted_score:sports" in pq.read_table(out).column_names
 
 
-def test_without_a_label_is_said(run, saved, documents, tmp_path):
+def test_documents_without_an_answer_are_counted(run, saved, documents, tmp_path):
     result = run("predict", saved, documents, tmp_path / "out.csv", "--threshold", 1)
     assert "(6 without a label)" in result.stdout
 
 
-def test_what_is_there_stays(run, refused, saved, documents, tmp_path):
+def test_an_existing_file_is_kept_without_overwrite(run, refused, saved, documents, tmp_path):
     out = tmp_path / "out.csv"
     out.write_text("mine")
     assert "--overwrite" in refused(run("predict", saved, documents, out))
@@ -45,7 +44,7 @@ def test_what_is_there_stays(run, refused, saved, documents, tmp_path):
     assert again.stdout == f"kept {out} with 6 rows (all of them from an earlier run)\n"
 
 
-def test_a_file_that_has_predictions_takes_those_of_a_second_model(run, refused, saved, documents, tmp_path):
+def test_a_second_model_writes_its_predictions_under_another_prefix(run, refused, saved, documents, tmp_path):
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     assert run("predict", saved, documents, first).exit_code == 0
     assert "choose another prefix than 'predicted_'" in refused(run("predict", saved, first, second, "--quiet"))
@@ -54,7 +53,7 @@ def test_a_file_that_has_predictions_takes_those_of_a_second_model(run, refused,
     assert {"predicted_label", "again_label", "again_probability"} <= set(columns)
 
 
-def test_lines_in_lines_out(run, saved):
+def test_lines_of_stdin_are_answered_in_lines(run, saved):
     result = run("predict", saved, "-", input="the team won\nthe bank\tlost\r\nno newline at the end")
     assert result.exit_code == 0, result.output
     rows = [line.split("\t", 2) for line in result.stdout.splitlines()]
@@ -65,7 +64,7 @@ def test_lines_in_lines_out(run, saved):
     assert [float(row[1]) for row in rows] == pytest.approx(scores.max(axis=1), abs=1e-4)
 
 
-def test_lines_as_json(run, saved):
+def test_lines_of_stdin_can_be_answered_in_json(run, saved):
     result = run("predict", saved, "-", "--json", "--all-scores", "--threshold", 1, input="the team won\na loan\n")
     told = [json.loads(line) for line in result.stdout.splitlines()]
     assert [entry["text"] for entry in told] == ["the team won", "a loan"]
@@ -74,7 +73,7 @@ def test_lines_as_json(run, saved):
     assert list(told[0]["scores"]) == ["money", "sports"]  # the order of classes_
 
 
-def test_a_file_to_stdout(run, saved, documents):
+def test_a_file_can_be_answered_on_stdout(run, saved, documents):
     result = run("predict", saved, documents, "-")
     assert result.exit_code == 0, result.output
     assert len(result.stdout.splitlines()) == 6
@@ -86,26 +85,11 @@ def test_many_lines_keep_their_order(run, saved):
     assert [line.split("\t")[2] for line in result.stdout.splitlines()] == lines
 
 
-def test_empty_lines_are_kept_and_told_of_once(run, saved):
+def test_empty_lines_are_kept_with_one_warning(run, saved):
     result = run("predict", saved, "-", input="one\n\n\ntwo\n")
     assert len(result.stdout.splitlines()) == 4
     assert result.stderr.count("warning:") == 1
     assert "stdin: line 2" in result.stderr
-
-
-@pytest.mark.slow
-def test_a_line_is_answered_when_it_comes(command_line, one_thread, saved):
-    with subprocess.Popen(
-        command_line("predict", saved, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=one_thread
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-        for text in ("the team won", "the bank lost"):
-            process.stdin.write(f"{text}\n")
-            process.stdin.flush()
-            assert process.stdout.readline().endswith(f"\t{text}\n")
-        process.stdin.close()
-    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -122,7 +106,7 @@ def test_a_line_is_answered_when_it_comes(command_line, one_thread, saved):
         (["DOCUMENTS", "out.csv", "--device", "abacus"], "device"),
     ],
 )
-def test_predict_refuses(run, refused, saved, documents, tmp_path, monkeypatch, args, said):
+def test_predict_refuses_invalid_options(run, refused, saved, documents, tmp_path, monkeypatch, args, said):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     args = [documents if arg == "DOCUMENTS" else arg for arg in args]
@@ -130,7 +114,7 @@ def test_predict_refuses(run, refused, saved, documents, tmp_path, monkeypatch, 
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_full_disk_is_1_and_an_interrupt_says_what_is_safe(run, saved, documents, tmp_path, monkeypatch):
+def test_a_full_disk_exits_with_1_and_an_interrupt_suggests_resume(run, saved, documents, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OutputError("out.csv: cannot be written (the disk is full).") from OSError(28, "full")
 
@@ -149,7 +133,7 @@ def test_a_full_disk_is_1_and_an_interrupt_says_what_is_safe(run, saved, documen
     assert "--resume" in result.stderr
 
 
-def test_a_text_missing_late_leaves_nothing_behind(run, refused, saved, tmp_path):
+def test_a_missing_text_far_down_leaves_no_output(run, refused, saved, tmp_path):
     rows = [{"text": "the team won"}] * 3000 + [{"text": None}]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     said = refused(run("predict", saved, tmp_path / "in.jsonl", tmp_path / "out.csv", "--quiet"))
@@ -170,7 +154,9 @@ def _command(words, **places):
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_a_model_of_another_machine_opens_on_the_best_device_here(run, refused, saved, documents, tmp_path, words):
+def test_a_model_saved_with_an_absent_device_opens_on_the_best_present_one(
+    run, refused, saved, documents, tmp_path, words
+):
     folder = shutil.copytree(saved, tmp_path / "model")
     header = json.loads((folder / "labelspace.json").read_text())
     assert header["encoding"]["device"] == "auto"
@@ -183,21 +169,21 @@ def test_a_model_of_another_machine_opens_on_the_best_device_here(run, refused, 
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_a_model_whose_encoder_brings_code_needs_a_word(run, refused, own_code_model, documents, tmp_path, words):
+def test_a_model_with_remote_code_needs_trust_remote_code(run, refused, own_code_model, documents, tmp_path, words):
     command = _command(words, MODEL=own_code_model, DOCUMENTS=documents, OUT=tmp_path / "figures")
     assert "allow it with trust_remote_code=True or --trust-remote-code" in refused(run(*command))
     result = run(*command, "--trust-remote-code")
     assert result.exit_code == 0, result.output
 
 
-def test_explain(run, saved):
+def test_explain_prints_a_verdict_with_margin_for_each_text(run, saved):
     result = run("explain", saved, "the team won the match", "a loan", "--top", 1)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("the team won the match\n  -> ")
     assert result.stdout.count("margin") == 2
 
 
-def test_explain_as_json(run, saved):
+def test_explain_prints_json(run, saved):
     told = json.loads(run("explain", saved, "the team won", "--json", "--nearest", 1).stdout)
     assert told[0]["text"] == "the team won"
     assert len(told[0]["top"]) == 2
@@ -205,5 +191,5 @@ def test_explain_as_json(run, saved):
 
 
 @pytest.mark.parametrize("args", [["--top", "0"], ["--nearest", "-1"], ["--threshold", "3"]])
-def test_explain_refuses(run, refused, saved, args):
+def test_explain_refuses_invalid_options(run, refused, saved, args):
     refused(run("explain", saved, "a text", *args))

@@ -1,11 +1,9 @@
-"""prefinetune: its options, what it refuses before any work, what it says, Ctrl-C, a kill, and going on."""
+"""The command prefinetune: its options, what it refuses and prints, Ctrl-C, kill and resume."""
 
 import json
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +44,7 @@ def vectors(folder: Path) -> np.ndarray:
     return Encoder(folder, dtype="float32", device="cpu").encode(list(toy_pairs().anchors))
 
 
-def test_options_that_are_not_given_are_as_in_the_configuration():
+def test_defaults_are_those_of_the_configuration():
     command = typer.main.get_command(app).commands["prefinetune"]  # pyright: ignore[reportAttributeAccessIssue]
     given = {parameter.name: parameter.default for parameter in command.params}
     shared = {name: value for name, value in vars(PrefinetuneConfig()).items() if name in given}
@@ -102,12 +100,12 @@ def test_options_reach_the_training(run, command, tmp_path):
     assert read_eigenspace(tmp_path / "model").settings["centre"] == "mean"
 
 
-def test_scored_pairs_from_the_threshold_on_are_learnt_from(run, command, tmp_path):
+def test_scored_pairs_at_or_above_the_threshold_are_used(run, command, tmp_path):
     rows = [f"question {n}\tthe answer {n}\t{n % 2}" for n in range(12)]
     path = tmp_path / "duplicates.tsv"
     path.write_text("\n".join(["text\ttext_pair\tis_duplicate", *rows]) + "\n")
     columns = ("--anchor-column", "text", "--positive-column", "text_pair", "--score-column", "is_duplicate")
-    # The other files call theirs anchor and positive, so this one is alone.
+    # The other files have other column names, so this file is given alone.
     alone = ("prefinetune", *command[command.index("--encoder") :])
     result = run(
         *alone, "--scored", path, "--min-score", 1, *columns, "--set", "regularizer_weight=0", "--json", "--quiet"
@@ -116,7 +114,7 @@ def test_scored_pairs_from_the_threshold_on_are_learnt_from(run, command, tmp_pa
     assert json.loads(result.stdout)["result"]["pairs"] == {"duplicates": 6}
 
 
-def test_another_column_may_name_the_sources_or_the_file_does(run, refused, command, tmp_path):
+def test_sources_are_named_by_a_column_or_by_the_file(run, refused, command, tmp_path):
     words = [f"https://a/{n}\tquestion {n}\tthe answer {n}\t{'ab'[n % 2]}" for n in range(14)]
     path = tmp_path / "posts.tsv"
     path.write_text("\n".join(["source\tanchor\tpositive\tforum", *words]) + "\n")
@@ -129,9 +127,7 @@ def test_another_column_may_name_the_sources_or_the_file_does(run, refused, comm
         assert json.loads(result.stdout)["result"]["pairs"] == found
 
 
-def test_files_of_any_form_are_mixed_each_with_columns_labels_and_threshold_of_its_own(
-    run, command, label_file, documents, tmp_path
-):
+def test_files_with_their_own_columns_labels_and_thresholds_can_be_mixed(run, command, label_file, documents, tmp_path):
     (tmp_path / "quora.tsv").write_text(
         "q1\tq2\tdup\n" + "".join(f"question {n}\tthe answer {n}\t{n % 2}\n" for n in range(12))
     )
@@ -159,12 +155,12 @@ def test_files_of_any_form_are_mixed_each_with_columns_labels_and_threshold_of_i
 
 
 @pytest.mark.parametrize("given", [("--min-score", 1), ("--scored", "x.tsv")])
-def test_scores_and_their_threshold_need_one_another(given, run, refused, command):
+def test_scored_files_need_a_threshold_and_a_threshold_needs_them(given, run, refused, command):
     assert "--scored FILE and --min-score X need one another" in refused(run(*command, *given))
 
 
 @pytest.mark.parametrize("weight", [0, 1])
-def test_the_advice_after_an_early_ctrl_c_leads_on(weight, run, command, tmp_path, monkeypatch):
+def test_the_command_printed_after_an_early_ctrl_c_works(weight, run, command, tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
@@ -185,14 +181,14 @@ def test_weight_0_is_plain_prefinetuning(run, command, tmp_path):
     assert not (tmp_path / "model" / "eigenspace.safetensors").exists()
 
 
-def test_labelled_files_are_sources_too(run, command, label_file, documents, tmp_path):
+def test_a_labelled_file_is_a_source(run, command, label_file, documents, tmp_path):
     result = run(*command, "--labelled", documents, "--labels", label_file, "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["result"]["pairs"]["documents"] == 6
     assert read_eigenspace(tmp_path / "model").sources[-1] == "documents"
 
 
-def test_files_of_one_name_and_globs_are_sources_of_their_own(run, tiny_encoder_folder, tmp_path):
+def test_files_of_the_same_name_and_globs_are_separate_sources(run, tiny_encoder_folder, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         write_source(tmp_path / folder, "news")
@@ -213,23 +209,23 @@ def test_files_of_one_name_and_globs_are_sources_of_their_own(run, tiny_encoder_
     ]
 
 
-def test_one_file_under_two_names_is_no_two_sources(run, refused, command, sources, tmp_path):
+def test_one_file_under_two_names_is_refused(run, refused, command, sources, tmp_path):
     again = tmp_path / "." / ".." / tmp_path.name / sources[0].name
     said = refused(run(*command, "--pairs", again))
     assert f"--pairs {sources[0]} and --pairs {again} are one file" in said
     assert f"--pairs {sources[0]} is there 2 times" in refused(run(*command, "--pairs", sources[0]))
 
 
-def test_a_seed_that_makes_no_sense_is_refused_before_any_pair_is_read(run, refused, command):
+def test_an_invalid_seed_is_refused_before_any_pair_is_read(run, refused, command):
     assert "seed" in refused(run(*command, "--seed", -1))
 
 
-def test_what_to_do_next_can_be_pasted(run, command, tmp_path):
+def test_the_next_command_is_quoted_for_the_shell(run, command, tmp_path):
     result = run(*command, "--out", tmp_path / "of mine")
     assert f"--encoder '{tmp_path / 'of mine'}' --out model" in result.stderr
 
 
-def test_what_is_refused_on_the_way_does_not_stand_in_the_way(run, refused, command, tmp_path, monkeypatch):
+def test_a_run_that_fails_can_be_repeated_at_once(run, refused, command, tmp_path, monkeypatch):
     from labelspace.training.prefinetune import run as module
 
     def alike(*_given, **_more):
@@ -242,7 +238,7 @@ def test_what_is_refused_on_the_way_does_not_stand_in_the_way(run, refused, comm
     assert run(*command).exit_code == 0
 
 
-def test_the_encoder_is_where_fit_begins(run, command, label_file, tmp_path):
+def test_fit_can_start_from_the_encoder(run, command, label_file, tmp_path):
     assert run(*command).exit_code == 0
     fitted = run(
         *("fit", label_file, "--encoder", tmp_path / "model", "--out", tmp_path / "classifier"),
@@ -289,13 +285,13 @@ def test_nothing_to_learn_from_is_refused(run, refused, tmp_path):
     assert "give --pairs FILE, --labelled FILE or --scored FILE" in said
 
 
-def test_a_file_without_the_columns_is_refused_with_those_it_has(run, refused, documents, tmp_path):
+def test_the_error_for_a_missing_column_lists_the_columns(run, refused, documents, tmp_path):
     said = refused(run("prefinetune", "--pairs", documents, "--out", tmp_path / "model"))
     assert "no column 'anchor'" in said
     assert "text, label" in said
 
 
-def test_a_place_that_is_taken_is_refused_and_overwritten_when_asked(run, refused, command, tmp_path):
+def test_an_existing_encoder_is_replaced_only_with_overwrite(run, refused, command, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "mine").write_text("mine")
@@ -311,7 +307,7 @@ def test_a_place_that_is_taken_is_refused_and_overwritten_when_asked(run, refuse
 
 
 def stop_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in that update, counted from 0; the one before it has its checkpoint."""
+    """Press Ctrl-C in that update, counted from 0; the update before it has a checkpoint."""
     from labelspace.training.prefinetune.objective import PrefinetuneObjective
 
     real = PrefinetuneObjective.update
@@ -324,7 +320,7 @@ def stop_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PrefinetuneObjective, "update", interrupted)
 
 
-def test_ctrl_c_leaves_the_encoder_that_was_to_be_overwritten(run, command, tmp_path, monkeypatch):
+def test_ctrl_c_keeps_the_encoder_that_was_to_be_overwritten(run, command, tmp_path, monkeypatch):
     model, again = tmp_path / "model", (*command, "--set", "regularizer_weight=0", "--seed", 1)
     assert run(*command, "--set", "regularizer_weight=0").exit_code == 0
     first = vectors(model)
@@ -344,7 +340,7 @@ def test_ctrl_c_leaves_the_encoder_that_was_to_be_overwritten(run, command, tmp_
     assert not (tmp_path / "model.unfinished").exists()
 
 
-def test_ctrl_c_replaces_what_an_earlier_ctrl_c_of_the_run_left(run, command, tmp_path, monkeypatch):
+def test_a_second_ctrl_c_replaces_the_encoder_of_the_first(run, command, tmp_path, monkeypatch):
     found = []
     for step, more in ((2, ()), (3, ("--resume",))):
         with monkeypatch.context() as patch:
@@ -357,7 +353,7 @@ def test_ctrl_c_replaces_what_an_earlier_ctrl_c_of_the_run_left(run, command, tm
 
 
 @pytest.mark.parametrize("how", ["as given", "by another way", "through a link"])
-def test_the_encoder_that_is_begun_from_is_never_replaced(how, run, refused, command, tmp_path):
+def test_the_starting_encoder_is_never_replaced(how, run, refused, command, tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "labelspace.json").write_text("{}")
     (tmp_path / "link").symlink_to(tmp_path / "model")
@@ -366,7 +362,7 @@ def test_the_encoder_that_is_begun_from_is_never_replaced(how, run, refused, com
     assert said == f"error: --encoder and --out are both {tmp_path / 'model'}; give --out another name."
 
 
-def test_one_source_is_warned_of_once_and_says_what_is_left(run, sources, tiny_encoder_folder, tmp_path):
+def test_a_single_source_causes_one_warning(run, sources, tiny_encoder_folder, tmp_path):
     given = ("--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT)
     result = run("prefinetune", "--pairs", sources[0], *given)
     assert result.exit_code == 0, result.output
@@ -387,37 +383,22 @@ def test_a_refusal_loads_no_torch(command_line, one_thread, command, tmp_path):
     assert done.stdout.strip() == "False"
 
 
-def wait_for(file: Path, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
-    while not file.is_file() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert file.is_file()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
-def test_a_stopped_run_goes_on_to_the_same_bits(stop, run, refused, command_line, one_thread, command, tmp_path):
-    longer = (*command, "--epochs", 20)
-    out = tmp_path / "model"
-    line = command_line(*longer)
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=one_thread) as process:
-        wait_for(tmp_path / "model.unfinished" / "checkpoint" / "state.json", process)
-        process.send_signal(getattr(signal, stop))
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
-    assert "Traceback" not in said
-    assert out.is_dir() == (stop == "SIGINT"), "a killed run leaves no half encoder"
-    if stop == "SIGINT":
-        assert "can be used as it is" in said
-        assert "to go on from it: labelspace " in said
-        vectors(out)
+def test_a_killed_and_an_interrupted_run_resume_to_the_same_bits(run, refused, stopped, command, tmp_path):
+    longer, out = (*command, "--epochs", 20), tmp_path / "model"
+    state = tmp_path / "model.unfinished" / "checkpoint" / "state.json"
+    stopped(longer, state, "SIGKILL")
+    assert not out.exists(), "a killed run leaves no incomplete encoder"
+    said = stopped((*longer, "--resume"), state, "SIGINT")
+    assert "can be used as it is" in said
+    assert "to go on from it: labelspace " in said
+    vectors(out)
     assert "holds an unfinished run; go on with --resume" in refused(run(*longer))
     other = run(*longer, "--resume", "--seed", 1)
     assert other.exit_code == 2
     assert "had " in other.stderr
-    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 240}
-    subprocess.run([*line, "--resume"], **own)
-    straight = [word if word != str(out) else str(tmp_path / "straight") for word in line]
-    subprocess.run(straight, **own)
+    for words in ((*longer, "--resume"), [word if word != out else tmp_path / "straight" for word in longer]):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
     assert np.array_equal(vectors(out), vectors(tmp_path / "straight"))
     assert not (tmp_path / "model.unfinished").exists()

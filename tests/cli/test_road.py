@@ -1,9 +1,9 @@
-"""The whole road, as a new user goes it: init, lint, fit, predict, evaluate, explain, figures."""
+"""The whole workflow of a new user: init, lint, fit, predict, evaluate, explain, figures."""
 
 import json
 
 
-def test_from_names_to_figures(run, tmp_path, documents, tiny_encoder_folder, monkeypatch):
+def test_a_new_user_gets_from_names_to_figures(run, tmp_path, documents, tiny_encoder_folder, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def go(*args) -> str:
@@ -13,11 +13,11 @@ def test_from_names_to_figures(run, tmp_path, documents, tiny_encoder_folder, mo
 
     go("init", "labels.yaml", "--names", "sports,money", "--descriptions-per-label", "2")
     text = (tmp_path / "labels.yaml").read_text(encoding="utf-8")
-    # What the user does in an editor: take the comment signs away and write.
+    # In an editor the user removes the comment signs and writes descriptions.
     (tmp_path / "labels.yaml").write_text(
         text.replace('# - "What a typical', '- "What a typical').replace('# - "Another', '- "Another'), encoding="utf-8"
     )
-    assert run("lint", "labels.yaml").exit_code == 1  # every label says the same
+    assert run("lint", "labels.yaml").exit_code == 1  # all labels have the same description
     lines = [
         "A team wins a match and celebrates.",
         "An athlete breaks a record at the games.",

@@ -1,4 +1,4 @@
-"""The whole road on files as a German spreadsheet writes them: predict, fit --pool, fit --labelled, evaluate."""
+"""Files as a German spreadsheet writes them work in predict, fit --pool, fit --labelled and evaluate."""
 
 import csv
 
@@ -25,7 +25,7 @@ def spreadsheet(request, tmp_path):
     return write(tmp_path / "in.csv", delimiter, encoding), delimiter, found
 
 
-def test_predict_tells_what_it_found_once_and_writes_plain_csv(run, saved, spreadsheet, tmp_path):
+def test_predict_reports_the_dialect_once_and_writes_plain_csv(run, saved, spreadsheet, tmp_path):
     path, delimiter, found = spreadsheet
     out = tmp_path / "out.csv"
     result = run("predict", saved, path, out, "--quiet")
@@ -40,7 +40,7 @@ def test_predict_tells_what_it_found_once_and_writes_plain_csv(run, saved, sprea
     assert again.stdout.startswith(f"kept {out} with 4 rows")
 
 
-def test_what_is_named_is_not_told(run, saved, spreadsheet):
+def test_a_dialect_given_by_the_user_is_not_reported(run, saved, spreadsheet):
     path, delimiter, found = spreadsheet
     named = ["--delimiter", "tab" if delimiter == "\t" else delimiter, "--encoding", found]
     result = run("predict", saved, path, *named)
@@ -79,24 +79,24 @@ def test_fit_and_evaluate_read_the_same_file(run, spreadsheet, label_file, tmp_p
     assert run("evaluate", model, path, "--no-baselines", *tables).exit_code == 0
 
 
-def test_a_wrong_delimiter_is_one_line(run, refused, saved, tmp_path):
+def test_a_wrong_delimiter_is_refused_in_one_line(run, refused, saved, tmp_path):
     path = write(tmp_path / "in.csv", ",", "utf-8")
     line = refused(run("predict", saved, path, "--delimiter", ";"))
     assert "read with the delimiter ';' in utf-8, has no column 'text'" in line
     assert "Its columns: text,label,größe." in line
 
 
-def test_a_wrong_encoding_is_one_line(run, refused, saved, tmp_path):
+def test_a_wrong_encoding_is_refused_in_one_line(run, refused, saved, tmp_path):
     path = write(tmp_path / "in.csv", ",", "cp1252")
     assert "not UTF-8" in refused(run("predict", saved, path, "--encoding", "utf-8"))
     assert "encoding must be auto" in refused(run("predict", saved, path, "--encoding", "klingon"))
 
 
-def test_stdin_has_neither_delimiter_nor_encoding(run, refused, saved):
+def test_delimiter_and_encoding_are_refused_for_stdin(run, refused, saved):
     assert "need a file" in refused(run("predict", saved, "-", "--encoding", "cp1252", input="a\n"))
 
 
-def test_a_workbook_goes_the_same_road(run, refused, saved, tmp_path):
+def test_a_workbook_can_be_predicted_and_evaluated_but_not_written(run, refused, saved, tmp_path):
     book = openpyxl.Workbook()
     assert book.active is not None
     for row in [("text", "label"), *ROWS]:

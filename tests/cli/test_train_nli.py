@@ -1,11 +1,8 @@
-"""train-nli: its options, what it refuses before any work, what it says, Ctrl-C, a kill, and going on."""
+"""The command train-nli: its options, what it refuses and prints, Ctrl-C, kill and resume."""
 
 import json
 import re
 import shutil
-import signal
-import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,14 +41,14 @@ def bits(folder: Path) -> dict[str, torch.Tensor]:
     return NLIModel.load(folder, dtype="float32", device="cpu").state_dict()
 
 
-def test_options_that_are_not_given_are_as_in_the_configuration():
+def test_defaults_are_those_of_the_configuration():
     command = typer.main.get_command(app).commands["train-nli"]  # pyright: ignore[reportAttributeAccessIssue]
     given = {parameter.name: parameter.default for parameter in command.params}
     shared = {name: value for name, value in vars(NLIConfig()).items() if name in given}
     assert {name: given[name] for name in shared} == shared
 
 
-def test_a_model_is_trained_saved_and_summed_up(run, command, tmp_path):
+def test_a_model_is_trained_saved_and_summarised(run, command, tmp_path):
     result = run(*command)
     assert result.exit_code == 0, result.output
     said = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in result.stdout.splitlines())
@@ -137,12 +134,12 @@ def test_it_refuses_before_any_work(run, command, tmp_path, args, said):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_file_that_is_no_data_is_refused(run, refused, command, data):
+def test_a_file_that_is_not_parquet_is_refused(run, refused, command, data):
     (data / "dev.parquet").write_text("nothing")
     assert "cannot be read as Parquet" in refused(run(*command))
 
 
-def test_a_place_that_is_taken_is_refused(run, refused, command, tmp_path):
+def test_an_out_folder_that_holds_something_else_is_refused(run, refused, command, tmp_path):
     (tmp_path / "nli").write_text("mine")
     assert "is a file" in refused(run(*command))
     (tmp_path / "nli").unlink()
@@ -152,7 +149,7 @@ def test_a_place_that_is_taken_is_refused(run, refused, command, tmp_path):
 
 
 @pytest.mark.slow
-def test_time_stops_it_and_resume_makes_the_model_of_a_straight_run(run, refused, command, tmp_path):
+def test_a_run_stopped_by_time_resumes_to_the_same_bits(run, refused, command, tmp_path):
     straight = run(*command[:2], tmp_path / "straight", *command[3:])
     assert straight.exit_code == 0, straight.output
     stopped = run(*command, "--max-seconds", 1e-6)
@@ -172,30 +169,17 @@ def test_time_stops_it_and_resume_makes_the_model_of_a_straight_run(run, refused
     assert "holds no unfinished training" in refused(run(*command, "--resume"))
 
 
-def wait_for(file: Path, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
-    while not file.is_file() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert file.is_file()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGKILL"])
-def test_a_stopped_training_goes_on_to_the_same_bits(stop, run, command_line, one_thread, command, tmp_path):
+def test_a_killed_and_an_interrupted_training_resume_to_the_same_bits(run, stopped, command, tmp_path):
     often = ("evaluate_every=0.02" if word == "evaluate_every=0.25" else word for word in command)
     longer = (*often, "--epochs", 10, "--set", "patience=1000")
-    line = command_line(*longer)
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=one_thread) as process:
-        wait_for(tmp_path / "nli" / "checkpoint" / "state.json", process)
-        process.send_signal(getattr(signal, stop))
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == (130 if stop == "SIGINT" else -signal.SIGKILL), said
-    assert "Traceback" not in said
-    if stop == "SIGINT":
-        assert "holds the best state so far" in said
-        assert NLIModel.load(tmp_path / "nli").header["training"]["run"]["stop_reason"] == "interrupted"
-    own = {"env": one_thread, "check": True, "capture_output": True, "text": True, "timeout": 120}
-    subprocess.run([*line, "--resume"], **own)
-    subprocess.run(command_line("train-nli", "--out", tmp_path / "straight", *longer[3:]), **own)
+    state = tmp_path / "nli" / "checkpoint" / "state.json"
+    stopped(longer, state, "SIGKILL")
+    said = stopped((*longer, "--resume"), state, "SIGINT")
+    assert "holds the best state so far" in said
+    assert NLIModel.load(tmp_path / "nli").header["training"]["run"]["stop_reason"] == "interrupted"
+    for words in ((*longer, "--resume"), ("train-nli", "--out", tmp_path / "straight", *longer[3:])):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
     one, two = bits(tmp_path / "nli"), bits(tmp_path / "straight")
     assert all(torch.equal(one[name], two[name]) for name in two)

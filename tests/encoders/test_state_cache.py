@@ -8,6 +8,7 @@ import sys
 import threading
 import tracemalloc
 import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -376,65 +377,68 @@ import sys, time
 from pathlib import Path
 from labelspace.encoders import Encoder, state_cache
 real = state_cache.encoded_states
-def slow(*given):
+def patient(*given):
     print("encoding", flush=True)
-    time.sleep(float(sys.argv[3]))
+    while not Path(sys.argv[3]).exists():
+        time.sleep(0.05)
     yield from real(*given)
-state_cache.encoded_states = slow
+state_cache.encoded_states = patient
 encoder = Encoder(sys.argv[1], dtype="float32", device="cpu")
-texts = ["the team won", "a bank", *sys.argv[4:5]]
-cache = state_cache.StateCache(Path(sys.argv[2]), *map(int, sys.argv[5:]))
-states = cache.open(encoder, encoder.tokenize(texts))
-print(type(states).__name__, int(states.take([0, 1])[1].sum()), flush=True)
+cache = state_cache.StateCache(Path(sys.argv[2]), int(sys.argv[4]))
+print(type(cache.open(encoder, encoder.tokenize(sys.argv[5:]))).__name__, flush=True)
 """
+TWO = ("the team won", "a bank")
 
 
-# Waits for a file, so that the processes start together.
-PATIENT = WORKER.replace(
-    "time.sleep(float(sys.argv[3]))", "\n    while not Path(sys.argv[3]).exists():\n        time.sleep(0.05)"
-)
+@pytest.fixture
+def encoding(tiny_encoder_folder: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a process that opens texts in the cache; it has begun to encode them and waits for the file `go`."""
+    started: list[subprocess.Popen[str]] = []
 
+    def start(*texts: str, most_bytes: int = 10**9) -> subprocess.Popen[str]:
+        places = (tiny_encoder_folder, tmp_path / "states", tmp_path / "go")
+        words = [sys.executable, "-c", WORKER, *map(str, (*places, most_bytes, *texts))]
+        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+        assert started[-1].stdout is not None
+        assert started[-1].stdout.readline() == "encoding\n"
+        return started[-1]
 
-def worker(encoder: Path, folder: Path, wait: Any, *more: Any) -> subprocess.Popen[str]:
-    """Start a process that opens two texts in a cache; `more` adds a text, then a size limit in bytes."""
-    code = PATIENT if isinstance(wait, Path) else WORKER
-    command = [sys.executable, "-c", code, *map(str, (encoder, folder, wait, *more))]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.slow
-def test_two_processes_make_an_entry_once(tiny_encoder_folder: Path, tmp_path: Path):
-    both = [worker(tiny_encoder_folder, tmp_path, 2.0) for _ in range(2)]
-    told = [process.communicate(timeout=120)[0] for process in both]
-    assert "".join(told).count("encoding") == 1
-    assert all("StoredStates" in text for text in told)
-
-
-@pytest.mark.slow
-def test_two_processes_with_different_texts_stay_within_the_limit_together(tiny_encoder_folder: Path, tmp_path: Path):
-    """Each needs more than half of the limit, and both look for room at the same time."""
-    plain = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
-    size = sum(map(len, plain.tokenize(["the team won", "a bank", "rain"]))) * 32 * 2
-    folder, go, bound = tmp_path / "states", tmp_path / "go", 2 * size - 1
-    both = [worker(tiny_encoder_folder, folder, go, text, bound) for text in ("rain", "snow")]
-    for process in both:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "encoding\n"
-    go.touch()
-    told = [process.communicate(timeout=600)[0] for process in both]
-    assert sorted("StoredStates" in text for text in told) == [False, True]
-    assert 0 < StateCache(folder).bytes() <= bound
-    assert not list(folder.glob(".*.room"))
+    yield start
+    for process in started:
+        with process:
+            process.kill()
 
 
 @pytest.mark.slow
-def test_nothing_left_by_a_killed_process_is_trusted(tiny_encoder_folder: Path, tmp_path: Path):
-    first = worker(tiny_encoder_folder, tmp_path, 60.0)
-    assert first.stdout is not None
-    assert first.stdout.readline() == "encoding\n"
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
-    told = worker(tiny_encoder_folder, tmp_path, 0.0).communicate(timeout=120)[0]
-    assert told.splitlines()[0] == "encoding"
-    assert "StoredStates" in told
-    assert [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
+def test_two_processes_make_an_entry_once(encoding: Any, plain: Encoder, counted: list[int], tmp_path: Path):
+    other = encoding(*TWO)
+    threading.Timer(0.5, (tmp_path / "go").touch).start()
+    states = StateCache(tmp_path / "states").open(plain, plain.tokenize(TWO))
+    assert isinstance(states, StoredStates)
+    assert counted == []
+    assert other.communicate(timeout=120)[0] == "StoredStates\n"
+
+
+@pytest.mark.slow
+def test_two_processes_with_different_texts_stay_within_the_limit_together(
+    encoding: Any, plain: Encoder, tmp_path: Path
+):
+    """Each needs more than half of the limit; the first is still writing when the second looks for room."""
+    bound = 2 * sum(map(len, plain.tokenize([*TWO, "rain"]))) * 32 * 2 - 1
+    other, cache = encoding(*TWO, "rain", most_bytes=bound), StateCache(tmp_path / "states", bound)
+    with pytest.warns(LabelSpaceWarning, match="token states are not kept on disk"):
+        assert isinstance(cache.open(plain, plain.tokenize([*TWO, "snow"])), FreshStates)
+    (tmp_path / "go").touch()
+    assert other.communicate(timeout=120)[0] == "StoredStates\n"
+    assert 0 < cache.bytes() <= bound
+    assert not list((tmp_path / "states").glob(".*.room"))
+
+
+@pytest.mark.slow
+def test_nothing_left_by_a_killed_process_is_trusted(encoding: Any, plain: Encoder, counted: list[int], tmp_path: Path):
+    killed = encoding(*TWO)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert isinstance(StateCache(tmp_path / "states").open(plain, plain.tokenize(TWO)), StoredStates)
+    assert counted == [2]
+    assert [path for path in (tmp_path / "states").iterdir() if path.name.endswith(".tmp")] == []

@@ -10,21 +10,10 @@ import torch
 from labelspace.errors import ConfigError, ModelFolderError, TrainingError
 from labelspace.training.checkpoint import Place
 from labelspace.training.engine import Training, train
+from stops import Stop, stop_at
 from training.toy_objective import Toy, ToyLook
 
 RUN = {"config": {"total": 12}, "seed": 0}
-
-
-class Stop(BaseException):
-    """An abrupt stop, like a kill: nothing in the library catches it."""
-
-
-def stop_at(number: int, error: type[BaseException] = Stop) -> Any:
-    def callback(step: int, values: dict[str, float]) -> None:
-        if step == number and "loss" in values:
-            raise error
-
-    return callback
 
 
 def told_of(training: Training) -> tuple[object, ...]:

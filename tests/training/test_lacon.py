@@ -44,6 +44,8 @@ from labelspace.training.lacon.prior import (
 )
 from labelspace.training.rows import Rows, class_weights, cut, cycle, draw_weighted, split, tokenize
 from labelspace.training.schedule import rate_factor
+from stops import stop_at
+from weights import weights_of
 
 TEXTS = [
     "the team won the match",
@@ -88,10 +90,6 @@ def train(encoder: Encoder, space: LabelSpace, *, seed: int = 0, callbacks: tupl
 def head_of(head: str = "vanilla", *, classifies: bool = False, dim: int = 32) -> LaConHead:
     shape = HeadShape(head=head, classifies=classifies, projection=head in ("vanilla", "fusion"), labels=4, dim=dim)
     return LaConHead(shape, generator=torch.Generator().manual_seed(0))
-
-
-def weights_of(encoder: Encoder) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
 
 
 # ---- rows
@@ -672,12 +670,8 @@ def test_a_loss_that_is_not_finite_stops_with_the_rate_to_try(
 
 
 def test_an_interrupted_run_keeps_the_last_whole_epoch(encoder: Encoder, space: LabelSpace):
-    def stop(step: int, values: dict[str, float]) -> None:
-        if step == 5:
-            raise KeyboardInterrupt
-
     with pytest.warns(LabelSpaceWarning, match="training was interrupted at step 5; the weights of step 3 are kept"):
-        _, fit = train(encoder, space, callbacks=(stop,))
+        _, fit = train(encoder, space, callbacks=(stop_at(5, KeyboardInterrupt),))
     assert (fit.curve.stop_reason, fit.curve.best_step) == ("interrupted", 3)
 
 

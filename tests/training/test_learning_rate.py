@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
 
 from labelspace.config import FALLBACK_LEARNING_RATE, PAPER_LEARNING_RATES, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
@@ -19,6 +18,7 @@ from labelspace.training.description.learning_rate import PoolUniformity, choose
 from labelspace.training.description.sweep import build_sweep
 from labelspace.training.trainable import trainable_weights
 from training.conftest import POOL
+from weights import weights_of
 
 RATES = (1e-5, 1e-3, 3e-2, 0.3)
 GRID = SearchConfig(rates=RATES, strategy="grid", steps=6)
@@ -40,10 +40,6 @@ def fit(
 ) -> FitResult:
     config = TrainingConfig(**{"max_steps": 4, **options})  # type: ignore[arg-type]
     return train_on_descriptions(encoder, space, config, search, pool=pool, seed=seed, callbacks=callbacks)
-
-
-def weights_of(encoder: Encoder) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
 
 
 def test_the_grid_is_that_of_the_paper():

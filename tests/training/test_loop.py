@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from labelspace.config import TrainingConfig
 from labelspace.encoders import Encoder
@@ -21,6 +20,7 @@ from labelspace.training.description.sweep import build_sweep, sweep_loss
 from labelspace.training.engine import EarlyStopping
 from labelspace.training.schedule import warmup_factor
 from labelspace.training.trainable import trainable_weights
+from weights import same_bits, weights_of
 
 RATE = 1e-3
 
@@ -32,14 +32,6 @@ def train(
     sweep = build_sweep(encoder, space, max_tokens_in_memory=config.max_tokens_in_memory)
     with trainable_weights(encoder.backbone) as weights:
         return run(encoder.backbone, weights, sweep, config, learning_rate=rate, seed=seed, callbacks=callbacks)
-
-
-def weights_of(encoder: Encoder) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in encoder.backbone.model.state_dict().items()}
-
-
-def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 class Recorder:
@@ -147,7 +139,7 @@ def test_the_loss_falls_and_the_last_weights_are_kept_while_it_does(encoder: Enc
     curve = train(encoder, space, callbacks=(recorder,), max_steps=25, check_every=5)
     assert curve.losses[-1] < 0.8 * curve.losses[0]
     assert (curve.stop_reason, curve.best_step, curve.steps) == ("max_steps", 25, 25)
-    assert same(weights_of(encoder), recorder.weights[25])
+    assert same_bits(weights_of(encoder), recorder.weights[25])
 
 
 def test_the_weights_of_the_best_look_are_kept_when_the_loss_rises_after(encoder: Encoder, space: LabelSpace):
@@ -163,14 +155,14 @@ def test_the_weights_of_the_best_look_are_kept_when_the_loss_rises_after(encoder
     assert min(curve.losses[10:]) > curve.losses[9]
     # The look after ten steps sees the weights before the tenth update.
     assert curve.best_step == 9
-    assert same(weights_of(encoder), recorder.weights[9])
+    assert same_bits(weights_of(encoder), recorder.weights[9])
 
 
 def test_a_run_shorter_than_one_look_still_trains(encoder: Encoder, space: LabelSpace):
     before = weights_of(encoder)
     curve = train(encoder, space, max_steps=3)
     assert curve.best_step == 3
-    assert not same(weights_of(encoder), before)
+    assert not same_bits(weights_of(encoder), before)
 
 
 # ---- seeds
@@ -180,9 +172,9 @@ def test_the_seed_decides_every_bit(open_tiny: Callable[..., Encoder], space: La
     first, again, other = open_tiny(), open_tiny(), open_tiny()
     curves = [train(e, space, seed=s, encoder_dropout=True) for e, s in ((first, 1), (again, 1), (other, 2))]
     assert curves[0].losses == curves[1].losses
-    assert same(weights_of(first), weights_of(again))
+    assert same_bits(weights_of(first), weights_of(again))
     assert curves[0].losses != curves[2].losses
-    assert not same(weights_of(first), weights_of(other))
+    assert not same_bits(weights_of(first), weights_of(other))
 
 
 def test_training_touches_no_global_random_state(encoder: Encoder, space: LabelSpace):
@@ -260,7 +252,7 @@ def test_a_loss_that_is_not_finite_stops_at_once_and_says_what_to_do(encoder: En
     ) as error:
         train(encoder, space, temperature=1e-39)
     assert "\n" not in str(error.value)
-    assert same(weights_of(encoder), before)
+    assert same_bits(weights_of(encoder), before)
 
 
 def test_a_loss_that_diverges_later_leaves_the_best_finite_weights(encoder: Encoder, space: LabelSpace):
@@ -272,7 +264,7 @@ def test_a_loss_that_diverges_later_leaves_the_best_finite_weights(encoder: Enco
 
     with pytest.raises(TrainingError, match="at step 13"):
         train(encoder, space, callbacks=(recorder, poison), max_steps=30, check_every=5)
-    assert same(weights_of(encoder), recorder.weights[9])
+    assert same_bits(weights_of(encoder), recorder.weights[9])
     assert all(torch.isfinite(tensor).all() for tensor in weights_of(encoder).values() if tensor.is_floating_point())
     assert np.isfinite(encoder.encode(["a text"])).all()
 
@@ -286,7 +278,7 @@ def test_an_interrupt_keeps_the_best_weights(encoder: Encoder, space: LabelSpace
 
     curve = train(encoder, space, callbacks=(recorder, interrupt), max_steps=30, check_every=5)
     assert (curve.stop_reason, curve.steps, curve.best_step) == ("interrupted", 12, 9)
-    assert same(weights_of(encoder), recorder.weights[9])
+    assert same_bits(weights_of(encoder), recorder.weights[9])
 
 
 def test_another_error_of_a_callback_is_raised_and_leaves_sound_weights(encoder: Encoder, space: LabelSpace):
@@ -297,7 +289,7 @@ def test_another_error_of_a_callback_is_raised_and_leaves_sound_weights(encoder:
 
     with pytest.raises(OSError, match="no space left"):
         train(encoder, space, callbacks=(fail,))
-    assert same(weights_of(encoder), before)
+    assert same_bits(weights_of(encoder), before)
     assert not encoder.backbone.model.training
 
 

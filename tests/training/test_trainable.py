@@ -16,6 +16,7 @@ from labelspace.labels import LabelSpace
 from labelspace.training.description.objective import run
 from labelspace.training.description.sweep import build_sweep
 from labelspace.training.trainable import layers_of, restore, snapshot, trainable_weights
+from weights import weights_of
 
 KINDS = ("bert-mean", "modernbert-cls", "qwen3-last", "gemma3-mean", "mpnet-mean")
 
@@ -27,10 +28,6 @@ def train(encoder: Encoder, space: LabelSpace, *, steps: int = 3, seed: int = 0,
     with trainable_weights(encoder.backbone, seed=seed, **which) as weights:  # type: ignore[arg-type]
         run(encoder.backbone, weights, sweep, config, learning_rate=1e-2, seed=0)
         return [name for name, _ in weights]
-
-
-def weights_of(encoder: Encoder) -> dict[str, Tensor]:
-    return {name: parameter.detach().clone() for name, parameter in encoder.backbone.model.named_parameters()}
 
 
 def moved(before: dict[str, Tensor], encoder: Encoder) -> set[str]:

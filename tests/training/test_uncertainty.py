@@ -27,6 +27,7 @@ from labelspace.training.uncertainty import (
 )
 from labelspace.training.uncertainty import fit as fit_module
 from labelspace.training.uncertainty.objective import choose_epochs, run
+from stops import stop_at
 from tiny_rows import WORDS, tiny_rows
 
 TEXTS, NAMES = tiny_rows(24)
@@ -202,11 +203,8 @@ def test_the_weights_move_by_the_rate(encoder: Encoder):
 
 
 def test_an_interrupt_in_the_first_epoch_is_raised(encoder: Encoder):
-    def stop(step: int, values: dict[str, float]) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        train(encoder, callbacks=(stop,))
+        train(encoder, callbacks=(stop_at(1, KeyboardInterrupt),))
 
 
 @pytest.mark.parametrize("where", ["after an update", "in the middle of one"])
@@ -242,12 +240,8 @@ def test_an_interrupt_later_keeps_the_weights_of_the_last_whole_epoch(where: str
 
 
 def test_an_interrupted_run_is_usable_and_recorded_as_interrupted(encoder: Encoder):
-    def stop(step: int, values: dict[str, float]) -> None:
-        if step == 5:
-            raise KeyboardInterrupt
-
     with pytest.warns(LabelSpaceWarning, match="interrupted at step 5; the weights of step 3 are kept and can be"):
-        head, held_out, fit = train(encoder, callbacks=(stop,), validation=0.2)
+        head, held_out, fit = train(encoder, callbacks=(stop_at(5, KeyboardInterrupt),), validation=0.2)
     assert fit.curve.stop_reason == "interrupted"
     assert len(held_out.wrong) == fit.held_out == 5
     assert not any(values.requires_grad for values in head.parameters())

@@ -10,7 +10,9 @@ from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, MissingDependencyError
 from labelspace.evaluate import map_figure
 from labelspace.evaluate.drawing import DOTS_PER_INCH
+from labelspace.evaluate.figures import maps
 from labelspace.evaluate.metrics import NONE_OF_THESE
+from labelspace.geometry import project
 from pictures import png_size, words_of
 
 
@@ -82,11 +84,18 @@ def test_a_missing_untrained_encoder_leaves_its_map_out_with_a_warning(tiny_enco
     assert "DescriptionClassifier (PCA)" in words_of(path)
 
 
-@pytest.mark.slow
-def test_a_map_by_umap_is_repeatable(trained, texts, names, tmp_path):
-    """Slow, because numba compiles umap first."""
-    files = [map_figure(trained, texts, tmp_path / f"{name}.png", y=names)[0] for name in ("first", "second")]
-    assert files[0].read_bytes() == files[1].read_bytes()
+def test_a_map_is_made_by_umap_by_default(untrained, texts, tmp_path, monkeypatch):
+    """Replaces `project`, because numba takes ten seconds to compile umap; the tests of `project` run it."""
+    asked = []
+
+    def by_pca(vectors, *, method, **options):
+        asked.append(method)
+        return project(vectors, method="pca", **options)
+
+    monkeypatch.setattr(maps, "project", by_pca)
+    (path,) = map_figure(untrained, texts, tmp_path / "map.svg")
+    assert asked == ["umap"]
+    assert any("UMAP" in word for word in words_of(path))
 
 
 def test_missing_umap_gives_the_install_command_before_anything_is_encoded(untrained, texts, tmp_path, monkeypatch):

@@ -2,12 +2,7 @@
 
 import json
 import math
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +17,9 @@ from labelspace.training.batches import epoch_batches
 from labelspace.training.gradients import seeded
 from labelspace.training.nli import NLIModel, dev_scores, pair_loss, train_nli
 from labelspace.training.schedule import cosine_factor
+from stops import Stop, stop_at
 from training.nli.toy import toy_pairs
+from weights import same_bits, weights_of
 
 TINY = Path(__file__).parents[2] / "data" / "tiny-bert"
 SHORT = NLIConfig(epochs=2, batch_size=8, learning_rate=1e-3, head_learning_rate=1e-3, evaluate_every=0.25, seed=3)
@@ -32,14 +29,6 @@ TRAIN, DEV = toy_pairs(45), toy_pairs(12, seed=1)
 def tiny(variant: str = "binary", **options: object) -> NLIModel:
     given = {"dtype": "float32", "device": "cpu", **options}
     return NLIModel.from_encoder(TINY, variant, 3, **given)  # type: ignore[arg-type]
-
-
-def weights_of(model: NLIModel) -> dict[str, torch.Tensor]:
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def same_bits(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 class CtrlC:
@@ -202,35 +191,13 @@ def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(straight, tmp_pa
     assert same_bits(weights_of(resumed), weights_of(model))
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from training.nli.test_loop import DEV, SHORT, TRAIN, tiny
-from labelspace.training.nli import train_nli
-def report(done, total=None, note=""):
-    print(int(done), flush=True)
-    if done == 8:
-        import time; time.sleep(60)
-train_nli(tiny(), TRAIN, DEV, SHORT, folder=sys.argv[2], report=report)
-"""
-
-
-@pytest.mark.slow
-def test_after_a_real_kill_it_resumes_bit_identically(straight, tmp_path):
+def test_a_run_stopped_without_warning_resumes_bit_identically(straight, tmp_path):
+    """Like a kill, `Stop` is not caught; the tests of `train-nli` kill a process."""
     model, run = straight
-    checkpoint = tmp_path / "checkpoint"
-    command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[2]), str(checkpoint)]
-    env = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads()), "HF_HUB_OFFLINE": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() == "8":
-                break
-        time.sleep(0.1)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+    with pytest.raises(Stop):
+        train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", callbacks=[stop_at(8)])
     resumed = tiny()
-    went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=checkpoint, resume=True)
+    went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
     assert went_on.looks == run.looks
     assert same_bits(weights_of(resumed), weights_of(model))
 

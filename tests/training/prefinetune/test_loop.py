@@ -1,12 +1,7 @@
 """Updates: the gradient of a batch in chunks, REZE's two limiting cases, bit-identical repetition and resumption."""
 
 import math
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,21 +21,12 @@ from labelspace.training.prefinetune.offline import Targets, find_eigenspace
 from labelspace.training.prefinetune.relations import ReferenceRelations
 from labelspace.training.schedule import cosine_factor
 from labelspace.training.trainable import trainable_weights
+from stops import Stop, stop_at
 from training.prefinetune.toy import toy_pairs
+from weights import same_bits, weights_of
 
 SHORT = PrefinetuneConfig(learning_rate=1e-3, epochs=2)
 PLAIN = replace(SHORT, regularizer_weight=0.0)
-
-
-class Interrupt:
-    """Press Ctrl-C after a number of updates."""
-
-    def __init__(self, after):
-        self.after = after
-
-    def __call__(self, step, values):
-        if step == self.after:
-            raise KeyboardInterrupt
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +46,6 @@ def trained(base, targets, config=SHORT, *, seed=3, folder=None, resume=False, c
         place = Place(folder, run, resume) if folder is not None else None
         went = train(objective, checkpoint=place, callbacks=callbacks)
     return encoder, went
-
-
-def weights_of(encoder):
-    return {name: weight.detach().clone() for name, weight in encoder.backbone.model.named_parameters()}
-
-
-def same_bits(one, other):
-    one, other = weights_of(one), weights_of(other)
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +209,7 @@ def test_training_leaves_the_global_generator_and_the_given_encoder_alone(base, 
 def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(base, targets, straight, tmp_path, after):
     encoder, went = straight
     folder = tmp_path / "checkpoint"
-    _, stopped = trained(base, targets, folder=folder, callbacks=[Interrupt(after)])
+    _, stopped = trained(base, targets, folder=folder, callbacks=[stop_at(after, KeyboardInterrupt)])
     assert stopped.stop_reason == "interrupted"
     resumed, whole = trained(base, targets, folder=folder, resume=True)
     assert whole.looks == went.looks
@@ -241,7 +218,7 @@ def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(base, targets, s
 
 def test_ctrl_c_keeps_the_weights_of_the_last_look(base, targets, tmp_path):
     config, folder = replace(SHORT, epochs=8), tmp_path / "checkpoint"
-    encoder, went = trained(base, targets, config, folder=folder, callbacks=[Interrupt(9)])
+    encoder, went = trained(base, targets, config, folder=folder, callbacks=[stop_at(9, KeyboardInterrupt)])
     assert (went.stop_reason, went.best_step, went.finished) == ("interrupted", 8, False)
     written = Place(folder, {"config": config.to_dict(), "seed": 3}).read().weights
     assert all(torch.equal(written[name], values) for name, values in weights_of(encoder).items())
@@ -249,7 +226,7 @@ def test_ctrl_c_keeps_the_weights_of_the_last_look(base, targets, tmp_path):
 
 
 def test_ctrl_c_before_the_first_look_restores_the_weights(base, targets):
-    encoder, went = trained(base, targets, callbacks=[Interrupt(1)])
+    encoder, went = trained(base, targets, callbacks=[stop_at(1, KeyboardInterrupt)])
     assert (went.stop_reason, went.best_step, went.looks) == ("interrupted", 0, ())
     assert same_bits(encoder, base)
 
@@ -282,7 +259,7 @@ def test_weights_that_are_not_finite_are_never_kept(base, targets, monkeypatch):
 
 def test_another_run_is_not_resumed(base, targets, tmp_path):
     folder = tmp_path / "checkpoint"
-    trained(base, targets, folder=folder, callbacks=[Interrupt(3)])
+    trained(base, targets, folder=folder, callbacks=[stop_at(3, KeyboardInterrupt)])
     with pytest.raises(ConfigError, match=r"had batch_size 8\. Got 4 instead"):
         trained(base, targets, replace(SHORT, batch_size=4), folder=folder, resume=True)
     with pytest.raises(ConfigError, match="had seed 3"):
@@ -292,35 +269,13 @@ def test_another_run_is_not_resumed(base, targets, tmp_path):
         trained(base, targets, folder=folder, resume=True)
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-from labelspace.encoders import Encoder
-from labelspace.training.prefinetune import prefinetune
-from training.prefinetune.test_loop import SHORT
-from training.prefinetune.toy import toy_pairs
-def tell(step, values):
-    print(step, flush=True)
-    if step == 7:
-        import time; time.sleep(60)
-encoder = Encoder(sys.argv[2], dtype="float32", device="cpu")
-prefinetune(toy_pairs(), encoder, SHORT, seed=3, folder=sys.argv[3], callbacks=[tell])
-"""
-
-
-@pytest.mark.slow
-def test_after_a_real_kill_it_resumes_bit_identically(base, tiny_encoder_folder, tmp_path):
+def test_a_run_stopped_without_warning_resumes_bit_identically(base, tmp_path):
+    """Like a kill, `Stop` is not caught; the tests of the command `prefinetune` kill a process."""
     from labelspace.training.prefinetune import prefinetune
 
     straight = prefinetune(toy_pairs(), base, SHORT, seed=3)
-    command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[2]), str(tiny_encoder_folder), str(tmp_path)]
-    env = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads()), "HF_HUB_OFFLINE": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
-        assert process.stdout is not None
-        assert any(line.strip() == "7" for line in process.stdout)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+    with pytest.raises(Stop):
+        prefinetune(toy_pairs(), base, SHORT, seed=3, folder=tmp_path, callbacks=[stop_at(7)])
     steps = []
     went_on = prefinetune(
         *(toy_pairs(), base, SHORT),

@@ -20,6 +20,7 @@ from labelspace.training.prefinetune import read_eigenspace, run
 from labelspace.training.prefinetune.relations import ReferenceRelations
 from labelspace.training.prefinetune.sources import hold_aside
 from training.prefinetune.toy import toy_pairs
+from weights import weights_of
 
 SHORT = PrefinetuneConfig(learning_rate=1e-3)
 SPACE = {"sports": ["A team wins a match.", "A player leaves."], "money": ["A bank lends.", "A price falls."]}
@@ -28,10 +29,6 @@ SPACE = {"sports": ["A team wins a match.", "A player leaves."], "money": ["A ba
 @pytest.fixture(scope="module")
 def done(base, tmp_path_factory):
     return prefinetune(toy_pairs(40), base, SHORT, seed=1, folder=tmp_path_factory.mktemp("run"))
-
-
-def weights_of(encoder):
-    return {name: weight.detach().clone() for name, weight in encoder.backbone.model.named_parameters()}
 
 
 def test_a_new_encoder_comes_out_and_the_given_one_is_unchanged(base, done, tiny_encoder_folder):
