@@ -41,7 +41,7 @@ from labelspace.cli.options import (
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
 from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, print_settings, read_settings, read_words
-from labelspace.config import EncodingConfig, SearchConfig
+from labelspace.config import ConsensusConfig, EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError
@@ -79,8 +79,9 @@ def fit_command(
         str,
         typer.Option(
             metavar=choices(tuple(METHODS)),
-            help="Train on the descriptions, or use the encoder untrained (zero-shot). With --labelled: train the "
-            "encoder (lacon), or only a head that measures uncertainty (uncertainty).",
+            help="Train on the descriptions, or use the encoder untrained (zero-shot). With --pool: let several views "
+            "of the documents correct one another (consensus). With --labelled: train the encoder (lacon), or only a head "
+            "that measures uncertainty (uncertainty).",
         ),
     ] = "description",
     pool: Annotated[
@@ -90,6 +91,16 @@ def fit_command(
     labelled: Annotated[
         str | None,
         typer.Option(help="Labelled rows to learn from, few or many: a file or a glob, as for --pool."),
+    ] = None,
+    views: Annotated[
+        str,
+        typer.Option(
+            help="Views of a consensus beside --encoder, separated by commas: words, encoders, nli:NAME, llm:NAME ..."
+        ),
+    ] = "words",
+    student: Annotated[
+        str | None,
+        typer.Option(help="What learns from a consensus: words, or an encoder; left out: the views answer together."),
     ] = None,
     text_column: TextColumn = "text",
     label_column: Annotated[
@@ -153,6 +164,8 @@ def fit_command(
         from labelspace.corpus import sample_pool
 
         size = settings.get("search", SearchConfig()).documents
+        if method == "consensus":
+            size = settings.get("documents", ConsensusConfig.documents)
         rows = (sample_pool(pool, size=size, seed=seed, text_column=text_column, **dialect),)
     opened = open_encoder(
         encoder,
@@ -169,6 +182,8 @@ def fit_command(
         note(f"lint has {warned} warning{'s' if warned > 1 else ''}: labelspace lint {labels}")
     if METHODS[method].config is not None:
         settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
+    if method == "consensus":
+        settings |= {"views": [view.strip() for view in views.split(",") if view.strip()], "student": student}
     model = make(method, space, opened, settings)
     _train(model, rows, checkpoint, tensorboard)
     return _save(model, method, labels, out, checkpoint, as_json=as_json)
@@ -217,7 +232,7 @@ def _train(model: Any, rows: tuple[Any, ...], checkpoint: Path | None, tensorboa
 def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | None, *, as_json: bool) -> int:
     """Save the model, and print a summary and the next step."""
     result: Any = getattr(model, "fit_result_", None)
-    curve: Any = None if result is None else result.curve
+    curve: Any = getattr(result, "curve", None)
     interrupted = curve is not None and curve.stop_reason == "interrupted"
     if curve is not None and interrupted and method == "description" and not curve.best_step:
         tell(NOTHING_KEPT)

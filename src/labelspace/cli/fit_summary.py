@@ -21,11 +21,12 @@ def summary_of(result: Any) -> Pairs:
     """Return the summary of a fit as names and values.
 
     Args:
-        result: a `FitResult`, `LaConFit` or `UncertaintyFit`; None if nothing was trained.
+        result: a `FitResult`, `LaConFit`, `UncertaintyFit` or `ConsensusFit`; None if nothing was trained.
     """
     if result is None:
         return [("training", "none: the encoder as it is")]
     told = {"FitResult": _of_descriptions, "LaConFit": _of_lacon, "UncertaintyFit": _of_uncertainty}
+    told["ConsensusFit"] = _of_consensus
     return told[type(result).__name__](result)
 
 
@@ -53,6 +54,25 @@ def _of_lacon(result: Any) -> Pairs:
         ("learning rates", f"encoder {curve.learning_rate:.2g}, head {curve.head_learning_rate:.2g}"),
         ("steps", f"{curve.steps}; {curve.stop_reason}; weights of step {curve.best_step}"),
         *_loss(curve),
+    ]
+
+
+def _of_consensus(result: Any) -> Pairs:
+    steps = [
+        (
+            step["name"].partition(" ")[0],
+            f"{'' if step['kept'] else 'left out: '}{step['reason']}; changed {step['changed']:.1%}",
+        )
+        for step in result.consensus["steps"]
+    ]
+    student = [] if result.student is None else [("student", f"{result.student}; kappa {result.taught['kappa']:.2f}")]
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in result.consensus["shares"].items())
+    return [
+        ("views", ", ".join(result.views)),
+        ("pool", f"{result.pool}, {result.pool_documents} used"),
+        *steps,
+        ("labels", shares),
+        *student,
     ]
 
 

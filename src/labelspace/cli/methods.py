@@ -8,9 +8,11 @@ import typer
 from labelspace.checks import check_choice
 from labelspace.cli.settings import Known, default_of, flag
 from labelspace.config import (
+    ConsensusConfig,
     DecisionConfig,
     LaConConfig,
     SearchConfig,
+    StudentConfig,
     TrainingConfig,
     UncertaintyConfig,
 )
@@ -38,14 +40,22 @@ class Method(NamedTuple):
 METHODS = {
     "description": Method("DescriptionClassifier", TrainingConfig, ("anchor", "threshold")),
     "zero-shot": Method("ZeroShotClassifier", None, ("anchor", "temperature", "threshold")),
+    "consensus": Method("ConsensusClassifier", ConsensusConfig, ()),
     "lacon": Method("LaConClassifier", LaConConfig, ("threshold", "min_probability")),
     "uncertainty": Method("UncertaintyClassifier", UncertaintyConfig, ("min_probability", "cache")),
 }
 OF_ROWS = ("lacon", "uncertainty")
 TRAINED = tuple(name for name, method in METHODS.items() if method.config is not None)
+# Settings of another configuration, under a prefix: the argument of the classifier that takes it, and its class.
+_PARTS = {
+    "description": ("search", SearchConfig),
+    "consensus": ("teaching", StudentConfig),
+}
 # Options that are not settings, with the methods that they apply to.
 _GOES_WITH = {
-    "pool": ("description",),
+    "pool": ("description", "consensus"),
+    "views": ("consensus",),
+    "student": ("consensus",),
     "label_column": OF_ROWS,
     "pair_column": ("lacon",),
     **dict.fromkeys(("checkpoint", "resume", "tensorboard"), TRAINED),
@@ -63,8 +73,9 @@ def settings_of_method(name: str) -> Known:
     method = METHODS[name]
     known = dict(settings_of(method.config)) if method.config is not None else {}
     known |= {one: _DECISION[one] for one in method.decision}
-    if name == "description":
-        known |= {f"search.{field}": one for field, one in settings_of(SearchConfig).items()}
+    if name in _PARTS:
+        prefix, config = _PARTS[name]
+        known |= {f"{prefix}.{field}": one for field, one in settings_of(config).items()}
     return known
 
 
@@ -93,6 +104,8 @@ def choose_method(context: typer.Context, *, labelled: bool) -> str:
         raise ConfigError(f"--method must be lacon or uncertainty with --labelled. Got {method!r} instead.")
     if not labelled and method in OF_ROWS:
         raise ConfigError(f"--method {method} needs --labelled FILE.")
+    if method == "consensus" and context.params["pool"] is None:
+        raise ConfigError("--method consensus needs --pool FILE, unlabelled documents like those to predict.")
     return method
 
 
@@ -118,12 +131,15 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     decision = settings_of(DecisionConfig)
     DecisionConfig(**{name: value for name, value in settings.items() if name in decision})
-    search = {name.partition(".")[2]: value for name, value in settings.items() if name.startswith("search.")}
-    own = {name: value for name, value in settings.items() if not name.startswith("search.")}
+    part = {name.partition(".")[2]: value for name, value in settings.items() if "." in name}
+    own = {name: value for name, value in settings.items() if "." not in name}
     config = METHODS[method].config
     if config is not None:
         config(**{name: value for name, value in own.items() if name not in METHODS[method].decision})
-    return {**own, "search": SearchConfig(**search)} if search else own
+    if part:
+        prefix, made = _PARTS[method]
+        own[prefix] = made(**part)
+    return own
 
 
 def make(method: str, space: "LabelSpace", encoder: "Encoder", settings: Mapping[str, Any]) -> Any:
@@ -132,14 +148,17 @@ def make(method: str, space: "LabelSpace", encoder: "Encoder", settings: Mapping
     Args:
         method: name of the method.
         space: the labels.
-        encoder: the encoder.
+        encoder: the encoder; the first view of a consensus.
         settings: arguments of the classifier and fields of its configuration.
     """
     import labelspace
     from labelspace.classify.settings import as_arguments
 
     made = getattr(labelspace, METHODS[method].estimator)
-    return made(space, encoder, **as_arguments(made, settings))
+    arguments = as_arguments(made, settings)
+    if method == "consensus":
+        return made(space, [encoder, *arguments.pop("views")], **arguments)
+    return made(space, encoder, **arguments)
 
 
 def _methods_with(name: str) -> tuple[str, ...]:

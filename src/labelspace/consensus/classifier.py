@@ -184,7 +184,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         members = tuple(self._member(number, view, space, config, seed) for number, view in enumerate(fast))
         scales = tuple(_scale(model, config) for model in members)
         seen: list[Seen] = []
-        with progress_bar("asking the views", show=self.verbose) as report:
+        with progress_bar("asking the views", verbose=self.verbose) as report:
             for number, (model, scale) in enumerate(zip(members, scales, strict=True)):
                 seen.append(see(model, texts, space, scale=scale))
                 report(number + 1, len(fast))
@@ -264,7 +264,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         together = np.mean([softmax(one.logits, axis=1) for one in fast], axis=0)
         asked = np.sort(np.argsort(together.max(axis=1), kind="stable")[:most])
         store = ScoreStore(self._place("scores"), view, [texts[row] for row in asked], space)
-        with progress_bar(f"asking {view}", show=self.verbose) as report:
+        with progress_bar(f"asking {view}", verbose=self.verbose) as report:
             scores = store.ask(lambda: open_scorer(view), report)
         logits = np.full((len(texts), len(space)), np.nan)
         confidence = float(np.mean([softmax(one.logits[asked], axis=1).max(axis=1).mean() for one in fast]))

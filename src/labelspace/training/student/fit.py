@@ -105,7 +105,10 @@ def train_student(
     descriptions = Labelled(tokenize(encoder, texts), np.array(columns, dtype=np.intp))
     fixed = torch.from_numpy(np.asarray(anchors, dtype=np.float32)).to(encoder.backbone.device)
     rate = choose_rate(config.learning_rate, encoder.backbone.hidden_size)
-    with trainable_weights(encoder.backbone) as trained, progress_bar("training the student", show=verbose) as report:
+    with (
+        trainable_weights(encoder.backbone) as trained,
+        progress_bar("training the student", verbose=verbose) as report,
+    ):
         objective = StudentObjective(
             encoder,
             trained,
