@@ -1,6 +1,6 @@
 """Maps of embeddings: repeatable, the right way up, on the sphere where asked, and refused where there is no map."""
 
-import subprocess
+import os
 import sys
 
 import numpy as np
@@ -48,9 +48,13 @@ def test_the_same_embeddings_give_the_same_bits_and_global_randomness_has_no_say
 
 
 @pytest.mark.slow
-def test_umap_is_repeatable_and_keeps_clouds_apart_down_to_three_texts():
-    """Slow, because numba compiles umap first."""
+def test_umap_is_repeatable_keeps_clouds_apart_and_leaves_torch_its_threads():
+    """Slow, because numba compiles umap first. It also sets torch's number of threads to that of the cores."""
+    before, other = torch.get_num_threads(), (os.cpu_count() or 1) + 1
+    torch.set_num_threads(other)
     flat = checked.project(clouds(), projection="umap", seed=1)
+    assert torch.get_num_threads() == other
+    torch.set_num_threads(before)
     assert np.array_equal(flat, project(clouds(), projection="umap", seed=1))
     assert not np.array_equal(flat, project(clouds(), projection="umap", seed=2))
     assert flat.shape == (40, 2)
@@ -58,17 +62,6 @@ def test_umap_is_repeatable_and_keeps_clouds_apart_down_to_three_texts():
     assert project(clouds(), projection="umap", dimensions=3).shape == (40, 3)
     assert np.isfinite(project(clouds()[18:21], projection="umap")).all()
     assert np.isfinite(project(np.outer(np.arange(5.0), np.ones(4)), projection="umap")).all()
-
-
-@pytest.mark.slow
-def test_umap_leaves_torch_its_number_of_threads():
-    """numba sets it to the number of cores for the whole process, and then torch gives other bits than before."""
-    code = (
-        "import numpy as np, torch; from labelspace.geometry import project; torch.set_num_threads(1);"
-        "project(np.random.default_rng(0).normal(size=(16, 8)), projection='umap');"
-        "assert torch.get_num_threads() == 1"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_umap_asks_for_its_package_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch):

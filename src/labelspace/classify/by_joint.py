@@ -45,8 +45,10 @@ def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 
         space: the labels, in the order wanted.
         scale: what its logits are multiplied by.
     """
-    head, temperature = model.head_, model.decision().temperature
-    if head.makes_vectors and isinstance(head, ComparesLabels):
+    head: Any = model.head_
+    temperature = model.decision().temperature
+    compares = head.makes_vectors and isinstance(head, ComparesLabels)
+    if compares:
         vectors = head.vectors(Documents(documents, Kind.TEXTS))
         return Seen(cosines(vectors, head.label_vectors(space)).astype(np.float64) * (scale / temperature), vectors)
     return Seen(head.judge(documents, space).scores.astype(np.float64) * (scale / temperature))

@@ -86,7 +86,7 @@ class ByWords:
         if len(known) == 1:
             bias[known] = 0.0
         else:
-            model = LogisticRegression(C=C, max_iter=300, tol=1e-3, random_state=seed)
+            model: Any = LogisticRegression(C=C, max_iter=300, tol=1e-3, random_state=seed)
             model.fit(table, targets, sample_weight=weights)
             if len(known) == 2:  # scikit-learn keeps one row, that of the second label
                 matrix[known[1]], bias[known] = model.coef_[0], (0.0, model.intercept_[0])

@@ -80,8 +80,8 @@ def fit_command(
         typer.Option(
             metavar=choices(tuple(METHODS)),
             help="Train on the descriptions, or use the encoder untrained (zero-shot). With --pool: let several views "
-            "of the documents correct one another (consensus). With --labelled: train the encoder (lacon), or only a head "
-            "that measures uncertainty (uncertainty).",
+            "of the documents correct one another (consensus). With --labelled: train the encoder (lacon), or only a "
+            "head that measures uncertainty (uncertainty).",
         ),
     ] = "description",
     pool: Annotated[

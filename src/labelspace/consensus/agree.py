@@ -163,7 +163,7 @@ def agree(
         else:
             near = graph = None
     if config.words:
-        across = words_across(texts, logits.argmax(axis=1), space, config, seed=seed)
+        across = words_across(list(texts), logits.argmax(axis=1), space, config, seed=seed)
         alike = len(np.unique(logits.argmax(axis=1))) == 1
         if judge.keeps("words", logits, across, few or ("all documents have the same label" if alike else "")):
             words = ByWords.learn(list(texts), logits.argmax(axis=1), space.names, C=config.C, seed=seed)
@@ -217,17 +217,17 @@ class _Judge:
         return (np.bincount(columns, minlength=self._labels) / len(columns)).tolist()
 
 
-def words_across(
-    texts: Sequence[str], targets: Columns, space: LabelSpace, config: ConsensusConfig, *, seed: int
-) -> Table:
+def words_across(texts: list[str], targets: Columns, space: LabelSpace, config: ConsensusConfig, *, seed: int) -> Table:
     """Return log-probabilities by words, [text label], of each document by a model that has not seen it."""
     part = np.random.default_rng(child_seed(seed, "folds")).permutation(len(texts)) % config.folds
     found = np.full((len(texts), len(space)), FLOOR)
     for fold in range(config.folds):
         inside, outside = np.flatnonzero(part != fold), np.flatnonzero(part == fold)
         if len(inside) and len(outside):
-            head = ByWords.learn([texts[row] for row in inside], targets[inside], space.names, C=config.C, seed=seed)
-            found[outside] = by_words(head, [texts[row] for row in outside], space)
+            head = ByWords.learn(
+                [texts[row] for row in inside.tolist()], targets[inside], space.names, C=config.C, seed=seed
+            )
+            found[outside] = by_words(head, [texts[row] for row in outside.tolist()], space)
     return found
 
 

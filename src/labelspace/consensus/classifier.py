@@ -204,7 +204,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
             taught=taught,
             seed=seed,
         )
-        if not isinstance(model, DescriptionClassifier):
+        if isinstance(model, (JointClassifier, WordsClassifier)):
             model.fit_result_ = self.fit_result_
         return self
 

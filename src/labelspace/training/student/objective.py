@@ -82,7 +82,7 @@ class StudentObjective:
             factor=partial(rate_factor, total=total, warmup=config.warmup),
             weight_decay=config.weight_decay,
             epochs=config.epochs,
-            training=partial(encoder.backbone.training_mode, dropout=config.encoder_dropout),
+            training=partial(encoder.backbone.training_mode, encoder_dropout=config.encoder_dropout),
             look_every=max(1, total // 20),
         )
 
