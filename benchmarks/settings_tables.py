@@ -8,7 +8,15 @@ from typer.main import get_command
 from labelspace import DescriptionClassifier, LaConClassifier, UncertaintyClassifier
 from labelspace.classify.settings import own_arguments
 from labelspace.cli.app import app
-from labelspace.config import LaConConfig, PrefinetuneConfig, SearchConfig, TrainingConfig, UncertaintyConfig
+from labelspace.config import (
+    ConsensusConfig,
+    LaConConfig,
+    PrefinetuneConfig,
+    SearchConfig,
+    StudentConfig,
+    TrainingConfig,
+    UncertaintyConfig,
+)
 from labelspace.config.fields import settings_of
 
 
@@ -45,6 +53,8 @@ BLOCKS = {
     **{f"options-{command}": partial(options, command) for command in ("fit", "predict", "evaluate")},
     "settings-description": partial(table, TrainingConfig, DescriptionClassifier),
     "settings-search": partial(table, SearchConfig),
+    "settings-consensus": partial(table, ConsensusConfig),
+    "settings-student": partial(table, StudentConfig),
     "settings-lacon": partial(table, LaConConfig, LaConClassifier),
     "settings-uncertainty": partial(table, UncertaintyConfig, UncertaintyClassifier),
     "settings-prefinetune": partial(table, PrefinetuneConfig),

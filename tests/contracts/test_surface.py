@@ -315,7 +315,7 @@ COMMANDS = {
     """,
     "encoders": "--json",
     "fit": """
-        labels --out --method --pool --labelled --text-column --label-column --pair-column --template
+        labels --out --method --pool --labelled --views --student --text-column --label-column --pair-column --template
         --encoder --device --learning-rate --epochs --max-steps --set --settings --threshold
         --min-probability --seed --checkpoint --resume --overwrite --delimiter --encoding --pooling
         --dtype --max-tokens --revision --trust-remote-code --offline --tensorboard --json --quiet -q

@@ -21,8 +21,8 @@ class Answers:
         >>> found = clf.answers(["the match", "the vote"])
         >>> found.labels, found.scores.shape, found.uncertainty
         (('sports', 'politics'), (2, 2), None)
-        >>> (found.names == clf.predict(["the match", "the vote"])).all()
-        np.True_
+        >>> bool((found.names == clf.predict(["the match", "the vote"])).all())
+        True
     """
 
     names: NDArray[np.object_]

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from labelspace.classify.anchors import cosines
 from labelspace.classify.base import Classifier
 from labelspace.classify.by_words import ByWords
-from labelspace.classify.head import ComparesLabels, Judged, columns_of
+from labelspace.classify.head import Judged, columns_of
 from labelspace.corpus import Documents, Kind
 from labelspace.geometry.neighbours import Graph, mean_of
 from labelspace.labels import LabelSpace
@@ -47,8 +47,7 @@ def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 
     """
     head: Any = model.head_
     temperature = model.decision().temperature
-    compares = head.makes_vectors and isinstance(head, ComparesLabels)
-    if compares:
+    if head.makes_vectors and hasattr(head, "label_vectors"):
         vectors = head.vectors(Documents(documents, Kind.TEXTS))
         return Seen(cosines(vectors, head.label_vectors(space)).astype(np.float64) * (scale / temperature), vectors)
     return Seen(head.judge(documents, space).scores.astype(np.float64) * (scale / temperature))

@@ -71,8 +71,8 @@ class ByWords:
         Example:
             >>> texts = ["the team won", "a team lost", "the bank closed", "a bank opened"]
             >>> head = ByWords.learn(texts, np.array([0, 0, 1, 1]), ("sports", "money"), min_df=1)
-            >>> head.judge(["my team"], LabelSpace.from_names(["sports", "money"])).scores.argmax()
-            np.int64(0)
+            >>> int(head.judge(["my team"], LabelSpace.from_names(["sports", "money"])).scores.argmax())
+            0
         """
         vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=min_df, token_pattern=TOKEN)
         try:

@@ -87,8 +87,8 @@ def as_sure_as(logits: Table, confidence: float) -> Table:
 
     Example:
         >>> logits = as_sure_as(np.array([[0.2, 0.1], [0.1, 0.3]]), 0.8)
-        >>> softmax(logits, axis=1).max(axis=1).mean().round(3)
-        np.float64(0.8)
+        >>> round(float(softmax(logits, axis=1).max(axis=1).mean()), 3)
+        0.8
     """
     spread = float((logits.max(axis=1) - logits.mean(axis=1)).mean())
     if not spread > 0:

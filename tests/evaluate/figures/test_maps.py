@@ -88,9 +88,9 @@ def test_a_map_is_made_by_umap_by_default(untrained, texts, tmp_path, monkeypatc
     """Replaces `project`, because numba takes ten seconds to compile umap; the tests of `project` run it."""
     asked = []
 
-    def by_pca(vectors, *, method, **options):
-        asked.append(method)
-        return project(vectors, method="pca", **options)
+    def by_pca(vectors, *, projection, **options):
+        asked.append(projection)
+        return project(vectors, projection="pca", **options)
 
     monkeypatch.setattr(maps, "project", by_pca)
     (path,) = map_figure(untrained, texts, tmp_path / "map.svg")
