@@ -121,7 +121,7 @@ def test_parameters_given_as_numpy_scalars_are_saved(method: str, fitted: Maker,
     scores = clf.decision_function(TEXTS).max(axis=1)
     for threshold in (np.quantile(scores, 0.5), np.float64(scores[0]), np.sort(scores)[3]):
         clf.set_params(threshold=threshold, temperature=np.float32(0.07))
-        assert clone(clf).threshold is threshold
+        assert clone(clf).threshold == threshold
         again = load(clf.save(tmp_path / "model"))
         assert (again.threshold, type(again.threshold)) == (float(threshold), float)
         assert list(again.predict(TEXTS)) == list(clf.predict(TEXTS))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from labelspace.consensus.prior import as_sure_as, levelled, prior_by_em, shift_to
+from labelspace.consensus.prior import as_sure_as, levelled, shift_to
 
 
 def random_logits(rows: int = 200, labels: int = 4) -> np.ndarray:
@@ -35,15 +35,6 @@ def test_alpha_goes_from_equal_shares_to_the_views_own():
 def test_a_label_that_no_document_is_near_keeps_a_finite_shift():
     logits = np.array([[0.0, -1000.0]] * 5)
     assert np.isfinite(shift_to(logits, levelled(softmax(logits, axis=1).mean(axis=0), 0.5))).all()
-
-
-def test_em_finds_the_prior_that_made_the_documents():
-    draw = np.random.default_rng(1)
-    truth = (draw.random(20_000) < 0.8).astype(int)
-    value = draw.normal(loc=np.where(truth, 1.0, -1.0))
-    # The exact log-likelihoods of two Gaussians.
-    logits = -0.5 * (value[:, None] - np.array([-1.0, 1.0])) ** 2
-    assert prior_by_em(logits) == pytest.approx([0.2, 0.8], abs=0.02)
 
 
 @pytest.mark.parametrize("confidence", [0.4, 0.7, 0.95])

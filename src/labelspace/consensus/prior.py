@@ -7,8 +7,6 @@ place of its transport plan). The wanted prior is
 
     shares ** alpha, normalised    alpha 1: as the view has it; alpha 0: all labels equally often; between: levelled
     a prior given by the user
-    the prior that explains the pool best, by EM (Saerens et al., 2002, "Adjusting the outputs of a classifier to new a
-    priori probabilities", equation 2.14)
 """
 
 import numpy as np
@@ -54,26 +52,6 @@ def shift_to(logits: NDArray[np.floating], prior: Table) -> Table:
             break
         bias += np.log(prior) - np.log(np.maximum(mean, 1e-12))
     return bias - bias.mean()
-
-
-def prior_by_em(logits: NDArray[np.floating]) -> Table:
-    """Return the prior that explains the pool best, [label], if the logits assume that all labels are equally frequent.
-
-    Example:
-        >>> logits = np.log(np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]]))
-        >>> prior_by_em(logits).round(2).tolist()
-        [0.81, 0.19]
-    """
-    likelihoods = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    prior = np.full(logits.shape[1], 1 / logits.shape[1])
-    for _ in range(ROUNDS):
-        joint = likelihoods * prior
-        new = np.maximum((joint / joint.sum(axis=1, keepdims=True)).mean(axis=0), LEAST)
-        new /= new.sum()
-        if np.abs(new - prior).max() < CLOSE:
-            break
-        prior = new
-    return prior
 
 
 def as_sure_as(logits: Table, confidence: float) -> Table:
