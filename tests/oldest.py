@@ -16,6 +16,12 @@ EXTRAS = ("plot", "lora", "excel", "geometry", "demo", "bench")
 # Imported by the tests. Checks of style, layers and packaging need current tools and are left out.
 RUNNERS = ("beartype", "hypothesis", "optuna", "pandas", "polars", "psutil", "pytest", "pytest-xdist", "tensorboard")
 TOOLS = ("test_layers.py", "test_guards.py")
+# These compare with files that current versions made: older transformers name weights of BERT otherwise when they save,
+# and older scipy differs in the last digit of a test statistic.
+MADE_BY_CURRENT = (
+    "tests/encoders/test_tiny_models.py::test_the_committed_bert_is_what_the_script_makes",
+    "tests/benchmarks/test_study.py::test_the_tables_of_the_docs_match_the_results",
+)
 # Old releases use features that other packages have since deprecated.
 QUIET = ("-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning")
 
@@ -47,6 +53,7 @@ def main(folder: Path) -> int:
         (folder / ".ready").touch()
     tests = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow", "tests", "src"]
     left_out = [f"--ignore=tests/contracts/{name}" for name in TOOLS]
+    left_out += [f"--deselect={test}" for test in MADE_BY_CURRENT]
     return subprocess.run([python, *tests, *QUIET, *left_out, "--doctest-modules"], cwd=ROOT, check=False).returncode
 
 

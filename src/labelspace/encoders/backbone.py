@@ -4,6 +4,7 @@ Callers see texts as lists of token ids, and embeddings as float32 tensors of un
 """
 
 import copy
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -270,11 +271,25 @@ class Backbone:
         """Write a sentence-transformers folder: configs, tokenizer, safetensors."""
         with quiet_loading():
             self.model.save(str(folder), create_model_card=False, safe_serialization=True)
+        _keep_window(self.transformer.model.config, folder)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
         twin = Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)
         twin.trained = self.trained
         return twin
+
+
+def _keep_window(config: Any, folder: Path) -> None:
+    """Save a window of attention that opens as the one in use.
+
+    Before transformers 5.16, opening a Gemma 3 encoder halved its window, so a saved one opened with a quarter of it.
+    """
+    window, file = getattr(config, "sliding_window", None), folder / "config.json"
+    if window is None or not file.is_file() or type(config).from_pretrained(folder).sliding_window == window:
+        return
+    saved = json.loads(file.read_text(encoding="utf-8"))
+    saved["sliding_window"] = 2 * (window - 1)
+    file.write_text(json.dumps(saved, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _padded_table(model: nn.Module) -> int | None:
