@@ -41,7 +41,7 @@ def _run(settings: Settings, name: str, method: str) -> dict[str, Any]:
     # Cross-entropy has a linear layer and no label embeddings: nothing to show.
     labels = list(clf.label_space_.names) if isinstance(clf.head_, ComparesLabels) else []
     everything = np.vstack([texts, *([clf.head_.label_vectors(clf.label_space_)] if labels else [])])
-    places = project(everything, method="tsne", seed=0).round(4).tolist()
+    places = project(everything, projection="tsne", seed=0).round(4).tolist()
     return {
         **measured(clf, test),
         "points": [[*place, label] for place, label in zip(places[: len(shown)], shown.truth, strict=True)],

@@ -49,7 +49,7 @@ def _run(settings: Settings, domain: str) -> dict[str, Any]:
     relations = [_relations(starting_encoder(settings, first, start, SWEEP_SEED)[0], pairs) for start in STARTS]
     every = np.concatenate(relations)
     # One PCA for all three encoders, so that shifts between them are visible.
-    places = project(every, method="pca", dimensions=2)
+    places = project(every, projection="pca", dimensions=2)
     held = float(places.var(axis=0).sum() / every.var(axis=0).sum())
     by_start = np.split(places.round(4), len(STARTS))
     return {

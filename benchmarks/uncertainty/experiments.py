@@ -163,7 +163,7 @@ def _points(means: NDArray[np.float32], uncertainty: NDArray[np.float32], test: 
     names = sorted(set(test.truth))
     own = {name: [row for row, truth in enumerate(test.truth) if truth == name] for name in names}
     drawn = [row for rows in own.values() for row in random.Random(0).sample(rows, min(most // len(names), len(rows)))]
-    places = project(means[drawn], method="tsne", seed=0)
+    places = project(means[drawn], projection="tsne", seed=0)
     points = zip(places, test.take(drawn).truth, uncertainty[drawn], strict=True)
     return " ".join(
         f"{round(x, 2):g},{round(y, 2):g},{names.index(truth)},{round(std, 4):g}" for (x, y), truth, std in points

@@ -27,7 +27,7 @@ out, whole = Path(folder) / f"out.{suffix}", Path(folder) / f"whole.{suffix}"
 
 
 def predict(path, *, seconds=0.0, **options):
-    table = open_table(source, id="id", batch_rows=16)
+    table = open_table(source, id_column="id", batch_rows=16)
     schema = table.schema.append(pa.field("label", pa.string())).append(pa.field("score", pa.float32()))
     fingerprint = {"input": table.fingerprint(), "model": "a slow scorer"}
     with ResumableWriter(path, schema=schema, fingerprint=fingerprint, **options) as writer:
