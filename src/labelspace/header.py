@@ -28,7 +28,11 @@ CLASSIFIER, NLI, ENCODER = "classifier", "nli-cross-encoder", "encoder"
 UNFINISHED = "unfinished"
 _OLD_ENCODER = "prefinetune.json"
 # What `labelspace.training.checkpoint` writes, in the folder of a run or of a fit.
-_CHECKPOINTS = ("state.json", *(f"{part}/state.json" for part in ("checkpoint", "descriptions", "rows")))
+_CHECKPOINTS = (
+    "state.json",
+    *(f"{part}/state.json" for part in ("checkpoint", "descriptions", "rows", "student", "view-*/descriptions")),
+    "scores/*/*.safetensors",  # of slow views of a consensus
+)
 _AS_ENCODER = "open it with labelspace.Encoder, or fit a classifier on it with --encoder {folder}"
 
 # The name of each kind, and how to open it. The last four are not written by labelspace.
@@ -69,7 +73,7 @@ def kind_of(folder: Path) -> str | None:
         return kind
     if header:
         return ENCODER
-    if any((folder / name).is_file() for name in _CHECKPOINTS):
+    if any(next(folder.glob(name), None) for name in _CHECKPOINTS):
         return UNFINISHED
     named = _read_json(folder / "config.json").get("architectures")
     for name in named if isinstance(named, list) else []:

@@ -126,6 +126,15 @@ def test_a_view_that_saw_a_part_counts_where_it_was_asked():
     assert (consensus.alone[1, 100:] == -1).all()
 
 
+def test_a_view_that_saw_a_part_is_not_levelled():
+    texts, truth = pool()
+    slow = view(truth, 0.9, 7)
+    slow.logits[100:] = np.nan
+    consensus = found([view(truth, 0.7, 0, bias=0.5), slow], texts, neighbours=0, words=False)
+    assert (consensus.shifts[1] == 0).all()
+    assert (consensus.shifts[0] != 0).all()
+
+
 def test_the_report_is_plain_and_complete():
     import json
 

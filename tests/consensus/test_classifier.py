@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from labelspace import ConsensusClassifier, DescriptionClassifier, load
+from labelspace import ConsensusClassifier, DescriptionClassifier, LaConClassifier, load
 from labelspace.classify import WordsClassifier, ZeroShotClassifier
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import StudentConfig
 from labelspace.consensus.store import ScoreStore
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning, ModelFolderError
 
 LABELS = {
     "labels": [
@@ -221,6 +221,9 @@ def test_a_student_stopped_early_resumes_with_the_same_bits(make, fitted, tmp_pa
         ({"views": [""]}, "a view is a name"),
         ({"views": ["tests/data/tiny-bert", "nli:x"]}, "give a student"),
         ({"views": ["nli:x"], "student": "words"}, "beside slow views"),
+        ({"student": "nli:x"}, "student must be"),
+        ({"student": "zero-shot:x"}, "student must be"),
+        ({"student": 3}, "student must be"),
         ({"prior": {"sports": 1}}, "prior must give each label a share"),
         ({"prior": {"sports": 1, "money": 0}}, "above 0"),
         ({"config": {"view_steps": 0}}, "view_steps must be"),
@@ -238,6 +241,90 @@ def test_a_model_of_other_labels_is_no_view(make, tiny_encoder_folder):
     other = ZeroShotClassifier(["cats", "dogs"], encoder=str(tiny_encoder_folder)).fit()
     with pytest.raises(ConfigError, match="not those of the label file"):
         make(views=[other]).fit(POOL)
+
+
+def test_a_student_that_is_not_there_is_told_before_any_view_is_trained(make, monkeypatch):
+    monkeypatch.setattr("labelspace.consensus.classifier.fit_view", lambda *_, **__: pytest.fail("a view was trained"))
+    with pytest.raises(EncoderError, match="nobody/nothing"):
+        make(student="nobody/nothing").fit(POOL)
+
+
+def test_a_view_that_is_not_fitted_or_reads_pairs_is_refused(make, tiny_encoder_folder):
+    tiny = str(tiny_encoder_folder)
+    with pytest.raises(ConfigError, match="is not fitted"):
+        make(views=[ZeroShotClassifier(LABELS, encoder=tiny)]).fit(POOL)
+    pairs = [("the team", "won"), ("the bank", "closed")] * 4
+    model = LaConClassifier(["sports", "money"], encoder=tiny, epochs=1).fit(pairs, ["sports", "money"] * 4)
+    with pytest.raises(ConfigError, match="reads pairs"):
+        make(views=[model]).fit(POOL)
+
+
+class Interrupt:
+    """A callback that presses Ctrl-C at this call."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def __call__(self, step, values):
+        self.at -= 1
+        if not self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("at", [1, 6])
+def test_ctrl_c_in_a_view_or_in_the_student_ends_the_fit(make, at):
+    """A half-trained view would decide with the others."""
+    clf = make(student="encoder", callbacks=[Interrupt(at)], teaching=StudentConfig(batch_size=4))
+    with pytest.warns(LabelSpaceWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        clf.fit(POOL)
+    assert not hasattr(clf, "model_")
+
+
+def test_a_finished_fit_leaves_no_checkpoint_for_the_next_pool(make, tmp_path):
+    make(student="encoder", checkpoint=tmp_path / "run").fit(POOL)
+    make(student="encoder", checkpoint=tmp_path / "run").fit(POOL[:80])
+
+
+def test_a_stopped_fit_is_known_as_unfinished(make, tmp_path):
+    from labelspace.header import UNFINISHED, kind_of
+
+    with pytest.warns(LabelSpaceWarning), pytest.raises(KeyboardInterrupt):
+        make(
+            student="encoder",
+            checkpoint=tmp_path / "run",
+            callbacks=[Interrupt(9)],
+            teaching=StudentConfig(batch_size=4),
+        ).fit(POOL)
+    assert kind_of(tmp_path / "run") == UNFINISHED
+
+
+def test_a_student_that_is_an_encoder_says_who_taught_it(fitted, tmp_path):
+    folder = fitted["encoder"].save(tmp_path / "model")
+    assert "taught by a consensus" in (folder / "README.md").read_text()
+    assert load(folder).fit_result_.to_dict()["consensus"]["views"][-1] == "words"
+
+
+def test_a_label_file_that_names_an_unknown_label_is_refused_on_loading(fitted, tmp_path):
+    for student in (None, "words"):
+        folder = fitted[student].save(tmp_path / f"{student}")
+        file = folder / "label_space.yaml"
+        file.write_text(file.read_text().replace("name: money", "name: finance"))
+        with pytest.raises(ModelFolderError, match="names 'finance'"):
+            load(folder)
+
+
+def test_a_model_put_in_place_of_a_slow_view_is_asked_again(tmp_path):
+    from labelspace import LabelSpace
+
+    space, model = LabelSpace.from_names(["sports", "money"]), tmp_path / "model"
+    model.mkdir()
+    asked = []
+    for content in ("one", "another"):
+        (model / "model.safetensors").write_text(content)
+        scorer = Scorer(9)
+        ScoreStore(tmp_path / "scores", f"nli:{model}", POOL[:32], space).ask(lambda own=scorer: own)
+        asked.append(len(scorer.asked))
+    assert asked == [32, 32]
 
 
 def test_a_pool_of_one_document_is_refused(make):

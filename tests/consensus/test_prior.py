@@ -47,3 +47,8 @@ def test_scaled_logits_are_as_sure_as_wanted_and_rank_as_before(confidence):
 
 def test_logits_without_any_difference_stay():
     assert (as_sure_as(np.ones((3, 2)), 0.9) == 1).all()
+
+
+def test_ties_do_not_make_the_other_rows_sure_beyond_measure():
+    scaled = as_sure_as(np.array([[0.5, 0.5], [0.2, 0.1]]), 0.9)
+    assert scaled[1, 0] - scaled[1, 1] < 20

@@ -21,10 +21,14 @@ def anchored_card(state: State) -> Card:
             "uniformity": f"{fit['uniformity_before']} to {fit['uniformity_after']}",
             "seed": fit["seed"],
         }
+        if fit.get("consensus"):
+            facts["taught by"] = f"{', '.join(fit['consensus']['views'])} on {fit['consensus']['pool']}"
     return Card(
         origin="The encoder is as its authors made it."
         if fit is None
-        else "The encoder was adapted with the labels' descriptions, without a labelled document.",
+        else "The encoder was adapted with the labels' descriptions"
+        + (" and taught by a consensus of views" if fit.get("consensus") else "")
+        + ", without a labelled document.",
         facts=facts,
         limits=[
             SHARES,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.corpus import Documents
-from labelspace.errors import InputError
+from labelspace.errors import InputError, ModelFolderError
 from labelspace.labels import LabelSpace
 
 Matrix = NDArray[np.float32]
@@ -63,6 +63,20 @@ class ComparesLabels(Protocol):
     def label_vectors(self, space: LabelSpace) -> Matrix:
         """Return the label vectors, [label dim]."""
         ...
+
+
+def check_learnt(known: Mapping[str, Any], space: LabelSpace, place: object) -> None:
+    """Refuse the labels of a saved model's label file that it has not learnt.
+
+    Raises:
+        ModelFolderError: there is one.
+    """
+    unknown = [name for name in space.names if name not in known]
+    if unknown:
+        raise ModelFolderError(
+            f"{place} has learnt {', '.join(known)}, and its label file names {unknown[0]!r}; names are changed with "
+            "rename_label."
+        )
 
 
 def columns_of(

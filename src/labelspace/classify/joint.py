@@ -14,6 +14,7 @@ from labelspace.classify.cards import joint_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation, explain_answer
+from labelspace.classify.head import check_learnt
 from labelspace.classify.state import State
 from labelspace.errors import ConfigError, InputError
 from labelspace.geometry.neighbours import Graph
@@ -152,7 +153,7 @@ class JointClassifier(Classifier):
             smoothed=smoothed,
             words=words,
         )
-        # Labels may have been renamed or removed since, also by hand in the file.
+        check_learnt(head.columns, state.space, state.place)
         head = replace(head, columns={name: head.columns[name] for name in state.space.names})
         return cls._of(head, state.space, state.fit, **state.parameters)
 

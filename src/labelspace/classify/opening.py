@@ -68,7 +68,7 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         device=device,
         trust_remote_code=trust_remote_code,
     )
-    parts = sorted((folder / MEMBERS).glob("*"), key=lambda part: int(part.name)) if cls is JointClassifier else ()
+    parts = sorted((folder / MEMBERS).glob("[0-9]*"), key=lambda part: int(part.name)) if cls is JointClassifier else ()
     members = tuple(load(part, device=device, trust_remote_code=trust_remote_code) for part in parts)
     state = replace(state, members=members)
     try:

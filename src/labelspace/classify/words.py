@@ -1,4 +1,4 @@
-"""`WordsClassifier`: TF-IDF and a linear model, for tens of thousands of documents a second."""
+"""`WordsClassifier`: TF-IDF and a linear model, without an encoder."""
 
 from collections.abc import Mapping
 from typing import Any, Self, final
@@ -14,8 +14,9 @@ from labelspace.classify.cards import words_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation, explain_answer
+from labelspace.classify.head import check_learnt
 from labelspace.classify.state import State
-from labelspace.corpus import Kind, as_targets
+from labelspace.corpus import Kind, as_documents, as_targets
 from labelspace.errors import InputError
 from labelspace.labels import Label, LabelSpace
 
@@ -85,9 +86,7 @@ class WordsClassifier(Classifier):
         check_number("C", self.C, above=0)
         check_number("min_df", self.min_df, least=1, whole=True)
         self.decision()
-        self.label_space_, self.reads_ = space, Kind.TEXTS
-        self.classes_ = np.array(sorted(space.names), dtype=object)
-        documents = list(self.read(X).rows)
+        documents = as_documents(X)
         targets = np.asarray(as_targets(y, space.names, n_documents=len(documents)), dtype=np.intp)
         weights = np.ones(len(documents)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights.shape != targets.shape or not (weights >= 0).all():
@@ -95,7 +94,7 @@ class WordsClassifier(Classifier):
         used = np.flatnonzero((targets >= 0) & (weights > 0))
         if not len(used):
             raise InputError(f"y has no label for any of the {len(targets)} documents; there is nothing to learn from.")
-        self.head_ = ByWords.learn(
+        head = ByWords.learn(
             [documents[row] for row in used],
             targets[used],
             space.names,
@@ -104,6 +103,8 @@ class WordsClassifier(Classifier):
             min_df=self.min_df,
             seed=as_seed(self.seed),
         )
+        self.head_, self.reads_ = head, Kind.TEXTS
+        self._set_labels(space, keep_parameter=True)
         return self
 
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
@@ -164,9 +165,10 @@ class WordsClassifier(Classifier):
         """Return the fitted model of a state.
 
         Raises:
-            InputError: the label file names a label that the model has not learnt.
+            ModelFolderError: the label file names a label that the model has not learnt.
         """
         head = ByWords.from_tensors(state.tensors, tuple(state.facts["words"]["labels"]))
+        check_learnt(head.columns, state.space, state.place)
         return cls._of(head, state.space, state.fit, **state.parameters)
 
     def _edit(self, space: LabelSpace, change: Change) -> None:

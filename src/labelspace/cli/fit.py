@@ -95,7 +95,8 @@ def fit_command(
     views: Annotated[
         str,
         typer.Option(
-            help="Views of a consensus beside --encoder, separated by commas: words, encoders, nli:NAME, llm:NAME ..."
+            help="Views of a consensus beside --encoder, separated by commas: words, encoders, zero-shot:NAME, saved "
+            "models; with --student also nli:NAME, reranker:NAME, llm:NAME."
         ),
     ] = "words",
     student: Annotated[
@@ -183,7 +184,8 @@ def fit_command(
     if METHODS[method].config is not None:
         settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
     if method == "consensus":
-        settings |= {"views": [view.strip() for view in views.split(",") if view.strip()], "student": student}
+        taken = [view.strip() for view in views.split(",") if view.strip()]
+        settings |= {"views": taken, "student": opened if student == encoder else student}
     model = make(method, space, opened, settings)
     _train(model, rows, checkpoint, tensorboard)
     return _save(model, method, labels, out, checkpoint, as_json=as_json)

@@ -23,7 +23,8 @@ class ConsensusConfig(SavedConfig):
     sure."""
 
     temperature: float = 0.07
-    """Divides the cosines of an encoder, above 0; other views are scaled so that they are as sure on average."""
+    """Divides the cosines of an encoder that was trained for the consensus, above 0; saved models keep theirs, and
+    models that read text and label together are scaled so that they are as sure on average."""
 
     alpha: float = 0.5
     """How often each label is expected: its share by each view, to this power. 1: as the view has it; 0: all labels
@@ -51,7 +52,7 @@ class ConsensusConfig(SavedConfig):
     """Whether a step is left out where it is not safe."""
 
     documents_per_label: int = 25
-    """Guard: fewest documents a label, on average, for levelling and for the view by words."""
+    """Guard: fewest documents a label, on average, for any step."""
 
     min_agreement: float = 0.15
     """Guard: lowest agreement beyond chance (kappa) of a step with the answers before it."""

@@ -3,7 +3,7 @@
     views        scores of each view, divided by its temperature
     levelled     a bias per label and view (prior.py)
     mean         of the views' log-probabilities
-    smoothed     over the neighbours, in the space where near documents agree most (graph.py)
+    smoothed     over the neighbours, in the space where near documents agree most (geometry/neighbours.py)
     words        a view by words learns from these answers, and its log-probabilities are added
 
 The mean of log-probabilities is a product of experts: a view that is sure against a label can rule it out. The view by
@@ -149,7 +149,7 @@ def agree(
     plain = [log_softmax(view.logits, axis=1) for view in views]
     shifts, logits = np.zeros((len(views), labels)), _mean(plain)
     if prior is not None or config.alpha < 1:
-        found = np.array([shift_to(each[_asked(each)], _wanted(each, config, prior)) for each in plain])
+        found = np.array([_shift(each, config, prior) for each in plain])
         shifted = _mean([log_softmax(each + by, axis=1) for each, by in zip(plain, found, strict=True)])
         if judge.keeps("levelled", logits, shifted, few, asked_for=prior is not None):
             shifts, logits = found, shifted
@@ -165,7 +165,8 @@ def agree(
     if config.words:
         across = words_across(list(texts), logits.argmax(axis=1), space, config, seed=seed)
         alike = len(np.unique(logits.argmax(axis=1))) == 1
-        if judge.keeps("words", logits, across, few or ("all documents have the same label" if alike else "")):
+        against = few or ("all documents have the same label" if alike else "")
+        if judge.keeps("words", logits, across, against, result=logits + across):
             words = ByWords.learn(list(texts), logits.argmax(axis=1), space.names, C=config.C, seed=seed)
             logits = logits + across
     return Consensus(
@@ -191,8 +192,26 @@ class _Judge:
         self._config, self._labels = config, labels
         self.steps: list[Step] = []
 
-    def keeps(self, name: str, before: Table, after: Table, against: str, *, asked_for: bool = False) -> bool:
-        """Record a step; `against` is a reason to leave it out, or empty; `asked_for` keeps it whatever comes."""
+    def keeps(
+        self,
+        name: str,
+        before: Table,
+        after: Table,
+        against: str,
+        *,
+        asked_for: bool = False,
+        result: Table | None = None,
+    ) -> bool:
+        """Record a step, and return whether it is kept.
+
+        Args:
+            name: what was done.
+            before: [text label], the answers so far.
+            after: [text label], the answers of the step.
+            against: a reason to leave it out, or empty.
+            asked_for: True keeps it whatever comes.
+            result: [text label], the answers with the step; None: those of the step.
+        """
         one, other = before.argmax(axis=1), after.argmax(axis=1)
         agreed = kappa(one, other, self._labels)
         if not against and agreed < self._config.min_agreement:
@@ -201,7 +220,8 @@ class _Judge:
             against = self._swallows(one, other)
         kept = asked_for or not (self._config.guards and against)
         reason = "as given" if asked_for else against or f"kappa {agreed:.2f} with the answers before it"
-        self.steps.append(Step(name=name, kept=kept, reason=reason, changed=float((one != other).mean())))
+        changed = float((one != (after if result is None else result).argmax(axis=1)).mean())
+        self.steps.append(Step(name=name, kept=kept, reason=reason, changed=changed))
         return kept
 
     def _swallows(self, before: Columns, after: Columns) -> str:
@@ -240,10 +260,15 @@ def _mean(each: Sequence[Table]) -> Table:
     return np.nanmean(np.array(each), axis=0)
 
 
+def _shift(logits: Table, config: ConsensusConfig, prior: NDArray[np.floating] | None) -> Table:
+    """Return the bias of each label; none for a view that saw a part, whose documents are not those of the pool."""
+    return shift_to(logits, _wanted(logits, config, prior)) if _asked(logits).all() else np.zeros(logits.shape[1])
+
+
 def _wanted(logits: Table, config: ConsensusConfig, prior: NDArray[np.floating] | None) -> Table:
     if prior is not None:
         return np.asarray(prior, dtype=np.float64) / np.sum(prior)
-    return levelled(np.exp(logits[_asked(logits)]).mean(axis=0), config.alpha)
+    return levelled(np.exp(logits).mean(axis=0), config.alpha)
 
 
 def _best_space(views: Sequence[Seen], own: Columns, config: ConsensusConfig, *, seed: int) -> tuple[int, Graph]:

@@ -15,22 +15,24 @@ from sklearn.utils.validation import check_is_fitted
 from labelspace.checks import as_seed, check_callbacks, check_number
 from labelspace.classify import Answers, Classifier, DescriptionClassifier, Explanation, WordsClassifier
 from labelspace.classify.anchors import encode_labels
-from labelspace.classify.arguments import as_label_space, check_targets
+from labelspace.classify.arguments import as_encoder, as_label_space, check_targets
 from labelspace.classify.by_joint import ByJoint, Seen, see
 from labelspace.classify.joint import JointClassifier
 from labelspace.classify.settings import merged
+from labelspace.classify.state import SavedFit
 from labelspace.config import ConsensusConfig, StudentConfig
 from labelspace.consensus.agree import Consensus, agree
 from labelspace.consensus.agreement import kappa
 from labelspace.consensus.prior import as_sure_as
 from labelspace.consensus.store import ScoreStore
-from labelspace.consensus.views import WORDS, check_views, family_of, fit_view, name_of, open_scorer
+from labelspace.consensus.views import WORDS, check_student, check_views, family_of, fit_view, name_of, open_scorer
 from labelspace.corpus import Pool, sample_pool
-from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.encoders import DEFAULT_ENCODER, Encoder
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 from labelspace.training import Callback
+from labelspace.training.engine import clear_finished
 from labelspace.training.student import StudentFit, train_student
 
 
@@ -119,7 +121,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         labels: Any,
         views: Sequence[Any] = (DEFAULT_ENCODER, WORDS),
         *,
-        student: str | None = None,
+        student: Any = None,
         prior: Mapping[str, float] | None = None,
         teaching: StudentConfig | None = None,
         checkpoint: str | Path | None = None,
@@ -166,12 +168,16 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         """
         space, config, seed = as_label_space(self.labels), self.consensus_config(), as_seed(self.seed)
         others, words = check_views(self.views, student=self.student)
+        check_student(self.student)
         check_callbacks(self.callbacks)
         if self.teaching is not None and not isinstance(self.teaching, StudentConfig):
             raise ConfigError(f"teaching must be a StudentConfig or None. Got {type(self.teaching).__name__} instead.")
         prior = as_prior(self.prior, space)
         check_targets(X, y, space)
-        pool = X if isinstance(X, Pool) else sample_pool(X, size=config.documents, seed=seed)
+        student = self._open_student()
+        pool = X
+        if not isinstance(X, Pool) or len(X.texts) > config.documents:
+            pool = sample_pool(list(X.texts) if isinstance(X, Pool) else X, size=config.documents, seed=seed)
         if len(pool.texts) < 2:
             raise InputError(f"a consensus needs two documents or more. Got {len(pool.texts)}; give more.")
         config = config if words else replace(config, words=False)
@@ -192,7 +198,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
             seen.append(self._ask_slow(view, texts, space, seen[: len(fast)], config.slow_documents))
         names = [name_of(view) for view in (*fast, *slow)]
         found = agree(seen, names, texts, space, config, prior=prior, seed=seed)
-        model, taught = self._model(found, members, scales, texts, space, config, seed)
+        model, taught = self._model(found, members, scales, texts, space, config, student, seed)
         self.consensus_, self.model_ = found, model
         self.label_space_, self.classes_ = model.label_space_, model.classes_
         self.fit_result_ = ConsensusFit(
@@ -200,11 +206,14 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
             pool=pool.source,
             pool_documents=len(texts),
             consensus=found.to_dict(),
-            student=self.student,
+            student=None if self.student is None else name_of(self.student),
             taught=taught,
             seed=seed,
         )
-        if isinstance(model, (JointClassifier, WordsClassifier)):
+        if isinstance(model, DescriptionClassifier):
+            learnt: Any = model
+            learnt.fit_result_ = SavedFit({**model.fit_result_.to_dict(), "consensus": self.fit_result_.to_dict()})
+        elif isinstance(model, (JointClassifier, WordsClassifier)):
             model.fit_result_ = self.fit_result_
         return self
 
@@ -246,7 +255,7 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         return self.model_
 
     def _member(self, number: int, view: Any, space: LabelSpace, config: ConsensusConfig, seed: int) -> Classifier:
-        return fit_view(
+        model = fit_view(
             view,
             space,
             max_steps=config.view_steps,
@@ -255,6 +264,10 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
             seed=seed,
             verbose=self.verbose,
         )
+        curve = getattr(getattr(model, "fit_result_", None), "curve", None)
+        if curve is not None and model is not view and curve.stop_reason == "interrupted":
+            raise KeyboardInterrupt  # a view that is half trained would decide with the others
+        return model
 
     def _place(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint).expanduser() / name
@@ -279,11 +292,12 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         texts: list[str],
         space: LabelSpace,
         config: ConsensusConfig,
+        student: Encoder | None,
         seed: int,
     ) -> tuple[Classifier, dict[str, Any] | None]:
         """Return the model that answers, and how well it follows the consensus."""
         sure = found.probabilities.max(axis=1)
-        if self.student is None:
+        if student is None and self.student is None:
             head = ByJoint(
                 members=members,
                 scales=scales,
@@ -297,12 +311,12 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
                 words=found.words,
             )
             return JointClassifier.of(head), None
-        if self.student == WORDS:
+        if student is None:
             names = np.array(space.names, dtype=object)[found.logits.argmax(axis=1)]
             model: Any = WordsClassifier(space, C=config.C, seed=seed).fit(texts, names, sample_weight=sure)
             training = None
         else:
-            model, training = self._encoder_student(found, members, texts, space, sure, config, seed)
+            model, training = self._encoder_student(found, members, texts, space, sure, config, student, seed)
         agreed = kappa(model.answers(texts).likeliest, found.logits.argmax(axis=1), len(space))
         return model, {"kappa": agreed, "training": training.to_dict() if training is not None else None}
 
@@ -314,15 +328,12 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
         space: LabelSpace,
         sure: NDArray[np.float64],
         config: ConsensusConfig,
+        student: Encoder,
         seed: int,
     ) -> tuple[DescriptionClassifier, StudentFit]:
         """Train the student on the descriptions, unless a view was, and then on the consensus."""
-        number = next((place for place, view in enumerate(self.views) if view == self.student), None)
-        own = [view for view in self.views if view != WORDS and not family_of(view)]
-        if number is not None and isinstance(members[own.index(self.student)], DescriptionClassifier):
-            model: Any = members[own.index(self.student)]
-        else:
-            model = self._member(len(members), self.student, space, config, seed)
+        own = [one for one in members if isinstance(one, DescriptionClassifier) and one.started_from_ == student.name]
+        model: Any = own[0] if own else self._member(len(members), student, space, config, seed)
         anchors = model.head_.label_vectors(space)
         result = train_student(
             model.encoder_,
@@ -337,8 +348,17 @@ class ConsensusClassifier(ClassifierMixin, BaseEstimator):
             callbacks=self.callbacks,
             verbose=self.verbose,
         )
+        if result.curve.stop_reason == "interrupted":
+            raise KeyboardInterrupt  # half a student is no answer; the checkpoint keeps it
+        clear_finished(self.checkpoint, result.curve)
         vectors = encode_labels(model.encoder_, space)  # the encoder has moved, and the labels with it
-        return DescriptionClassifier.from_state(replace(model.state(), label_vectors=vectors)), result
+        taught = DescriptionClassifier.from_state(replace(model.state(), label_vectors=vectors))
+        taught.encoder = model.encoder
+        return taught, result
+
+    def _open_student(self) -> Encoder | None:
+        """Open the encoder that is the student, so that a wrong name is told before any work."""
+        return None if self.student is None or self.student == WORDS else as_encoder(self.student)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

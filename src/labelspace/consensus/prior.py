@@ -61,7 +61,8 @@ def as_sure_as(logits: Table, confidence: float) -> Table:
 
     Args:
         logits: [text label], scores at any temperature.
-        confidence: wanted mean probability of the likeliest label, above 1 / labels and below 1.
+        confidence: wanted mean probability of the likeliest label, above 1 / labels and below 1; less if ties allow no
+            more.
 
     Example:
         >>> logits = as_sure_as(np.array([[0.2, 0.1], [0.1, 0.3]]), 0.8)
@@ -71,6 +72,9 @@ def as_sure_as(logits: Table, confidence: float) -> Table:
     spread = float((logits.max(axis=1) - logits.mean(axis=1)).mean())
     if not spread > 0:
         return logits
+    # Rows whose best labels are equal never become surer than that.
+    ties = (logits == logits.max(axis=1, keepdims=True)).sum(axis=1)
+    confidence = min(confidence, 0.99 * float((1 / ties).mean()))
     low, high = 1e-4 / spread, 1e4 / spread
     for _ in range(60):
         factor = float(np.sqrt(low * high))

@@ -41,7 +41,7 @@ class ScoreStore:
     def __init__(self, folder: Path | None, view: str, texts: Sequence[str], space: LabelSpace) -> None:
         self._texts, self._space, self._folder = texts, space, None
         if folder is not None:
-            what = json.dumps([view, space.to_dict()], sort_keys=True)
+            what = json.dumps([view, _files_of(view), space.to_dict()], sort_keys=True)
             self._folder = folder / hashlib.sha256(what.encode()).hexdigest()[:16]
 
     def ask(self, opened: Callable[[], Any], report: Progress = silent) -> NDArray[np.float32]:
@@ -91,3 +91,10 @@ class ScoreStore:
         except OSError as error:
             raise OutputError(f"{file.parent} cannot be written ({error.strerror}); give another place.") from error
         write_atomically(file, save({"scores": np.ascontiguousarray(scores)}))
+
+
+def _files_of(view: str) -> list[list[object]]:
+    """Return size and time of the files of a view in a folder, so that another model in its place is asked again."""
+    folder = Path(view.partition(":")[2].partition("#")[0])
+    files = sorted(folder.rglob("*")) if folder.is_dir() else []
+    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]

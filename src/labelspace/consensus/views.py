@@ -15,6 +15,7 @@ from typing import Any
 
 from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
 from labelspace.classify.base import Classifier
+from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
 from labelspace.header import CLASSIFIER, kind_of
@@ -42,6 +43,20 @@ def check_views(views: Any, *, student: str | None) -> tuple[tuple[Any, ...], bo
     if not others:
         raise ConfigError("views needs one besides 'words', which learns from the others. Add an encoder.")
     return others, len(others) < len(views)
+
+
+def check_student(student: Any) -> None:
+    """Refuse what cannot be a student, before any work.
+
+    Raises:
+        ConfigError: it is not None, `"words"`, the name of an encoder, or an Encoder.
+    """
+    if student is None or isinstance(student, Encoder) or student == WORDS:
+        return
+    name = str(student)
+    saved = Path(name).is_dir() and kind_of(Path(name)) == CLASSIFIER
+    if not isinstance(student, (str, Path)) or not name or saved or family_of(name) or name.startswith(ZERO_SHOT):
+        raise ConfigError(f"student must be 'words', an encoder by name, or None. Got {student!r} instead.")
 
 
 def family_of(view: Any) -> str | None:
@@ -92,6 +107,10 @@ def fit_view(view: Any, space: LabelSpace, **training: Any) -> Classifier:
     if isinstance(view, (str, Path)) and Path(view).is_dir() and kind_of(Path(view)) == CLASSIFIER:
         model = load(view)
     if isinstance(model, Classifier):
+        if not hasattr(model, "head_"):
+            raise ConfigError(f"{name_of(view)} is not fitted (a clone never is); fit it, or give its saved folder.")
+        if model.reads_ is not Kind.TEXTS:
+            raise ConfigError(f"{name_of(view)} reads pairs of texts, and a consensus is about single ones.")
         if set(model.label_space_.names) != set(space.names):
             raise ConfigError(
                 f"{name_of(view)} has the labels {', '.join(model.label_space_.names)}, which are not those of the "
