@@ -41,7 +41,7 @@ def quality() -> str:
     means = (
         found.groupby(["views", "who", "task"])["score"].mean().unstack("task")[list(TASKS)].mean(axis=1, skipna=False)
     )
-    cells["mean"] = means.map("{:.3f}".format)
+    cells["mean"] = means.map("{:.3f}".format, na_action="ignore")
     return table(titled(cells, ROWS, {**SETS, "mean": "mean"}), "views")
 
 
