@@ -158,6 +158,15 @@ def run_piece(piece: Piece, out: Path) -> None:
     row = {**piece.facts, **result, "seconds": seconds}
     row |= {name: round(row[name], 3) for name in ROUNDED if name in row}
     origin = provenance(seeds=list(piece.seeds), data=piece.data, dtype=piece.dtype)
-    # Store the command of the whole call, also for pieces that run in their own process.
-    origin |= {"commit": COMMIT, "command": re.sub(r" --piece \S+", "", origin["command"])}
+    origin |= {"commit": COMMIT, "command": told(origin["command"])}
     Table(out).add(piece.part, piece.name, row, provenance=origin)
+
+
+def told(command: str) -> str:
+    """Return the command of the whole call, also for a piece in its own process, without folders of this machine.
+
+    Example:
+        >>> told("run.py study --encoder /home/me/models/mpnet --piece part/name")
+        'run.py study --encoder mpnet'
+    """
+    return re.sub(r"(?<=[ =])/\S*/", "", re.sub(r" --piece \S+", "", command))

@@ -98,3 +98,8 @@ def test_two_calls_at_once_share_the_pieces(pieces, store, out):
     assert pieces.run_pieces(some, out, minutes=1, command=[]) == 0
     assert len(done) == 2
     assert list((out.parent / ".claims").glob("study-*")) == []
+
+
+def test_a_recorded_command_names_no_folder_of_the_machine_and_no_piece(pieces):
+    command = "run.py study --encoder /home/me/models/mpnet --out=/tmp/x.jsonl --piece part/name"
+    assert pieces.told(command) == "run.py study --encoder mpnet --out=x.jsonl"
