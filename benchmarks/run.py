@@ -6,8 +6,9 @@
     python benchmarks/run.py STUDY --full --tables    # the tables of the paper's protocol
     python benchmarks/run.py STUDY --figures docs/figures
 
-STUDY is quality (five data sets), study (description-only), consensus, lacon, uncertainty or prefinetune. Concurrent
-calls share the work. `python benchmarks/tables.py` writes the tables into the docs pages.
+STUDY is quality (five data sets), study (description-only), consensus, mending (descriptions that hurt), lacon,
+uncertainty, prefinetune, several or long-texts. Concurrent calls share the work. `python benchmarks/tables.py` writes
+the tables into the docs pages.
 """
 
 import importlib
@@ -15,8 +16,8 @@ import sys
 
 from runner import main
 
-PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "prefinetune")}
-PLANS |= {"quality": "quality", "consensus": "views.plan"}
+PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "prefinetune", "several")}
+PLANS |= {"quality": "quality", "mending": "mending", "consensus": "views.plan", "long-texts": "long_texts"}
 
 
 def run(words: list[str]) -> None:

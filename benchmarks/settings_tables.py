@@ -50,7 +50,10 @@ def options(command: str) -> str:
 
 
 BLOCKS = {
-    **{f"options-{command}": partial(options, command) for command in ("fit", "predict", "evaluate")},
+    **{
+        f"options-{each}": partial(options, each)
+        for each in ("draft", "fit", "predict", "evaluate", "estimate", "serve")
+    },
     "settings-description": partial(table, TrainingConfig, DescriptionClassifier),
     "settings-search": partial(table, SearchConfig),
     "settings-consensus": partial(table, ConsensusConfig),

@@ -9,10 +9,13 @@ from collections.abc import Callable
 
 import btzsc_tables
 import commits
+import long_texts
+import mending
 import quality_tables
 import settings_tables
 from lacon import report as lacon
 from prefinetune import report as prefinetune
+from several import report as several
 from store import ROOT
 from study import report as study
 from uncertainty import aims, report
@@ -23,20 +26,30 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **quality_tables.BLOCKS,
     **btzsc_tables.BLOCKS,
     **consensus.BLOCKS,
+    **mending.BLOCKS,
     **study.BLOCKS,
+    **long_texts.STUDY.blocks,
     **lacon.BLOCKS,
     **report.BLOCKS,
     **aims.BLOCKS,
     **prefinetune.BLOCKS,
+    **several.BLOCKS,
     **settings_tables.BLOCKS,
 }
 DOCS = (
     "benchmarks.md",
     "python.md",
     "consensus.md",
+    "consensus-study.md",
+    "estimate.md",
+    "none-of-these.md",
+    "several-labels.md",
+    "serving.md",
     "command-line.md",
+    "label-files.md",
     "few-labels.md",
     "lacon.md",
+    "long-texts.md",
     "study.md",
     "btzsc.md",
     "method.md",

@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("plot", "lora", "excel", "geometry", "demo", "bench")
+EXTRAS = ("plot", "lora", "excel", "geometry", "openai", "demo", "bench")
 # Imported by the tests. Checks of style, layers and packaging need current tools and are left out.
 RUNNERS = ("beartype", "hypothesis", "optuna", "pandas", "polars", "psutil", "pytest", "pytest-xdist", "tensorboard")
 TOOLS = ("test_layers.py", "test_guards.py")

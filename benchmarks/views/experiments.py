@@ -1,89 +1,237 @@
-"""A consensus of MiniLM, perhaps a second encoder, and words, on four data sets."""
+"""Consensus of views that were looked at before: on four sets, on all sets, from other pools, and with students."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pieces
+import numpy as np
 from pieces import Piece
-from scoring import accuracy_and_macro_f1
+from scoring import accuracy_and_macro_f1, macro_f1_predicted
+from sklearn.metrics import f1_score
 from store import ENCODER
-from study.spaces import PAPER_K, drawn
-from tasks import Task, load_task
 
-from labelspace import ConsensusClassifier
-from labelspace.corpus import sample_pool
+from labelspace import ConsensusClassifier, Encoder
+from labelspace.classify.by_joint import ByJoint, Seen
+from labelspace.config import ConsensusConfig
+from labelspace.consensus.signals import signals
+from labelspace.consensus.steps import Consensus, agree
+from labelspace.consensus.teach import teach
+from labelspace.consensus.views import WORDS, ZERO_SHOT
+from labelspace.evaluate.quality import label_agreement
+from views.looks import View
+from views.pools import UNBALANCED, taken
+from views.sets import DESCRIBED, INTENTS, NAMED, Setting, described, example, named
+from views.settings import Settings
 
-TASKS = ("rottentomatoes", "emotion", "agnews", "banking77_cards")
+SENTENCES = "sets"
+"""The part whose labels have a sentence each, so that nothing is trained."""
 
+EXAMPLES = "examples"
+"""The part with the label files that README.md is about."""
 
-@dataclass(frozen=True, kw_only=True)
-class Settings(pieces.Settings):
-    """Settings of all pieces of one call."""
-
-    test_rows: int | None = 2000
-    """Maximum scored rows, a fixed sample."""
-
-    documents: int = 3000
-    """Documents of the pool, drawn from the train rows."""
-
-    seeds: int = 5
-    """Draws of five of the ten descriptions of each label."""
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """MiniLM, the other encoder if one is given, and words."""
-        other = () if Path(self.encoder).name == Path(ENCODER).name else (self.encoder,)
-        return (ENCODER, *other, "words")
+SIZES = (100, 300, 1000, 10_000)
+"""Pools besides the usual one; 10,000 is all of a smaller set."""
 
 
 def consensus_pieces(settings: Settings) -> Iterator[Piece]:
-    """The views together, beside each alone."""
-    yield from _pieces(settings, "consensus", (None,))
+    """Four sets with descriptions, each draw of them: the views together, beside each alone."""
+    for seed in range(1 if settings.small else settings.seeds):
+        for name in DESCRIBED[:1] if settings.small else DESCRIBED:
+            yield _piece(settings, "consensus", name, seed=seed)
+
+
+def sets_pieces(settings: Settings) -> Iterator[Piece]:
+    """Every set with a sentence for each label, with the encoder as it is."""
+    for name in list(NAMED)[-1:] if settings.small else NAMED:
+        yield _piece(settings, SENTENCES, name)
+
+
+def intents_pieces(settings: Settings) -> Iterator[Piece]:
+    """All 77 intents, with their descriptions."""
+    if not settings.small:
+        yield _piece(settings, "intents", INTENTS)
+
+
+def pools_pieces(settings: Settings) -> Iterator[Piece]:
+    """Smaller, larger and unbalanced pools."""
+    for name in DESCRIBED[:1] if settings.small else DESCRIBED:
+        for size in SIZES[:1] if settings.small else SIZES:
+            yield _piece(settings, "pools", name, documents=size)
+        for kind in UNBALANCED:
+            yield _piece(settings, "pools", name, kind=kind)
+
+
+def examples_pieces(settings: Settings) -> Iterator[Piece]:
+    """The label files of `examples/`, all train rows up to 10,000, and all test rows: the column of README.md."""
+    if not settings.small:
+        for name in (*DESCRIBED, INTENTS):
+            yield _piece(settings, EXAMPLES, name, documents=10_000)
 
 
 def student_pieces(settings: Settings) -> Iterator[Piece]:
     """MiniLM and words as students of the same consensus."""
-    yield from _pieces(settings, "student", (ENCODER, "words"))
-
-
-def _pieces(settings: Settings, part: str, students: tuple[str | None, ...]) -> Iterator[Piece]:
-    names = "+".join(Path(view).name for view in settings.views)
     for seed in range(1 if settings.small else settings.seeds):
-        for task in TASKS[:1] if settings.small else TASKS:
-            for student in students:
-                own = "" if student is None else f"_{Path(student).name}"
-                yield Piece(
-                    part=part,
-                    name=f"{names}_{task}_n{settings.documents}{own}_seed{seed}",
-                    facts={
-                        "task": task,
-                        "views": names,
-                        "student": None if student is None else Path(student).name,
-                        "documents": settings.documents,
-                        "seed": seed,
-                    },
-                    work=partial(run, settings, task, student, seed),
-                    seeds=(seed,),
-                    data=task,
-                )
+        for name in DESCRIBED[:1] if settings.small else DESCRIBED:
+            for student in (ENCODER, WORDS):
+                yield _piece(settings, "student", name, seed=seed, student=student)
 
 
-def run(settings: Settings, name: str, student: str | None, seed: int) -> dict[str, Any]:
-    """Fit a consensus on train rows, and score it and each view alone on test rows."""
-    task: Task = load_task(name, settings.data, "official", test_rows=settings.test_rows)
-    space = drawn(task.labels, PAPER_K, seed)
-    pool = sample_pool(task.pool, size=settings.documents, seed=0)
-    config = {"view_steps": 5} if settings.small else {}
-    clf = ConsensusClassifier(space, settings.views, student=student, seed=seed, config=config).fit(pool)
-    found: dict[str, Any] = {"test_rows": len(task.texts)}
-    found["scores"] = accuracy_and_macro_f1(task.truth, clf.predict(task.texts))
-    found["steps"] = {step.name.split()[0]: step.kept for step in clf.consensus_.steps}
-    if student is None:
-        members = getattr(clf.model_, "head_").members  # noqa: B009
-        found["alone"] = [accuracy_and_macro_f1(task.truth, one.predict(task.texts)) for one in members]
-    else:
-        found["kappa"] = (clf.fit_result_.taught or {})["kappa"]
-    return found
+def cost_pieces(settings: Settings) -> Iterator[Piece]:
+    """What a fit costs beside encoding its pool, and how fast a student of words is; run it on a quiet machine."""
+    for name in () if settings.small else ("emotion", "agnews"):
+        facts = {"task": name, "documents": 10_000}
+        yield Piece(part="cost", name=name, facts=facts, work=partial(cost, settings, name), seeds=(0,), data=name)
+
+
+def cost(settings: Settings, name: str) -> dict[str, Any]:
+    """Time encoding of a pool, a whole fit on it, and both kinds of prediction, one after another."""
+    setting = example(name, settings.data)
+    pool = setting.pool[:10_000]
+    encoder = Encoder(ENCODER)
+    encoder.encode(pool[:500])
+    encoding = _seconds(lambda: encoder.encode(pool))
+    clf = ConsensusClassifier(setting.space, [encoder, WORDS])
+    fit = _seconds(lambda: clf.fit(pool))
+    words = teach(clf.consensus_, pool, setting.space, WORDS, seed=0).model
+    answering = _seconds(lambda: words.predict(pool))
+    return {"pool_documents": len(pool), "fit_to_encoding": fit / encoding, "encoding_to_words": encoding / answering}
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _piece(
+    settings: Settings,
+    part: str,
+    name: str,
+    *,
+    seed: int = 0,
+    documents: int | None = None,
+    kind: str = "",
+    student: str | None = None,
+) -> Piece:
+    encoders = tuple(f"{ZERO_SHOT}{one}" if part == SENTENCES else one for one in settings.encoders)
+    views = "+".join([*(one.removeprefix(ZERO_SHOT).rsplit("/", 1)[-1] for one in encoders), WORDS])
+    size = documents or settings.documents
+    own = "".join(f"_{each}" for each in (kind, student and Path(student).name) if each)
+    return Piece(
+        part=part,
+        name=f"{views}_{name.replace('/', '-')}_n{size}{own}_seed{seed}",
+        facts={
+            "task": name,
+            "views": views,
+            "student": None if student is None else Path(student).name,
+            "documents": size,
+            "pool_kind": kind,
+            "seed": seed,
+        },
+        work=partial(run, settings, part, name, encoders, seed=seed, size=size, kind=kind, student=student),
+        seeds=(seed,),
+        data=name,
+    )
+
+
+def run(
+    settings: Settings,
+    part: str,
+    name: str,
+    encoders: Sequence[str],
+    *,
+    seed: int,
+    size: int,
+    kind: str,
+    student: str | None,
+) -> dict[str, Any]:
+    """Let the views look at train rows, agree, and be scored on test rows."""
+    setting = _setting(settings, part, name, seed)
+    views = [View.of(settings, encoder, setting.space, seed) for encoder in encoders]
+    most = max(size, settings.documents)
+    pool, pool_rows, rows = taken(setting, size=size, most=most, kind=kind)
+    looked = [_part(view.sees(setting.pool[:most]), pool_rows) for view in views]
+    tested = [_part(view.sees(setting.texts), rows) for view in views]
+    texts, truth = [setting.texts[row] for row in rows], [setting.truth[row] for row in rows]
+    config = ConsensusConfig()
+    started = time.perf_counter()
+    found = agree(looked, [view.short for view in views], pool, setting.space, config, seed=seed)
+    result: dict[str, Any] = {"label_count": len(setting.space)}
+    result |= {"agree_seconds": round(time.perf_counter() - started, 2), "pool_documents": len(pool)}
+    names = np.array(setting.space.names, dtype=object)
+    together = joint_of(found, setting, config).join(tested, texts)
+    result["test_rows"] = len(texts)
+    result["scores"] = _rounded(accuracy_and_macro_f1(truth, names[together.argmax(axis=1)]))
+    if part == EXAMPLES:
+        result["macro_f1_predicted"] = macro_f1_predicted(truth, names[together.argmax(axis=1)])
+    if student is not None:
+        start = WORDS if student == WORDS else views[0].model()
+        taught = teach(found, pool, setting.space, start, seed=seed)  # pyright: ignore[reportArgumentType]
+        answers = taught.model.scores(texts, setting.space).argmax(axis=1)
+        return {
+            **result,
+            "student_scores": _rounded(accuracy_and_macro_f1(truth, names[answers])),
+            "follows": round(taught.kappa, 3),
+        }
+    result["steps"] = {step.name.split()[0]: step.kept for step in found.steps}
+    result["alone"] = [_rounded(accuracy_and_macro_f1(truth, names[one.logits.argmax(axis=1)])) for one in tested]
+    near = looked[found.near or 0].vectors
+    answered = [(one.logits, one.vectors, test.logits) for one, test in zip(looked, tested, strict=True)]
+    told = [_told(*each, pool, truth, setting, seed) for each in (*answered, (found.logits, near, together))]
+    result["signals"] = [one for one, _ in told]
+    if part == SENTENCES:
+        result["labels"] = [labels for _, labels in told]
+    return result
+
+
+def _setting(settings: Settings, part: str, name: str, seed: int) -> Setting:
+    if part == SENTENCES:
+        return named(name, settings.data, settings.test_rows)
+    if part == EXAMPLES:
+        return example(name, settings.data)
+    return described(name, settings.data, seed, settings.test_rows)
+
+
+def _part(seen: Seen, rows: list[int]) -> Seen:
+    assert seen.vectors is not None
+    return Seen(seen.logits[rows], seen.vectors[rows])
+
+
+def joint_of(found: Consensus, setting: Setting, config: ConsensusConfig) -> ByJoint:
+    return ByJoint(
+        members=(),
+        scales=(),
+        shifts=found.shifts,
+        held=found.held,
+        space=setting.space,
+        columns={name: column for column, name in enumerate(setting.space.names)},
+        own=config.own,
+        near=found.near,
+        graph=found.graph,
+        smoothed=found.smoothed,
+        words=found.words,
+    )
+
+
+def _told(
+    logits: Any, vectors: Any, test: Any, pool: list[str], truth: list[str], setting: Setting, seed: int
+) -> tuple[list[float], list[int]]:
+    """Return both signals; and of each label that occurs its agreement on the pool and F1 on test rows, in percent."""
+    answers, names = logits.argmax(axis=1), setting.space.names
+    found = signals(answers, pool, setting.space, vectors, seed=seed)
+    chosen = np.array(names, dtype=object)[test.argmax(axis=1)]
+    occur = [name for name in names if name in set(truth)]
+    scores = f1_score(truth, chosen, labels=occur, average=None, zero_division=0)  # pyright: ignore[reportArgumentType]
+    each = [
+        round(100 * value)
+        for name, score in zip(occur, np.atleast_1d(scores), strict=True)
+        if (answers == names.index(name)).any()
+        for value in (label_agreement(answers, found, names.index(name)), float(score))
+    ]
+    return [round(found.words, 4), round(found.neighbours or 0.0, 4)], each
+
+
+def _rounded(scores: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in scores.items()}

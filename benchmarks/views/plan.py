@@ -3,34 +3,59 @@
 python benchmarks/run.py consensus                                       # MiniLM and words
 python benchmarks/run.py consensus --encoder runs/all-mpnet-base-v2      # MiniLM, mpnet and words
 python benchmarks/run.py consensus --parts student                       # students of the same
+
+Encoders look at a set once; what they saw is kept in `runs/views`. The other variants start from there.
 """
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from runner import Study
 
-from views.experiments import Settings, consensus_pieces, student_pieces
+from views.experiments import (
+    consensus_pieces,
+    cost_pieces,
+    examples_pieces,
+    intents_pieces,
+    pools_pieces,
+    sets_pieces,
+    student_pieces,
+)
+from views.fitting import none_pieces, probabilities_pieces
 from views.report import BLOCKS
+from views.settings import Settings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study."""
     parser.add_argument("--test-rows", type=int, default=Settings.test_rows, help="maximum, a fixed sample")
     parser.add_argument("--documents", type=int, default=Settings.documents, help="size of the pool")
+    parser.add_argument("--cache", type=Path, default=Settings.cache, help="what encoders saw is kept here")
     parser.add_argument("--seeds", type=int, default=Settings.seeds, help="draws of descriptions")
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
     """Make the settings from the options."""
-    return Settings(**common, test_rows=options.test_rows, documents=options.documents, seeds=options.seeds)
+    own = {name: getattr(options, name) for name in ("test_rows", "documents", "cache", "seeds")}
+    return Settings(**common, **own)
 
 
 STUDY = Study(
     name="consensus",
     doc=__doc__,
-    parts={"consensus": consensus_pieces, "student": student_pieces},
-    on_request=("student",),
+    parts={
+        "consensus": consensus_pieces,
+        "sets": sets_pieces,
+        "intents": intents_pieces,
+        "pools": pools_pieces,
+        "examples": examples_pieces,
+        "none": none_pieces,
+        "probabilities": probabilities_pieces,
+        "student": student_pieces,
+        "cost": cost_pieces,
+    },
+    on_request=("student", "cost"),
     blocks=BLOCKS,
     settings=settings,
     options=add_options,

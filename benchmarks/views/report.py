@@ -1,10 +1,15 @@
 """Tables of the consensus study."""
 
+from collections.abc import Sequence
+
 import pandas as pd
-from layout import NOT_YET, spread, table, titled
+from layout import NOT_YET, markdown, spread, table, titled
 from store import frame
 
-from views.experiments import TASKS
+from views.answered import TOGETHER, answered
+from views.calibrate import coverage, usable
+from views.fitting_report import FITTING
+from views.sets import DESCRIBED
 
 SETS = {
     "rottentomatoes": "Rotten Tomatoes",
@@ -15,34 +20,205 @@ SETS = {
 MINILM, BOTH = "all-MiniLM-L6-v2+words", "all-MiniLM-L6-v2+all-mpnet-base-v2+words"
 ROWS = {
     (MINILM, "alone 0"): "MiniLM, descriptions alone",
-    (MINILM, "together"): "MiniLM and words",
+    (MINILM, TOGETHER): "MiniLM and words",
     (BOTH, "alone 1"): "mpnet, descriptions alone",
-    (BOTH, "together"): "MiniLM, mpnet and words",
+    (BOTH, TOGETHER): "MiniLM, mpnet and words",
 }
-
-
-def scores() -> pd.DataFrame:
-    """Return macro-F1 of every run: together, and of each encoder alone."""
-    runs = frame("consensus", "consensus", "task", "views", "seed", "scores.macro_f1", "alone")
-    found = []
-    for run in runs.to_dict("records"):
-        own = {name: run[name] for name in ("task", "views", "seed")}
-        found.append({**own, "who": "together", "score": run["scores.macro_f1"]})
-        found += [{**own, "who": f"alone {place}", "score": one["macro_f1"]} for place, one in enumerate(run["alone"])]
-    return pd.DataFrame(found)
+KINDS = {
+    (MINILM, "student"): "MiniLM and words",
+    (BOTH, "student"): "MiniLM, mpnet and words",
+}
+POOLS = {
+    "half": "one label is half of the documents",
+    "hundredth": "one label in a hundred documents",
+    "absent": "one label is absent",
+}
 
 
 def quality() -> str:
     """Macro-F1 with and without a pool, and the mean over the sets."""
-    found = scores()
+    found = answered("consensus")
+    return NOT_YET if found.empty else _by_set(found, ["views", "who"], ROWS, "macro_f1")
+
+
+def students() -> str:
+    """Macro-F1 of the teachers and of their students."""
+    runs = frame(
+        "consensus", "student", "task", "views", "seed", "student", "scores.macro_f1", "student_scores.macro_f1"
+    )
+    if runs.empty:
+        return NOT_YET
+    taught = runs.assign(who=runs["student"], macro_f1=runs["student_scores.macro_f1"])
+    teachers = runs[runs["student"] == "words"].assign(who="teacher", macro_f1=runs["scores.macro_f1"])
+    named = {
+        (views, who): f"{'MiniLM and words' if views == MINILM else 'MiniLM, mpnet and words'}: {title}"
+        for views in (MINILM, BOTH)
+        for who, title in {
+            "teacher": "the views themselves",
+            "all-MiniLM-L6-v2": "MiniLM as student",
+            "words": "words as student",
+        }.items()
+    }
+    return _by_set(pd.concat([taught, teachers]), ["views", "who"], named, "macro_f1")
+
+
+def all_sets() -> str:
+    """Macro-F1 on every set, the one that gained least first."""
+    found = answered("sets", "intents")
     if found.empty:
         return NOT_YET
-    cells = found.groupby(["views", "who", "task"])["score"].agg(list).map(spread).unstack("task")
-    means = (
-        found.groupby(["views", "who", "task"])["score"].mean().unstack("task")[list(TASKS)].mean(axis=1, skipna=False)
+    rows = []
+    for (part, task, views), own in found.groupby(["part", "task", "views"]):
+        together = own[own["who"] == TOGETHER].iloc[0]
+        alone = own[own["who"] != TOGETHER].iloc[-1]
+        gain = together["macro_f1"] - alone["macro_f1"]
+        what = "mpnet" if views == BOTH else "MiniLM"
+        note = "" if together["changed"] else "left out"
+        task = f"{task}, with descriptions" if part == "intents" else task
+        rows.append(
+            (
+                gain,
+                [
+                    task,
+                    what,
+                    _count(together["label_count"]),
+                    _count(together["pool_documents"]),
+                    f"{alone['macro_f1']:.3f}",
+                    f"{together['macro_f1']:.3f}",
+                    f"{gain:+.3f}",
+                    note,
+                ],
+            )
+        )
+    rows.sort(key=lambda row: (row[0], row[1]))
+    gains = found[found["part"] == "sets"].pivot_table(
+        index=["task", "views"], columns=found["who"] == TOGETHER, values="macro_f1", aggfunc="last"
     )
-    cells["mean"] = means.map("{:.3f}".format, na_action="ignore")
-    return table(titled(cells, ROWS, {**SETS, "mean": "mean"}), "views")
+    alone, together = gains[False].mean(), gains[True].mean()
+    mean = [
+        f"mean of {len(gains)}, without descriptions",
+        "",
+        "",
+        "",
+        f"{alone:.3f}",
+        f"{together:.3f}",
+        f"{together - alone:+.3f}",
+        "",
+    ]
+    rows.append((0, mean))
+    head = ["set", "encoder", "labels", "documents", "alone", "consensus", "change", "steps"]
+    return markdown(head, [row for _, row in rows])
 
 
-BLOCKS = {"consensus-quality": quality}
+def pools() -> str:
+    """Change of macro-F1 by the pool."""
+    found = pd.concat([answered("pools"), answered("consensus").query("seed == 0")])
+    if found.empty:
+        return NOT_YET
+    found = found[found["views"] == MINILM]
+    cells = {}
+    for (task, size, kind), own in found.groupby(["task", "documents", "pool_kind"]):
+        together, alone = own[own["who"] == TOGETHER].iloc[0], own[own["who"] != TOGETHER].iloc[0]
+        title = POOLS.get(kind) or ("all documents, 10,000 at most" if size == 10_000 else f"{size:,} documents")
+        if not kind and size != 10_000 and own["pool_documents"].iloc[0] < size:
+            continue
+        order = size if not kind else 10**6 + list(POOLS).index(kind)
+        cells[order, title, task] = f"{together['macro_f1'] - alone['macro_f1']:+.3f}"
+    rows = [
+        [title, *(cells.get((order, title, task), "-") for task in DESCRIBED)]
+        for order, title in sorted({(order, title) for order, title, _ in cells})
+    ]
+    return markdown(["pool", *SETS.values()], rows)
+
+
+def estimates() -> str:
+    """How often the ranges of an estimate held the truth, each set estimated from the others."""
+    runs = usable(answered())
+    if runs.empty:
+        return NOT_YET
+    found = coverage(runs)
+    # Each set counts once.
+    means = found.groupby(["consensus", "quantity", "base"])[["held", "error", "width"]].mean()
+    means = means.groupby(["consensus", "quantity"]).mean()
+    counts = found.groupby(["consensus", "quantity"])["base"].agg(["size", "nunique"])
+    titles = {"accuracy": "accuracy", "macro_f1": "macro-F1"}
+    rows = [
+        [
+            "a consensus" if consensus else "an encoder alone",
+            titles[quantity],
+            f"{counts.loc[(consensus, quantity), 'size']} on {counts.loc[(consensus, quantity), 'nunique']} sets",
+            f"{own['held']:.0%}",
+            f"{own['error']:.3f}",
+            f"{own['width']:.2f}",
+        ]
+        for (consensus, quantity), own in means.iterrows()
+    ]
+    return markdown(["model", "quantity", "runs", "held the truth", "mean error of the median", "mean width"], rows)
+
+
+def label_trusts() -> str:
+    """F1 of labels by the trust that they got."""
+    from labelspace.evaluate.quality import DOUBTFUL, TRUSTED
+
+    runs = usable(answered())
+    if runs.empty:
+        return NOT_YET
+    pairs = pd.DataFrame([pair for labels in runs["labels"] for pair in labels], columns=["agreement", "f1"])
+    named = pd.cut(
+        pairs["agreement"], [-1, DOUBTFUL, TRUSTED, 2], right=False, labels=["not to be trusted", "doubtful", "trusted"]
+    )
+    rows = []
+    for name, own in pairs.groupby(named, observed=True)["f1"]:
+        tenth, half = own.quantile([0.1, 0.5]).tolist()
+        rows.append([str(name), f"{len(own):,}", f"{own.mean():.2f}", f"{half:.2f}", f"{tenth:.2f}"])
+    return markdown(["trust", "labels", "mean F1", "half have at least", "nine in ten have at least"], rows[::-1])
+
+
+def cost() -> str:
+    """What a fit costs, and how fast words are, each as a ratio within one run."""
+    runs = frame("consensus", "cost", "task", "pool_documents", "fit_to_encoding", "encoding_to_words")
+    if runs.empty:
+        return NOT_YET
+    rows = [
+        [
+            SETS[run["task"]],
+            _count(run["pool_documents"]),
+            f"{run['fit_to_encoding']:.1f}",
+            f"{run['encoding_to_words']:.0f}",
+        ]
+        for run in runs.to_dict("records")
+    ]
+    head = [
+        "set",
+        "documents",
+        "fit, in passes of the encoder over the pool",
+        "words as student: times as fast as the encoder",
+    ]
+    return markdown(head, rows)
+
+
+def _by_set(found: pd.DataFrame, by: Sequence[str], rows: dict[tuple[str, str], str], value: str) -> str:
+    cells = found.groupby([*by, "task"])[value].agg(list).map(spread).unstack("task")
+    for name in SETS:
+        if name not in cells:
+            cells[name] = None
+    means = found.groupby([*by, "task"])[value].mean().unstack("task")
+    complete = means.reindex(columns=list(SETS)).mean(axis=1, skipna=False)
+    cells["mean"] = complete.map("{:.3f}".format, na_action="ignore")
+    return table(titled(cells, rows, {**SETS, "mean": "mean"}), "views")
+
+
+def _count(value: float) -> str:
+    return f"{int(value):,}"
+
+
+BLOCKS = {
+    "consensus-quality": quality,
+    "consensus-students": students,
+    "consensus-sets": all_sets,
+    "consensus-pools": pools,
+    "consensus-cost": cost,
+    "estimate-coverage": estimates,
+    "estimate-labels": label_trusts,
+    **FITTING,
+}

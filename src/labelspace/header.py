@@ -31,7 +31,8 @@ _OLD_ENCODER = "prefinetune.json"
 _CHECKPOINTS = (
     "state.json",
     *(f"{part}/state.json" for part in ("checkpoint", "descriptions", "rows", "student", "view-*/descriptions")),
-    "scores/*/*.safetensors",  # of slow views of a consensus
+    "view-*/*/labelspace.json",  # trained views of a consensus
+    "scores/*/*.safetensors",  # of its slow views
 )
 _AS_ENCODER = "open it with labelspace.Encoder, or fit a classifier on it with --encoder {folder}"
 
@@ -210,6 +211,6 @@ def _finite(value: Any) -> Any:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # the last one: nested too deep
         return {}
     return content if isinstance(content, dict) else {}

@@ -19,6 +19,17 @@ def silent(done: float, total: float | None = None, note: str = "") -> None:
     """Report nothing."""
 
 
+def stage(what: str, *, verbose: bool = True) -> None:
+    """Name the next part of a work of several bars, on stderr.
+
+    Args:
+        what: the part.
+        verbose: False shows nothing.
+    """
+    if verbose:
+        print(what, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def progress_bar(what: str, *, verbose: bool = True) -> Iterator[Progress]:
     """Show progress on stderr while the block runs.

@@ -88,6 +88,7 @@ def test_the_ten_descriptions_begin_with_the_five_that_are_shipped(spaces):
             assert len(set(more.descriptions)) == 10
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_docs_match_the_results():
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / "tables.py"), "--check"], capture_output=True, text=True, check=False

@@ -30,6 +30,16 @@ def test_answers_equal_the_scikit_learn_methods_in_the_order_of_the_label_file(m
         found.names = names
 
 
+def test_some_of_the_answers_are_those_of_some_of_the_documents(clf: UncertaintyClassifier):
+    found = clf.answers(NEW)[2:5]
+    assert len(found) == 3
+    assert found.labels == clf.label_space_.names
+    assert found.uncertainty is not None
+    assert (found.uncertainty == clf.answers(NEW).uncertainty[2:5]).all()  # pyright: ignore
+    assert found.names.tolist() == clf.predict(NEW)[2:5].tolist()
+    assert (found.scores == clf.answers(NEW).scores[2:5]).all()
+
+
 def test_a_model_that_measures_uncertainty_includes_it_in_its_answers(clf: UncertaintyClassifier):
     clf.set_coverage(0.5, NEW)
     found = clf.answers(NEW)

@@ -139,7 +139,7 @@ def test_fit_returns_self_and_learns_names_that_end_in_an_underscore(method: str
     before = set(vars(clf))
     assert clf.fit() is clf
     learnt = set(vars(clf)) - before
-    assert learnt == {"encoder_", "started_from_", "label_space_", "label_vectors_", "classes_", "reads_"} | (
+    assert learnt == {"encoder_", "started_from_", "label_space_", "label_vectors_", "classes_", "reads_", "none_"} | (
         {"fit_result_"} if method == "description" else set()
     )
 

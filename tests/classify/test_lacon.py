@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
-from labelspace.classify import base, predict_file
+from labelspace.classify import bi_encoder, predict_file
 from labelspace.classify.settings import as_arguments
 from labelspace.classify.stream import model_fingerprint
 from labelspace.config import LaConConfig, SearchConfig
@@ -799,7 +799,7 @@ def test_ctrl_c_while_encoding_labels_keeps_the_previous_model(
 
     clf = make().fit(TEXTS, Y)
     before = dict(vars(clf))
-    monkeypatch.setattr(base, "encode_labels", stop)
+    monkeypatch.setattr(bi_encoder, "encode_labels", stop)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(TEXTS, y)
     assert vars(clf) == before

@@ -12,7 +12,7 @@ import pytest
 
 from classify.doubt import FEW, FEW_Y, NEW, uncertainty
 from labelspace import LaConClassifier
-from labelspace.classify import anchors, encoding
+from labelspace.classify import anchors, distinct
 from labelspace.classify.settings import as_arguments
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
@@ -85,7 +85,7 @@ def test_at_most_one_window_of_documents_is_tokenised_at_a_time(
 ):
     clf = model(kind)
     documents = PAIRS if clf.reads_ is Kind.PAIRS else TEXTS
-    monkeypatch.setattr(encoding, "WINDOW", WINDOW)
+    monkeypatch.setattr(distinct, "WINDOW", WINDOW)
     sizes, held = watch(monkeypatch)
     for ask in ASKS:
         if not hasattr(clf, ask):
@@ -104,7 +104,7 @@ def test_a_window_is_scored_like_a_call_of_its_own(kind: str, model: Maker, monk
     whole = {ask: getattr(clf, ask)(documents) for ask in asks}
     parts = [documents[start : start + WINDOW] for start in range(0, len(documents), WINDOW)]
     alone = {ask: np.concatenate([getattr(clf, ask)(part) for part in parts]) for ask in asks}
-    monkeypatch.setattr(encoding, "WINDOW", WINDOW)
+    monkeypatch.setattr(distinct, "WINDOW", WINDOW)
     for ask in asks:
         found = getattr(clf, ask)(documents)
         assert (found == alone[ask]).all(), ask
@@ -112,7 +112,7 @@ def test_a_window_is_scored_like_a_call_of_its_own(kind: str, model: Maker, monk
             assert list(found) == list(whole[ask])
         else:
             assert np.abs(found - whole[ask]).max() < 1e-5, ask
-    monkeypatch.setattr(encoding, "WINDOW", len(documents))
+    monkeypatch.setattr(distinct, "WINDOW", len(documents))
     assert all((getattr(clf, ask)(documents) == whole[ask]).all() for ask in asks)
 
 

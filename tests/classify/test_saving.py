@@ -433,6 +433,7 @@ BAD = {
     "unknown class": (edit_header(**{"class": "DescriptionClasifier"}), "Did you mean 'DescriptionClassifier'"),
     "class that is no name": (edit_header(**{"class": ["a"]}), "unknown class"),
     "header cut off": (write("labelspace.json", '{"format": 2, "cla'), "is damaged"),
+    "header nested too deep": (write("labelspace.json", "[" * 200_000), "is damaged"),
     "header of another shape": (write("labelspace.json", "[1, 2]"), "is damaged"),
     "header that is text": (write("labelspace.json", '"model"'), "is damaged"),
     "no list of files": (edit_header(files=...), "is damaged"),

@@ -11,8 +11,8 @@ import pytest
 from classify.doubt import FEW, FEW_Y, uncertainty
 from labelspace import Encoder, LaConClassifier, UncertaintyClassifier, ZeroShotClassifier
 from labelspace.bench.adapters import HarnessModel
-from labelspace.classify import encoding
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify import distinct
+from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.evaluate import evaluate
 from labelspace.evaluate.report import most_frequent_confusions
 from labelspace.labels import Label, LabelSpace
@@ -65,7 +65,7 @@ def test_equal_documents_get_equal_answers_at_any_position(
     monkeypatch: pytest.MonkeyPatch,
 ):
     clf = model(encoders[dtype])
-    monkeypatch.setattr(encoding, "WINDOW", window)
+    monkeypatch.setattr(distinct, "WINDOW", window)
     given = documents()
     scores = clf.decision_function(given)
     assert len(scores) == len(given)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from classify.doubt import FEW, FEW_Y, NAMES, NEW, NEW_Y, SEEN, SEEN_Y, uncertainty
 from labelspace import LabelSpace, UncertaintyClassifier
-from labelspace.classify import base
+from labelspace.classify import bi_encoder
 from labelspace.classify.by_gaussians import NO_LOGIT
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
@@ -280,7 +280,7 @@ def test_a_fit_interrupted_while_encoding_labels_keeps_the_previous_model(make: 
 
     clf = make().fit(FEW, FEW_Y)
     before = dict(vars(clf))
-    monkeypatch.setattr(base, "encode_labels", stop)
+    monkeypatch.setattr(bi_encoder, "encode_labels", stop)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(FEW, ["a", "b"] * 6)
     assert vars(clf) == before

@@ -73,11 +73,12 @@ def process(*args: object, **more: Any) -> subprocess.CompletedProcess[str]:
 
 
 def stop(line: Sequence[object], state: Path, how: str) -> str:
-    """Start a command, send it a signal when it writes `state`, and return its stderr."""
+    """Start a command, send it a signal when it writes `state`, a file or a pattern of one, and return its stderr."""
     import torch  # late: most commands are tested without it
 
     def written() -> int:
-        return state.stat().st_mtime_ns if state.is_file() else 0
+        found = Path(state.anchor).glob(str(state.relative_to(state.anchor)))
+        return max((file.stat().st_mtime_ns for file in found), default=0)
 
     before, deadline = written(), time.monotonic() + 120
     threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}  # for the same bits as in this process

@@ -4,6 +4,7 @@ import pytest
 
 PNG = b"\x89PNG"
 ALL = ["confusion", "map", "sphere", "similarity"]
+"""Those of a model that learnt from no consensus."""
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def files_of(*names):
 
 
 @pytest.mark.slow
-def test_with_labels_all_figures_are_drawn(run, saved, documents, tmp_path):
+def test_with_labels_all_figures_aresample_rows(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--projection", "pca")
     assert result.exit_code == 0, result.output
@@ -62,8 +63,9 @@ def test_only_draws_the_named_figures_in_the_order_of_the_help(run, saved, docum
         (["--max-documents", "0"], "--max-documents"),
         (["--out", "nowhere/deeper"], "nowhere"),
         (["--only", "sfere"], "Did you mean 'sphere'?"),
-        (["--only", ""], "--only takes confusion, map, sphere, similarity"),
+        (["--only", ""], "--only takes confusion, map, sphere, similarity, consensus"),
         (["--only", "map,confusion"], "--only confusion compares with labels"),
+        (["--only", "consensus"], "this DescriptionClassifier learnt from no consensus"),
     ],
 )
 def test_figures_refuses(run, refused, saved, documents, tmp_path, monkeypatch, args, said):
@@ -74,15 +76,15 @@ def test_figures_refuses(run, refused, saved, documents, tmp_path, monkeypatch, 
 
 
 def test_the_documents_of_the_map_are_drawn_from_the_whole_file(documents):
-    from labelspace.cli.evaluate import _drawn
+    from labelspace.cli.sampling import sample_rows
     from labelspace.corpus import open_table
 
     table = open_table(documents, text_column="text", label_column="label", batch_rows=2)
-    everything = [_drawn(table, 2, seed) for seed in range(30)]
+    everything = [sample_rows(table, 2, seed) for seed in range(30)]
     assert all(len(texts) == len(names) == 2 for texts, names in everything)
     assert len({text for texts, _ in everything for text in texts}) == 6
-    assert _drawn(table, 2, 7) == _drawn(table, 2, 7)
-    assert len(_drawn(table, 100, 0)[0]) == 6
+    assert sample_rows(table, 2, 7) == sample_rows(table, 2, 7)
+    assert len(sample_rows(table, 100, 0)[0]) == 6
 
 
 def test_a_figure_that_does_not_apply_is_left_out_and_refused_if_named(run, refused, doubting, sorted_rows, tmp_path):
@@ -96,3 +98,31 @@ def test_a_figure_that_does_not_apply_is_left_out_and_refused_if_named(run, refu
         "left out: the similarity compares vectors of labels, and this UncertaintyClassifier has none" in result.stderr
     )
     assert result.stdout.splitlines() == [str(out / name) for name in files_of("map", "sphere")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("student", [[], ["--student", "words"]])
+def test_a_model_of_a_consensus_has_its_figure_too(run, label_file, documents, tiny_encoder_folder, tmp_path, student):
+    model, out = tmp_path / "model", tmp_path / "figures"
+    fit = ("fit", label_file, "--method", "consensus", "--pool", documents, "--out", model, "--quiet")
+    views = ("--views", f"zero-shot:{tiny_encoder_folder},words")
+    assert run(*fit, *views, *student).exit_code == 0
+    result = run("figures", model, documents, "--out", out, "--only", "consensus")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [str(out / name) for name in files_of("consensus")]
+    everything = run("figures", model, documents, "--out", tmp_path / "all", "--projection", "pca", "--no-before")
+    assert everything.exit_code == 0, everything.output
+    assert everything.stdout.splitlines() == [str(tmp_path / "all" / name) for name in files_of("consensus")]
+    assert "left out: the map needs a vector of each text" in everything.stderr
+
+
+def test_a_model_without_a_consensus_says_that_its_figure_is_left_out(run, saved, documents, tmp_path):
+    result = run("figures", saved, documents, "--out", tmp_path / "figures", "--only", "similarity,consensus")
+    assert result.exit_code == 2
+    result = run("figures", saved, documents, "--out", tmp_path / "figures", "--projection", "pca", "--no-before")
+    assert result.exit_code == 0, result.output
+    said = [line for line in result.stderr.splitlines() if "left out" in line]
+    assert said == [
+        "note: left out: the consensus shows what views agreed on, and this DescriptionClassifier learnt from no "
+        "consensus; fit one first."
+    ]

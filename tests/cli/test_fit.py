@@ -32,11 +32,13 @@ def test_every_setting_of_a_method_belongs_to_its_estimator_or_configuration():
             "views",
             "student",
             "prior",
+            "encoder_options",
             "checkpoint",
             "callbacks",
             "seed",
             "verbose",
             "config",
+            "several",  # the label file says it
         }
         fields = set(vars(method.config())) if method.config else set()
         known = {setting.partition(".")[0] for setting in settings_of_method(name)}
@@ -68,7 +70,8 @@ def test_the_help_shows_about_twenty_options():
 def test_options_reach_the_model(run, label_file, documents, tiny_encoder_folder, tmp_path):
     result = run(
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT),
-        *("--pool", documents, "--learning-rate", "uniformity", "--set", "search.rates=1e-5,1e-4"),
+        *("--method", "description", "--pool", documents),
+        *("--learning-rate", "uniformity", "--set", "search.rates=1e-5,1e-4"),
         *("--set", "search.steps=2", "--set", "search.strategy=grid", "--set", "search.documents=4"),
         *("--set", "search.pairs=10", "--set", "anchor=verbalizer", "--set", "objective=rows"),
         *("--set", "temperature=0.1", "--threshold", -0.5, "--seed", 7, "--set", "warmup=0.1", "--max-tokens", 32),
@@ -96,7 +99,8 @@ def test_options_reach_the_model(run, label_file, documents, tiny_encoder_folder
 @pytest.mark.slow
 def test_the_summary_has_the_result_and_the_next_command(run, label_file, tiny_encoder_folder, tmp_path, documents):
     out = tmp_path / "model"
-    result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--pool", documents)
+    pool = ("--method", "description", "--pool", documents)
+    result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, *pool)
     assert result.exit_code == 0, result.output
     said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
     assert list(said) == ["learning rate", "steps", "loss", "uniformity", "pool", "saved"]
@@ -128,7 +132,8 @@ def test_another_text_column_and_tensorboard_can_be_given(run, label_file, tiny_
     pool.write_text("review\nthe team won\nthe bank lost\n")
     result = run(
         *("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *SHORT),
-        *("--pool", pool, "--text-column", "review", "--learning-rate", "1e-4", "--tensorboard", tmp_path / "log"),
+        *("--method", "description", "--pool", pool, "--text-column", "review", "--learning-rate", "1e-4"),
+        *("--tensorboard", tmp_path / "log"),
     )
     assert result.exit_code == 0, result.output
     assert list((tmp_path / "log").glob("events.*"))
@@ -162,7 +167,7 @@ def test_a_saved_model_can_be_the_encoder(run, label_file, saved, tmp_path):
         (["--set", "warmup=high"], "warmup must be a number"),
         (["--min-probability", "0.5"], "--min-probability does nothing with --method description; it is for lacon and"),
         (["--device", "abacus"], "device"),
-        (["--pool", "nothing.csv"], "nothing.csv"),
+        (["--method", "description", "--pool", "nothing.csv"], "nothing.csv"),
         (["--template", "no place for it"], "{label}"),
     ],
 )
@@ -251,7 +256,7 @@ def test_ctrl_c_before_anything_is_kept_writes_nothing(
         return real(objective, step)
 
     monkeypatch.setattr(DescriptionObjective, "update", interrupted)
-    search = ("--pool", documents, "--set", "search.steps=2")
+    search = ("--method", "description", "--pool", documents, "--set", "search.steps=2")
     more = search if when == "during the search" else ("--learning-rate", "1e-5")
     before = sorted(tmp_path.rglob("*"))
     result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model", *more)

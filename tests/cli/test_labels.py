@@ -157,6 +157,40 @@ def test_lint_with_an_encoder_finds_texts_that_are_too_long(run, tmp_path, tiny_
     assert "text-too-long" in {found["code"] for found in json.loads(result.stdout)["findings"]}
 
 
+@pytest.fixture
+def pool(tmp_path):
+    file = tmp_path / "pool.csv"
+    rows = [
+        f"the {who} {what} number {row}" for row in range(20) for who in ("team", "bank") for what in ("won", "fell")
+    ]
+    file.write_text("text\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return file
+
+
+def test_lint_with_a_pool_says_which_descriptions_hurt(run, label_file, pool, tiny_encoder_folder, tmp_path):
+    figure = tmp_path / "advice.png"
+    result = run("lint", label_file, "--pool", pool, "--encoder", tiny_encoder_folder, "--figure", figure)
+    assert result.exit_code == 0
+    assert "6 descriptions on 80 documents, the worst first" in result.stdout
+    assert result.stdout.count("-> ") >= 6
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    told = json.loads(run("lint", label_file, "--pool", pool, "--encoder", tiny_encoder_folder, "--json").stdout)
+    assert len(told["advice"]["descriptions"]) == 6
+
+
+def test_lint_refuses_a_pool_that_says_nothing(run, refused, label_file, pool, tiny_encoder_folder, tmp_path):
+    own = ("--encoder", tiny_encoder_folder)
+    one = tmp_path / "one.csv"
+    one.write_text("text\nthe team won\n", encoding="utf-8")
+    assert "50 different documents or more. Got 1" in refused(run("lint", label_file, "--pool", one, *own))
+    bare = tmp_path / "bare.yaml"
+    bare.write_text("labels: [sports, money]\n", encoding="utf-8")
+    assert "no label has a description" in refused(run("lint", bare, "--pool", pool, *own))
+    assert "txet" in refused(run("lint", label_file, "--pool", pool, "--text-column", "txet", *own))
+    assert "--pool" in refused(run("lint", label_file, "--figure", tmp_path / "a.png"))
+    assert "nowhere" in refused(run("lint", label_file, "--pool", pool, "--figure", tmp_path / "nowhere" / "a.png"))
+
+
 def test_lint_takes_a_template_for_a_csv_file(run, tmp_path):
     file = tmp_path / "labels.csv"
     file.write_text("label,description\na,One two three four.\nb,Five six seven eight.\n")

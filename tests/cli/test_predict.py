@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from labelspace import load
+from labelspace.classify import WordsClassifier
 from labelspace.errors import OutputError
 
 
@@ -71,6 +72,20 @@ def test_lines_of_stdin_can_be_answered_in_json(run, saved):
     assert told[0]["label"] is None
     assert told[0]["score"] == max(told[0]["scores"].values())
     assert list(told[0]["scores"]) == ["money", "sports"]  # the order of classes_
+
+
+def test_argilla_gets_records_with_the_label_as_a_suggestion(run, refused, saved, documents, tmp_path):
+    result = run("predict", saved, documents, "--argilla")
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    texts = [json.loads(line)["text"] for line in documents.read_text().splitlines()]
+    found = load(saved).answers(texts)
+    assert [record["fields"] for record in records] == [{"text": text} for text in texts]
+    assert [record["suggestions"]["label"]["value"] for record in records] == found.names.tolist()
+    assert [record["suggestions"]["label"]["score"] for record in records] == found.confidence.tolist()
+    none = run("predict", saved, documents, "--argilla", "--threshold", 1)
+    assert {json.dumps(json.loads(line)["suggestions"]) for line in none.stdout.splitlines()} == {"{}"}
+    assert "--argilla" in refused(run("predict", saved, documents, tmp_path / "out.csv", "--argilla"))
+    assert "--argilla" in refused(run("predict", saved, documents, "--argilla", "--json"))
 
 
 def test_a_file_can_be_answered_on_stdout(run, saved, documents):
@@ -193,3 +208,39 @@ def test_explain_prints_json(run, saved):
 @pytest.mark.parametrize("args", [["--top", "0"], ["--nearest", "-1"], ["--threshold", "3"]])
 def test_explain_refuses_invalid_options(run, refused, saved, args):
     refused(run("explain", saved, "a text", *args))
+
+
+LONG = "the team won the match. " * 40
+
+
+def test_long_texts_may_be_read_in_windows_and_the_cost_is_told(run, saved, tmp_path):
+    source = tmp_path / "long.csv"
+    source.write_text(f"text\n{LONG}\na loan\n", encoding="utf-8")
+    plain = run("predict", saved, source, tmp_path / "cut.csv", "--all-scores")
+    assert "windows" not in plain.stderr
+    result = run("predict", saved, source, tmp_path / "out.csv", "--all-scores", "--long-texts", "windows")
+    assert result.exit_code == 0, result.output
+    assert "note: 1 of 2 texts is longer than 128 tokens; it is read in windows, about" in result.stderr
+    cut, read = ((tmp_path / name).read_text(encoding="utf-8").splitlines() for name in ("cut.csv", "out.csv"))
+    assert (cut[1] == read[1], cut[2] == read[2]) == (False, True)
+    lines = run("predict", saved, "-", "--long-texts", "windows", input=f"{LONG}\na loan\n")
+    assert "note: 1 of 2 texts is longer" in lines.stderr
+    quiet = run("predict", saved, source, tmp_path / "quiet.csv", "--long-texts", "windows", "--quiet")
+    assert quiet.stderr == ""
+
+
+def test_explain_names_the_window(run, saved):
+    told = run("explain", saved, LONG, "--long-texts", "windows")
+    assert "\n  window " in told.stdout
+    assert "\n  window " not in run("explain", saved, LONG).stdout
+
+
+@pytest.mark.parametrize("command", ["predict", "explain", "evaluate"])
+def test_models_without_windows_and_wrong_words_are_refused(command, run, refused, saved, documents, tmp_path):
+    rest = () if command != "predict" else (tmp_path / "out.csv",)
+    said = refused(run(command, saved, documents, *rest, "--long-texts", "window"))
+    assert said == "error: long_texts must be one of 'cut', 'windows'. Got 'window' instead."
+    pool = ["the team won", "a match was lost", "the bank closed", "prices rise"]
+    WordsClassifier(["sports", "money"]).fit(pool, ["sports", "sports", "money", "money"]).save(tmp_path / "words")
+    said = refused(run(command, tmp_path / "words", documents, *rest, "--long-texts", "windows"))
+    assert said == "error: --long-texts is not for a WordsClassifier; leave it out."

@@ -32,7 +32,7 @@ def test_a_new_user_gets_from_names_to_figures(run, tmp_path, documents, tiny_en
     assert "2 labels, 4 descriptions" in go("lint", "labels.yaml")
     go(
         *("fit", "labels.yaml", "--encoder", tiny_encoder_folder, "--pool", documents, "--out", "model"),
-        *("--set", "search.steps=4", "--max-steps", 20),
+        *("--set", "view_steps=20"),
     )
     go("predict", "model", documents, "predicted.csv")
     assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 7

@@ -49,11 +49,12 @@ def test_a_dialect_given_by_the_user_is_not_reported(run, saved, spreadsheet):
     assert "schön" in result.stdout
 
 
+@pytest.mark.slow
 def test_fit_and_evaluate_read_the_same_file(run, spreadsheet, label_file, tmp_path):
     path, delimiter, found = spreadsheet
     model = tmp_path / "fresh"
     common = ["--encoder", "tests/data/tiny-bert", "--out", model]
-    result = run("fit", label_file, "--pool", path, *common, "--max-steps", 1)
+    result = run("fit", label_file, "--method", "description", "--pool", path, *common, "--max-steps", 1)
     assert result.exit_code == 0, result.output
     told = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
     assert [f"the encoding {found}" in line for line in told] == [True]

@@ -1,16 +1,32 @@
 """`ConsensusClassifier`: views, students, saving, resuming, wrong input."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from families.tiny_causal import tiny_causal
 from labelspace import ConsensusClassifier, DescriptionClassifier, LaConClassifier, load
 from labelspace.classify import WordsClassifier, ZeroShotClassifier
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import StudentConfig
 from labelspace.consensus.store import ScoreStore
-from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning, ModelFolderError
+from labelspace.corpus import Pool
+from labelspace.encoders.precision import choose_device, has_native_bfloat16
+from labelspace.errors import (
+    ConfigError,
+    EncoderError,
+    InputError,
+    LabelSpaceWarning,
+    MissingDependencyError,
+    ModelFolderError,
+    RemoteCodeError,
+)
+from labelspace.header import UNFINISHED, kind_of
 
+# A tiny encoder with random weights follows nobody; tests/consensus/test_teach.py looks at the warning.
+pytestmark = pytest.mark.filterwarnings("ignore:the student follows the consensus poorly")
 LABELS = {
     "labels": [
         {"name": "sports", "descriptions": ["Results of matches and games.", "Players, teams and a coach."]},
@@ -81,6 +97,8 @@ def test_the_same_seed_gives_the_same_bits(make, fitted, student):
 def test_the_report_says_how_well_a_student_follows(fitted, student):
     taught = fitted[student].fit_result_.taught
     assert -1 <= taught["kappa"] <= 1
+    assert taught["documents"] == len(POOL)
+    assert taught["held_out"] == (student == "words")
     assert (taught["training"] is None) == (student == "words")
 
 
@@ -89,6 +107,20 @@ def test_an_explanation_gives_reasons(fitted, student):
     found = fitted[student].explain("the bank opened the game")
     assert found.label in ("sports", "money")
     assert found.top[0].words or found.top[0].nearest
+
+
+def test_the_views_together_explain_by_descriptions_and_by_words(fitted):
+    first = fitted[None].explain("the bank opened the game", nearest=1).top[0]
+    assert len(first.words) == len(first.nearest) == 1
+    assert first.nearest[0][0] in [text for label in LABELS["labels"] for text in label["descriptions"]]
+
+
+def test_an_encoder_that_no_step_was_safe_for_answers_itself_and_takes_labels(make):
+    clf = make(config={"view_steps": 2, "documents_per_label": 1000}).fit(POOL)
+    assert not any(step.kept for step in clf.consensus_.steps)
+    assert isinstance(clf.model_, DescriptionClassifier)
+    clf.model_.add_label({"name": "art", "descriptions": ["Paintings."]})
+    assert clf.model_.fit_result_.to_dict()["consensus"]["pool_documents"] == len(POOL)
 
 
 def test_a_label_can_be_added_to_an_encoder_and_to_no_other_student(fitted, tmp_path):
@@ -176,12 +208,16 @@ def test_scores_of_another_view_or_a_damaged_file_are_not_used(tmp_path):
     assert len(again.asked) == 32
 
 
-def test_a_slow_view_is_asked_where_the_fast_ones_are_unsure(make, monkeypatch):
-    scorer = Scorer(99)
-    monkeypatch.setattr("labelspace.consensus.classifier.open_scorer", lambda view: scorer)
-    clf = make(views=[*make().views, "llm:x"], student="words", config={**LEVEL, "slow_documents": 10}).fit(POOL)
-    assert len(scorer.asked) == 10
-    assert clf.fit_result_.views[1] == "llm:x"
+def test_a_slow_view_is_asked_where_the_fast_ones_are_unsure(make):
+    slow = f"llm:{tiny_causal('qwen3')}"
+    config, same = {**LEVEL, "slow_documents": 10}, {"encoder_options": {"dtype": "float32"}}
+    clf = make(views=[slow, *make().views], student="words", config=config, **same).fit(POOL)
+    assert clf.fit_result_.views[1] == slow
+    asked = clf.consensus_.alone[1] >= 0
+    plain = {**LEVEL, "neighbours": 0, "words": False, "alpha": 1}
+    sure = make(config=plain, **same).fit(POOL).consensus_.probabilities.max(axis=1)
+    assert asked.sum() == 10
+    assert sure[asked].max() <= sure[~asked].min()
 
 
 def test_the_pool_can_be_a_file(make, tmp_path):
@@ -228,6 +264,9 @@ def test_a_student_stopped_early_resumes_with_the_same_bits(make, fitted, tmp_pa
         ({"prior": {"sports": 1, "money": 0}}, "above 0"),
         ({"config": {"view_steps": 0}}, "view_steps must be"),
         ({"teaching": 3}, "teaching must be"),
+        ({"encoder_options": "cpu"}, "encoder_options must be a mapping"),
+        ({"encoder_options": {"devise": "cpu"}}, "Did you mean 'device'"),
+        ({"encoder_options": {"dtype": "float8"}}, "dtype must be one of"),
         ({"config": {"alfa": 1}}, "alpha"),
         ({"config": {"alpha": 2}}, "alpha must be"),
     ],
@@ -244,9 +283,105 @@ def test_a_model_of_other_labels_is_no_view(make, tiny_encoder_folder):
 
 
 def test_a_student_that_is_not_there_is_told_before_any_view_is_trained(make, monkeypatch):
-    monkeypatch.setattr("labelspace.consensus.classifier.fit_view", lambda *_, **__: pytest.fail("a view was trained"))
+    monkeypatch.setattr("labelspace.consensus.members.fit_view", lambda *_, **__: pytest.fail("a view was trained"))
     with pytest.raises(EncoderError, match="nobody/nothing"):
         make(student="nobody/nothing").fit(POOL)
+
+
+@pytest.mark.parametrize("view", ["nobody/nothing", "zero-shot:nobody/nothing", "llm:nobody/nothing"])
+def test_a_view_that_is_not_there_is_told_before_any_other_is_trained(make, view, monkeypatch):
+    monkeypatch.setattr("labelspace.consensus.members.fit_view", lambda *_, **__: pytest.fail("a view was trained"))
+    with pytest.raises(EncoderError, match="nobody/nothing"):
+        make(views=[*make().views, view], student="words").fit(POOL)
+
+
+@pytest.mark.parametrize("place", ["views", "student"])
+def test_code_of_a_view_or_student_by_name_is_refused_and_the_message_says_how_it_may_run(make, own_code_folder, place):
+    named = str(own_code_folder)
+    given = {"views": [*make().views, named]} if place == "views" else {"student": named}
+    with pytest.raises(RemoteCodeError, match="pass an Encoder with trust_remote_code=True, or name it with --encoder"):
+        make(**given).fit(POOL)
+
+
+def test_views_and_student_by_name_are_opened_with_the_options_given(make):
+    tiny = make().views[0]
+    clf = make(views=[tiny, f"zero-shot:{tiny}", "words"], encoder_options={"dtype": "float32", "max_tokens": 7}).fit(
+        POOL
+    )
+    taught = make(student="encoder", encoder_options={"dtype": "float32", "max_tokens": 7}).fit(POOL)
+    for encoder in (*(member.encoder_ for member in clf.model_.head_.members), taught.model_.encoder_):
+        assert (encoder.dtype, encoder.max_tokens) == ("float32", 7)
+
+
+def test_a_pool_too_large_for_exact_neighbours_is_refused_before_any_work_without_its_package(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynndescent", None)
+    monkeypatch.setattr("labelspace.consensus.members.fit_view", lambda *_, **__: pytest.fail("a view was trained"))
+    pool = Pool(tuple(f"document {number}" for number in range(50_000)), seen=50_000, source="many")
+    with pytest.raises(MissingDependencyError, match=r"50,000 documents or more.*'umap-learn'.*labelspace\[plot\]"):
+        make(config={**LEVEL, "documents": 50_000}).fit(pool)
+
+
+def test_progress_names_each_view_and_the_student_and_counts_documents(make, capsys):
+    tiny = make().views[0]
+    make(views=[tiny, f"zero-shot:{tiny}", "words"], student="words", verbose=True).fit(POOL)
+    lines = capsys.readouterr().err.splitlines()
+    told = [line for line in lines if not line.startswith("training")]
+    assert told == [
+        f"view 1 of 2: {tiny}",
+        "reading the pool: 96 of 96",
+        f"view 2 of 2: zero-shot:{tiny}",
+        "reading the pool: 96 of 96",
+        "the views together, and words that learn from them",
+        "student: words",
+    ]
+
+
+def trained(callbacks: list[int]):
+    """Count the updates of a fit."""
+    return lambda step, values: callbacks.append(step) if "loss" in values else None
+
+
+def test_a_view_that_was_trained_before_a_stop_is_opened_and_not_trained_again(make, fitted, tmp_path):
+    """The student's first update comes after the view's two."""
+    with pytest.raises(RuntimeError, match="killed"):
+        make(student="encoder", checkpoint=tmp_path / "run", callbacks=[Kill(3)]).fit(POOL)
+    steps: list[int] = []
+    again = make(student="encoder", checkpoint=tmp_path / "run", callbacks=[trained(steps)]).fit(POOL)
+    epochs = StudentConfig().epochs
+    assert steps == list(range(1, epochs * -(-len(POOL) // 32) + 1))  # the student's alone
+    assert (again.answers(POOL).scores == fitted["encoder"].answers(POOL).scores).all()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": 1}, {"config": {**LEVEL, "view_steps": 3}}, {"labels": ["a", "b"]}, "dtype"]
+)
+def test_a_view_of_another_fit_is_trained_again(make, tmp_path, other):
+    if other == "dtype":  # the one that this processor does not take by itself
+        native = has_native_bfloat16(choose_device("auto"))
+        other = {"encoder_options": {"dtype": "float32" if native else "bfloat16"}}
+    with pytest.raises(RuntimeError, match="killed"):
+        make(student="encoder", checkpoint=tmp_path / "run", callbacks=[Kill(3)]).fit(POOL)
+    steps: list[int] = []
+    again = make(checkpoint=tmp_path / "run", callbacks=[trained(steps)], **other).fit(POOL)
+    assert len(steps) == again.consensus_config().view_steps
+    assert (again.answers(POOL).scores == make(**other).fit(POOL).answers(POOL).scores).all()
+
+
+def test_a_kept_view_that_is_damaged_is_trained_again(make, fitted, tmp_path):
+    with pytest.raises(RuntimeError, match="killed"):
+        make(student="encoder", checkpoint=tmp_path / "run", callbacks=[Kill(3)]).fit(POOL)
+    kept = next((tmp_path / "run").glob("view-0/*/model.safetensors"))
+    kept.write_bytes(kept.read_bytes()[:100])
+    again = make(student="encoder", checkpoint=tmp_path / "run").fit(POOL)
+    assert (again.answers(POOL).scores == fitted["encoder"].answers(POOL).scores).all()
+
+
+def test_a_fit_stopped_between_two_views_is_known_as_unfinished(make, tmp_path):
+    tiny = make().views[0]
+    with pytest.raises(RuntimeError, match="killed"):
+        make(views=[tiny, tiny, "words"], checkpoint=tmp_path / "run", callbacks=[Kill(3)]).fit(POOL)
+    assert kind_of(tmp_path / "run") == UNFINISHED
 
 
 def test_a_view_that_is_not_fitted_or_reads_pairs_is_refused(make, tiny_encoder_folder):
@@ -257,6 +392,18 @@ def test_a_view_that_is_not_fitted_or_reads_pairs_is_refused(make, tiny_encoder_
     model = LaConClassifier(["sports", "money"], encoder=tiny, epochs=1).fit(pairs, ["sports", "money"] * 4)
     with pytest.raises(ConfigError, match="reads pairs"):
         make(views=[model]).fit(POOL)
+
+
+class Kill:
+    """A callback that stops the fit at this update, over all trainings."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def __call__(self, step, values):
+        self.at -= "loss" in values
+        if not self.at:
+            raise RuntimeError("killed")
 
 
 class Interrupt:
@@ -286,8 +433,6 @@ def test_a_finished_fit_leaves_no_checkpoint_for_the_next_pool(make, tmp_path):
 
 
 def test_a_stopped_fit_is_known_as_unfinished(make, tmp_path):
-    from labelspace.header import UNFINISHED, kind_of
-
     with pytest.warns(LabelSpaceWarning), pytest.raises(KeyboardInterrupt):
         make(
             student="encoder",

@@ -146,6 +146,7 @@ def ruff(text: str, path: str = "src/labelspace/planted.py") -> str:
         ("eval('1')\n", "S307"),
         ("exec('1')\n", "S102"),
         ("import matplotlib.pyplot\n", "TID253 `matplotlib`"),
+        ("from openai import OpenAI\n", "TID253 `openai`"),
         ("print(1)\n", "T201"),
     ],
 )

@@ -16,6 +16,7 @@ HEAVY = [
     "sklearn",
     "pyarrow",
     "matplotlib",
+    "openai",
     "openpyxl",
     "pandas",
     "rich",
@@ -96,7 +97,7 @@ def test_importing_labelspace_loads_no_submodule():
 
 @pytest.mark.slow
 def test_using_the_library_leaves_environment_and_logging_alone():
-    done = in_a_fresh_process(WATCH, "labelspace.classify")
+    done = in_a_fresh_process(WATCH, "labelspace.classify.description")
     seen = json.loads(done.stdout)
     assert "torch" in seen["modules"]
     assert set(seen["changed"]) <= {"filters"}, "numpy and torch set filters of their own, and nothing else changes"
@@ -129,4 +130,53 @@ def test_wrong_use_is_reported_without_torch(tmp_path):
     loaded = words[words.index("LOADED") :]
     assert loaded[-1] == "2"
     assert "torch" not in loaded
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+# Run a command where importing torch, or what needs it, fails.
+WITHOUT_TORCH = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "sentence_transformers", "huggingface_hub"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from labelspace.cli import main
+sys.argv = ["labelspace", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def words_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved model of words that may answer None."""
+    from labelspace.classify import WordsClassifier
+
+    texts = [f"the {who} {row}" for who in ("team won", "bank closed") for row in range(30)]
+    clf = WordsClassifier(["sports", "money"]).fit(texts, ["sports"] * 30 + ["money"] * 30)
+    return clf.set_none(texts, by="left-out").save(tmp_path_factory.mktemp("words") / "model")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["predict", "docs.csv"], ["predict", "docs.csv", "out.parquet", "--all-scores"], ["explain", "the bank closed"]],
+    ids=["predict", "predict-file", "explain"],
+)
+def test_a_model_of_words_needs_no_torch(arguments, words_model, tmp_path):
+    (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
+    command, *rest = [str(tmp_path / word) if "." in word else word for word in arguments]
+    done = in_a_fresh_process(WITHOUT_TORCH, command, str(words_model), *rest)
+    assert done.returncode == 0, done.stderr
+    assert "money" in done.stdout or (tmp_path / "out.parquet").is_file()
+
+
+def test_a_model_with_an_encoder_says_in_one_line_that_it_needs_torch(tiny_encoder_folder, tmp_path):
+    from labelspace import ZeroShotClassifier
+
+    folder = ZeroShotClassifier(["sports", "money"], str(tiny_encoder_folder)).fit().save(tmp_path / "model")
+    done = in_a_fresh_process(WITHOUT_TORCH, "explain", str(folder), "a text")
+    assert done.returncode == 2
+    assert "holds a ZeroShotClassifier, which needs the package 'torch'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

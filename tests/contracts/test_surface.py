@@ -1,5 +1,6 @@
 """The public surface, listed: changing it changes a line here."""
 
+import importlib
 import inspect
 from typing import Any
 
@@ -26,7 +27,7 @@ PUBLIC = [
 ]
 
 MODULES = {
-    "labelspace.labels": ["Finding", "Label", "LabelSpace", "lint", "starter_file"],
+    "labelspace.labels": ["Draft", "Finding", "Label", "LabelSpace", "lint", "starter_file"],
     "labelspace.corpus": [
         "MAX_CHARACTERS",
         "Document",
@@ -174,18 +175,32 @@ MODULES = {
         "entailment_score",
         "sample",
     ],
-    "labelspace.families": ["EntailmentScorer", "LLMScorer", "RerankerScorer"],
+    "labelspace.families": ["EndpointScorer", "EntailmentScorer", "LLMScorer", "RerankerScorer"],
     "labelspace.evaluate": [
+        "Advice",
         "Baseline",
+        "DescriptionAdvice",
         "DifficultyBand",
+        "DraftChoice",
+        "DraftJudge",
+        "Estimate",
         "Evaluation",
         "LabelMetrics",
         "Metrics",
+        "PairAdvice",
         "RejectionCurve",
         "Rejections",
+        "SeveralEvaluation",
+        "SeveralMetrics",
         "abstaining_scorer",
+        "advice_figure",
+        "advise",
+        "calibrate",
         "confusion_figure",
+        "consensus_figure",
         "difficulty",
+        "estimate",
+        "estimate_figure",
         "evaluate",
         "evaluate_table",
         "label_similarity_figure",
@@ -197,8 +212,12 @@ MODULES = {
         "sphere_figure",
         "write_result",
     ],
+    "labelspace.serve": ["running"],
     "labelspace.evaluate.figures": [
+        "advice_figure",
         "confusion_figure",
+        "consensus_figure",
+        "estimate_figure",
         "label_similarity_figure",
         "map_figure",
         "rejection_figure",
@@ -237,7 +256,9 @@ MODULES = {
         "LABEL_STARTS",
         "LACON_HEADS",
         "LACON_OBJECTIVES",
+        "LONG_TEXTS",
         "NLI_VARIANTS",
+        "NONE_WAYS",
         "OBJECTIVES",
         "PAPER_LEARNING_RATES",
         "SEARCHES",
@@ -248,6 +269,7 @@ MODULES = {
         "NLIConfig",
         "PrefinetuneConfig",
         "SearchConfig",
+        "ServingConfig",
         "StudentConfig",
         "TrainingConfig",
         "UncertaintyConfig",
@@ -258,14 +280,14 @@ MODULES = {
 FIELDS = {
     "EncodingConfig": "dtype device token_budget max_tokens",
     "ConsensusConfig": """
-        documents view_steps slow_documents temperature alpha neighbours rounds own words C folds guards
-        documents_per_label min_agreement
+        documents view_steps slow_documents price temperature alpha long_texts neighbours rounds own words C folds
+        guards documents_per_label min_agreement
     """,
     "StudentConfig": """
         documents epochs batch_size learning_rate temperature description_weight warmup weight_decay encoder_dropout
         max_tokens_in_memory
     """,
-    "DecisionConfig": "anchor temperature threshold min_probability",
+    "DecisionConfig": "anchor temperature threshold min_probability labels_per_text long_texts",
     "SearchConfig": "rates strategy steps documents pairs",
     "TrainingConfig": """
         objective temperature learning_rate max_steps warmup check_every patience tolerance encoder_dropout
@@ -288,6 +310,7 @@ FIELDS = {
         variant max_tokens leave_out max_pairs epochs batch_size max_steps max_seconds learning_rate
         head_learning_rate warmup weight_decay dropout evaluate_every patience dev_per_class window seed dtype device
     """,
+    "ServingConfig": "max_waiting max_characters max_megabytes max_options together wait",
 }
 
 ERRORS = {
@@ -311,31 +334,45 @@ ERRORS = {
 COMMANDS = {
     "init": "file --names --name --template --descriptions-per-label --overwrite",
     "lint": """
-        file --encoder --template --strict --all --json --dtype --trust-remote-code --offline
+        file --encoder --pool --figure --text-column --delimiter --encoding --template --strict --all --json
+        --dtype --trust-remote-code --offline
+    """,
+    "draft": """
+        labels --model --out --pool --each --pairs --keep --price --text-column --delimiter --encoding --seed
+        --overwrite --encoder --device --trust-remote-code --offline --json --quiet -q
     """,
     "encoders": "--json",
     "fit": """
-        labels --out --method --pool --labelled --views --student --text-column --label-column --pair-column --template
-        --encoder --device --learning-rate --epochs --max-steps --set --settings --threshold
-        --min-probability --seed --checkpoint --resume --overwrite --delimiter --encoding --pooling
+        labels --out --method --pool --labelled --views --student --limit --none --text-column --label-column
+        --pair-column --template --encoder --device --learning-rate --epochs --max-steps --set --settings --threshold
+        --min-probability --long-texts --seed --checkpoint --resume --overwrite --delimiter --encoding --pooling
         --dtype --max-tokens --revision --trust-remote-code --offline --tensorboard --json --quiet -q
     """,
     "predict": """
         model source target --text-column --pair-column --delimiter --encoding --prefix --resume
-        --overwrite --threshold --min-probability --all-scores --coverage --risk --most-uncertain
-        --device --trust-remote-code --json --quiet -q
+        --overwrite --threshold --min-probability --long-texts --all-scores --coverage --risk --most-uncertain
+        --argilla --device --trust-remote-code --json --quiet -q
     """,
     "evaluate": """
         model file --text-column --pair-column --label-column --delimiter --encoding --confusion
-        --rejection-curve --no-baselines --threshold --min-probability --anchor --encoder --dtype
+        --rejection-curve --no-baselines --threshold --min-probability --long-texts --anchor --encoder --dtype
         --device --trust-remote-code --offline --json --quiet -q
     """,
+    "estimate": """
+        model file --text-column --label-column --delimiter --encoding --figure --seed --device --trust-remote-code
+        --json --quiet -q
+    """,
     "explain": """
-        model texts --top --nearest --threshold --min-probability --device --trust-remote-code --json
+        model texts --top --nearest --threshold --min-probability --long-texts --device --trust-remote-code
+        --json
     """,
     "figures": """
         model file --out --only --text-column --label-column --delimiter --encoding --projection
         --max-documents --no-before --seed --device --trust-remote-code --quiet -q
+    """,
+    "serve": """
+        models --host --port --api-key-file --max-waiting --max-characters --log-texts --device --trust-remote-code
+        --quiet -q
     """,
     "prefinetune": """
         --out --pairs --labelled --scored --min-score --anchor-column --positive-column --source-column
@@ -347,6 +384,10 @@ COMMANDS = {
         --data --out --encoder --variant --resume --seed --dtype --device --trust-remote-code --offline
         --learning-rate --epochs --batch-size --max-pairs --max-steps --max-seconds --set --settings
         --json --quiet -q
+    """,
+    "studio": """
+        labels --pool --text-column --delimiter --encoding --limit --encoder --dtype --device --trust-remote-code
+        --offline --port --no-open --quiet -q
     """,
     "bench run": """
         models --data --tasks --limit --seeds --store --protocol --unverbalized --bootstrap --file --labels
@@ -432,7 +473,8 @@ def test_saved_models_are_of_these_classes():
     public = {name for name in PUBLIC if name.endswith("Classifier")} - {"ConsensusClassifier"}
     assert set(opening.CLASSES) == public | {"JointClassifier", "WordsClassifier"}
     for name in public:
-        assert opening.CLASSES[name] is getattr(labelspace, name)
+        module = importlib.import_module(f"labelspace.classify.{opening.CLASSES[name]}")
+        assert getattr(module, name) is getattr(labelspace, name)
 
 
 def test_the_command_line_has_these_commands_arguments_and_options():

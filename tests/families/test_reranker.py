@@ -200,5 +200,5 @@ def test_unknown_names_of_the_package_are_an_attribute_error():
 
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = package.Nothing
-    assert set(package.__all__) == {"EntailmentScorer", "LLMScorer", "RerankerScorer"}
+    assert set(package.__all__) == {"EndpointScorer", "EntailmentScorer", "LLMScorer", "RerankerScorer"}
     assert all(hasattr(package, name) for name in package.__all__)

@@ -1,11 +1,11 @@
-"""Model specifications of the benchmark: `embedding:all-MiniLM-L6-v2`, `nli:NAME`, `saved:FOLDER`, ...
+"""Model specifications of the benchmark: `embedding:all-MiniLM-L6-v2`, `nli:NAME`, `saved:NAME`, ...
 
     embedding:NAME[@POOLING]   a text encoder; cosine of text and verbalizer (paper, section 4)
     base:NAME                  a pretrained encoder without tuning; cosine of [CLS] vectors (paper, section 3.2)
     nli:NAME[@SCORE]           an NLI cross-encoder; log_odds of entailment, or the entailment logit as in the paper
     reranker:NAME[#FILE]       a reranker; relevance of the verbalizer to the text
     llm:NAME[#FILE]            a language model; probability of the answer's letter. FILE: a GGUF file in the folder
-    saved:FOLDER               a classifier saved by labelspace
+    saved:NAME                 a classifier saved by labelspace: its folder, or owner/name on the hub
 
 A name without a kind is an embedding model. A folder saved by labelspace gets its kind from `labelspace.json`.
 """
@@ -252,7 +252,7 @@ def open_model(
     """
     spec = ModelSpec.parse(spec)
     if spec.kind == "saved":
-        return _open_saved(spec, device, trust_remote_code)
+        return _open_saved(spec, device, trust_remote_code, offline)
     options: dict[str, Any] = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code}
     options |= {"revision": revision, "offline": offline}
     if token_budget is not None:
@@ -262,8 +262,10 @@ def open_model(
     return _open_family(spec, options)
 
 
-def computed_dtype(spec: str | ModelSpec, dtype: str = "auto", device: str = "auto") -> str:
-    """Return the dtype that a model will compute in, which is part of a record's key.
+def computed_dtype(
+    spec: str | ModelSpec, dtype: str = "auto", device: str = "auto", offline: bool | None = None
+) -> str:
+    """Return the dtype that a model will compute in, which is part of a record's key; fetches one saved on the hub.
 
     Example:
         >>> computed_dtype("nli:some/model", "float32")
@@ -274,7 +276,7 @@ def computed_dtype(spec: str | ModelSpec, dtype: str = "auto", device: str = "au
     spec = ModelSpec.parse(spec)
     EncodingConfig(dtype=dtype, device=device)  # checks both
     if spec.kind == "saved":
-        dtype = read_header(Path(spec.name).expanduser(), CLASSIFIER).get("encoding", {}).get("dtype", dtype)
+        dtype = read_header(_saved_folder(spec, offline), CLASSIFIER).get("encoding", {}).get("dtype", dtype)
     return str(choose_dtype(dtype, choose_device(device))).removeprefix("torch.")
 
 
@@ -337,12 +339,18 @@ def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
     )
 
 
-def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool) -> OpenModel:
+def _saved_folder(spec: ModelSpec, offline: bool | None) -> Path:
+    from labelspace.classify.fetching import model_folder
+
+    return model_folder(Path(spec.name).expanduser(), offline=offline)
+
+
+def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool, offline: bool | None) -> OpenModel:
     from labelspace.classify import load
     from labelspace.classify.by_anchors import Anchored
     from labelspace.corpus import Kind
 
-    folder = Path(spec.name).expanduser()
+    folder = _saved_folder(spec, offline)
     model: Any = load(folder, device=device, trust_remote_code=trust_remote_code)
     if model.reads_ is Kind.PAIRS:
         raise ConfigError(f"{spec} was fitted on pairs of texts, and the benchmark has single ones; leave it out.")

@@ -91,6 +91,10 @@ class Plan:
             return Source(task.card.name, lambda _: task)
 
         labels = LabelSpace.from_file(task.labels)
+        if labels.several:
+            raise InputError(
+                f"{task.labels} says several: true, and the benchmark scores one label a text; leave it out."
+            )
 
         def load(seed: int) -> Task:
             columns = {"text_column": task.text_column, "label_column": task.label_column}

@@ -155,7 +155,7 @@ def run(
     every = [
         _Job(model, RunKey(spec, work.name, protocol, unverbalized, limit, work.seed, computed), revision, work)
         for model in asked
-        for spec, computed, revision in [_facts(model, dtype, device)]
+        for spec, computed, revision in [_facts(model, dtype, device, offline)]
         for work in works
     ]
     reused, jobs = _reused(every, known, notes)
@@ -246,11 +246,11 @@ def _seeds(seeds: Sequence[int], limit: int | None, notes: list[str]) -> tuple[i
     return drawn
 
 
-def _facts(model: ModelSpec | OpenModel, dtype: str, device: str) -> tuple[str, str, str | None]:
+def _facts(model: ModelSpec | OpenModel, dtype: str, device: str, offline: bool | None) -> tuple[str, str, str | None]:
     """Return a model's specification, dtype and weights revision without opening it."""
     if isinstance(model, OpenModel):
         return model.spec, str(model.describe.get("dtype") or "float32"), model.revision
-    return str(model), computed_dtype(model, dtype, device), model.folder_revision()
+    return str(model), computed_dtype(model, dtype, device, offline), model.folder_revision()
 
 
 def _part(report: Progress, before: int, whole: int, key: RunKey) -> Progress:

@@ -1,17 +1,11 @@
-"""Estimators with the scikit-learn interface."""
+"""Estimators with the scikit-learn interface.
 
-from labelspace.classify.answers import Answers
-from labelspace.classify.base import BiEncoderClassifier, Classifier
-from labelspace.classify.description import DescriptionClassifier
-from labelspace.classify.editing import LabelChange
-from labelspace.classify.explanation import Explanation
-from labelspace.classify.lacon import LaConClassifier
-from labelspace.classify.opening import load
-from labelspace.classify.scorer import Scorer
-from labelspace.classify.stream import Predicted, predict_file
-from labelspace.classify.uncertainty import UncertaintyClassifier
-from labelspace.classify.words import WordsClassifier
-from labelspace.classify.zero_shot import ZeroShotClassifier
+Names load on first use, so that a model of words opens without torch.
+"""
+
+from typing import TYPE_CHECKING
+
+from labelspace.late import late_names
 
 __all__ = [
     "Answers",
@@ -29,3 +23,37 @@ __all__ = [
     "load",
     "predict_file",
 ]
+
+if TYPE_CHECKING:
+    from labelspace.classify.answers import Answers
+    from labelspace.classify.base import Classifier
+    from labelspace.classify.bi_encoder import BiEncoderClassifier
+    from labelspace.classify.description import DescriptionClassifier
+    from labelspace.classify.editing import LabelChange
+    from labelspace.classify.explanation import Explanation
+    from labelspace.classify.lacon import LaConClassifier
+    from labelspace.classify.opening import load
+    from labelspace.classify.scorer import Scorer
+    from labelspace.classify.stream import Predicted, predict_file
+    from labelspace.classify.uncertainty import UncertaintyClassifier
+    from labelspace.classify.words import WordsClassifier
+    from labelspace.classify.zero_shot import ZeroShotClassifier
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "answers": "Answers",
+        "base": "Classifier",
+        "bi_encoder": "BiEncoderClassifier",
+        "description": "DescriptionClassifier",
+        "editing": "LabelChange",
+        "explanation": "Explanation",
+        "lacon": "LaConClassifier",
+        "opening": "load",
+        "scorer": "Scorer",
+        "stream": "Predicted predict_file",
+        "uncertainty": "UncertaintyClassifier",
+        "words": "WordsClassifier",
+        "zero_shot": "ZeroShotClassifier",
+    },
+)

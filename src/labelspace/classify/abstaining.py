@@ -1,7 +1,7 @@
 """Abstention: the doubt of each document, and limits above which the answer is None."""
 
 import warnings
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice, check_number
 from labelspace.classify.answers import Answers
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_gaussians import ByGaussians
 from labelspace.classify.decision import RANKINGS
 from labelspace.corpus import as_targets
@@ -20,19 +20,6 @@ from labelspace.training.uncertainty import HeldOut, Limit
 FEW_ROWS = 30
 """With fewer held-out rows, the share answered on new documents is uncertain by five points or more: one standard error
 at a share of 0.9."""
-
-
-@runtime_checkable
-class MeasuresDoubt(Protocol):
-    """A classifier that measures the doubt of its answers."""
-
-    def ranking(self, by: str = "auto") -> str:
-        """Return the measure of doubt, `"uncertainty"` or `"entropy"`."""
-        ...
-
-    def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
-        """Return the doubt of each document, [text]."""
-        ...
 
 
 class AbstainingClassifier(BiEncoderClassifier):

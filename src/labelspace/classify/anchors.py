@@ -4,18 +4,29 @@ Each label is encoded alone, so that scores do not depend on the other labels or
 (in bfloat16 a vector depends on its batch).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.encoders import Encoder
-from labelspace.encoders.encoder import WINDOW
+from labelspace.config.encoding import WINDOW
 from labelspace.labels import Label, LabelSpace
 
 Matrix = NDArray[np.float32]
+OUTSIDE = ""
+"""Key, beside the names of labels, of the texts about what lies outside of all of them."""
+
 GRID = 2.0**24
+
+
+class Encodes(Protocol):
+    """The part of an encoder that labels need."""
+
+    def encode(self, texts: Sequence[str], *, role: str = "text") -> Matrix:
+        """Return the unit vectors of texts, [text dim]."""
+        ...
 
 
 @final
@@ -28,6 +39,9 @@ class LabelVectors:
 
     descriptions: Matrix
     """[desc dim], unit length; no rows for a label without descriptions."""
+
+    excludes: Matrix | None = None
+    """[text dim], unit length, of what the label is not; None if nothing is said about it."""
 
     def anchor(self, kind: str) -> Matrix:
         """Return the vector that documents are compared with, [dim], unit length.
@@ -44,20 +58,25 @@ class LabelVectors:
         return mean.astype(np.float32)
 
 
-def encode_label(encoder: Encoder, label: Label, verbalizer: str) -> LabelVectors:
+def encode_label(encoder: Encodes, label: Label, verbalizer: str) -> LabelVectors:
     """Encode one label's verbalizer and descriptions."""
     return LabelVectors(
         verbalizer=encoder.encode([verbalizer], role="label")[0],
         descriptions=encoder.encode(label.descriptions, role="text"),
+        excludes=encoder.encode(label.excludes, role="text") if label.excludes else None,
     )
 
 
-def encode_labels(encoder: Encoder, space: LabelSpace) -> dict[str, LabelVectors]:
-    """Encode every label of a space alone; return the vectors by name."""
-    return {
+def encode_labels(encoder: Encodes, space: LabelSpace) -> dict[str, LabelVectors]:
+    """Encode every label of a space alone; return the vectors by name, and those of `space.outside` by `OUTSIDE`."""
+    found = {
         label.name: encode_label(encoder, label, verbalizer)
         for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
     }
+    if space.outside:
+        texts = encoder.encode(space.outside, role="text")
+        found[OUTSIDE] = LabelVectors(verbalizer=texts[0], descriptions=texts)
+    return found
 
 
 def anchor_matrix(vectors: dict[str, LabelVectors], space: LabelSpace, kind: str) -> Matrix:
@@ -82,6 +101,30 @@ def cosines(texts: Matrix, anchors: Matrix) -> Matrix:
         product /= GRID
         found[start : start + WINDOW] = product
     return found
+
+
+def less_what_it_is_not(scores: Matrix, texts: Matrix, vectors: Sequence[LabelVectors]) -> Matrix:
+    """Lower the cosine of a label where a text is nearer to what the label is not, by as much as it is nearer.
+
+    Args:
+        scores: [text label] cosines.
+        texts: [text dim] vectors.
+        vectors: [label] the labels' vectors.
+
+    Example:
+        >>> space = np.eye(3, dtype=np.float32)
+        >>> label = LabelVectors(space[0], space[:0], excludes=space[1:2])
+        >>> text = np.array([[0.6, 0.8, 0]], dtype=np.float32)
+        >>> less_what_it_is_not(cosines(text, space[:1]), text, [label]).round(2)
+        array([[0.4]], dtype=float32)
+    """
+    lowered = scores
+    for column, label in enumerate(vectors):
+        if label.excludes is not None:
+            lowered = scores.copy() if lowered is scores else lowered
+            other = cosines(texts, label.excludes).max(axis=1)
+            lowered[:, column] -= np.maximum(other - scores[:, column], 0)
+    return lowered
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:

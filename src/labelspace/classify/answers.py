@@ -1,6 +1,6 @@
 """`Answers`: the result of a classifier for some documents, used by every consumer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
@@ -26,13 +26,13 @@ class Answers:
     """
 
     names: NDArray[np.object_]
-    """[text] predicted label names; None for an abstention."""
+    """[text] predicted label names; None for an abstention. Several names of a text are joined by `|`."""
 
     scores: NDArray[np.float32]
     """[text label] cosines or logits; higher is likelier."""
 
     probabilities: NDArray[np.float64]
-    """[text label] the softmax of scores / temperature."""
+    """[text label] the softmax of scores / temperature; with several labels, how likely each one applies."""
 
     uncertainty: NDArray[np.float32] | None
     """[text] uncertainty; None if the model does not measure it."""
@@ -43,12 +43,31 @@ class Answers:
     likeliest: NDArray[np.intp]
     """[text] column of the likeliest label, also for abstentions; ties go to the first by name."""
 
+    closeness: NDArray[np.float64] | None = None
+    """[text] standard deviations that the score of the likeliest label lies above what a pool's documents of other
+    labels have with it; None without a limit for "none of these"."""
+
+    outside: NDArray[np.bool_] | None = None
+    """[text] whether a document is nearer to what the label file says lies outside than to its likeliest label; None if
+    it says nothing."""
+    chosen: NDArray[np.bool_] | None = None
+    """[text label] which labels are predicted, if a text may have several; None: each text has one."""
+
+    margins: NDArray[np.float64] | None = None
+    """[text label] how far each score is above its label's cut, if a text may have several; None: each text has one."""
+
     def __len__(self) -> int:
         return len(self.scores)
 
+    def __getitem__(self, rows: slice) -> "Answers":
+        """Return the answers to some of the documents."""
+        whole = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts: dict[str, Any] = {key: it[rows] if isinstance(it, np.ndarray) else it for key, it in whole.items()}
+        return Answers(**parts)
+
     @property
     def columns(self) -> NDArray[np.intp]:
-        """[text] column of the predicted label, -1 for an abstention."""
+        """[text] column of the predicted label, of several the likeliest; -1 for an abstention."""
         named = np.array([name is not None for name in self.names], dtype=bool)
         return np.where(named, self.likeliest, -1)
 

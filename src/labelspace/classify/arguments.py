@@ -1,15 +1,18 @@
 """Conversion of constructor and `fit` arguments: labels, encoders, a single label."""
 
 import inspect
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labelspace.checks import check_keys
 from labelspace.corpus import as_targets
-from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels import Label, LabelSpace
+
+if TYPE_CHECKING:
+    from labelspace.encoders import Encoder
 
 TRAINED = ", trained"
 """Name suffix if `fit` started from a live Encoder that had been trained. After `load`, `fit` then fails rather than
@@ -52,8 +55,42 @@ def as_label_space(labels: Any) -> LabelSpace:
     )
 
 
-def as_encoder(encoder: Any) -> Encoder:
+def one_label_space(labels: Any, method: str) -> LabelSpace:
+    """Convert labels as `as_label_space` does, for a method that gives each text one label.
+
+    Args:
+        labels: what `as_label_space` takes.
+        method: name of the classifier.
+
+    Raises:
+        ConfigError: the label space says `several: true`.
+        LabelFileError: the content is no valid label space.
+    """
+    space = as_label_space(labels)
+    if space.several:
+        raise ConfigError(
+            f"{method} gives each text one label, and the labels say several: true; use DescriptionClassifier or "
+            "ZeroShotClassifier, or leave several out."
+        )
+    return space
+
+
+def warn_of_unread(space: LabelSpace, method: str) -> None:
+    """Warn if the labels say what they are not, or what lies outside, and the method learns from rows alone."""
+    unread = ["outside"] * bool(space.outside) + ["not"] * any(label.excludes for label in space)
+    if unread:
+        warnings.warn(
+            f"{method} does not read {' and '.join(map(repr, unread))} of the labels; DescriptionClassifier and "
+            "ZeroShotClassifier do.",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
+
+
+def as_encoder(encoder: Any) -> "Encoder":
     """Open an Encoder from a name, a folder or a dictionary of arguments; return an Encoder as it is."""
+    from labelspace.encoders import Encoder
+
     if isinstance(encoder, Encoder):
         return encoder
     name = encoder.get("name") if isinstance(encoder, Mapping) else encoder
@@ -73,20 +110,20 @@ def as_encoder(encoder: Any) -> Encoder:
     )
 
 
-def own_encoder(encoder: Any) -> Encoder:
+def own_encoder(encoder: Any) -> "Encoder":
     """Return an Encoder that may be trained; the caller's own Encoder is copied."""
     given = as_encoder(encoder)
     return given.copy() if given is encoder else given
 
 
-def name_of_start(given: Any, encoder: Encoder) -> str:
+def name_of_start(given: Any, encoder: "Encoder") -> str:
     """Return the name of the encoder that `fit` started from.
 
     Args:
         given: the argument `encoder`.
         encoder: the encoder that `fit` opened or copied.
     """
-    if isinstance(given, Encoder) and given.backbone.trained and not given.name.endswith(TRAINED):
+    if isinstance(given, type(encoder)) and given.backbone.trained and not given.name.endswith(TRAINED):
         return given.name + TRAINED
     return encoder.name
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,42 +13,124 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_number, plain
-from labelspace.classify.anchors import LabelVectors, encode_label, encode_labels
+from labelspace.checks import check_choice, check_number
 from labelspace.classify.answers import Answers
-from labelspace.classify.arguments import name_of_start
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.encoding import own_vectors
-from labelspace.classify.explanation import Explanation, explain_answer, nearest_descriptions
+from labelspace.classify.explanation import Explanation
+from labelspace.classify.head import Judged
+from labelspace.classify.none_of_these import NoneLimit, chosen, coverage_of
 from labelspace.classify.saving import write
-from labelspace.classify.scored_rows import scored_rows
-from labelspace.classify.settings import whole_config
+from labelspace.classify.scored_rows import scored_rows, scored_sets
 from labelspace.classify.state import SavedFit, State
+from labelspace.config import NONE_WAYS
 from labelspace.config.saved import SavedConfig
 from labelspace.corpus import Documents, Kind, as_texts_or_pairs
 from labelspace.corpus.documents import check_kind
-from labelspace.encoders import Encoder
-from labelspace.errors import InputError
+from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that renames or removes a label among the keys of a dictionary."""
 
 
-class Classifier(ClassifierMixin, BaseEstimator, ABC):
+class Answering(ClassifierMixin, BaseEstimator, ABC):
+    """Base of everything that answers documents: what scikit-learn calls, made from `answers` alone."""
+
+    label_space_: LabelSpace
+    classes_: NDArray[np.object_]
+
+    @abstractmethod
+    def answers(self, X: Any) -> Answers:
+        """Return names, scores, probabilities and uncertainty of documents."""
+
+    def predict(
+        self, X: Any, *, return_scores: bool = False
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.float32]]:
+        """Return the name of each document's likeliest label, None below the threshold or `min_probability`.
+
+        Where a text may have several labels, return an indicator matrix, [text label], 1 for each label that reaches
+        its cut, columns in the order of `classes_`.
+
+        Args:
+            X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset.
+            return_scores: True also returns the score of every label, in the order of `classes_`.
+
+        Returns:
+            [text] names or the indicator matrix, or the pair of that and the scores [text label].
+        """
+        answers = self.answers(X)
+        found = answers.names if answers.chosen is None else answers.chosen[:, self._class_columns()].astype(int)
+        return (found, answers.scores[:, self._class_columns()]) if return_scores else found
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return the score of each document for each label, [text label]; for two labels their difference, [text].
+
+        As in scikit-learn, columns follow the sorted `classes_`, not the label file, and with two labels the result is
+        the second score minus the first. `predict(X, return_scores=True)` returns both. Where a text may have several
+        labels, it is how far each score is above its label's cut, [text label], for two labels too.
+        """
+        answers = self.answers(X)
+        if answers.margins is not None:
+            return answers.margins[:, self._class_columns()]
+        scores = answers.scores[:, self._class_columns()]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the softmax of scores / temperature, [text label]; its argmax is the label of `predict`.
+
+        Columns follow `classes_`. Probabilities are shares among the given labels: they say which label, not whether
+        any fits. For "none of these" call `set_none` with unlabelled documents, or set a threshold on the cosine. Where
+        a text may have several labels, each has a probability of its own, 0.5 or more exactly where it is predicted.
+        """
+        return self.answers(X).probabilities[:, self._class_columns()]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the labelled documents, as in scikit-learn.
+
+        Where a text may have several labels, a document counts as right if all of its labels are.
+
+        Args:
+            X: documents.
+            y: label names; documents without one (None, NaN, -1 or "") are left out. Where a text may have several
+                labels, an indicator matrix, or lists of names; None is left out.
+            sample_weight: [text], weight of each document.
+
+        Raises:
+            InputError: y and X differ in length, or y names no label.
+        """
+        if self.label_space_.several:
+            return scored_sets(self.predict(X), y, self.classes_, sample_weight)
+        found = scored_rows(self.predict(X), y, self.classes_, sample_weight)
+        return float(accuracy_score(found.truth, found.answers, sample_weight=found.weights))
+
+    def _class_columns(self) -> NDArray[np.intp]:
+        """Columns of the label space in the order of `classes_`."""
+        return np.array([self.label_space_.index(name) for name in self.classes_], dtype=np.intp)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.input_tags.string = True
+        tags.target_tags.required = False
+        tags.classifier_tags.multi_label = bool(getattr(self, "several", False))
+        return tags
+
+
+class Classifier(Answering):
     """Base of all classifiers: a head that scores and a decision that answers.
 
     Subclasses define `fit`, `add_label`, `explain`, `decision` and `state`. Fitted attributes are `head_` (turns
-    documents into scores), `label_space_`, `classes_` (sorted label names) and `reads_` (texts or pairs of texts).
+    documents into scores), `label_space_`, `classes_` (sorted label names), `reads_` (texts or pairs of texts) and
+    `none_` (the limit for "none of these", None without one).
     """
 
     labels: Any
 
     head_: Any
-    label_space_: LabelSpace
-    classes_: NDArray[np.object_]
     reads_: Kind
+    none_: NoneLimit | None = None
 
     trains_encoder: ClassVar[bool] = False
     """Whether `fit` trains the encoder's weights."""
@@ -94,58 +177,82 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         """
         documents = self.read(X)
         decision = self.decision()
-        return decision.answers(self.label_space_.names, *self.head_.judge(documents, self.label_space_))
-
-    def predict(
-        self, X: Any, *, return_scores: bool = False
-    ) -> NDArray[np.object_] | tuple[NDArray[np.object_], NDArray[np.float32]]:
-        """Return the name of each document's likeliest label, None below the threshold or `min_probability`.
-
-        Args:
-            X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset.
-            return_scores: True also returns the score of every label, in the order of `classes_`.
-
-        Returns:
-            [text] names, or the pair (names, scores [text label]).
-        """
-        answers = self.answers(X)
-        return (answers.names, answers.scores[:, self._class_columns()]) if return_scores else answers.names
-
-    def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Return the score of each document for each label, [text label]; for two labels their difference, [text].
-
-        As in scikit-learn, columns follow the sorted `classes_`, not the label file, and with two labels the result is
-        the second score minus the first. `predict(X, return_scores=True)` returns both.
-        """
-        scores = self.answers(X).scores[:, self._class_columns()]
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the softmax of scores / temperature, [text label]; its argmax is the label of `predict`.
-
-        Columns follow `classes_`. Probabilities are shares among the given labels: they say which label, not whether
-        any fits. For "none of these" set the threshold, which applies to the cosine itself.
-        """
-        return self.answers(X).probabilities[:, self._class_columns()]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on the labelled documents, as in scikit-learn.
-
-        Args:
-            X: documents.
-            y: label names; documents without one (None, NaN, -1 or "") are left out.
-            sample_weight: [text], weight of each document.
-
-        Raises:
-            InputError: y and X differ in length, or y names no label.
-        """
-        found = scored_rows(self.predict(X), y, self.classes_, sample_weight)
-        return float(accuracy_score(found.truth, found.answers, sample_weight=found.weights))
+        return decision.answers(self.label_space_.names, *self.judge(documents, self.label_space_))
 
     def scores(self, texts: Sequence[Any], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
         check_is_fitted(self)
-        return self.head_.judge(texts, space).scores
+        return self.judge(texts, space).scores
+
+    def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:
+        """Return what the head says about texts or pairs of texts, long ones as the model reads them."""
+        return self.head_.judge(documents, space)
+
+    def set_coverage(self, coverage: float, X: Any) -> Self:
+        """Make `predict` label this share of documents like these, the closest ones, and return None for the others.
+
+        How close a document is: its score with its likeliest label, standardised over these documents.
+
+        Args:
+            coverage: share to label, above 0; 1 labels all, and takes a limit away.
+            X: unlabelled documents, like those to predict.
+
+        Returns:
+            The classifier, with `none_` set.
+
+        Raises:
+            ConfigError: `coverage` is out of range.
+            InputError: there is no document.
+        """
+        check_is_fitted(self)
+        check_number("coverage", coverage, above=0, most=1)
+        self.none_ = None  # so that a limit before has no say in this one
+        if coverage < 1:
+            self.none_ = coverage_of(coverage, *self._near(X), self.label_space_)
+        return self
+
+    def set_none(self, X: Any, *, by: str = "auto") -> Self:
+        """Make `predict` return None for documents that fit none of the labels, as unlabelled documents tell.
+
+        Args:
+            X: 50 unlabelled documents or more, like those to predict. They may hold documents that fit no label.
+            by: how the limit is chosen. `"left-out"`: each document's label is hidden, and half of the documents are
+                then below the limit. `"mixture"`: the documents fall into two parts, and the limit lies between them.
+                `"auto"`: mixture where there are clearly two parts, left-out elsewhere.
+
+        Returns:
+            The classifier, with `none_` set; `print(clf.none_)` tells the limit, and the share of X below it.
+
+        Raises:
+            ConfigError: an unknown way.
+            InputError: there are fewer than 50 documents; or `by="mixture"` and there are not two parts.
+
+        Example:
+            >>> from labelspace import ZeroShotClassifier
+            >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+            >>> pool = [f"the {what} {row}" for what in ("match", "vote") for row in range(30)]
+            >>> clf = clf.set_none(pool, by="left-out")
+            >>> clf.none_.way, clf.none_.documents
+            ('left-out', 60)
+        """
+        check_is_fitted(self)
+        check_choice("by", by, NONE_WAYS)
+        self.none_ = None
+        self.none_ = chosen(by, *self._near(X), self.label_space_)
+        return self
+
+    def _near(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
+        """Return how near documents are to labels, [text label], and their likeliest; a repeated one counts once."""
+        documents = self.read(X)
+        if self.label_space_.several:
+            raise ConfigError(
+                "where a text may have several labels or none, their cuts decide; fit with a pool sets them."
+            )
+        if not len(documents):
+            raise InputError("X holds no document; pass unlabelled documents like those to predict.")
+        judged = self.judge(Documents(list(dict.fromkeys(documents)), documents.kind), self.label_space_)
+        found = self.decision().answers(self.label_space_.names, *judged)
+        return judged.scores if judged.near is None else judged.near, found.likeliest
 
     @abstractmethod
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
@@ -186,7 +293,42 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
             OutputError: the folder cannot be written; an existing one stays as it was.
         """
         state, name = self.state(), type(self).__name__
+        if self.none_ is not None:
+            state = replace(state, facts={**state.facts, "none": self.none_.to_dict()})
         return write(state, self.card_of(state), Path(folder), name=name, tensors_file=self.tensors_file)
+
+    def push_to_hub(
+        self, name: str, *, private: bool = False, token: str | None = None, message: str = "A model of labelspace"
+    ) -> str:
+        """Save the model as a repository of the hub, which `labelspace.load` opens by its name.
+
+        What `save` writes is sent as one commit, in place of an older model. The card and `labelspace.json` name the
+        encoder and the files that the model was fitted on, as they were given.
+
+        Args:
+            name: `owner/name`; it is made if the hub has none.
+            private: True makes it private, and refuses one that is public.
+            token: a token of the hub that may write; None: the one of `hf auth login`, or `HF_TOKEN`.
+            message: the commit's message.
+
+        Returns:
+            The hash of the commit, which `load` takes as `revision`.
+
+        Raises:
+            ConfigError: the name, the token or the message has the wrong form.
+            OutputError: the hub cannot be reached or refuses, or the repository holds something else.
+
+        Example:
+            >>> from labelspace import ZeroShotClassifier
+            >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+            >>> clf.push_to_hub("sports-or-politics")
+            Traceback (most recent call last):
+            ...
+            labelspace.errors.ConfigError: a model on the hub is named 'owner/name'. Got 'sports-or-politics' instead.
+        """
+        from labelspace.classify.pushing import push
+
+        return push(self.save, name, private=private, token=token, message=message)
 
     @abstractmethod
     def state(self) -> State:
@@ -200,16 +342,25 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
     @classmethod
     def _of(cls, head: Any, space: LabelSpace, fit: dict[str, Any] | None = None, **parameters: Any) -> Self:
         """Return a fitted classifier of texts with this head."""
+        model = cls._made(space, fit, parameters)
+        model.head_ = head
+        return model
+
+    @classmethod
+    def _made(cls, space: LabelSpace, fit: dict[str, Any] | None, parameters: dict[str, Any]) -> Self:
+        """Return a classifier of texts with these labels and parameters, still without a head."""
         made: Any = cls
         model = made(space, **parameters)
-        model.head_, model.reads_ = head, Kind.TEXTS
+        model.reads_ = Kind.TEXTS
         if fit is not None:
             model.fit_result_ = SavedFit(fit)
         model._set_labels(space)
         return model
 
-    def _edit(self, space: LabelSpace, change: Change) -> None:  # noqa: ARG002
+    def _edit(self, space: LabelSpace, change: Change) -> None:
         """Rename or remove a label in everything keyed by label name."""
+        if self.none_ is not None:
+            self.none_ = self.none_.edited(change, space)
         self._set_labels(space)
 
     def _set_labels(self, space: LabelSpace, *, keep_parameter: bool = False) -> None:
@@ -218,121 +369,3 @@ class Classifier(ClassifierMixin, BaseEstimator, ABC):
         if not keep_parameter:
             # The caller edited the labels, so the next fit uses the edited ones.
             self.labels = space
-
-    def _class_columns(self) -> NDArray[np.intp]:
-        """Columns of the label space in the order of `classes_`."""
-        return np.array([self.label_space_.index(name) for name in self.classes_], dtype=np.intp)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.input_tags.string = True
-        tags.target_tags.required = False
-        return tags
-
-
-class BiEncoderClassifier(Classifier):
-    """Base of the classifiers on an encoder.
-
-    Fitted attributes are also `encoder_` and `label_vectors_` (encoded label texts).
-
-    Example:
-        >>> from labelspace import ZeroShotClassifier
-        >>> from labelspace.classify import BiEncoderClassifier
-        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
-        >>> isinstance(clf, BiEncoderClassifier), clf.classes_.tolist()
-        (True, ['politics', 'sports'])
-    """
-
-    encoder: Any
-
-    encoder_: Encoder
-    started_from_: str
-    label_vectors_: dict[str, LabelVectors]
-
-    def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
-        """Explain the label of one text.
-
-        Args:
-            text: one text, or a pair of texts if the model was fitted on pairs.
-            top: number of labels to show.
-            nearest: number of descriptions to quote for the winner and the runner-up, nearest by the encoder's vectors;
-                none if the model does not read descriptions.
-
-        Returns:
-            Scores, margin and nearest descriptions; `print` shows them as text.
-        """
-        check_is_fitted(self)
-        pair = isinstance(text, tuple) and len(text) == 2
-        pairs = self.reads_ is Kind.PAIRS
-        if not isinstance(text, str) and not (pair and pairs):
-            what = "one pair of texts, a tuple" if pairs else "one text"
-            raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
-        check_number("top", top, least=1, whole=True)
-        check_number("nearest", nearest, least=0, whole=True)
-        documents = self.read([text])
-        reads = nearest > 0 and self.head_.reads_descriptions
-        return explain_answer(
-            text if isinstance(text, str) else " | ".join(text),
-            self.answers(documents),
-            space=self.label_space_,
-            decision=self.decision(),
-            top=top,
-            nearest=nearest_descriptions(
-                own_vectors(self.encoder_, documents), self.label_space_, self.label_vectors_, most=nearest
-            )
-            if reads
-            else None,
-        )
-
-    def state(self) -> State:
-        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
-        check_is_fitted(self)
-        given, fit = self.get_params(deep=False), getattr(self, "fit_result_", None)
-        if self.config_class is not None:
-            given["config"] = whole_config(self, self.config_class)
-        return State(
-            encoder=self.encoder_,
-            started_from=self.started_from_,
-            space=self.label_space_,
-            label_vectors=self.label_vectors_,
-            parameters={key: plain(value) for key, value in given.items() if key not in self.not_parameters},
-            fit=None if fit is None else fit.to_dict(),
-        )
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Return the fitted model of a state.
-
-        Raises:
-            ConfigError: a parameter is invalid.
-            ModelFolderError: the labels are not the learnt ones.
-        """
-        made: Any = cls
-        model = made(state.space, **state.parameters)
-        model.encoder_, model.started_from_ = state.encoder, state.started_from
-        model.label_vectors_, model.reads_ = state.label_vectors, Kind.TEXTS
-        if state.fit is not None:
-            model.fit_result_ = SavedFit(state.fit)
-        model._set_labels(state.space)
-        return model
-
-    def _finish(self, encoder: Encoder, space: LabelSpace, reads: Kind = Kind.TEXTS) -> Self:
-        vectors = encode_labels(encoder, space)  # first, so that Ctrl-C here leaves no mixture of two fits
-        self.encoder_, self.started_from_ = encoder, name_of_start(self.encoder, encoder)
-        self.label_vectors_, self.reads_ = vectors, reads
-        self._set_labels(space, keep_parameter=True)
-        return self
-
-    def _edit(self, space: LabelSpace, change: Change) -> None:
-        self.label_vectors_ = change(self.label_vectors_)
-        super()._edit(space, change)
-
-    def _encode_new(self, label: Label) -> LabelSpace:
-        """Add a label to the space and encode its texts."""
-        space = self.label_space_.add(label)
-        encoded = encode_label(self.encoder_, label, space.verbalizers[space.index(label.name)])
-        self.label_vectors_ = {**self.label_vectors_, label.name: encoded}
-        self._set_labels(space)
-        return space

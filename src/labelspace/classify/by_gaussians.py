@@ -7,9 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.classify.encoding import Matrix, in_windows
+from labelspace.classify.distinct import in_windows
+from labelspace.classify.encoding import Matrix
 from labelspace.classify.head import Judged, columns_of
-from labelspace.classify.state import module_tensors
+from labelspace.classify.modules import module_tensors
 from labelspace.encoders import Encoder
 from labelspace.heads import GaussianHead
 from labelspace.labels import LabelSpace

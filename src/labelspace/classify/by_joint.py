@@ -10,11 +10,15 @@ from scipy.special import log_softmax, softmax
 
 from labelspace.classify.anchors import cosines
 from labelspace.classify.base import Classifier
+from labelspace.classify.by_anchors import ByAnchors
+from labelspace.classify.by_label_embeddings import ByEmbeddings
 from labelspace.classify.by_words import ByWords
 from labelspace.classify.head import Judged, columns_of
+from labelspace.classify.long_texts import in_full
 from labelspace.corpus import Documents, Kind
 from labelspace.geometry.neighbours import Graph, mean_of
 from labelspace.labels import LabelSpace
+from labelspace.progress import Progress, silent
 
 Table = NDArray[np.float64]
 Vectors = NDArray[np.float32]
@@ -33,10 +37,13 @@ class Seen:
     """[text label], scores divided by the temperature."""
 
     vectors: Vectors | None = field(default=None, repr=False)
-    """[text dim], if it compares a vector of each document with vectors of the labels."""
+    """[text dim], if it compares a vector of each document, cut to the encoder's limit, with vectors of the labels."""
+
+    outside: Table | None = field(default=None, repr=False)
+    """[text], the logit of what lies outside of all labels, if it knows something of it."""
 
 
-def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 1.0) -> Seen:
+def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 1.0, report: Progress = silent) -> Seen:
     """Return what a classifier says about documents, from one run of its encoder.
 
     Args:
@@ -44,13 +51,25 @@ def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 
         documents: texts.
         space: the labels, in the order wanted.
         scale: what its logits are multiplied by.
+        report: called with the number of documents done; of a head other than that by anchors only when all are.
     """
     head: Any = model.head_
-    temperature = model.decision().temperature
-    if head.makes_vectors and hasattr(head, "label_vectors"):
+    factor, vectors = scale / model.decision().temperature, None
+    if isinstance(head, ByAnchors):
+        vectors = head.vectors(Documents(documents, Kind.TEXTS), report)
+    elif isinstance(head, ByEmbeddings):
         vectors = head.vectors(Documents(documents, Kind.TEXTS))
-        return Seen(cosines(vectors, head.label_vectors(space)).astype(np.float64) * (scale / temperature), vectors)
-    return Seen(head.judge(documents, space).scores.astype(np.float64) * (scale / temperature))
+    if isinstance(head, ByAnchors) and vectors is not None:
+        found = head.judge_vectors(vectors, space)
+    elif vectors is not None:
+        found = Judged(cosines(vectors, head.label_vectors(space)), None)
+    else:
+        found = head.judge(documents, space)
+    found = found._replace(scores=in_full(model, documents, space, found.scores))
+    if not isinstance(head, ByAnchors):
+        report(len(documents), len(documents))
+    outside = None if found.outside is None else found.outside.astype(np.float64) * factor
+    return Seen(found.scores.astype(np.float64) * factor, vectors, outside)
 
 
 def by_words(head: ByWords, texts: Sequence[str], space: LabelSpace) -> Table:
@@ -61,7 +80,7 @@ def by_words(head: ByWords, texts: Sequence[str], space: LabelSpace) -> Table:
 @final
 @dataclass(frozen=True)
 class ByJoint:
-    """The joined views: the mean of their log-probabilities, mixed with the neighbours', beside the words'."""
+    """The joined views: the mean of their log-probabilities and the words', mixed with the neighbours'."""
 
     members: tuple[Classifier, ...]
     """[view], fitted classifiers of the same labels."""
@@ -77,6 +96,9 @@ class ByJoint:
 
     columns: dict[str, int]
     """Column of each label by its present name."""
+
+    held: Table
+    """[step label], what is added after the words and after the neighbours."""
 
     own: float = 1.0
     """Share of a document's own answer beside that of its neighbours."""
@@ -105,7 +127,10 @@ class ByJoint:
         columns = columns_of(self.columns, space, who="a consensus", cure="Fit it with that label.")
         texts = list(documents.rows) if isinstance(documents, Documents) else list(documents)
         seen = [see(one, texts, self.space, scale=by) for one, by in zip(self.members, self.scales, strict=True)]
-        return Judged(self.join(seen, texts)[:, columns].astype(np.float32), None)
+        near = np.mean([one.logits for one in seen], axis=0)[:, columns].astype(np.float32)
+        known = [one.outside for one in seen if one.outside is not None]
+        outside = np.mean(known, axis=0).astype(np.float32) if len(known) == len(seen) else None
+        return Judged(self.join(seen, texts)[:, columns].astype(np.float32), None, near, outside)
 
     def join(self, seen: Sequence[Seen], texts: Sequence[str]) -> Table:
         """Return log-probabilities, [text label], from what the views say."""
@@ -113,18 +138,18 @@ class ByJoint:
             log_softmax(log_softmax(one.logits, axis=1) + by, axis=1) for one, by in zip(seen, self.shifts, strict=True)
         ]
         logits = np.mean(each, axis=0)
+        if self.words is not None:
+            logits = logits + by_words(self.words, texts, self.space) + self.held[0]
         if self.near is not None and self.graph is not None and self.smoothed is not None:
             vectors = seen[self.near].vectors
             assert vectors is not None
             near = mean_of(self.smoothed, self.graph.neighbours_of(vectors))
-            logits = np.log(self.own * softmax(logits, axis=1) + (1 - self.own) * near + TINY)
-        if self.words is not None:
-            logits = logits + by_words(self.words, texts, self.space)
+            logits = np.log(self.own * softmax(logits, axis=1) + (1 - self.own) * near + TINY) + self.held[1]
         return log_softmax(logits, axis=1)
 
     def tensors(self) -> dict[str, NDArray[np.generic]]:
         """Return everything learnt that is not a member's own."""
-        found: dict[str, NDArray[Any]] = {"shifts": self.shifts, "scales": np.array(self.scales)}
+        found: dict[str, NDArray[Any]] = {"shifts": self.shifts, "held": self.held, "scales": np.array(self.scales)}
         if self.graph is not None and self.smoothed is not None:
             found |= {"graph": self.graph.vectors, "smoothed": self.smoothed}
         if self.words is not None:

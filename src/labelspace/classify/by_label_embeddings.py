@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from labelspace.classify.anchors import LabelVectors, cosines, encode_label
+from labelspace.classify.anchors import OUTSIDE, LabelVectors, cosines, encode_label
 from labelspace.classify.encoding import Matrix, plain, windowed
 from labelspace.classify.head import Judged
-from labelspace.classify.state import module_tensors
+from labelspace.classify.modules import module_tensors
 from labelspace.encoders import Encoder
 from labelspace.labels import Label, LabelSpace
 from labelspace.training.features import Features, answers
@@ -108,7 +108,8 @@ class ByEmbeddings:
 
 def untaught(encoder: Encoder, vectors: dict[str, LabelVectors]) -> ByEmbeddings:
     """Return the head of a model without labelled rows: each label is placed by its texts."""
-    return ByEmbeddings(encoder, None, {name: each.anchor(ANCHOR) for name, each in vectors.items()}, True)
+    embeddings = {name: each.anchor(ANCHOR) for name, each in vectors.items() if name != OUTSIDE}
+    return ByEmbeddings(encoder, None, embeddings, True)
 
 
 def taught(encoder: Encoder, module: LaConHead, names: tuple[str, ...], *, reads_descriptions: bool) -> ByEmbeddings:

@@ -2,16 +2,71 @@
 
 from typing import Any
 
-from labelspace.classify.model_card import Card
+from labelspace.classify.model_card import Card, Result
 from labelspace.classify.state import State
 
-SHARES = "Probabilities are shares among these labels. For texts that fit none of them set a threshold."
+SHARES = "Probabilities are shares among these labels."
+
+
+def _none(state: State) -> str:
+    """Return what the model does with texts that fit none of the labels."""
+    limit = state.facts.get("none")
+    if limit is None:
+        return "Every text gets a label, also one that fits none; `set_none` changes that, with unlabelled documents."
+    told = f"`predict` answers None below a closeness of {limit['value']:.3g} ({limit['way']})"
+    return f"{told}, which {limit['share']:.1%} of {limit['documents']:,} unlabelled documents were."
+
+
+def _sureness(fit: dict[str, Any]) -> str:
+    """Return how the probabilities were set, and how far off such probabilities were elsewhere."""
+    found = fit.get("probabilities")
+    if not found:
+        return SHARES
+    likely, elsewhere = found["accuracy"], found["elsewhere"]
+    told = (
+        f"{SHARES} Their temperature makes them {likely['expected']:.2f} on average, which is the likely accuracy "
+        f"({likely['low']:.2f} to {likely['high']:.2f} with a probability of 0.8), estimated without labels."
+    )
+    if not elsewhere:
+        return told
+    off = f"off by {elsewhere['mean']:.3f} (expected calibration error; {elsewhere['worst']:.3f} at worst)"
+    fixed = f"at fixed temperatures by {elsewhere['fixed']:.3f}"
+    return f"{told} On {elsewhere['sets']} data sets with labels, probabilities set so were {off}, {fixed}."
+
+
+def _estimated(fit: dict[str, Any] | None) -> tuple[Result, ...]:
+    """Return the likely accuracy of what learnt from a consensus, as an estimate; empty if there is none."""
+    found = (fit or {}).get("probabilities")
+    if not fit or not found:
+        return ()
+    likely = found["accuracy"]
+    sure = f"{likely['low']:.2f} to {likely['high']:.2f} with a probability of 0.8"
+    return (
+        Result(
+            metric="estimated_accuracy",
+            name=f"likely accuracy, estimated without labels ({sure})",
+            value=likely["expected"],
+            data=f"{fit['pool_documents']:,} unlabelled documents",
+        ),
+    )
+
+
+SEVERAL = (
+    "A text may have several of these labels, or none. Each has a probability of its own, 0.5 or more where it is "
+    "predicted."
+)
+UNTESTED = "No labelled document was used, so nothing here says how good the predictions are: evaluate before use."
+
+CUT_ON_ROWS = "The cuts were set on labelled rows, on which the model looks too good: evaluate on others before use."
 
 
 def anchored_card(state: State) -> Card:
     """Return the card of a classifier by anchors, trained on descriptions or untrained."""
     fit = state.fit
     facts = {name: state.parameters[name] for name in ("anchor", "temperature", "threshold")}
+    cuts = state.facts.get("cuts")
+    if cuts is not None:
+        facts["cuts"] = f"from {cuts['source']}, {cuts['documents']} documents; {cuts['per_text']:.2f} labels a text"
     if fit is not None:
         curve = fit["curve"]
         facts |= {
@@ -31,11 +86,12 @@ def anchored_card(state: State) -> Card:
         + ", without a labelled document.",
         facts=facts,
         limits=[
-            SHARES,
-            "No labelled document was used, so nothing here says how good the predictions are: evaluate before use.",
+            *((_sureness((fit or {}).get("consensus") or {}), _none(state)) if cuts is None else (SEVERAL,)),
+            UNTESTED if cuts is None or cuts["source"] != "rows" else CUT_ON_ROWS,
         ],
         tags=("zero-shot-classification",),
         learnt_on_top=False,
+        results=_estimated((fit or {}).get("consensus")) if cuts is None else (),
     )
 
 
@@ -62,7 +118,8 @@ def lacon_card(state: State) -> Card:
     return Card(
         origin=origin,
         facts=facts | {"seed": fit["seed"]},
-        limits=[SHARES, _how_good(fit)],
+        limits=[SHARES, _none(state), _how_good(fit)],
+        results=_measured(fit),
         example='("a text", "another")' if state.facts["lacon"]["pairs"] else '"a text"',
     )
 
@@ -77,7 +134,10 @@ def uncertainty_card(state: State) -> Card:
         "No row was held out, so probabilities are those of training, which are too sure, and nothing here says how "
         "good the predictions are: evaluate before use."
     )
+    results: tuple[Result, ...] = ()
     if fit["calibration"]:
+        held_out = f"{fit['held_out']} labelled rows held out of training"
+        results = (Result(metric="accuracy", name="accuracy", value=fit["held_out_accuracy"], data=held_out),)
         accuracy = (
             f"On the {fit['held_out']} rows held out accuracy was {fit['held_out_accuracy']:.3f}, and probabilities "
             f"were off by {fit['calibration']['ece_after']:.3f} (expected calibration error), at the temperature that "
@@ -100,6 +160,7 @@ def uncertainty_card(state: State) -> Card:
             "seed": fit["seed"],
         },
         limits=[answers, accuracy],
+        results=results,
     )
 
 
@@ -113,9 +174,11 @@ def joint_card(state: State) -> Card:
         origin="Several views of unlabelled documents answer together, without a labelled document.",
         facts=facts,
         limits=[
-            SHARES,
-            "No labelled document was used, so nothing here says how good the predictions are: evaluate before use.",
+            _sureness(fit),
+            _none(state),
+            UNTESTED,
         ],
+        results=_estimated(fit),
     )
 
 
@@ -125,9 +188,11 @@ def words_card(state: State) -> Card:
         origin="It reads words alone (TF-IDF and a linear model) and needs no encoder.",
         facts={**state.parameters, "words": len(state.tensors["idf"])},
         limits=[
-            SHARES,
+            _sureness(state.fit or {}),
+            _none(state),
             "It knows only words of the documents that it learnt from; a text without any gets the likeliest label.",
         ],
+        results=_estimated(state.fit),
     )
 
 
@@ -143,12 +208,26 @@ def _steps_and_loss(curve: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _how_good(fit: dict[str, Any]) -> str:
+def _best_score(fit: dict[str, Any]) -> float | None:
+    """Return the macro-F1 on the rows held out, of the look whose weights were kept."""
     looks = fit["curve"]["looks"] if fit["curve"] else ()
     best = next((look for look in looks if look["step"] == fit["curve"]["best_step"]), None)
-    if best is None:
+    # The shorter name is from 0.1.0.
+    return None if best is None else best.get("macro_f1_predicted", best.get("macro_f1"))
+
+
+def _measured(fit: dict[str, Any]) -> tuple[Result, ...]:
+    score = _best_score(fit)
+    if score is None:
+        return ()
+    held_out = f"{fit['held_out']} labelled rows held out of training"
+    return (Result(metric="f1", name="macro-F1; these rows chose the weights", value=score, data=held_out),)
+
+
+def _how_good(fit: dict[str, Any]) -> str:
+    score = _best_score(fit)
+    if score is None:
         return "No row was held out, so nothing here says how good the predictions are: evaluate before use."
-    score = best.get("macro_f1_predicted", best.get("macro_f1"))  # the shorter name is from 0.1.0
     return (
         f"Macro-F1 (over predicted labels too) on the {fit['held_out']} rows held out was {score:.3f}. They chose the "
         "weights, so it is too good: evaluate before use."

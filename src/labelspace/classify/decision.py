@@ -1,18 +1,34 @@
-"""From scores to answers: softmax, ties, threshold and limit of doubt."""
+"""From scores to answers: softmax, ties, threshold, and limits of doubt and of closeness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.classify.answers import Answers
+from labelspace.classify.cuts import Cuts
+from labelspace.classify.none_of_these import NoneLimit
+from labelspace.classify.several import joined_names
 from labelspace.config import DecisionConfig
-from labelspace.training.uncertainty import Limit, entropy
+from labelspace.training.abstention import Limit, entropy
 
 RANKINGS = ("auto", "uncertainty", "entropy")
 """Measures of doubt."""
+
+
+@runtime_checkable
+class MeasuresDoubt(Protocol):
+    """A classifier that measures the doubt of its answers."""
+
+    def ranking(self, by: str = "auto") -> str:
+        """Return the measure of doubt, `"uncertainty"` or `"entropy"`."""
+        ...
+
+    def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
+        """Return the doubt of each document, [text]."""
+        ...
 
 
 @final
@@ -38,12 +54,22 @@ class Decision:
     limit: Limit | None = None
     """Highest doubt at which a label is predicted; None: always predict one."""
 
+    none: NoneLimit | None = None
+    """Lowest closeness at which a label is predicted; None: always predict one."""
+    cuts: Cuts | None = None
+    """The cut of each label, where a text may have several; None: each text has one."""
+
     def __post_init__(self) -> None:
         # Checks the values.
         DecisionConfig(temperature=self.temperature, threshold=self.threshold, min_probability=self.min_probability)
 
     def answers(
-        self, labels: Sequence[str], scores: NDArray[np.float32], uncertainty: NDArray[np.float32] | None = None
+        self,
+        labels: Sequence[str],
+        scores: NDArray[np.float32],
+        uncertainty: NDArray[np.float32] | None = None,
+        near: NDArray[np.float32] | None = None,
+        outside: NDArray[np.float32] | None = None,
     ) -> Answers:
         """Return the answers for some scores.
 
@@ -51,7 +77,11 @@ class Decision:
             labels: [label] names.
             scores: [text label].
             uncertainty: [text], if the model measures it.
+            near: [text label], how near documents are to labels; None: as the scores say.
+            outside: [text], how near documents are to what lies outside of all labels, if that is known.
         """
+        if self.cuts is not None:
+            return _several(self.cuts, labels, scores, uncertainty)
         by_name = np.argsort(np.array(labels, dtype=object), kind="stable")
         # Ties go to the first by name, so that the order of the label file has no effect.
         likeliest = by_name[scores[:, by_name].argmax(axis=1)]
@@ -62,8 +92,15 @@ class Decision:
             names[scores.max(axis=1) < float(self.threshold)] = None
         if self.min_probability is not None:
             names[probabilities.max(axis=1) < float(self.min_probability)] = None
-        answers = Answers(names, scores, probabilities, uncertainty, tuple(labels), likeliest)
-        names[self.too_uncertain(answers)] = None
+        near = scores if near is None else near
+        closeness, kept = None, tuple(labels)
+        if self.none is not None:
+            closeness = self.none.closeness(kept, near, likeliest)
+        beyond = None if outside is None else outside > near[np.arange(len(near)), likeliest]
+        answers = Answers(names, scores, probabilities, uncertainty, kept, likeliest, closeness, beyond)
+        for refused in (self.too_uncertain(answers), self.too_far(answers), beyond):
+            if refused is not None:
+                names[refused] = None
         return answers
 
     def doubt(self, answers: Answers, by: str) -> NDArray[np.float64]:
@@ -84,6 +121,12 @@ class Decision:
             return np.zeros(len(answers), dtype=bool)
         return self.doubt(answers, self.limit.by) > self.limit.value
 
+    def too_far(self, answers: Answers) -> NDArray[np.bool_]:
+        """Return whether each document is below the limit of closeness, [text]."""
+        if self.none is None or answers.closeness is None:
+            return np.zeros(len(answers), dtype=bool)
+        return answers.closeness < self.none.value
+
     def _probabilities(self, scores: NDArray[np.float32], by_name: NDArray[np.intp]) -> NDArray[np.float64]:
         # float64 keeps cosines apart that differ in the last bit, so that both rank the same label first.
         powers = scores.astype(np.float64)
@@ -93,3 +136,22 @@ class Decision:
         # Sum in the order of names, so that the order of columns does not change the last bit.
         powers /= powers[:, by_name].sum(axis=1, keepdims=True)
         return powers
+
+
+def _several(
+    cuts: Cuts, labels: Sequence[str], scores: NDArray[np.float32], uncertainty: NDArray[np.float32] | None
+) -> Answers:
+    """Return answers in which a text has each label whose score reaches its cut."""
+    margins = cuts.margins(labels, scores)
+    chosen = cuts.chosen(margins)
+    by_name = np.argsort(np.array(labels, dtype=object), kind="stable")
+    return Answers(
+        joined_names(labels, chosen),
+        scores,
+        cuts.probabilities(margins),
+        uncertainty,
+        tuple(labels),
+        by_name[margins[:, by_name].argmax(axis=1)],
+        chosen=chosen,
+        margins=margins,
+    )

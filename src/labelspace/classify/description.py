@@ -9,6 +9,7 @@ from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify.arguments import check_targets, own_encoder
 from labelspace.classify.by_anchors import AnchoredClassifier
 from labelspace.classify.settings import merged
+from labelspace.classify.several import DOCUMENTS, Material, material
 from labelspace.classify.state import State
 from labelspace.config import DecisionConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
@@ -33,6 +34,11 @@ class DescriptionClassifier(AnchoredClassifier):
             vectors) or `"both"`. The default measured best, see the method page of the docs.
         temperature: divides the cosines, in training and in `predict_proba`.
         threshold: lowest cosine, -1 to 1, at which `predict` returns a label; None: always.
+        several: True: a text may have several labels, or none, as with `several: true` in the label file.
+        labels_per_text: mean number of labels of a text, if it is known, for the cuts of several labels; None: the
+            cuts come from the documents given to `fit`.
+        long_texts: how texts longer than the encoder's limit are read: `"cut"` to it, or in `"windows"` whose best
+            scores count for each label.
         learning_rate: a number; `"base"`: the rate published for the encoder, or 2e-5; `"uniformity"`: chosen on the
             documents given to `fit`; `"auto"`: `"base"` if a rate is published, the encoder keeps its own pooling and
             `search` has its defaults, else `"uniformity"`.
@@ -74,6 +80,9 @@ class DescriptionClassifier(AnchoredClassifier):
         anchor: str = DecisionConfig.anchor,
         temperature: float = TrainingConfig.temperature,
         threshold: float | None = None,
+        several: bool = False,
+        labels_per_text: float | None = None,
+        long_texts: str = DecisionConfig.long_texts,
         learning_rate: float | str = TrainingConfig.learning_rate,
         search: SearchConfig | None = None,
         max_steps: int = TrainingConfig.max_steps,
@@ -88,6 +97,9 @@ class DescriptionClassifier(AnchoredClassifier):
         self.anchor = anchor
         self.temperature = temperature
         self.threshold = threshold
+        self.several = several
+        self.labels_per_text = labels_per_text
+        self.long_texts = long_texts
         self.learning_rate = learning_rate
         self.search = search
         self.max_steps = max_steps
@@ -110,8 +122,10 @@ class DescriptionClassifier(AnchoredClassifier):
 
         Args:
             X: unlabelled documents, a path to a file of them, a `corpus.Pool`, or None. At most `search.documents` of
-                them are held in memory. Use documents like those to predict, but not the test set.
-            y: checked but not used.
+                them are held in memory. Use documents like those to predict, but not the test set. With several
+                labels they are needed, and set the cut of each label (at most 5,000 of them).
+            y: with several labels, the labels of X, which set the cuts then: an indicator matrix, or for each document
+                a list of names; None: X is unlabelled. Else it is checked but not used.
 
         Returns:
             The classifier.
@@ -120,7 +134,8 @@ class DescriptionClassifier(AnchoredClassifier):
             ConfigError: a parameter is invalid.
             LabelFileError: the labels are invalid.
             EncoderError: the encoder cannot be opened.
-            InputError: an entry of X is not a document, or `y` does not fit.
+            InputError: an entry of X is not a document, or `y` does not fit; with several labels, there are no
+                documents, or too few.
             TrainingError: the loss is not finite.
         """
         space = self._check_parameters()
@@ -129,8 +144,14 @@ class DescriptionClassifier(AnchoredClassifier):
         if self.search is not None and not isinstance(self.search, SearchConfig):
             raise ConfigError(f"search must be a SearchConfig or None. Got {type(self.search).__name__} instead.")
         search = self.search or SearchConfig()
-        check_targets(X, y, space)
-        pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed)
+        given = None
+        if space.several:
+            pool = X if X is None or isinstance(X, Pool) or y is not None else sample_pool(X, size=DOCUMENTS, seed=seed)
+            given = material(space, pool, y, self.labels_per_text, seed=seed)
+            pool = _smaller(pool, given, search.documents, seed)
+        else:
+            check_targets(X, y, space)
+            pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed)
         encoder = own_encoder(self.encoder)
         result = train_on_descriptions(
             encoder,
@@ -143,15 +164,15 @@ class DescriptionClassifier(AnchoredClassifier):
             callbacks=self.callbacks,
             verbose=self.verbose,
         )
-        self._finish(encoder, space)
+        self._finish_with_cuts(encoder, space, given)
         self.fit_result_ = result
         clear_finished(self.checkpoint, result.curve)
         return self
 
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
-        search = {"search": self.search.to_dict() if self.search else None}
-        return replace(super().state(), facts=search)
+        state = super().state()
+        return replace(state, facts={**state.facts, "search": self.search.to_dict() if self.search else None})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -159,3 +180,9 @@ class DescriptionClassifier(AnchoredClassifier):
         given = state.facts.get("search")
         search = SearchConfig.from_dict(given) if given else None
         return super().from_state(replace(state, parameters={**state.parameters, "search": search}))
+
+
+def _smaller(pool: Any, given: Material, size: int, seed: int) -> Pool:
+    """Return the documents of the cuts as a pool of at most this size, which measures the learning rate."""
+    drawn = sample_pool(list(given.texts), size=size, seed=seed)
+    return replace(drawn, seen=pool.seen, source=pool.source) if isinstance(pool, Pool) else drawn

@@ -1,14 +1,18 @@
 """Explanation of a label: scores, margin and the nearest descriptions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from labelspace.checks import check_number
 from labelspace.classify.anchors import LabelVectors, Matrix, cosines
 from labelspace.classify.answers import Answers
 from labelspace.classify.decision import Decision
+from labelspace.classify.long_texts import Passage
+from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
 
 
@@ -24,7 +28,7 @@ class LabelScore:
     """Cosine of text and label, -1 to 1; the logit if the model has logits."""
 
     probability: float
-    """Softmax of scores / temperature."""
+    """Softmax of scores / temperature; with several labels, how likely this one applies."""
 
     nearest: tuple[tuple[str, float], ...]
     """Descriptions of the label nearest to the text, with their cosines; only for winner and runner-up, and only if the
@@ -33,6 +37,9 @@ class LabelScore:
     words: tuple[tuple[str, float], ...] = ()
     """Words of the text that speak most for the label, with what each adds to the logit; only for winner and
     runner-up, and only if the model reads words alone."""
+
+    cut: float | None = None
+    """Score from which on the label is predicted, where a text may have several; None: each text has one."""
 
 
 @final
@@ -44,13 +51,15 @@ class Explanation:
     """The text."""
 
     label: str | None
-    """The answer of `predict`; None below `threshold` or `min_probability`, or above the limit of uncertainty."""
+    """The answer of `predict`; None if the text fits none, see `threshold`, `min_probability`, `too_uncertain`,
+    `closeness_limit` and `outside`. Several names are joined by `|`."""
 
     margin: float
-    """Score of the winner minus that of the runner-up; near 0 is a toss-up."""
+    """Score of the winner minus that of the runner-up; near 0 is a toss-up. With several labels, the smallest distance
+    of a score from its label's cut."""
 
     top: tuple[LabelScore, ...]
-    """The likeliest labels, the winner first."""
+    """The likeliest labels, the winner first; of several labels at least all that are predicted."""
 
     threshold: float | None
     """Lowest cosine at which a label is predicted; None: always."""
@@ -61,29 +70,70 @@ class Explanation:
     too_uncertain: bool
     """Whether the answer is None because the uncertainty is above the limit."""
 
+    closeness: float | None
+    """How close the text is to its likeliest label, in standard deviations over a pool; None without a limit."""
+
+    closeness_limit: float | None
+    """Lowest closeness at which a label is predicted; None: always."""
+
+    outside: bool
+    """Whether the answer is None because the text is nearer to what lies outside of all labels."""
+    passage: Passage | None = None
+    """The window of a long text that speaks most for the winner; None if the text was read at once."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
-        shown = self.text if len(self.text) <= 200 else self.text[:197] + "..."
         verdict = self.label
         if verdict is None:
             verdict = f"none of these ({self._why()})"
-        lines = [shown, f"  -> {verdict}   margin {self.margin:.3f}"]
+        lines = [_shortened(self.text), f"  -> {verdict}   margin {self.margin:.3f}"]
+        if self.closeness is not None and self.closeness_limit is not None:
+            lines.append(f"  {self.closeness:6.2f}  closeness, the limit is {self.closeness_limit:.2f}")
+        if self.passage is not None:
+            lines.append(f"  window {self.passage.number} of {self.passage.of}: {_shortened(self.passage.text)}")
         for entry in self.top:
-            lines.append(f"  {entry.score:6.3f}  p={entry.probability:.3f}  {entry.label}")
+            cut = "" if entry.cut is None else f"  cut {entry.cut:.3f}"
+            lines.append(f"  {entry.score:6.3f}{cut}  p={entry.probability:.3f}  {entry.label}")
             lines.extend(f"            {cosine:.3f}  {text}" for text, cosine in (*entry.nearest, *entry.words))
         return "\n".join(lines)
 
     def _why(self) -> str:
         if self.too_uncertain:
             return "too uncertain"
+        if self.outside:
+            return "nearer to what lies outside"
+        if self.closeness is not None and self.closeness_limit is not None and self.closeness < self.closeness_limit:
+            return "too far from all labels"
+        if self.top[0].cut is not None:
+            return "below every cut"
         return f"below {self.threshold if self.threshold is not None else self.min_probability:g}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 Quotes = Callable[[str], tuple[tuple[str, float], ...]]
 """From a label's name to what is quoted for it, each with a number."""
+
+
+def check_asked(text: str | tuple[str, str], top: object, nearest: object, *, pairs: bool = False) -> str:
+    """Check the arguments of `explain`, and return the text to show.
+
+    Raises:
+        InputError: `text` is not one text, or not one pair of texts where the model also reads pairs.
+        ConfigError: `top` or `nearest` is no count.
+    """
+    pair = pairs and isinstance(text, tuple) and len(text) == 2
+    if not isinstance(text, str) and not pair:
+        what = "one pair of texts, a tuple" if pairs else "one text"
+        raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
+    check_number("top", top, least=1, whole=True)
+    check_number("nearest", nearest, least=0, whole=True)
+    return text if isinstance(text, str) else " | ".join(text)
 
 
 def explain_answer(
@@ -95,6 +145,7 @@ def explain_answer(
     top: int,
     nearest: Quotes | None = None,
     words: Quotes | None = None,
+    passage: Passage | None = None,
 ) -> Explanation:
     """Build an explanation from computed answers.
 
@@ -106,10 +157,15 @@ def explain_answer(
         top: number of labels to show.
         nearest: returns a label's descriptions nearest to the text, with their cosines; None: quote none.
         words: returns the words that speak most for a label, with what they add; None: quote none.
+        passage: the window that speaks most for the winner, if the text was read in windows.
     """
-    scores, probabilities = answers.scores[0], answers.probabilities[0]
+    scores, probabilities, cuts = answers.scores[0], answers.probabilities[0], decision.cuts
+    ranks = scores if answers.margins is None else answers.margins[0]
+    if answers.chosen is not None:
+        top = max(top, int(answers.chosen.sum()))
     # Ties go to the first by name, as in predict.
-    order = sorted(range(len(scores)), key=lambda column: (-scores[column], space.names[column]))
+    order = sorted(range(len(scores)), key=lambda column: (-ranks[column], space.names[column]))
+    limits = {} if cuts is None else {name: cuts.as_score(name) for name in space.names}
     entries = [
         LabelScore(
             label=space.names[column],
@@ -117,18 +173,28 @@ def explain_answer(
             probability=float(probabilities[column]),
             nearest=nearest(space.names[column]) if nearest is not None and place < 2 else (),
             words=words(space.names[column]) if words is not None and place < 2 else (),
+            cut=limits.get(space.names[column]),
         )
         for place, column in enumerate(order[:top])
     ]
     return Explanation(
         text=text,
         label=answers.names[0],
-        margin=float(scores[order[0]] - scores[order[1]]),
+        margin=_margin(scores[order], [limits[space.names[column]] for column in order] if limits else []),
         top=tuple(entries),
         threshold=decision.threshold,
         min_probability=decision.min_probability,
         too_uncertain=bool(decision.too_uncertain(answers)[0]),
+        closeness=None if answers.closeness is None else float(answers.closeness[0]),
+        closeness_limit=None if decision.none is None else decision.none.value,
+        outside=answers.outside is not None and bool(answers.outside[0]),
+        passage=passage,
     )
+
+
+def _margin(scores: NDArray[np.float32], cuts: Sequence[float]) -> float:
+    """Return the winner's lead, or the smallest distance from a cut; scores are in the order of likelihood."""
+    return float(scores[0] - scores[1]) if not cuts else float(np.abs(scores - np.array(cuts)).min())
 
 
 def nearest_descriptions(vector: Matrix, space: LabelSpace, vectors: dict[str, LabelVectors], *, most: int) -> Quotes:

@@ -23,6 +23,12 @@ class Judged(NamedTuple):
     uncertainty: NDArray[np.float32] | None
     """[text]; None if the head does not measure it."""
 
+    near: Matrix | None = None
+    """[text label], how near documents are to labels, where `scores` tells only which label is likeliest."""
+
+    outside: Matrix | None = None
+    """[text], how near documents are to what lies outside of all labels; None if nothing is said of it."""
+
 
 class Head(Protocol):
     """Turns documents into scores against labels.

@@ -6,15 +6,17 @@ from typing import Any, Self, final
 
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_number
 from labelspace.classify.base import Change, Classifier
+from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_joint import ByJoint
 from labelspace.classify.by_words import ByWords
 from labelspace.classify.cards import joint_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.explanation import Explanation, explain_answer
+from labelspace.classify.encoding import own_vectors
+from labelspace.classify.explanation import Explanation, Quotes, check_asked, explain_answer, nearest_descriptions
 from labelspace.classify.head import check_learnt
+from labelspace.classify.long_texts import speaking_passage
 from labelspace.classify.state import State
 from labelspace.errors import ConfigError, InputError
 from labelspace.geometry.neighbours import Graph
@@ -30,6 +32,7 @@ class JointClassifier(Classifier):
     Args:
         labels: the labels of the consensus.
         min_probability: lowest probability, 0 to 1, at which `predict` returns a label; None: always.
+        temperature: divides the log-probabilities before the softmax, above 0.
 
     Attributes:
         head_: the views, and how they are joined.
@@ -38,7 +41,8 @@ class JointClassifier(Classifier):
     Example:
         >>> from labelspace import ConsensusClassifier
         >>> pool = ["the team won", "a match was lost", "the bank closed", "prices rise"] * 3
-        >>> clf = ConsensusClassifier(["sports", "money"], views=["zero-shot:tests/data/tiny-bert", "words"])
+        >>> views = ["zero-shot:tests/data/tiny-bert", "words"]
+        >>> clf = ConsensusClassifier(["sports", "money"], views, config={"guards": False})
         >>> type(clf.fit(pool).model_).__name__
         'JointClassifier'
     """
@@ -50,9 +54,10 @@ class JointClassifier(Classifier):
     head_: ByJoint
     fit_result_: Any
 
-    def __init__(self, labels: Any, *, min_probability: float | None = None) -> None:
+    def __init__(self, labels: Any, *, min_probability: float | None = None, temperature: float = 1.0) -> None:
         self.labels = labels
         self.min_probability = min_probability
+        self.temperature = temperature
 
     @classmethod
     def of(cls, head: ByJoint, *, min_probability: float | None = None) -> Self:
@@ -60,8 +65,8 @@ class JointClassifier(Classifier):
         return cls._of(head, head.space, min_probability=min_probability)
 
     def decision(self) -> Decision:
-        """Return the decision rule: the lowest probability."""
-        return Decision(min_probability=self.min_probability)
+        """Return the decision rule: the temperature and the lowest probability."""
+        return Decision(temperature=self.temperature, min_probability=self.min_probability, none=self.none_)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Refuse: a consensus learns in `ConsensusClassifier`.
@@ -72,29 +77,40 @@ class JointClassifier(Classifier):
         raise ConfigError("a JointClassifier is what a consensus learnt; fit a ConsensusClassifier with these labels.")
 
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
-        """Explain the label of one text by its words, if words are a view.
+        """Explain the label of one text by descriptions near it, and by its words if words are a view.
 
         Args:
             text: one text.
             top: number of labels to show.
-            nearest: number of words to quote for the winner and the runner-up.
+            nearest: number of descriptions, and of words, to quote for the winner and the runner-up.
         """
         check_is_fitted(self)
-        if not isinstance(text, str):
-            raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
-        check_number("top", top, least=1, whole=True)
-        check_number("nearest", nearest, least=0, whole=True)
+        shown = check_asked(text, top, nearest)
         head, first = self.head_, self.head_.space.names
         words = head.words
         before = {name: first[column] for name, column in head.columns.items()}
+        answers, member = self.answers([shown]), self._quoted()
+        winner = before[answers.labels[answers.likeliest[0]]]
+        passage = speaking_passage(member, shown, head.space, winner)
+        read = shown if passage is None else passage.text
+        quoted = _nearest(member, read, nearest) if member is not None and nearest else None
         return explain_answer(
-            text,
-            self.answers([text]),
+            shown,
+            answers,
             space=self.label_space_,
             decision=self.decision(),
             top=top,
-            words=(lambda name: words.spoken(text, before[name], most=nearest)) if words is not None else None,
+            nearest=(lambda name: quoted(before[name])) if quoted is not None else None,
+            words=(lambda name: words.spoken(shown, before[name], most=nearest)) if words is not None else None,
+            passage=passage,
         )
+
+    def _quoted(self) -> BiEncoderClassifier | None:
+        """Return the view that explanations quote: the one whose space holds the neighbours, or else the first."""
+        head = self.head_
+        members = [one for one in head.members if isinstance(one, BiEncoderClassifier) and one.head_.reads_descriptions]
+        chosen = head.members[head.near] if head.near is not None else None
+        return next((one for one in members if one is chosen), members[0] if members else None)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Refuse: the consensus was about the labels that it had.
@@ -123,7 +139,7 @@ class JointClassifier(Classifier):
             started_from="",
             space=self.label_space_,
             label_vectors={},
-            parameters={"min_probability": self.min_probability},
+            parameters={"min_probability": self.min_probability, "temperature": self.temperature},
             fit=None if fit is None else fit.to_dict(),
             facts={"joint": facts},
             tensors=head.tensors(),
@@ -145,6 +161,7 @@ class JointClassifier(Classifier):
             members=state.members,
             scales=tuple(tensors["scales"].tolist()),
             shifts=tensors["shifts"],
+            held=tensors["held"],
             space=space,
             columns={str(name): int(column) for name, column in facts["columns"].items()},
             own=1.0 if graph is None else float(graph["own"]),
@@ -160,3 +177,9 @@ class JointClassifier(Classifier):
     def _edit(self, space: LabelSpace, change: Change) -> None:
         self.head_ = self.head_.edited(change)
         super()._edit(space, change)
+
+
+def _nearest(member: BiEncoderClassifier, text: str, most: int) -> Quotes:
+    """Return the descriptions nearest to a text, by a view."""
+    vector = own_vectors(member.encoder_, member.read([text]))
+    return nearest_descriptions(vector, member.label_space_, member.label_vectors_, most=most)

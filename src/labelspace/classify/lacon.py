@@ -10,16 +10,18 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_callbacks, check_number, did_you_mean
-from labelspace.classify.arguments import as_label, as_label_space, own_encoder
-from labelspace.classify.base import BiEncoderClassifier, Change
+from labelspace.classify.arguments import as_label, one_label_space, own_encoder, warn_of_unread
+from labelspace.classify.base import Change
+from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_label_embeddings import ANCHOR, ByEmbeddings, taught, untaught
 from labelspace.classify.by_logits import ByLogits
 from labelspace.classify.cards import lacon_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.labelled_input import Given, look_at
+from labelspace.classify.modules import fill_module
 from labelspace.classify.settings import merged
-from labelspace.classify.state import State, fill_module
+from labelspace.classify.state import State
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Documents, Kind, Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
@@ -155,7 +157,9 @@ class LaConClassifier(BiEncoderClassifier):
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)
         Decision(temperature=self.temperature, threshold=self.threshold, min_probability=self.min_probability)
-        space = None if self.labels is None else as_label_space(self.labels)
+        space = None if self.labels is None else one_label_space(self.labels, type(self).__name__)
+        if space is not None:
+            warn_of_unread(space, type(self).__name__)
         if space is not None:
             _check_class_weight(config, space)
         given = look_at(space, X, y)
@@ -198,8 +202,8 @@ class LaConClassifier(BiEncoderClassifier):
         by_logits = isinstance(self.head_, ByLogits)
         self._check_lowest(by_logits=by_logits)
         if by_logits:
-            return Decision(min_probability=self.min_probability)
-        return Decision(temperature=self.temperature, threshold=self.threshold)
+            return Decision(min_probability=self.min_probability, none=self.none_)
+        return Decision(temperature=self.temperature, threshold=self.threshold, none=self.none_)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Add a label to a fitted model without training; the other labels' scores stay as they are.

@@ -3,9 +3,30 @@
 from dataclasses import dataclass
 from typing import Any, final
 
+from labelspace.encoders.registry import find_spec
 from labelspace.labels import LabelSpace
 
 SHOWN_LABELS = 100
+HERE = "path/to/this/folder"
+"""What a card gives to `load`; a push puts the repository's name there."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A number that says how good the model is, for the head of the card."""
+
+    metric: str
+    """Its name on the hub, such as `"accuracy"`; an estimate has a name of its own."""
+
+    name: str
+    """What it is, with its caveat, for readers."""
+
+    value: float
+    """The number."""
+
+    data: str
+    """The documents that it is about."""
 
 
 @final
@@ -31,6 +52,9 @@ class Card:
     learnt_on_top: bool = True
     """Whether something learnt is missing if the folder is opened as a plain encoder."""
 
+    results: tuple[Result, ...] = ()
+    """Numbers that the model has; none for one that was never measured."""
+
 
 def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
     """Return the README.md of a saved model.
@@ -48,10 +72,7 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
     return "\n".join(
         [
             "---",
-            f"library_name: {library}",
-            "pipeline_tag: text-classification",
-            "tags:",
-            *(f"- {tag}" for tag in dict.fromkeys(("labelspace", library, *card.tags))),
+            _head(card, library, space.name, encoder and encoder["name"]),
             "---",
             "",
             f"# {space.name}",
@@ -63,7 +84,7 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
             "```python",
             "from labelspace import load",
             "",
-            'clf = load("path/to/this/folder")',
+            f'clf = load("{HERE}")',
             f"clf.predict([{card.example}])",
             "```",
             "",
@@ -88,11 +109,44 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
             "",
             "## Limits",
             "",
-            *([f"- A text is read up to {encoder['max_tokens']} tokens."] if encoder else []),
+            *([f"- {_reads(encoder['max_tokens'], header['parameters'])}"] if encoder else []),
             *(f"- {limit}" for limit in card.limits),
             "",
         ]
     )
+
+
+def _head(card: Card, library: str, name: str, encoder: str | None) -> str:
+    """Return the YAML that the hub reads: what opens the model, and its results as a `model-index`."""
+    from huggingface_hub import EvalResult, ModelCardData
+
+    known = find_spec(encoder) if encoder else None
+    results = [
+        EvalResult(
+            task_type="text-classification",
+            dataset_type="own",
+            dataset_name=result.data,
+            metric_type=result.metric,
+            metric_name=result.name,
+            metric_value=round(result.value, 4),
+        )
+        for result in card.results
+    ]
+    data = ModelCardData(
+        base_model=known.name if known else None,
+        library_name=library,
+        pipeline_tag="text-classification",
+        tags=list(dict.fromkeys(("labelspace", library, *card.tags))),
+        model_name=name if results else None,
+        eval_results=results or None,
+    )
+    return data.to_yaml()
+
+
+def _reads(max_tokens: int, parameters: dict[str, Any]) -> str:
+    if parameters.get("long_texts") == "windows":
+        return f"A text is read in windows of {max_tokens} tokens; of each label the best ones count."
+    return f"A text is read up to {max_tokens} tokens."
 
 
 def _opened_plain(card: Card) -> tuple[str, str]:

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_number
-from labelspace.classify.abstaining import MeasuresDoubt
-from labelspace.classify.base import BiEncoderClassifier
+from labelspace.classify.decision import MeasuresDoubt
 from labelspace.classify.stream import (
     CHUNK_ROWS,
     Predicted,
@@ -23,9 +22,12 @@ from labelspace.corpus import Documents, ResumableWriter, open_table
 from labelspace.errors import ConfigError
 from labelspace.progress import progress_bar
 
+if TYPE_CHECKING:
+    from labelspace.classify.bi_encoder import BiEncoderClassifier
+
 
 def most_uncertain_rows(
-    model: BiEncoderClassifier,
+    model: "BiEncoderClassifier",
     blocks: Iterable[tuple[pa.RecordBatch, Documents]],
     schema: pa.Schema,
     top: int,
@@ -68,7 +70,7 @@ def most_uncertain_rows(
 
 
 def most_uncertain_file(
-    model: BiEncoderClassifier,
+    model: "BiEncoderClassifier",
     source: Any,
     target: str | Path,
     top: int,
@@ -153,7 +155,7 @@ def measuring(model: Any, what: str) -> Any:
     )
 
 
-def _check(model: BiEncoderClassifier, top: int) -> tuple[MeasuresDoubt, str]:
+def _check(model: "BiEncoderClassifier", top: int) -> tuple[MeasuresDoubt, str]:
     check_is_fitted(model)
     check_number("top", top, least=1, whole=True)
     measures = measuring(model, "The order by uncertainty")

@@ -1,37 +1,43 @@
 """`load`: open a saved model of any class."""
 
+import importlib
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labelspace.checks import did_you_mean
 from labelspace.classify.base import Classifier
-from labelspace.classify.description import DescriptionClassifier
-from labelspace.classify.joint import JointClassifier
-from labelspace.classify.lacon import LaConClassifier
+from labelspace.classify.fetching import model_folder
+from labelspace.classify.none_of_these import OUTDATED, NoneLimit
 from labelspace.classify.old_folders import brought_up
 from labelspace.classify.saving import MEMBERS, damaged, read
-from labelspace.classify.uncertainty import UncertaintyClassifier
-from labelspace.classify.words import WordsClassifier
-from labelspace.classify.zero_shot import ZeroShotClassifier
-from labelspace.errors import ConfigError, ModelFolderError
+from labelspace.errors import ConfigError, LabelSpaceWarning, ModelFolderError
 from labelspace.header import CLASSIFIER, HEADER, read_header
 
-CLASSES: dict[str, type[Classifier]] = {
-    "DescriptionClassifier": DescriptionClassifier,
-    "JointClassifier": JointClassifier,
-    "LaConClassifier": LaConClassifier,
-    "UncertaintyClassifier": UncertaintyClassifier,
-    "WordsClassifier": WordsClassifier,
-    "ZeroShotClassifier": ZeroShotClassifier,
+CLASSES = {
+    "DescriptionClassifier": "description",
+    "JointClassifier": "joint",
+    "LaConClassifier": "lacon",
+    "UncertaintyClassifier": "uncertainty",
+    "WordsClassifier": "words",
+    "ZeroShotClassifier": "zero_shot",
 }
+"""Classes of saved models, and where they are: only the one that opens is imported, and words need no torch."""
 
 
-def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bool = False) -> Classifier:
-    """Open a model that `save` wrote.
+def load(
+    folder: str | Path,
+    *,
+    revision: str | None = None,
+    device: str | None = None,
+    trust_remote_code: bool = False,
+) -> Classifier:
+    """Open a model that `save` or `push_to_hub` wrote.
 
     Args:
-        folder: the model's folder.
+        folder: the model's folder; or, where there is none of that name, `owner/name` on the hub.
+        revision: commit, tag or branch on the hub; None for its main branch.
         device: a torch device, or `"auto"` for the best one here; None: the device it was saved with, or the best one
             if this machine lacks it.
         trust_remote_code: True allows code that comes with the model's encoder to run.
@@ -42,9 +48,10 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         folder as `encoder`.
 
     Raises:
-        ModelFolderError: the folder is no model, incomplete, of a newer format, or holds a pickle.
+        ModelFolderError: the folder is no model, incomplete, of a newer format, or holds a pickle; or the hub does not
+            give it.
         RemoteCodeError: the encoder has its own code and `trust_remote_code` is False.
-        ConfigError: this machine lacks the requested device.
+        ConfigError: this machine lacks the requested device; or a folder has no revision.
 
     Example:
         >>> import tempfile, labelspace
@@ -53,7 +60,7 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         ...     labelspace.load(clf.save(f"{folder}/model")).predict(["a text"]) == clf.predict(["a text"])
         array([ True])
     """
-    folder = Path(folder)
+    folder = model_folder(folder, revision=revision)
     header = read_header(folder, CLASSIFIER)
     cls = _class_of(folder, header)
     try:
@@ -68,11 +75,16 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
         device=device,
         trust_remote_code=trust_remote_code,
     )
-    parts = sorted((folder / MEMBERS).glob("[0-9]*"), key=lambda part: int(part.name)) if cls is JointClassifier else ()
-    members = tuple(load(part, device=device, trust_remote_code=trust_remote_code) for part in parts)
-    state = replace(state, members=members)
+    found = (folder / MEMBERS).glob("*") if header["class"] == "JointClassifier" else ()
+    parts = [part for part in found if part.name.isdecimal()]
+    members = [
+        load(part, device=device, trust_remote_code=trust_remote_code)
+        for part in sorted(parts, key=lambda part: int(part.name))
+    ]
+    state = replace(state, members=tuple(members))
     try:
         model = cls.from_state(state)
+        model.none_ = _limit_of(header, model)
         model.decision()
     except ModelFolderError:
         raise
@@ -81,8 +93,25 @@ def load(folder: str | Path, *, device: str | None = None, trust_remote_code: bo
     return model
 
 
+def _limit_of(header: dict[str, Any], model: Classifier) -> NoneLimit | None:
+    """Return the saved limit for "none of these", unless the label file was edited since."""
+    if header.get("none") is None:
+        return None
+    limit = NoneLimit.from_dict(header["none"])
+    if limit.holds_for(model.label_space_):
+        return limit
+    warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=3)
+    return None
+
+
 def _class_of(folder: Path, header: dict[str, Any]) -> type[Classifier]:
     name = header.get("class")
     if not isinstance(name, str) or name not in CLASSES:
         raise ModelFolderError(f"{folder / HEADER} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")
-    return CLASSES[name]
+    try:
+        return getattr(importlib.import_module(f"labelspace.classify.{CLASSES[name]}"), name)
+    except ModuleNotFoundError as error:
+        raise ModelFolderError(
+            f"{folder} holds a {name}, which needs the package {error.name!r}, and it is not installed here; only a "
+            "model of words does without. Install labelspace with all that it depends on."
+        ) from error

@@ -16,23 +16,24 @@ chooses the class.
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
-from labelspace.classify.anchors import LabelVectors, encode_labels
+from labelspace.classify.anchors import OUTSIDE, LabelVectors, encode_labels
 from labelspace.classify.arguments import TRAINED
 from labelspace.classify.model_card import Card, model_card
 from labelspace.classify.state import State
 from labelspace.config import EncodingConfig
-from labelspace.encoders import Encoder
-from labelspace.encoders.precision import choose_device
 from labelspace.errors import ConfigError, ModelFolderError
 from labelspace.folders import staged
 from labelspace.header import CLASSIFIER, check_place, new_header, write_header
 from labelspace.labels import LabelSpace
+
+if TYPE_CHECKING:
+    from labelspace.encoders import Encoder
 
 LABELS = "label_space.yaml"
 VECTORS = "label_vectors.safetensors"
@@ -104,6 +105,8 @@ def read(
     space = LabelSpace.from_file(folder / LABELS)
     if header.get("encoder", "") is None:
         return _read_without_encoder(folder, header, space, tensors_file)
+    from labelspace.encoders import Encoder
+
     try:
         encoding = EncodingConfig.from_dict({**header["encoding"]}).to_dict()
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
@@ -162,6 +165,8 @@ def damaged(folder: Path, error: Exception) -> ModelFolderError:
 
 def _still_here(device: str) -> str:
     """Return the device, or `"auto"` if this machine lacks it."""
+    from labelspace.encoders.precision import choose_device
+
     try:
         choose_device(device)
     except ConfigError:
@@ -179,18 +184,27 @@ def _write_vectors(state: State, path: Path) -> None:
         vectors = state.label_vectors[name]
         tensors[f"{column}.verbalizer"] = np.ascontiguousarray(vectors.verbalizer)
         tensors[f"{column}.descriptions"] = np.ascontiguousarray(vectors.descriptions)
+        if vectors.excludes is not None:
+            tensors[f"{column}.not"] = np.ascontiguousarray(vectors.excludes)
+    if state.space.outside and OUTSIDE in state.label_vectors:
+        tensors["outside"] = np.ascontiguousarray(state.label_vectors[OUTSIDE].descriptions)
     save_file(tensors, path, metadata={"space": _space_hash(state.space)})
 
 
-def _read_vectors(path: Path, encoder: Encoder, space: LabelSpace) -> dict[str, LabelVectors]:
+def _read_vectors(path: Path, encoder: "Encoder", space: LabelSpace) -> dict[str, LabelVectors]:
     with safe_open(path, framework="numpy") as file:
         # label_space.yaml was edited by hand, so encode the labels again.
         if (file.metadata() or {}).get("space") != _space_hash(space):
             return encode_labels(encoder, space)
-        return {
+        found = {
             name: LabelVectors(
                 verbalizer=file.get_tensor(f"{column}.verbalizer"),
                 descriptions=file.get_tensor(f"{column}.descriptions"),
+                excludes=file.get_tensor(f"{column}.not") if label.excludes else None,
             )
-            for column, name in enumerate(space.names)
+            for column, (name, label) in enumerate(zip(space.names, space.labels, strict=True))
         }
+        if space.outside:
+            texts = file.get_tensor("outside")
+            found[OUTSIDE] = LabelVectors(verbalizer=texts[0], descriptions=texts)
+        return found

@@ -5,10 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
 
 from labelspace.corpus.in_memory import document_values
+from labelspace.corpus.label_sets import as_label_sets
 from labelspace.corpus.targets import is_unlabelled
 from labelspace.errors import InputError
+from labelspace.labels.document import SEPARATOR
 
 
 class ScoredRows(NamedTuple):
@@ -44,12 +47,37 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
     rows = [row for row, name in enumerate(truth) if not is_unlabelled(name) or name in known]
     if not rows:
         raise InputError("y names no label, so there is nothing to score; pass label names.")
-    weights = None if sample_weight is None else np.asarray(sample_weight)
-    if weights is not None and weights.shape != (len(names),):
-        raise InputError(
-            f"sample_weight must hold one weight for each of the {len(names)} documents. Got the shape "
-            f"{weights.shape} instead."
-        )
+    weights = _weights(sample_weight, len(names))
     # No label is named "", and unlike None it can be sorted among names.
     answers = ["" if names[row] is None else names[row] for row in rows]
     return ScoredRows([truth[row] for row in rows], answers, None if weights is None else weights[rows])
+
+
+def scored_sets(predicted: Any, y: Any, classes: Any, sample_weight: Any = None) -> float:
+    """Return the share of documents, among those with known labels, for which every label is right.
+
+    Args:
+        predicted: [text label] from `predict`, columns in the order of `classes`.
+        y: the labels, as `as_label_sets` takes them.
+        classes: the sorted label names.
+        sample_weight: [text], or None.
+
+    Raises:
+        InputError: lengths differ, or no labels are known.
+    """
+    sets = as_label_sets(y, list(classes), n_documents=len(predicted), separator=SEPARATOR)
+    if not sets.known.any():
+        raise InputError("y holds no labels, so there is nothing to score; pass label names.")
+    weights = _weights(sample_weight, len(predicted))
+    own = None if weights is None else weights[sets.known]
+    return float(accuracy_score(sets.truth[sets.known], predicted[sets.known], sample_weight=own))
+
+
+def _weights(sample_weight: Any, documents: int) -> NDArray[np.float64] | None:
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    if weights is not None and weights.shape != (documents,):
+        raise InputError(
+            f"sample_weight must hold one weight for each of the {documents} documents. Got the shape "
+            f"{weights.shape} instead."
+        )
+    return weights

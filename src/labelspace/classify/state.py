@@ -4,12 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from labelspace.classify.anchors import LabelVectors
-from labelspace.errors import ShapeError
 from labelspace.labels import LabelSpace
 
 
@@ -60,27 +57,3 @@ class SavedFit:
     def to_dict(self) -> dict[str, Any]:
         """Return the values."""
         return self.values
-
-
-def module_tensors(module: Any) -> dict[str, NDArray[np.generic]]:
-    """Return the weights of a torch module, named `head.` and so on."""
-    return {f"head.{name}": part.detach().cpu().numpy() for name, part in module.named_parameters()}
-
-
-def fill_module(module: Any, tensors: dict[str, NDArray[np.generic]]) -> None:
-    """Load weights from `module_tensors` into a torch module.
-
-    Raises:
-        KeyError: a weight is missing.
-        ShapeError: a weight has the wrong shape, or does not belong to this module.
-    """
-    own = dict(module.named_parameters())
-    foreign = sorted(name for name in tensors if name.startswith("head.") and name[len("head.") :] not in own)
-    if foreign:
-        raise ShapeError(f"{foreign[0]} is of another head than labelspace.json tells of")
-    with torch.no_grad():
-        for name, values in own.items():
-            saved = torch.from_numpy(tensors[f"head.{name}"])
-            if saved.shape != values.shape:
-                raise ShapeError(f"head.{name} has shape {tuple(saved.shape)} and should have {tuple(values.shape)}")
-            values.copy_(saved)

@@ -11,9 +11,10 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import plain
-from labelspace.classify.abstaining import MeasuresDoubt
 from labelspace.classify.answers import Answers
-from labelspace.classify.base import BiEncoderClassifier, Classifier
+from labelspace.classify.base import Classifier
+from labelspace.classify.decision import MeasuresDoubt
+from labelspace.classify.long_texts import reads_windows, tell_cost
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
@@ -60,9 +61,11 @@ def predict_file(
     """Predict every row of a table and write the table with the predictions in added columns.
 
     The columns are `predicted_label` (null below the threshold or above the limit of uncertainty), `predicted_score`
-    (the winner's cosine or logit), `predicted_probability` and, if the model measures it, `predicted_uncertainty`. The
-    file appears in one step when all rows are done. Until then finished chunks are in `<target>.parts`, from where
-    `resume=True` continues; the output has the same bytes as that of an uninterrupted run.
+    (the winner's cosine or logit), `predicted_probability` and, if the model measures it, `predicted_uncertainty`.
+    Where a text may have several labels, `predicted_label` holds their names joined by `|`, null for none; score and
+    probability are those of the likeliest label. The file appears in one step when all rows are done. Until then
+    finished chunks are in `<target>.parts`, from where `resume=True` continues; the output has the same bytes as that
+    of an uninterrupted run.
 
     Args:
         model: a fitted classifier.
@@ -72,7 +75,8 @@ def predict_file(
         pair_column: column with the second texts, for a model fitted on pairs.
         resume: continue an interrupted run with the same input, model and options.
         overwrite: replace the target, and discard an interrupted run.
-        all_scores: True adds one column `predicted_score:<label>` per label.
+        all_scores: True adds one column `predicted_score:<label>` per label, and with several labels one column
+            `predicted_probability:<label>`.
         prefix: prefix of the added columns.
         chunk_rows: rows read, predicted and saved together.
         delimiter: delimiter in CSV and TSV files, as for `open_table`.
@@ -126,7 +130,10 @@ def predict_file(
             return Predicted(path=Path(target), rows=rows, resumed_at=rows, abstained=0)
         resumed_at = writer.rows_done
         for batch in table.batches(skip_rows=resumed_at):
-            answers = model.answers(table.documents(batch))
+            documents = table.documents(batch)
+            if writer.rows_done == resumed_at:
+                tell_cost(model, documents, more=len(documents) == table.batch_rows)
+            answers = model.answers(documents)
             columns = answer_columns(answers, all_scores)
             writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
             abstained += columns[0].null_count
@@ -138,14 +145,18 @@ def predict_file(
 def model_fingerprint(model: Classifier) -> str:
     """Hash everything that a prediction depends on: weights, labels, the head, the decision, precision."""
     digest = hashlib.sha256()
-    encoder = model.encoder_ if isinstance(model, BiEncoderClassifier) else None
+    encoder: Any = getattr(model, "encoder_", None)
     for name, tensor in sorted(encoder.backbone.model.state_dict().items()) if encoder else ():
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
     for name, values in sorted(model.head_.tensors().items()):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(values).tobytes())
-    facts = {"space": model.label_space_.to_dict(), "decision": plain(asdict(model.decision()))}
+    decision = plain(asdict(model.decision()))
+    decision = {key: value for key, value in decision.items() if value is not None or key not in ("cuts", "none")}
+    facts = {"space": model.label_space_.to_dict(), "decision": decision}
+    if reads_windows(model):
+        facts["long_texts"] = "windows"
     if encoder is not None:
         facts["encoder"] = {key: value for key, value in encoder.describe().items() if key not in ("name", "source")}
     digest.update(json.dumps(facts, sort_keys=True).encode())
@@ -176,6 +187,8 @@ def output_schema(schema: pa.Schema, model: Classifier, prefix: str, all_scores:
         added.append(pa.field(f"{prefix}uncertainty", pa.float32()))
     if all_scores:
         added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in model.label_space_.names]
+    if all_scores and model.label_space_.several:
+        added += [pa.field(f"{prefix}probability:{name}", pa.float64()) for name in model.label_space_.names]
     for field in added:
         if field.name in schema.names:
             raise InputError(f"the input has a column {field.name!r} already; choose another prefix than {prefix!r}.")
@@ -193,6 +206,8 @@ def answer_columns(answers: Answers, all_scores: bool) -> list[pa.Array]:
         columns.append(pa.array(answers.uncertainty, pa.float32()))
     if all_scores:
         columns += [pa.array(column, pa.float32()) for column in answers.scores.T]
+    if all_scores and answers.chosen is not None:
+        columns += [pa.array(column, pa.float64()) for column in answers.probabilities.T]
     return columns
 
 

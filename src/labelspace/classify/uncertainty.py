@@ -13,15 +13,16 @@ from sklearn.utils import Tags
 
 from labelspace.checks import as_seed, check_callbacks, check_choice, check_number
 from labelspace.classify.abstaining import AbstainingClassifier
-from labelspace.classify.arguments import as_encoder, as_label, as_label_space
+from labelspace.classify.arguments import as_encoder, as_label, one_label_space, warn_of_unread
 from labelspace.classify.base import Change
 from labelspace.classify.by_gaussians import ByGaussians
 from labelspace.classify.cards import uncertainty_card
 from labelspace.classify.decision import RANKINGS, Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import look_at
+from labelspace.classify.modules import fill_module
 from labelspace.classify.settings import merged
-from labelspace.classify.state import State, fill_module
+from labelspace.classify.state import State
 from labelspace.config import UncertaintyConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import DEFAULT_ENCODER
@@ -155,7 +156,9 @@ class UncertaintyClassifier(AbstainingClassifier):
         check_callbacks(self.callbacks)
         Decision(min_probability=self.min_probability)
         cache = self._state_cache(config.cache_bytes)
-        space = None if self.labels is None else as_label_space(self.labels)
+        space = None if self.labels is None else one_label_space(self.labels, type(self).__name__)
+        if space is not None:
+            warn_of_unread(space, type(self).__name__)
         given = look_at(space, X, y).supervision
         if given is None:
             raise InputError(
@@ -195,7 +198,9 @@ class UncertaintyClassifier(AbstainingClassifier):
 
     def decision(self) -> Decision:
         """Return the decision rule: calibrated probabilities, `min_probability` and the limit of doubt."""
-        return Decision(temperature=self.temperature_, min_probability=self.min_probability, limit=self.limit_)
+        return Decision(
+            temperature=self.temperature_, min_probability=self.min_probability, limit=self.limit_, none=self.none_
+        )
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
         """Return the uncertainty of each document, [text]: the mean of its std over coordinates, above 0.

@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_number
-from labelspace.classify.arguments import as_label_space
+from labelspace.classify.arguments import one_label_space
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.by_words import ByWords
 from labelspace.classify.cards import words_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.explanation import Explanation, explain_answer
+from labelspace.classify.explanation import Explanation, check_asked, explain_answer
 from labelspace.classify.head import check_learnt
 from labelspace.classify.state import State
 from labelspace.corpus import Kind, as_documents, as_targets
@@ -32,6 +32,7 @@ class WordsClassifier(Classifier):
         C: inverse strength of the regularization, above 0.
         min_df: words in fewer texts are ignored.
         min_probability: lowest probability, 0 to 1, at which `predict` returns a label; None: always.
+        temperature: divides the logits before the softmax, above 0.
         seed: random seed.
 
     Attributes:
@@ -58,17 +59,19 @@ class WordsClassifier(Classifier):
         C: float = 3.0,
         min_df: int = 2,
         min_probability: float | None = None,
+        temperature: float = 1.0,
         seed: int = 0,
     ) -> None:
         self.labels = labels
         self.C = C
         self.min_df = min_df
         self.min_probability = min_probability
+        self.temperature = temperature
         self.seed = seed
 
     def decision(self) -> Decision:
-        """Return the decision rule: the lowest probability."""
-        return Decision(min_probability=self.min_probability)
+        """Return the decision rule: the temperature and the lowest probability."""
+        return Decision(temperature=self.temperature, min_probability=self.min_probability, none=self.none_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the words of each label.
@@ -82,7 +85,7 @@ class WordsClassifier(Classifier):
             ConfigError: a parameter is invalid.
             InputError: X and y do not fit together, or no document has a label.
         """
-        space = as_label_space(self.labels)
+        space = one_label_space(self.labels, type(self).__name__)
         check_number("C", self.C, above=0)
         check_number("min_df", self.min_df, least=1, whole=True)
         self.decision()
@@ -103,7 +106,7 @@ class WordsClassifier(Classifier):
             min_df=self.min_df,
             seed=as_seed(self.seed),
         )
-        self.head_, self.reads_ = head, Kind.TEXTS
+        self.head_, self.reads_, self.none_ = head, Kind.TEXTS, None
         self._set_labels(space, keep_parameter=True)
         return self
 
@@ -119,18 +122,14 @@ class WordsClassifier(Classifier):
             Scores, margin and the words that speak most for a label; `print` shows them as text.
         """
         check_is_fitted(self)
-        if not isinstance(text, str):
-            raise InputError(f"explain takes one text. Got {type(text).__name__} instead; loop over several.")
-        check_number("top", top, least=1, whole=True)
-        check_number("nearest", nearest, least=0, whole=True)
-        decision, answers = self.decision(), self.answers([text])
+        shown = check_asked(text, top, nearest)
         return explain_answer(
-            text,
-            answers,
+            shown,
+            self.answers([shown]),
             space=self.label_space_,
-            decision=decision,
+            decision=self.decision(),
             top=top,
-            words=lambda name: self.head_.spoken(text, name, most=nearest),
+            words=lambda name: self.head_.spoken(shown, name, most=nearest),
         )
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:

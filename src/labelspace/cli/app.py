@@ -14,7 +14,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from labelspace.cli import bench, encoders, evaluate, fit, labels, predict, prefinetune, train_nli
+from labelspace.cli import (
+    bench,
+    draft,
+    encoders,
+    estimate,
+    evaluate,
+    fit,
+    labels,
+    predict,
+    prefinetune,
+    serve,
+    studio,
+    train_nli,
+)
 from labelspace.cli.printing import one_line, only_our_words, tell
 from labelspace.cli.settings import SettingsCommand
 from labelspace.errors import LabelSpaceError, MissingDependencyError, OutputError, TrainingError
@@ -125,12 +138,16 @@ def _options(
 
 app.command("init")(labels.init_command)
 app.command("lint")(labels.lint_command)
+app.command("draft")(draft.draft_command)
 app.command("encoders")(encoders.encoders_command)
 app.command("fit", cls=fit.FitCommand)(fit.fit_command)
 app.command("predict")(predict.predict_command)
 app.command("evaluate")(evaluate.evaluate_command)
+app.command("estimate")(estimate.estimate_command)
 app.command("explain")(predict.explain_command)
 app.command("figures")(evaluate.figures_command)
+app.command("serve")(serve.serve_command)
+app.command("studio")(studio.studio_command)
 app.command("prefinetune", cls=SettingsCommand)(prefinetune.prefinetune_command)
 app.command("train-nli", cls=SettingsCommand)(train_nli.train_nli_command)
 app.add_typer(bench.app, name="bench")

@@ -1,11 +1,9 @@
 """`labelspace evaluate` and `labelspace figures`: measure a model and draw its space."""
 
-import heapq
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +16,7 @@ from labelspace.cli.options import (
     Dtype,
     EncoderName,
     LabelColumn,
+    LongTexts,
     MinProbability,
     Offline,
     PairColumn,
@@ -29,19 +28,16 @@ from labelspace.cli.options import (
     open_encoder,
     open_model,
 )
+from labelspace.cli.pictures import check_folder, check_picture
 from labelspace.cli.printing import busy, hush, note, print_json
+from labelspace.cli.sampling import sample_rows
 from labelspace.config import DecisionConfig, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, OutputError
 from labelspace.labels import LabelSpace
-from labelspace.seeds import child_seed
 
-if TYPE_CHECKING:
-    from labelspace.corpus import DocumentTable
-
-PICTURES = (".png", ".svg", ".pdf")
 PROJECTIONS = ("umap", "pca", "tsne")
-FIGURES = ("confusion", "map", "sphere", "similarity")
+FIGURES = ("confusion", "map", "sphere", "similarity", "consensus")
 
 Labelled = Annotated[
     str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, or a glob.")
@@ -51,7 +47,10 @@ Labelled = Annotated[
 def evaluate_command(
     context: typer.Context,
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or a label file for a zero-shot model.")
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="A saved model (folder, or name on the hub), or a label file for a zero-shot model."
+        ),
     ],
     file: Labelled,
     text_column: TextColumn = "text",
@@ -69,6 +68,7 @@ def evaluate_command(
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip the untrained baselines.")] = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
+    long_texts: LongTexts = None,
     anchor: Anchor = DecisionConfig.anchor,
     encoder: EncoderName = DEFAULT_ENCODER,
     dtype: Dtype = EncodingConfig.dtype,
@@ -79,6 +79,9 @@ def evaluate_command(
     quiet: Quiet = False,
 ) -> None:
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
+
+    For a model of several labels, the label column holds their names joined by |, and is empty for none: micro- and
+    macro-F1, each label, and the mean number of labels.
 
     --rejection-curve rejects by the model's probabilities and, if it measures it, its uncertainty; it ignores
     --threshold. It holds two or three numbers per document in memory. For a model that measures uncertainty it also
@@ -92,23 +95,33 @@ def evaluate_command(
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     # Report a missing column before torch is loaded.
     open_table(file, text_column=text_column, pair_column=pair_column, label_column=label_column, **dialect)
-    _check_picture("--confusion", confusion)
-    _check_picture("--rejection-curve", rejection_curve)
+    check_picture("--confusion", confusion)
+    check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
-        opened = open_model(model, threshold, min_probability, device, trust_remote_code, quiet=quiet)
+        opened = open_model(
+            model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, quiet=quiet
+        )
     else:
         if min_probability is not None:
             raise ConfigError("--min-probability is for a saved model with logits; with a label file use --threshold.")
         given = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
         space = LabelSpace.from_file(model)
+        if space.several:
+            raise ConfigError(
+                f"{model} says several: true, and the cut of each label comes from documents; make a model first: "
+                f"labelspace fit {model} --pool FILE --out MODEL"
+            )
         untrained = open_encoder(encoder, quiet=quiet, **given)
         from labelspace.classify import ZeroShotClassifier
 
-        opened = ZeroShotClassifier(space, untrained, anchor=anchor, threshold=threshold).fit()
+        decision = {"anchor": anchor, "threshold": threshold, "long_texts": long_texts or DecisionConfig.long_texts}
+        opened = ZeroShotClassifier(space, untrained, **decision).fit()
     from labelspace.evaluate import Rejections, confusion_figure, evaluate_table, rejection_figure
     from labelspace.evaluate.rejection import bands_text, rejection_rows, rejection_text
 
+    if opened.label_space_.several and (confusion is not None or rejection_curve is not None):
+        raise ConfigError("--confusion and --rejection-curve are for one label a text; MODEL may give a text several.")
     kept = None if rejection_curve is None else Rejections()
     evaluation = evaluate_table(
         opened,
@@ -140,7 +153,7 @@ def evaluate_command(
 
 
 def figures_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")],
     file: Labelled,
     out: Annotated[Path, typer.Option(help="Folder for the figures, created if missing.")],
     only: Annotated[
@@ -165,8 +178,8 @@ def figures_command(
 ) -> None:
     """Draw documents and labels as the model sees them: .png and .svg files in one folder.
 
-    The figures are a map, a sphere, the similarity of the labels and, with labels, the confusion matrix. Figures that
-    do not apply to the model are left out.
+    The figures are a map, a sphere, the similarity of the labels, what views agreed on for a model of a consensus and,
+    with labels, the confusion matrix. Figures that do not apply to the model are left out.
     """
     from labelspace.corpus import open_table
 
@@ -176,7 +189,7 @@ def figures_command(
     check_number("--max-documents", max_documents, least=1, whole=True)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     table = open_table(file, text_column=text_column, label_column=label_column, **dialect)
-    _check_folder(out.absolute().parent)
+    check_folder(out.absolute().parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose="figures")
     if projection == "umap" and "map" in names:
         import_optional("umap", package="umap-learn", extra="plot", purpose="--projection umap")
@@ -192,7 +205,7 @@ def figures_command(
             note(f"left out: {why}")
             names.remove(name)
     with busy("reading", quiet=quiet):
-        texts, own = _drawn(table, max_documents, seed)
+        texts, own = sample_rows(table, max_documents, seed)
     _make_folder(out)
     shown: dict[str, Any] = {"before": not no_before, "seed": seed, "max_documents": max_documents}
     shown["y"] = own if label_column else None
@@ -205,6 +218,7 @@ def figures_command(
         "map": lambda path: draw.map_figure(opened, texts, path, projection=projection, **shown),
         "sphere": lambda path: draw.sphere_figure(opened, texts, path, **shown),
         "similarity": lambda path: draw.label_similarity_figure(opened, path),
+        "consensus": lambda path: draw.consensus_figure(opened.fit_result_, path),
     }
     written: list[Path] = []
     for name in names:
@@ -238,38 +252,6 @@ def _refuse_for_saved(context: typer.Context) -> None:
             raise ConfigError(
                 f"--{name} goes with a label file; MODEL is a saved model and brings its own. Leave it out."
             )
-
-
-def _drawn(table: "DocumentTable", size: int, seed: int) -> tuple[list[str], list[Any]]:
-    """Draw `size` rows at random, in the order of the file, holding only these in memory."""
-    tickets = random.Random(child_seed(seed, "figures"))
-
-    def rows() -> Iterator[tuple[float, int, str, Any]]:
-        number = 0
-        for batch in table.batches():
-            texts = table.texts(batch)
-            names = batch.column(table.label_column).to_pylist() if table.label_column else [None] * len(texts)
-            for text, name in zip(texts, names, strict=True):
-                yield tickets.random(), number, text, name
-                number += 1
-
-    drawn = heapq.nsmallest(size, rows(), key=lambda row: row[0])
-    drawn.sort(key=lambda row: row[1])
-    return [row[2] for row in drawn], [row[3] for row in drawn]
-
-
-def _check_picture(option: str, path: Path | None) -> None:
-    if path is None:
-        return
-    if path.suffix.lower() not in PICTURES:
-        raise ConfigError(f"{option} must end in {', '.join(PICTURES)}. Got {path.name!r} instead.")
-    _check_folder(path.parent)
-    import_optional("matplotlib", package="matplotlib", extra="plot", purpose=option)
-
-
-def _check_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        raise OutputError(f"there is no folder {folder}; make it first.")
 
 
 def _make_folder(folder: Path) -> None:

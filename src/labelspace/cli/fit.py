@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelspace.cli.fit_summary import summary_of
+from labelspace.checks import check_number
+from labelspace.cli.fit_summary import cuts_of, summary_of
 from labelspace.cli.methods import (
     METHODS,
     check_options,
@@ -23,6 +24,7 @@ from labelspace.cli.options import (
     Device,
     Dtype,
     EncoderName,
+    LongTexts,
     MaxTokens,
     MinProbability,
     Offline,
@@ -41,22 +43,21 @@ from labelspace.cli.options import (
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
 from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, print_settings, read_settings, read_words
-from labelspace.config import ConsensusConfig, EncodingConfig, SearchConfig
+from labelspace.config import NONE_WAYS, ConsensusConfig, EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError
 from labelspace.folders import check_writable
 from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
 from labelspace.labels import LabelSpace, lint
+from labelspace.labels.document import SEPARATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from labelspace.corpus import Documents
 
 NOTHING_KEPT = "interrupted before anything was learnt that is worth keeping; nothing was written."
 SELDOM = (
-    *("delimiter", "encoding", "tensorboard"),
+    *("none", "slow_documents", "long_texts", "delimiter", "encoding", "tensorboard"),
     *("pooling", "dtype", "max_tokens", "revision", "trust_remote_code", "offline"),
 )
 """Options that `--help` leaves out and `--settings` lists."""
@@ -79,9 +80,10 @@ def fit_command(
         str,
         typer.Option(
             metavar=choices(tuple(METHODS)),
-            help="Train on the descriptions, or use the encoder untrained (zero-shot). With --pool: let several views "
-            "of the documents correct one another (consensus). With --labelled: train the encoder (lacon), or only a "
-            "head that measures uncertainty (uncertainty).",
+            help="Train on the descriptions, or use the encoder untrained (zero-shot). With --pool, unless another is "
+            "named: let several views of the documents correct one another (consensus). With --labelled: train the "
+            "encoder (lacon), or only a head that measures uncertainty (uncertainty). With several: true in LABELS, "
+            "--pool or --labelled sets the cut of each label (description, zero-shot).",
         ),
     ] = "description",
     pool: Annotated[
@@ -96,12 +98,23 @@ def fit_command(
         str,
         typer.Option(
             help="Views of a consensus beside --encoder, separated by commas: words, encoders, zero-shot:NAME, saved "
-            "models; with --student also nli:NAME, reranker:NAME, llm:NAME."
+            "models; with --student also nli:NAME, reranker:NAME, llm:NAME, openai:MODEL[@URL]. --device, --dtype and "
+            "--offline hold for all of them and for --student, --max-tokens for encoders; --pooling, --revision and "
+            "--trust-remote-code for --encoder alone."
         ),
     ] = "words",
     student: Annotated[
         str | None,
         typer.Option(help="What learns from a consensus: words, or an encoder; left out: the views answer together."),
+    ] = None,
+    slow_documents: Annotated[int | None, setting_option("slow_documents", "--limit", metavar="N", panel=None)] = None,
+    none: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|left-out|mixture|SHARE",
+            help="Give no label to documents that fit none, by a limit that --pool tells; or label this SHARE of the "
+            "pool, as 0.95.",
+        ),
     ] = None,
     text_column: TextColumn = "text",
     label_column: Annotated[
@@ -118,6 +131,7 @@ def fit_command(
     show_settings: ShowSettings = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
+    long_texts: LongTexts = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for checkpoints, saved about 20 times per run.")
@@ -148,25 +162,31 @@ def fit_command(
         return 0
     hush(quiet)
     # Check everything cheap first, then open the encoder, then train.
-    method = choose_method(context, labelled=labelled is not None)
+    space, warned = _linted(labels, template)
+    method = choose_method(context, labelled=labelled is not None, several=space.several)
     own: dict[str, Any] = {"learning_rate": _rate(learning_rate), "epochs": epochs, "max_steps": max_steps}
-    own |= {"threshold": threshold, "min_probability": min_probability}
-    check_options(context, method, own)
+    own["slow_documents"] = slow_documents
+    own |= {"threshold": threshold, "min_probability": min_probability, "long_texts": long_texts}
+    check_options(context, method, own, several=space.several)
     settings = check_settings(method, read_settings(settings_of_method(method), read_words(words), own))
     compute = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens)
-    space, warned = _linted(labels, template)
+    limit = _limit(none, pool)
     _check_out(out, overwrite or resume)
     _check_checkpoint(checkpoint, out, resume=resume)
     dialect = {"delimiter": delimiter, "encoding": encoding}
     rows: tuple[Any, ...] = ()
     if labelled is not None:
-        rows = _labelled_rows(labelled, text_column, pair_column, label_column, space.names, **dialect)
+        rows = _labelled_rows(labelled, text_column, pair_column, label_column, space, **dialect)
     elif pool is not None:
         from labelspace.corpus import sample_pool
 
         size = settings.get("search", SearchConfig()).documents
         if method == "consensus":
             size = settings.get("documents", ConsensusConfig.documents)
+        if space.several:
+            from labelspace.classify.several import DOCUMENTS
+
+            size = DOCUMENTS
         rows = (sample_pool(pool, size=size, seed=seed, text_column=text_column, **dialect),)
     opened = open_encoder(
         encoder,
@@ -185,9 +205,12 @@ def fit_command(
         settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
     if method == "consensus":
         taken = [view.strip() for view in views.split(",") if view.strip()]
-        settings |= {"views": taken, "student": opened if student == encoder else student}
+        options = {**compute.to_dict(), "offline": offline or None}
+        settings |= {"views": taken, "student": opened if student == encoder else student, "encoder_options": options}
     model = make(method, space, opened, settings)
     _train(model, rows, checkpoint, tensorboard)
+    if limit is not None:
+        _set_limit(model, list(rows[0].texts), limit)
     return _save(model, method, labels, out, checkpoint, as_json=as_json)
 
 
@@ -202,6 +225,31 @@ def _print_settings(context: typer.Context, method: str, *, as_json: bool) -> No
         if each.name in SELDOM
     }
     print_settings({**tables, "Options that --help leaves out": options}, as_json=as_json)
+
+
+def _limit(none: str | None, pool: str | None) -> str | float | None:
+    """Return how the limit for "none of these" is chosen: a way, or the share of documents to label."""
+    if none is None:
+        return None
+    if pool is None:
+        raise ConfigError("--none needs --pool FILE, unlabelled documents that tell where the limit lies.")
+    if none in NONE_WAYS:
+        return none
+    try:
+        share = float(none)
+    except ValueError:
+        ways = ", ".join(NONE_WAYS)
+        raise ConfigError(f"--none must be {ways} or a share such as 0.95. Got {none!r} instead.") from None
+    check_number("--none", share, above=0, below=1)
+    return share
+
+
+def _set_limit(model: Any, texts: list[str], limit: str | float) -> None:
+    """Set the limit; where the documents do not tell one, the model is kept without it."""
+    try:
+        model.set_coverage(limit, texts) if isinstance(limit, float) else model.set_none(texts, by=limit)
+    except InputError as error:
+        note(f"no limit for 'none of these' is set: {error}")
 
 
 def _rate(word: str | None) -> float | str | None:
@@ -240,11 +288,15 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
         tell(NOTHING_KEPT)
         _tell_of(checkpoint)
         return 130
-    saved = model.save(out)
+    saved, none = model.save(out), None if model.none_ is None else model.none_.to_dict()
     if as_json:
-        print_json({"model": str(saved), "method": method, "fit": result.to_dict() if result else None})
+        cuts = getattr(model, "cuts_", None)
+        told = {"cuts": cuts.to_dict()} if cuts is not None else {}
+        fitted = result.to_dict() if result else None
+        print_json({"model": str(saved), "method": method, "fit": fitted, "none": none, **told})
     else:
-        print_pairs([*summary_of(result), ("saved", str(out))])
+        limit = [("none of these", str(model.none_))] if model.none_ is not None else []
+        print_pairs([*summary_of(result), *cuts_of(getattr(model, "cuts_", None)), *limit, ("saved", str(out))])
         if not interrupted:
             note(f"next: labelspace predict {out} documents.csv predicted.csv")
     if not interrupted:
@@ -268,13 +320,16 @@ def _tell_of(checkpoint: Path | None) -> bool:
 
 
 def _labelled_rows(
-    source: str, text: str, pair: str | None, label: str, names: "Sequence[str]", **dialect: Any
+    source: str, text: str, pair: str | None, label: str, space: LabelSpace, **dialect: Any
 ) -> "tuple[Documents, list[Any]]":
     """Read labelled rows: the documents and their labels."""
     from labelspace.corpus import Documents, open_table
+    from labelspace.corpus.label_sets import check_label_sets, sets_of_column
 
     table = open_table(source, text_column=text, pair_column=pair, label_column=label, **dialect)
-    if not table.check_labels(names)[1]:
+    if space.several:
+        check_label_sets(table, space.names, SEPARATOR)
+    elif not table.check_labels(space.names)[1]:
         raise InputError(
             f"{source}: no row has a label in column {label!r}; leave --labelled and --method out, and the "
             "descriptions are enough."
@@ -283,7 +338,8 @@ def _labelled_rows(
     labels: list[Any] = []
     for batch in table.batches():
         documents += table.documents(batch).rows
-        labels += batch.column(label).to_pylist()
+        own = batch.column(label).to_pylist()
+        labels += sets_of_column(own) if space.several else own
     return Documents(documents, table.kind), labels
 
 

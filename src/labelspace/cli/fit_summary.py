@@ -14,6 +14,14 @@ _STOPS = {
     "max_steps": "--max-steps reached",
     "interrupted": "interrupted",
 }
+_DID = {
+    "levelled": "labels given less unequally",
+    "smoothed": "answers mixed with those of near documents",
+    "words": "a model of words added",
+}
+"""What a step of a consensus does, by the first word of its name."""
+
+MOST_SHARES = 8
 Pairs = list[tuple[str, str]]
 
 
@@ -28,6 +36,19 @@ def summary_of(result: Any) -> Pairs:
     told = {"FitResult": _of_descriptions, "LaConFit": _of_lacon, "UncertaintyFit": _of_uncertainty}
     told["ConsensusFit"] = _of_consensus
     return told[type(result).__name__](result)
+
+
+def cuts_of(cuts: Any) -> Pairs:
+    """Return where the cuts of several labels come from; nothing for a model of one label a text.
+
+    Args:
+        cuts: the `Cuts` of a classifier, or None.
+    """
+    if cuts is None:
+        return []
+    origin = {"pool": "unlabelled documents", "labels_per_text": "documents, from labels_per_text"}
+    where = f"{cuts.documents} {origin.get(cuts.source, 'labelled rows')}"
+    return [("cuts", f"set on {where}; {cuts.per_text:.2f} labels a text there")]
 
 
 def _of_descriptions(result: Any) -> Pairs:
@@ -58,22 +79,50 @@ def _of_lacon(result: Any) -> Pairs:
 
 
 def _of_consensus(result: Any) -> Pairs:
-    steps = [
-        (
-            step["name"].partition(" ")[0],
-            f"{'' if step['kept'] else 'left out: '}{step['reason']}; changed {step['changed']:.1%}",
-        )
-        for step in result.consensus["steps"]
-    ]
-    student = [] if result.student is None else [("student", f"{result.student}; kappa {result.taught['kappa']:.2f}")]
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in result.consensus["shares"].items())
-    return [
-        ("views", ", ".join(result.views)),
-        ("pool", f"{result.pool}, {result.pool_documents} used"),
-        *steps,
-        ("labels", shares),
-        *student,
-    ]
+    found = result.consensus
+    pairs = [("views", ", ".join(result.views)), ("pool", f"{result.pool}, {result.pool_documents} used")]
+    for one, name in enumerate(found["views"]):
+        pairs += [
+            ("agreement", f"kappa {found['agreement'][one][other]:.2f} of {name} and {found['views'][other]}")
+            for other in range(one + 1, len(found["views"]))
+        ]
+    pairs += [_step(step) for step in found["steps"]]
+    pairs.append(("labels", _shares(found["shares"])))
+    if result.student is not None:
+        pairs.append(("student", _student(result.student, result.taught)))
+    if result.probabilities is not None:
+        pairs.append(("probabilities", _sureness(result.probabilities)))
+    return [*pairs, ("kappa", "agreement beyond chance: 0 none, 1 full")]
+
+
+def _sureness(found: dict[str, Any]) -> str:
+    likely = found["accuracy"]
+    told = f"{likely['expected']:.2f} on average, as likely to be right ({likely['low']:.2f} to {likely['high']:.2f})"
+    return f"{told}; {found['confidence_before']:.2f} before"
+
+
+def _step(step: dict[str, Any]) -> tuple[str, str]:
+    """Return the first word of a step's name, and what the step did or why it was left out."""
+    name, _, where = step["name"].partition(" ")
+    did = ", ".join(word for word in (_DID.get(name), where) if word)
+    kept = "changed" if step["kept"] else "LEFT OUT, would have changed"
+    return name, f"{did}: {kept} {step['changed']:.1%} of the answers; {step['reason']}"
+
+
+def _shares(shares: dict[str, float]) -> str:
+    """Return how often the labels are given, the most frequent first; of many, the ends of that list."""
+    ordered = sorted(shares.items(), key=lambda named: -named[1])
+    told = [f"{name} {share:.1%}" for name, share in ordered]
+    if len(told) > MOST_SHARES:
+        told = [*told[: MOST_SHARES // 2], f"... {len(told) - MOST_SHARES} more ...", *told[-MOST_SHARES // 2 :]]
+    return ", ".join(told)
+
+
+def _student(name: str, taught: dict[str, Any]) -> str:
+    """Return how well a student follows."""
+    on = f"{taught['documents']} documents {'that it did not learn from' if taught['held_out'] else 'it learnt from'}"
+    verdict = "follows the consensus" if taught["follows"] else "follows the consensus POORLY"
+    return f"{name}; {verdict}: kappa {taught['kappa']:.2f} on {on}"
 
 
 def _of_uncertainty(result: Any) -> Pairs:

@@ -11,20 +11,30 @@ import typer
 
 from labelspace.cli.options import (
     AsJson,
+    Delimiter,
     Dtype,
     Offline,
     Overwrite,
     Template,
+    TextColumn,
+    TextEncoding,
     TrustRemoteCode,
     open_encoder,
 )
+from labelspace.cli.pictures import check_picture
 from labelspace.cli.printing import busy, console, note, print_json, tell
+from labelspace.cli.sampling import sample_rows
 from labelspace.config import EncodingConfig
+from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, OutputError
 from labelspace.labels import Finding, LabelSpace, lint, starter_file
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from labelspace.corpus import DocumentTable
+    from labelspace.encoders import Encoder
+    from labelspace.evaluate import Advice
 
 SHOWN_OF_ONE_CODE = 3
 _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
@@ -65,6 +75,16 @@ def lint_command(
     encoder: Annotated[
         str | None, typer.Option(help="Also compare meanings with this encoder; see `labelspace encoders`.")
     ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(help="Also say which descriptions hurt, on unlabelled documents: a file or a glob."),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="With --pool: draw it: .png, .svg or .pdf.")
+    ] = None,
+    text_column: TextColumn = "text",
+    delimiter: Delimiter = "auto",
+    encoding: TextEncoding = "auto",
     template: Template = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on warnings too.")] = False,
     show_all: Annotated[
@@ -75,24 +95,59 @@ def lint_command(
     trust_remote_code: TrustRemoteCode = False,
     offline: Offline = False,
 ) -> int:
-    """Check a label file before training. Exits with 1 if it has errors."""
+    """Check a label file before training. Exits with 1 if it has errors.
+
+    With --pool it also says what each description does on these documents, and how to mend the worst.
+    """
     space = LabelSpace.from_file(file, template=template)
+    table = None
+    if pool is not None:
+        from labelspace.corpus import open_table
+
+        table = open_table(pool, text_column=text_column, delimiter=delimiter, encoding=encoding)
+    elif figure is not None:
+        raise ConfigError("--figure shows what --pool says; give --pool too.")
+    check_picture("--figure", figure)
     measures = None
-    if encoder is not None:
-        measures = open_encoder(encoder, dtype=dtype, trust_remote_code=trust_remote_code, offline=offline)
+    if encoder is not None or table is not None:
+        measures = open_encoder(
+            encoder or DEFAULT_ENCODER, dtype=dtype, trust_remote_code=trust_remote_code, offline=offline
+        )
     with busy("looking"):
         findings = lint(space, measures)
+    advice = _advice(space, table, measures, figure)
     counts = {severity: sum(found.severity == severity for found in findings) for severity in _COLOURS}
     if as_json:
         facts = {"file": str(file), "name": space.name, "labels": len(space)}
         facts["descriptions"] = sum(map(len, space.descriptions))
-        print_json({**facts, "counts": counts, "findings": [asdict(found) for found in findings]})
+        told = {} if advice is None else {"advice": advice.to_dict()}
+        print_json({**facts, "counts": counts, "findings": [asdict(found) for found in findings], **told})
     else:
         _print_findings(console(), findings, show_all=show_all)
         print(f"{file}: {len(space)} labels, {sum(map(len, space.descriptions))} descriptions: {_counted(counts)}")
-        if encoder is None and not counts["error"]:
+        if advice is not None:
+            print(f"\n{advice}")
+        elif encoder is None and not counts["error"]:
             note(f"meanings are compared too with: labelspace lint {file} --encoder all-MiniLM-L6-v2")
     return int(bool(counts["error"] or (strict and counts["warning"])))
+
+
+def _advice(
+    space: LabelSpace, table: "DocumentTable | None", encoder: "Encoder | None", figure: Path | None
+) -> "Advice | None":
+    """Return what the documents say about the descriptions, and draw it; None without documents."""
+    if table is None:
+        return None
+    from labelspace.evaluate import advice_figure, advise
+    from labelspace.evaluate.quality import DOCUMENTS
+
+    with busy("reading"):
+        texts, _ = sample_rows(table, DOCUMENTS, 0)
+    with busy("leaving descriptions out"):
+        advice = advise(space, texts, encoder=encoder)
+    if figure is not None:
+        advice_figure(advice, figure)
+    return advice
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -37,14 +37,16 @@ class Method(NamedTuple):
     """Other arguments of the classifier that can be set."""
 
 
+_OF_COSINES = ("threshold", "labels_per_text", "long_texts")
 METHODS = {
-    "description": Method("DescriptionClassifier", TrainingConfig, ("anchor", "threshold")),
-    "zero-shot": Method("ZeroShotClassifier", None, ("anchor", "temperature", "threshold")),
+    "description": Method("DescriptionClassifier", TrainingConfig, ("anchor", *_OF_COSINES)),
+    "zero-shot": Method("ZeroShotClassifier", None, ("anchor", "temperature", *_OF_COSINES)),
     "consensus": Method("ConsensusClassifier", ConsensusConfig, ()),
     "lacon": Method("LaConClassifier", LaConConfig, ("threshold", "min_probability")),
     "uncertainty": Method("UncertaintyClassifier", UncertaintyConfig, ("min_probability", "cache")),
 }
 OF_ROWS = ("lacon", "uncertainty")
+OF_SEVERAL = ("description", "zero-shot")
 TRAINED = tuple(name for name, method in METHODS.items() if method.config is not None)
 # Settings of another configuration, under a prefix: the argument of the classifier that takes it, and its class.
 _PARTS = {
@@ -54,6 +56,7 @@ _PARTS = {
 # Options that are not settings, with the methods that they apply to.
 _GOES_WITH = {
     "pool": ("description", "consensus"),
+    "none": ("description", "consensus"),
     "views": ("consensus",),
     "student": ("consensus",),
     "label_column": OF_ROWS,
@@ -79,27 +82,43 @@ def settings_of_method(name: str) -> Known:
     return known
 
 
-def setting_option(name: str) -> Any:
-    """Return the option for a setting; its help lists the default of each method that has it."""
+def setting_option(name: str, *flags: str, metavar: str | None = None, panel: str | None = "Training") -> Any:
+    """Return the option for a setting; its help lists the default of each method that has it.
+
+    Args:
+        name: the setting.
+        flags: its option, if that is not the setting's name.
+        metavar: what the option takes, in the help.
+        panel: the part of the help.
+    """
     having = {method: known[name] for method in METHODS if name in (known := settings_of_method(method))}
     defaults = {method: default_of(setting) for method, setting in having.items()}
     told = "; ".join(f"{method}: {default}" for method, default in defaults.items())
     if len(defaults) == len(TRAINED) and len(set(defaults.values())) == 1:
         told = f"default: {next(iter(defaults.values()))}"
     summary = next(iter(having.values())).summary
-    return typer.Option(help=f"{summary}.  \\[{told}]", rich_help_panel="Training")
+    return typer.Option(*flags, metavar=metavar, help=f"{summary}.  \\[{told}]", rich_help_panel=panel)
 
 
-def choose_method(context: typer.Context, *, labelled: bool) -> str:
-    """Return the method: from `--method`, or lacon if there are labelled rows.
+def choose_method(context: typer.Context, *, labelled: bool, several: bool) -> str:
+    """Return the method: from `--method`, or lacon if there are labelled rows, or consensus if there is a pool.
+
+    Args:
+        context: the context of the command.
+        labelled: whether there are labelled rows.
+        several: whether a text may have several labels; a pool or labelled rows then set the cuts of the labels.
 
     Raises:
         ConfigError: an unknown method, one that needs labelled rows without them, or the other way round.
     """
     method = str(context.params["method"])
     check_choice("--method", method, METHODS)
+    if several:
+        return _of_several(context, method, labelled=labelled)
     if labelled and not _given(context, "method"):
         return OF_ROWS[0]
+    if context.params["pool"] is not None and not _given(context, "method"):
+        return "consensus"
     if labelled and method not in OF_ROWS:
         raise ConfigError(f"--method must be lacon or uncertainty with --labelled. Got {method!r} instead.")
     if not labelled and method in OF_ROWS:
@@ -109,18 +128,41 @@ def choose_method(context: typer.Context, *, labelled: bool) -> str:
     return method
 
 
-def check_options(context: typer.Context, method: str, own: Mapping[str, Any]) -> None:
+def _of_several(context: typer.Context, method: str, *, labelled: bool) -> str:
+    """Return the method where a text may have several labels."""
+    if method not in OF_SEVERAL:
+        raise ConfigError(
+            f"--method {method} gives each text one label, and the label file says several: true; use "
+            f"{' or '.join(OF_SEVERAL)}, or leave several out."
+        )
+    pool = context.params["pool"] is not None
+    if pool == labelled:
+        which = "both are given" if pool else "neither is given"
+        raise ConfigError(
+            f"the label file says several: true, so --pool (unlabelled documents) or --labelled sets the cut of each "
+            f"label, and {which}; give one."
+        )
+    return method
+
+
+def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *, several: bool) -> None:
     """Check that every option given applies to the method.
 
     Args:
         context: the context of the command.
         method: name of the method.
         own: settings that have their own option.
+        several: whether a text may have several labels.
     """
     goes_with = {**_GOES_WITH, **{name: _methods_with(name) for name in own}}
+    if several:
+        goes_with |= dict.fromkeys(("pool", "label_column"), OF_SEVERAL)
     for name, methods in goes_with.items():
         if _given(context, name) and method not in methods:
-            raise ConfigError(f"{flag(name)} does nothing with --method {method}; it is for {' and '.join(methods)}.")
+            implied = "" if _given(context, "method") or method != "consensus" else ", which --pool means"
+            raise ConfigError(
+                f"{flag(name)} does nothing with --method {method}{implied}; it is for {' and '.join(methods)}."
+            )
 
 
 def check_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import typer
 
 from labelspace.cli.printing import busy
 from labelspace.cli.settings import flag, from_field, to_change
-from labelspace.config import ANCHORS, DTYPES, DecisionConfig, EncodingConfig
+from labelspace.config import ANCHORS, DTYPES, LONG_TEXTS, DecisionConfig, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError
 from labelspace.header import refuse_no_encoder
@@ -48,6 +48,7 @@ Offline = Annotated[bool, typer.Option("--offline", help="Never connect to the h
 Anchor = Annotated[str, from_field(DecisionConfig, "anchor", metavar=choices(ANCHORS))]
 Threshold = Annotated[float | None, to_change(DecisionConfig, "threshold")]
 MinProbability = Annotated[float | None, to_change(DecisionConfig, "min_probability")]
+LongTexts = Annotated[str | None, to_change(DecisionConfig, "long_texts", metavar=choices(LONG_TEXTS))]
 Template = Annotated[
     str | None, typer.Option(help="Sentence for each label, containing {label}; replaces the one in the file.")
 ]
@@ -86,19 +87,21 @@ def open_model(
     device: str = EncodingConfig.device,
     trust_remote_code: bool = False,
     *,
+    long_texts: str | None = None,
     quiet: bool = False,
 ) -> Any:
-    """Open a saved model; a threshold or lowest probability given here replaces its own."""
-    DecisionConfig(threshold=threshold, min_probability=min_probability)  # checks them before torch is loaded
+    """Open a saved model; a threshold, lowest probability or way to read long texts given here replaces its own."""
+    decision = {"threshold": threshold, "min_probability": min_probability, "long_texts": long_texts}
+    given = {name: value for name, value in decision.items() if value is not None}
+    DecisionConfig(**given)  # checks them before torch is loaded
     with busy(f"opening {folder}", quiet=quiet):
         from labelspace.classify import load
 
         model = load(folder, device=device, trust_remote_code=trust_remote_code)
-    lowest = {"threshold": threshold, "min_probability": min_probability}
-    given = {name: value for name, value in lowest.items() if value is not None}
     for name in given:
         if name not in model.get_params(deep=False):
             other = "min_probability" if name == "threshold" else "threshold"
-            raise ConfigError(f"{flag(name)} is not for a {type(model).__name__}; use {flag(other)}.")
+            cure = "leave it out" if name == "long_texts" else f"use {flag(other)}"
+            raise ConfigError(f"{flag(name)} is not for a {type(model).__name__}; {cure}.")
     model.set_params(**given).decision()  # decision() raises if the fitted model cannot use it
     return model

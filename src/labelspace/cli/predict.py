@@ -14,6 +14,7 @@ from labelspace.cli.options import (
     AsJson,
     Delimiter,
     Device,
+    LongTexts,
     MinProbability,
     Overwrite,
     PairColumn,
@@ -38,7 +39,7 @@ _LINE_BYTES = 64 * 1024 * 1024  # the limit for one row of a file
 
 _DOUBT = "Uncertainty, for models that measure it"
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")]
 
 
 def _doubt(help: str, metavar: str) -> Any:
@@ -62,6 +63,7 @@ def predict_command(
     overwrite: Overwrite = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
+    long_texts: LongTexts = None,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Add the score of every label.")] = False,
     coverage: Annotated[
         float | None,
@@ -74,6 +76,9 @@ def predict_command(
     most_uncertain: Annotated[
         int | None, _doubt("Return only the N most uncertain documents, to label next.", "N")
     ] = None,
+    argilla: Annotated[
+        bool, typer.Option("--argilla", help="Print records for Argilla, with the label as a suggestion.")
+    ] = False,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
@@ -84,9 +89,12 @@ def predict_command(
     A file gets all columns of IN and predicted_label, predicted_score, predicted_probability, and
     predicted_uncertainty if the model measures it. Stdout gets one line per document: label, score and text,
     tab-separated, or JSON with --json. With --most-uncertain these are probability, uncertainty, label and text.
+    Several labels of a text are joined by |.
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
+    if argilla and (target != STDIN or as_json or all_scores):
+        raise ConfigError("--argilla prints records to stdout; leave OUT, --json and --all-scores out.")
     if target == STDIN:
         if resume or overwrite:
             raise ConfigError("--resume and --overwrite need an OUT file.")
@@ -113,7 +121,9 @@ def predict_command(
         if target == STDIN:  # for a file, predict_file checks this after the output path
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
-    opened = open_model(model, threshold, min_probability, device, trust_remote_code, quiet=quiet)
+    opened = open_model(
+        model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, quiet=quiet
+    )
     from labelspace.corpus.documents import Kind, check_kind
 
     check_kind(Kind.TEXTS if pair_column is None else Kind.PAIRS, opened.reads_)
@@ -122,18 +132,20 @@ def predict_command(
         _measuring(opened, "--most-uncertain")
     if target == STDIN and most_uncertain is not None:
         show = not quiet and source != STDIN
-        _print_most_uncertain(opened, blocks, most_uncertain, all_scores=all_scores, as_json=as_json, verbose=show)
+        form: Any = {"all_scores": all_scores, "as_json": as_json, "argilla": argilla}
+        _print_most_uncertain(opened, blocks, most_uncertain, verbose=show, **form)
         return
     if target == STDIN:
-        _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json)
+        _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json, argilla=argilla)
         return
     from labelspace.classify import predict_file
-    from labelspace.classify.most_uncertain import most_uncertain_file
 
     options: Any = {"text_column": text_column, "overwrite": overwrite, "all_scores": all_scores, "verbose": not quiet}
     options |= {"prefix": prefix, **dialect}
     try:
         if most_uncertain is not None:
+            from labelspace.classify.most_uncertain import most_uncertain_file
+
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
             done = predict_file(opened, source, target, pair_column=pair_column, resume=resume, **options)
@@ -160,6 +172,7 @@ def explain_command(
     nearest: Annotated[int, typer.Option(help="Number of descriptions to quote for each of the first two labels.")] = 2,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
+    long_texts: LongTexts = None,
     device: Device = EncodingConfig.device,
     trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
@@ -167,7 +180,7 @@ def explain_command(
     """Explain the label of a text: scores, margin and the nearest descriptions."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
-    opened = open_model(model, threshold, min_probability, device, trust_remote_code)
+    opened = open_model(model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts)
     from labelspace.corpus import Kind
 
     asked: list[Any] = list(texts)
@@ -192,18 +205,42 @@ def _details(done: Any) -> str:
     return f" ({', '.join(details)})" if details else ""
 
 
-def _print_predictions(model: Any, blocks: "Iterator[Documents]", *, all_scores: bool, as_json: bool) -> None:
-    for texts in blocks:
+def _record(text: Any, label: str | None, probability: float, *, several: bool) -> dict[str, Any]:
+    """Return a record for Argilla: its field `text`, and a suggestion for its question `label`."""
+    parts = text if isinstance(text, tuple) else (text,)
+    value = label.split("|") if label and several else label
+    suggestion = {"value": value, "score": None if several else probability, "agent": "labelspace"}
+    return {
+        "fields": dict(zip(("text", "text_pair"), parts, strict=False)),
+        "metadata": {"probability": probability},
+        "suggestions": {"label": suggestion} if label else {},
+    }
+
+
+def _print_predictions(
+    model: Any, blocks: "Iterator[Documents]", *, all_scores: bool, as_json: bool, argilla: bool
+) -> None:
+    from labelspace.classify.long_texts import tell_cost
+
+    for number, texts in enumerate(blocks):
+        if not number:
+            tell_cost(model, texts, more=len(texts) == LINES_AT_ONCE)
         answers = model.answers(texts)
-        for text, name, row in zip(texts, answers.names, answers.scores.tolist(), strict=True):
+        if argilla:
+            for text, name, sure in zip(texts, answers.names, answers.confidence.tolist(), strict=True):
+                print_json(_record(text, name, sure, several=answers.chosen is not None), indent=None)
+            continue
+        for text, name, score, row in zip(
+            texts, answers.names, answers.score.tolist(), answers.scores.tolist(), strict=True
+        ):
             parts = text if isinstance(text, tuple) else (text,)
             if as_json:
                 scores = dict(zip(answers.labels, row, strict=True))
                 every = {"scores": {label: scores[label] for label in model.classes_}} if all_scores else {}
                 told = dict(zip(("text", "pair"), parts, strict=False))
-                print_json({"label": name, "score": max(row), **every, **told}, indent=None)
+                print_json({"label": name, "score": score, **every, **told}, indent=None)
             else:
-                print(name or "", f"{max(row):.4f}", *(" ".join(part.splitlines()) for part in parts), sep="\t")
+                print(name or "", f"{score:.4f}", *(" ".join(part.splitlines()) for part in parts), sep="\t")
         sys.stdout.flush()
 
 
@@ -227,15 +264,27 @@ def _measuring(model: Any, option: str) -> Any:
 
 
 def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
-    """Set the limit, from the held-out rows recorded in the model."""
+    """Set the limit, from the held-out rows recorded in the model; a coverage of 1 takes all limits away."""
+    from labelspace.classify.decision import MeasuresDoubt
+
     if coverage is not None:
-        _measuring(model, "--coverage").set_coverage(coverage)
+        if coverage == 1:
+            model.none_ = None
+        if coverage < 1 or isinstance(model, MeasuresDoubt):
+            _measuring(model, "--coverage").set_coverage(coverage)
     if risk is not None:
         _measuring(model, "--risk").set_risk(risk)
 
 
 def _print_most_uncertain(
-    model: Any, blocks: "Iterator[Documents]", top: int, *, all_scores: bool, as_json: bool, verbose: bool
+    model: Any,
+    blocks: "Iterator[Documents]",
+    top: int,
+    *,
+    all_scores: bool,
+    as_json: bool,
+    argilla: bool,
+    verbose: bool,
 ) -> None:
     import pyarrow as pa
 
@@ -256,7 +305,9 @@ def _print_most_uncertain(
     for row in found.to_pylist():
         probability, uncertainty = row["predicted_probability"], row["predicted_uncertainty"]
         name, text = row["predicted_label"], row["text"]
-        if as_json:
+        if argilla:
+            print_json(_record(text, name, probability, several=False), indent=None)
+        elif as_json:
             told = {
                 "probability": probability,
                 "uncertainty": uncertainty,

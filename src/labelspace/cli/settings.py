@@ -17,6 +17,8 @@ Set = Annotated[
 ]
 ShowSettings = Annotated[bool, typer.Option("--settings", help="List the settings for --set, and exit.")]
 Known = Mapping[str, Setting]
+# Settings whose option has another name.
+_OPTIONS = {"slow_documents": "--limit"}
 
 
 class SettingsCommand(TyperCommand):
@@ -37,9 +39,9 @@ def from_field(made: type, name: str, *, metavar: str | None = None, panel: str 
     return typer.Option(metavar=metavar, help=f"{setting.summary}.{meaning}", rich_help_panel=panel)
 
 
-def to_change(made: type, name: str) -> Any:
+def to_change(made: type, name: str, *, metavar: str | None = None) -> Any:
     """Return the option for a configuration field that a saved model already has a value of."""
-    return typer.Option(help=f"{settings_of(made)[name].summary}.")
+    return typer.Option(metavar=metavar, help=f"{settings_of(made)[name].summary}.")
 
 
 def read_words(words: Sequence[str] | None) -> dict[str, str]:
@@ -82,7 +84,7 @@ def read_settings(known: Known, words: Mapping[str, str], options: Mapping[str, 
 
 def flag(name: str) -> str:
     """Return the option of a setting, as typed on the command line."""
-    return f"--{name.replace('_', '-')}"
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
 
 def print_settings(tables: Mapping[str, Known], *, as_json: bool) -> None:

@@ -4,11 +4,12 @@
 """
 
 from labelspace.config.consensus import ConsensusConfig
-from labelspace.config.decision import ANCHORS, DEFAULT_ANCHOR, DecisionConfig
+from labelspace.config.decision import ANCHORS, DEFAULT_ANCHOR, LONG_TEXTS, NONE_WAYS, DecisionConfig
 from labelspace.config.encoding import DTYPES, EncodingConfig
 from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
 from labelspace.config.nli import NLI_VARIANTS, NLIConfig
 from labelspace.config.prefinetune import CENTRES, PrefinetuneConfig
+from labelspace.config.serving import ServingConfig
 from labelspace.config.student import StudentConfig
 from labelspace.config.training import (
     FALLBACK_LEARNING_RATE,
@@ -31,6 +32,7 @@ CONFIGS = (
     NLIConfig,
     ConsensusConfig,
     StudentConfig,
+    ServingConfig,
 )
 
 __all__ = [
@@ -45,7 +47,9 @@ __all__ = [
     "LABEL_STARTS",
     "LACON_HEADS",
     "LACON_OBJECTIVES",
+    "LONG_TEXTS",
     "NLI_VARIANTS",
+    "NONE_WAYS",
     "OBJECTIVES",
     "PAPER_LEARNING_RATES",
     "SEARCHES",
@@ -56,6 +60,7 @@ __all__ = [
     "NLIConfig",
     "PrefinetuneConfig",
     "SearchConfig",
+    "ServingConfig",
     "StudentConfig",
     "TrainingConfig",
     "UncertaintyConfig",

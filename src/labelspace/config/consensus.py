@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import final
 
 from labelspace.checks import check_choice, check_number
+from labelspace.config.decision import LONG_TEXTS, DecisionConfig
 from labelspace.config.saved import SavedConfig
 
 
@@ -15,20 +16,29 @@ class ConsensusConfig(SavedConfig):
     documents: int = 10_000
     """Maximum number of documents of the pool that are used."""
 
-    view_steps: int = 60
-    """Updates on the descriptions, for each encoder that is a view."""
+    view_steps: int | str = "auto"
+    """Updates on the descriptions, for each encoder that is a view. `"auto"`: 60 up to a width of 384, and in inverse
+    proportion to the width above it, which costs about as much."""
 
     slow_documents: int = 500
     """Maximum number of documents for a view that reads text and label together: those of which the others are least
     sure."""
 
+    price: float | None = None
+    """Price of a million tokens that a hosted view (`openai:`) reads, 0 or more, in any currency; the cost of its calls
+    is estimated from it before the first one. None: their number and tokens alone."""
+
     temperature: float = 0.07
     """Divides the cosines of an encoder that was trained for the consensus, above 0; saved models keep theirs, and
     models that read text and label together are scaled so that they are as sure on average."""
 
-    alpha: float = 0.5
+    alpha: float | str = "auto"
     """How often each label is expected: its share by each view, to this power. 1: as the view has it; 0: all labels
-    equally often. A `prior` takes its place."""
+    equally often. `"auto"`: 1, or 0.5 where the view by words then agrees far better. A `prior` takes its place."""
+
+    long_texts: str = DecisionConfig.long_texts
+    """Whether views that are encoders, and such a student, read texts longer than their limit `"cut"` to it or in
+    `"windows"`; saved models keep their own way."""
 
     neighbours: int = 15
     """Nearest documents whose answers are mixed in; 0: none."""
@@ -54,16 +64,26 @@ class ConsensusConfig(SavedConfig):
     documents_per_label: int = 25
     """Guard: fewest documents a label, on average, for any step."""
 
-    min_agreement: float = 0.15
-    """Guard: lowest agreement beyond chance (kappa) of a step with the answers before it."""
+    min_agreement: float = 0.25
+    """Guard: lowest agreement beyond chance (kappa) of the view by words with the answers that it learnt from, or of
+    another step with the answers before it."""
 
     def __post_init__(self) -> None:
         self._keep_plain()
-        for name in ("view_steps", "slow_documents"):
-            check_number(name, getattr(self, name), least=1, whole=True)
+        if isinstance(self.view_steps, str):
+            check_choice("view_steps", self.view_steps, ("auto",))
+        else:
+            check_number("view_steps", self.view_steps, least=1, whole=True)
+        check_number("slow_documents", self.slow_documents, least=1, whole=True)
         check_number("documents", self.documents, least=2, whole=True)
+        if self.price is not None:
+            check_number("price", self.price, least=0)
         check_number("temperature", self.temperature, above=0)
-        check_number("alpha", self.alpha, least=0, most=1)
+        if isinstance(self.alpha, str):
+            check_choice("alpha", self.alpha, ("auto",))
+        else:
+            check_number("alpha", self.alpha, least=0, most=1)
+        check_choice("long_texts", self.long_texts, LONG_TEXTS)
         check_number("neighbours", self.neighbours, least=0, whole=True)
         check_number("rounds", self.rounds, least=1, whole=True)
         check_number("own", self.own, least=0, most=1)

@@ -8,7 +8,12 @@ from labelspace.config.saved import SavedConfig
 from labelspace.config.training import TrainingConfig
 
 ANCHORS = ("verbalizer", "descriptions", "both")
+NONE_WAYS = ("auto", "left-out", "mixture")
+"""Ways to choose the limit for "none of these" without a stated share."""
+
 DEFAULT_ANCHOR = "descriptions"  # measured best on average, see docs/benchmarks.md; the paper takes "verbalizer"
+
+LONG_TEXTS = ("cut", "windows")
 
 
 @final
@@ -30,11 +35,21 @@ class DecisionConfig(SavedConfig):
     min_probability: float | None = None
     """Lowest probability, 0 to 1, at which a label is predicted, for models with logits. None: always predict one."""
 
+    labels_per_text: float | None = None
+    """Mean number of labels of a text, above 0, if it is known, where a text may have several. None: the cuts of the
+    labels come from the documents."""
+    long_texts: str = "cut"
+    """Whether texts longer than the encoder's limit are `"cut"` to it or read in `"windows"`, the best of which count
+    for each label; for models that compare by cosine."""
+
     def __post_init__(self) -> None:
         self._keep_plain()
         check_choice("anchor", self.anchor, ANCHORS)
         check_number("temperature", self.temperature, above=0)
         if self.threshold is not None:
             check_number("threshold", self.threshold, least=-1, most=1)
+        if self.labels_per_text is not None:
+            check_number("labels_per_text", self.labels_per_text, above=0)
         if self.min_probability is not None:
             check_number("min_probability", self.min_probability, least=0, most=1)
+        check_choice("long_texts", self.long_texts, LONG_TEXTS)

@@ -7,6 +7,9 @@ from labelspace.checks import check_choice, check_number
 from labelspace.config.saved import SavedConfig
 from labelspace.errors import ConfigError
 
+WINDOW = 4096
+"""Texts that are tokenized and sorted together: enough to sort well, few enough to hold in memory."""
+
 DTYPES = ("auto", "float32", "bfloat16")
 
 

@@ -15,7 +15,7 @@ class StudentConfig(SavedConfig):
     documents: int = 3000
     """Maximum number of documents trained on; more are drawn at random."""
 
-    epochs: int = 1
+    epochs: int = 3
     """Passes over the documents."""
 
     batch_size: int = 32

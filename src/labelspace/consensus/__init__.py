@@ -7,13 +7,13 @@ from labelspace.late import late_names
 __all__ = ["Consensus", "ConsensusClassifier", "ConsensusFit", "agree"]
 
 if TYPE_CHECKING:
-    from labelspace.consensus.agree import Consensus, agree
     from labelspace.consensus.classifier import ConsensusClassifier, ConsensusFit
+    from labelspace.consensus.steps import Consensus, agree
 
 __getattr__ = late_names(
     __name__,
     {
-        "agree": "Consensus agree",
+        "steps": "Consensus agree",
         "classifier": "ConsensusClassifier ConsensusFit",
     },
 )

@@ -3,34 +3,45 @@
 NAME or FOLDER        an encoder, trained on the labels' descriptions first
 zero-shot:NAME        an encoder as it is
 FOLDER                a classifier that labelspace saved, of the same labels
+saved:NAME            the same, by its folder or its name on the hub
 nli:NAME              an NLI cross-encoder
 reranker:NAME         a reranker
 llm:NAME[#FILE]       a local language model; FILE is a GGUF file in its folder
+openai:MODEL[@URL]    a hosted model; the texts leave this machine
 words                 TF-IDF and a linear model, which learns from the other views
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
+from labelspace.classify.arguments import as_encoder
 from labelspace.classify.base import Classifier
+from labelspace.classify.fetching import model_folder
+from labelspace.config import DecisionConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
+from labelspace.families.endpoint_address import check_endpoint
 from labelspace.header import CLASSIFIER, kind_of
 from labelspace.labels import LabelSpace
 
 WORDS = "words"
 ZERO_SHOT = "zero-shot:"
-FAMILIES = ("nli", "reranker", "llm")
+SAVED = "saved:"
+FAMILIES = ("nli", "reranker", "llm", "openai")
+STEPS, WIDTH = 60, 384
+"""Updates of `"auto"` up to this width."""
 
 
 def check_views(views: Any, *, student: str | None) -> tuple[tuple[Any, ...], bool]:
     """Return the views besides words, and whether words are one.
 
     Raises:
-        ConfigError: there is no view, one is no name, or a slow view has no student.
+        ConfigError: there is no view, one is no name, a slow view has no student, or a hosted model has no usable URL
+            or no key.
+        MissingDependencyError: a hosted model needs the package openai.
     """
     if isinstance(views, str) or not isinstance(views, Sequence) or not views:
         raise ConfigError(f"views must be a list such as ['all-MiniLM-L6-v2', 'words']. Got {views!r} instead.")
@@ -38,6 +49,8 @@ def check_views(views: Any, *, student: str | None) -> tuple[tuple[Any, ...], bo
     for view in others:
         if not isinstance(view, (str, Path, Encoder, Classifier)) or view == "":
             raise ConfigError(f"a view is a name, a folder, an Encoder or a fitted classifier. Got {view!r} instead.")
+        if isinstance(view, str) and family_of(view) == "openai":
+            check_endpoint(view)
         if student is None and family_of(view):
             raise ConfigError(f"{view} is slow and not saved with a model; give a student, an encoder or 'words'.")
     if not others:
@@ -54,13 +67,22 @@ def check_student(student: Any) -> None:
     if student is None or isinstance(student, Encoder) or student == WORDS:
         return
     name = str(student)
-    saved = Path(name).is_dir() and kind_of(Path(name)) == CLASSIFIER
-    if not isinstance(student, (str, Path)) or not name or saved or family_of(name) or name.startswith(ZERO_SHOT):
+    if family_of(name) == "openai":  # its URL, which may hold a password, is not repeated
+        raise ConfigError("student must be 'words', an encoder by name, or None. Got a hosted model; make it a view.")
+    is_view = is_saved(name) or family_of(name) or name.startswith(ZERO_SHOT)
+    if not isinstance(student, (str, Path)) or not name or is_view:
         raise ConfigError(f"student must be 'words', an encoder by name, or None. Got {student!r} instead.")
 
 
+def is_saved(view: Any) -> bool:
+    """Return whether a view is a classifier that labelspace saved: its folder, or `saved:` and its name."""
+    if isinstance(view, str) and view.startswith(SAVED):
+        return True
+    return isinstance(view, (str, Path)) and Path(view).is_dir() and kind_of(Path(view)) == CLASSIFIER
+
+
 def family_of(view: Any) -> str | None:
-    """Return the family of a view that reads label and text together, `"nli"`, `"reranker"` or `"llm"`.
+    """Return the family of a view that reads label and text together, `"nli"`, `"reranker"`, `"llm"` or `"openai"`.
 
     Example:
         >>> family_of("nli:some/model"), family_of("all-MiniLM-L6-v2")
@@ -77,35 +99,73 @@ def name_of(view: Any) -> str:
     return str(view.name if isinstance(view, Encoder) else view)
 
 
+def check_scorer(view: str, *, offline: bool | None) -> None:
+    """Refuse a view that reads label and text together and is not there, without opening it.
+
+    Raises:
+        EncoderError: no model has this name.
+        RemoteCodeError: the model has its own code.
+    """
+    from labelspace.families.cross_encoder import find_folder
+    from labelspace.families.gguf import find_gguf
+
+    kind, name, file = _parts(view)
+    if kind == "openai":  # its server is asked first when the view is
+        return
+    if find_gguf(name, file or None, None, offline) is None:
+        find_folder(name, trust_remote_code=False, offline=offline)
+
+
 def open_scorer(view: str, **options: Any) -> Any:
     """Open a view that reads label and text together.
 
     Args:
-        view: `"nli:NAME"`, `"reranker:NAME"` or `"llm:NAME"`.
-        options: options of the scorer, such as `device`.
+        view: `"nli:NAME"`, `"reranker:NAME"`, `"llm:NAME"` or `"openai:MODEL"`.
+        options: options of the scorer, such as `device`; a hosted model has none.
     """
-    from labelspace.families import EntailmentScorer, LLMScorer, RerankerScorer
+    from labelspace.families import EndpointScorer, EntailmentScorer, LLMScorer, RerankerScorer
 
-    kind, _, name = view.partition(":")
-    name, _, file = name.partition("#")
+    kind, name, file = _parts(view)
+    if kind == "openai":
+        return EndpointScorer(view.removeprefix("openai:"))
     made: Any = {"nli": EntailmentScorer, "reranker": RerankerScorer, "llm": LLMScorer}[kind]
     return made(name, **options, **({"gguf_file": file} if file else {}))
 
 
-def fit_view(view: Any, space: LabelSpace, **training: Any) -> Classifier:
+def _parts(view: str) -> tuple[str, str, str]:
+    """Return family, name and GGUF file of a view; the file is empty if none is named."""
+    kind, _, rest = view.partition(":")
+    name, _, file = rest.partition("#")
+    return kind, name, file
+
+
+def fit_view(
+    view: Any,
+    space: LabelSpace,
+    options: Mapping[str, Any],
+    *,
+    steps: int | str = "auto",
+    long_texts: str = DecisionConfig.long_texts,
+    **training: Any,
+) -> Classifier:
     """Return a fitted classifier of the labels.
 
     Args:
-        view: an encoder by name, an Encoder, `zero-shot:NAME`, a saved classifier or a fitted one.
+        view: an encoder by name, an Encoder, `zero-shot:NAME`, a saved classifier (its folder, or `saved:NAME`) or a
+            fitted one.
         space: the labels.
-        training: arguments of `DescriptionClassifier` for an encoder that is trained first.
+        options: arguments of `Encoder` for a name; a saved classifier takes device and offline alone.
+        steps: updates on the descriptions, for an encoder that is trained first; `"auto"`: by its width.
+        long_texts: how an encoder reads long texts, see `config.DecisionConfig`.
+        training: other arguments of `DescriptionClassifier`.
 
     Raises:
         ConfigError: a fitted classifier has other labels.
     """
     model = view
-    if isinstance(view, (str, Path)) and Path(view).is_dir() and kind_of(Path(view)) == CLASSIFIER:
-        model = load(view)
+    if is_saved(view):
+        place = model_folder(str(view).removeprefix(SAVED), offline=options.get("offline"))
+        model = load(place, device=options.get("device"))
     if isinstance(model, Classifier):
         if not hasattr(model, "head_"):
             raise ConfigError(f"{name_of(view)} is not fitted (a clone never is); fit it, or give its saved folder.")
@@ -118,5 +178,10 @@ def fit_view(view: Any, space: LabelSpace, **training: Any) -> Classifier:
             )
         return model
     if isinstance(view, str) and view.startswith(ZERO_SHOT):
-        return ZeroShotClassifier(space, encoder=view.removeprefix(ZERO_SHOT)).fit()
-    return DescriptionClassifier(space, encoder=view, **training).fit()
+        encoder = {"name": view.removeprefix(ZERO_SHOT), **options}
+        return ZeroShotClassifier(space, encoder=encoder, long_texts=long_texts).fit()
+    encoder = view if isinstance(view, Encoder) else as_encoder({"name": view, **options})
+    if isinstance(steps, str):
+        steps = max(1, round(STEPS * min(1, WIDTH / encoder.dimension)))
+    made = {"max_steps": steps, "long_texts": long_texts, **training}
+    return DescriptionClassifier(space, encoder=encoder, **made).fit()

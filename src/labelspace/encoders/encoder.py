@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from labelspace.checks import check_choice
 from labelspace.config import EncodingConfig
+from labelspace.config.encoding import WINDOW
 from labelspace.encoders.backbone import POOLINGS, Backbone
 from labelspace.encoders.batching import plan_batches, windows
 from labelspace.encoders.precision import choose_device, choose_dtype
@@ -22,8 +23,6 @@ from labelspace.header import refuse_no_encoder
 from labelspace.progress import Progress, progress_bar, silent
 
 ROLES = ("text", "label")
-# Texts tokenized and sorted together: enough to sort well, few enough to hold in memory.
-WINDOW = 4096
 
 
 @final
@@ -131,20 +130,23 @@ class Encoder:
         """Number format of inference, `"bfloat16"` or `"float32"`."""
         return str(self.backbone.dtype).removeprefix("torch.")
 
-    def encode(self, texts: Iterable[str], *, role: str = "text", verbose: bool = False) -> NDArray[np.float32]:
+    def encode(
+        self, texts: Iterable[str], *, role: str = "text", verbose: bool = False, report: Progress | None = None
+    ) -> NDArray[np.float32]:
         """Turn texts into vectors, in input order.
 
         Args:
             texts: any iterable of strings.
             role: `"text"` for documents and descriptions, `"label"` for verbalizers; selects the prompt.
             verbose: True shows a bar on a terminal, plain lines elsewhere.
+            report: called with the number of texts done, in place of a bar.
 
         Returns:
             [text dim], float32, rows of unit length.
         """
         total = len(texts) if isinstance(texts, Sequence) else None
-        with progress_bar("encoding", verbose=verbose) as report:
-            parts = list(self.encode_iter(texts, role=role, total=total, report=report))
+        with progress_bar("encoding", verbose=verbose and report is None) as bar:
+            parts = list(self.encode_iter(texts, role=role, total=total, report=report or bar))
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension), dtype=np.float32)
 
     def encode_iter(

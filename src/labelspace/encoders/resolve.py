@@ -11,14 +11,9 @@ Offline, the package comes before the hub cache. The result is always a folder w
 with only pickled weights is refused.
 """
 
-import functools
 import json
 import logging
 import os
-import socket
-import threading
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +23,9 @@ from labelspace.checks import did_you_mean
 from labelspace.encoders.packaged import install_command, is_installed, is_model_folder, packaged_folder
 from labelspace.encoders.registry import KNOWN_ENCODERS, EncoderSpec, find_spec
 from labelspace.errors import EncoderError, EncoderNotFoundError, RemoteCodeError
+from labelspace.hub import endpoint, offline_by_environment, reachable
 
 Source = Literal["folder", "package", "hub cache", "hub"]
-
-PATIENCE_SECONDS = 3.0
-OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 # Pickles, and copies of the weights for other runtimes.
 NOT_DOWNLOADED = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot", "*.onnx", "*.onnx_data")
@@ -93,7 +86,7 @@ def resolve(
     spec = find_spec(name)
     pinned = spec is None or revision in (None, spec.revision)
     revisions = _revisions(spec, revision)
-    no_network = bool(offline) or _offline_by_environment()
+    no_network = bool(offline) or offline_by_environment()
     places: tuple[Source, ...] = ("package", "hub cache") if no_network else ("hub cache", "package")
     for source in places:
         if source == "package":
@@ -106,7 +99,7 @@ def resolve(
             return _checked(found, spec, source)
     hub = "not asked, offline was requested" if no_network else "not asked, this is not a hub name"
     if not no_network and _could_be_hub_name(name):
-        if reachable(_endpoint()):
+        if reachable(endpoint()):
             return _checked(_download(name, spec, revisions[0], cache_dir), spec, "hub")
         hub = "not reachable"
     raise EncoderNotFoundError(_not_found(name, spec, hub, cache_dir))
@@ -191,7 +184,7 @@ def _code_in_folder(folder: Path) -> str:
         if path.name.endswith("config.json") or path.name == "modules.json":
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:  # includes UnicodeDecodeError
+            except (ValueError, RecursionError) as error:  # includes UnicodeDecodeError
                 raise EncoderError(f"{path} is not JSON ({error}); the encoder's folder is damaged.") from error
             if isinstance(content, Mapping):
                 code.append(_named_code(content))
@@ -265,12 +258,13 @@ def _download(name: str, spec: EncoderSpec | None, revision: str | None, cache_d
                 hub_name,
                 revision=revision,
                 cache_dir=_cache_folder(cache_dir),
+                endpoint=endpoint(),
                 ignore_patterns=list(NOT_DOWNLOADED),
             )
         except GatedRepoError as error:
             raise EncoderNotFoundError(
                 f"the hub gives {hub_name} only to users who accepted its licence; "
-                f"accept it at {_endpoint()}/{hub_name}, log in with 'hf auth login', and try again."
+                f"accept it at {endpoint()}/{hub_name}, log in with 'hf auth login', and try again."
             ) from error
         except (HTTPError, OSError, ValueError) as error:
             reason = error
@@ -291,7 +285,7 @@ def _not_found(name: str, spec: EncoderSpec | None, hub: str, cache_dir: str | P
     package = "none is known for it" if spec is None or spec.package is None else f"{spec.package}, not installed"
     looked = (
         f"a folder (none), a package ({package}), "
-        f"the hub cache {_cache_folder(cache_dir) or constants.HF_HUB_CACHE} (not there), the hub {_endpoint()} ({hub})"
+        f"the hub cache {_cache_folder(cache_dir) or constants.HF_HUB_CACHE} (not there), the hub {endpoint()} ({hub})"
     )
     guess = "" if spec is not None else did_you_mean(name, [name for s in KNOWN_ENCODERS for name in _both_names(s)])
     command = install_command(spec) if spec is not None else ""
@@ -307,45 +301,3 @@ def _say_once(message: str) -> None:
     if message not in _said:
         _said.add(message)
         _logger.info(message)
-
-
-def _offline_by_environment() -> bool:
-    return any(
-        os.environ.get(variable, "").strip().upper() in ("1", "ON", "YES", "TRUE") for variable in OFFLINE_VARIABLES
-    )
-
-
-def _endpoint() -> str:
-    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-
-
-@functools.cache
-def reachable(endpoint: str) -> bool:
-    """Return whether the host of `endpoint`, or its proxy, accepts a connection within 3 s; tested once per process.
-
-    Args:
-        endpoint: an address such as `"https://huggingface.co"`.
-
-    Example:
-        >>> reachable("http://localhost:1")
-        False
-    """
-    target = urllib.parse.urlsplit(endpoint)
-    proxy = urllib.request.getproxies().get(target.scheme)
-    if proxy and target.hostname and not urllib.request.proxy_bypass(target.hostname):
-        target = urllib.parse.urlsplit(proxy if "//" in proxy else f"http://{proxy}")
-    port = target.port or (443 if target.scheme == "https" else 80)
-    answers: list[bool] = []
-
-    def knock() -> None:
-        try:
-            socket.create_connection((target.hostname or "", port), timeout=PATIENCE_SECONDS).close()
-        except OSError:
-            return
-        answers.append(True)
-
-    # In a thread, because a host name lookup has no timeout of its own.
-    thread = threading.Thread(target=knock, daemon=True)
-    thread.start()
-    thread.join(PATIENCE_SECONDS)
-    return bool(answers)

@@ -7,16 +7,30 @@ from labelspace.evaluate.provenance import provenance, write_result
 from labelspace.late import late_names
 
 __all__ = [
+    "Advice",
     "Baseline",
+    "DescriptionAdvice",
     "DifficultyBand",
+    "DraftChoice",
+    "DraftJudge",
+    "Estimate",
     "Evaluation",
     "LabelMetrics",
     "Metrics",
+    "PairAdvice",
     "RejectionCurve",
     "Rejections",
+    "SeveralEvaluation",
+    "SeveralMetrics",
     "abstaining_scorer",
+    "advice_figure",
+    "advise",
+    "calibrate",
     "confusion_figure",
+    "consensus_figure",
     "difficulty",
+    "estimate",
+    "estimate_figure",
     "evaluate",
     "evaluate_table",
     "label_similarity_figure",
@@ -30,15 +44,21 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from labelspace.evaluate.advice import Advice, DescriptionAdvice, PairAdvice, advise
+    from labelspace.evaluate.drafts import DraftChoice, DraftJudge
     from labelspace.evaluate.evaluation import evaluate, evaluate_table
     from labelspace.evaluate.figures import (
+        advice_figure,
         confusion_figure,
+        consensus_figure,
+        estimate_figure,
         label_similarity_figure,
         map_figure,
         rejection_figure,
         sphere_figure,
     )
     from labelspace.evaluate.metrics import LabelMetrics, Metrics
+    from labelspace.evaluate.quality import Estimate, calibrate, estimate
     from labelspace.evaluate.rejection import (
         DifficultyBand,
         RejectionCurve,
@@ -48,15 +68,23 @@ if TYPE_CHECKING:
         softmax_entropy,
     )
     from labelspace.evaluate.report import Baseline, Evaluation
+    from labelspace.evaluate.several import SeveralEvaluation, SeveralMetrics
     from labelspace.evaluate.sklearn_scoring import abstaining_scorer
 
 __getattr__ = late_names(
     __name__,
     {
+        "drafts": "DraftChoice DraftJudge",
+        "advice": "Advice DescriptionAdvice PairAdvice advise",
         "evaluation": "evaluate evaluate_table",
-        "figures": "confusion_figure label_similarity_figure map_figure rejection_figure sphere_figure",
+        "figures": """
+            advice_figure confusion_figure consensus_figure estimate_figure label_similarity_figure map_figure
+            rejection_figure sphere_figure
+        """,
         "metrics": "LabelMetrics Metrics",
+        "quality": "Estimate calibrate estimate",
         "report": "Baseline Evaluation",
+        "several": "SeveralEvaluation SeveralMetrics",
         "rejection": "DifficultyBand RejectionCurve Rejections difficulty rejection_curve softmax_entropy",
         "sklearn_scoring": "abstaining_scorer",
     },

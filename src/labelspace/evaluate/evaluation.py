@@ -18,15 +18,19 @@ from labelspace.classify import Answers, BiEncoderClassifier, Classifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.answers import Answering
 from labelspace.classify.by_anchors import Anchored
+from labelspace.classify.joint import JointClassifier
+from labelspace.classify.long_texts import in_full, read_on, reads_windows, tell_cost
+from labelspace.config.encoding import WINDOW
 from labelspace.corpus import Documents, Kind, as_targets, open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.encoders import Encoder
-from labelspace.encoders.encoder import WINDOW
 from labelspace.errors import ConfigError, EncoderError, InputError
 from labelspace.evaluate.metrics import Tally
-from labelspace.evaluate.provenance import provenance
+from labelspace.evaluate.origin import origin_of
 from labelspace.evaluate.rejection import Rejections
 from labelspace.evaluate.report import Baseline, Evaluation
+from labelspace.evaluate.sets import evaluate_sets, evaluate_sets_table
+from labelspace.evaluate.several import SeveralEvaluation
 from labelspace.progress import progress_bar
 
 BASELINES = {
@@ -34,6 +38,9 @@ BASELINES = {
     "untrained: mean of descriptions": "descriptions",
 }
 """Name of each baseline -> the anchor that represents a label in it."""
+
+ALONE = "alone: "
+"""Prefix of a view of a consensus that answers alone."""
 
 Block = tuple[Documents, Sequence[int]]
 Vectors = NDArray[np.float32]
@@ -47,23 +54,26 @@ def evaluate(
     baselines: bool = True,
     rejections: Rejections | None = None,
     verbose: bool = False,
-) -> Evaluation:
+) -> Evaluation | SeveralEvaluation:
     """Evaluate a classifier on labelled documents, beside the untrained encoder.
 
     Args:
         model: a fitted classifier.
         X: [text] documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, pathlib.Path. For a model fitted
             on pairs, pairs of texts; these have no baselines.
-        y: [text] label names; documents with a missing label (None, NaN, -1) are left out and counted.
+        y: [text] label names; documents with a missing label (None, NaN, -1) are left out and counted. Where a text
+            may have several labels, an indicator matrix in the order of `classes_`, or a list of names a document; an
+            empty list means that no label applies.
         baselines: False skips the untrained baselines, and with them the second encoding of the documents.
         rejections: collects each document's correctness and uncertainty, for `Rejections.curves`; None: no collection.
         verbose: True shows how far it is.
 
     Returns:
-        An `Evaluation`. The baselines always name a label: threshold and limit apply to the model only.
+        An `Evaluation`. The baselines always name a label: threshold and limit apply to the model only. Where a text
+        may have several labels, a `SeveralEvaluation`, without baselines: the pool that would set their cuts is gone.
 
     Raises:
-        ConfigError: `model` is not a labelspace classifier.
+        ConfigError: `model` is not a labelspace classifier, or `rejections` with several labels.
         InputError: an invalid document, an unknown label, no label at all, or `y` and `X` differ in length.
 
     Example:
@@ -77,6 +87,8 @@ def evaluate(
     """
     _check_model(model)
     documents = model.read(X)
+    if model.label_space_.several:
+        return evaluate_sets(model, documents, y, rejections, verbose=verbose)
     targets = as_targets(y, model.label_space_.names, n_documents=len(documents))
     if all(target < 0 for target in targets):
         raise InputError(f"y has no label for any of the {len(targets)} documents; give labelled ones to compare with.")
@@ -100,7 +112,7 @@ def evaluate_table(
     delimiter: str = "auto",
     encoding: str = "auto",
     verbose: bool = False,
-) -> Evaluation:
+) -> Evaluation | SeveralEvaluation:
     """Evaluate a classifier on a table of labelled documents, read as a stream.
 
     Args:
@@ -108,7 +120,8 @@ def evaluate_table(
         source: CSV, TSV, JSONL, Parquet (text also .gz), a glob, or a table in memory.
         text_column: the column with the documents.
         pair_column: the column with the second text, for a model fitted on pairs; there are no baselines then.
-        label_column: the column with the label names; rows with an empty label are left out and counted.
+        label_column: the column with the label names; rows with an empty label are left out and counted. Where a text
+            may have several labels, their names joined by `|`; an empty cell means that no label applies.
         baselines: False skips the untrained baselines.
         rejections: as in `evaluate`.
         delimiter: cell delimiter of CSV and TSV files, as in `open_table`.
@@ -116,10 +129,10 @@ def evaluate_table(
         verbose: True shows how far it is.
 
     Returns:
-        An `Evaluation`.
+        An `Evaluation`, or a `SeveralEvaluation` where a text may have several labels.
 
     Raises:
-        ConfigError: `model` is not a labelspace classifier.
+        ConfigError: `model` is not a labelspace classifier, or `rejections` with several labels.
         ColumnError: a column is missing.
         InputError: unreadable input, a row without a text, or an unknown label; raised before any document is encoded.
 
@@ -143,6 +156,8 @@ def evaluate_table(
     )
     check_kind(table.kind, model.reads_)
     names = model.label_space_.names
+    if model.label_space_.several:
+        return evaluate_sets_table(model, table, rejections, verbose=verbose)
     rows, labelled = table.check_labels(names)  # before anything is encoded
     table.check_documents()
     if not labelled:
@@ -197,12 +212,15 @@ def _evaluate(
 ) -> Evaluation:
     space = model.label_space_
     tally = Tally(space.names)
-    untrained = _Untrained(model) if baselines else None
+    untrained = _Untrained(_start(model)) if baselines else None
+    alone = _Alone(model) if baselines else None
     seconds, done = 0.0, 0
     with progress_bar("evaluating", verbose=verbose) as report:
         for texts, targets in blocks:
             known = [row for row, target in enumerate(targets) if target >= 0]
             documents, own = texts.take(known), [targets[row] for row in known]
+            if not done:
+                tell_cost(model, documents, more=len(texts) < rows)
             tally.left_out += len(texts) - len(known)
             started = time.perf_counter()
             answers, vectors = _answers(model, documents)
@@ -211,8 +229,9 @@ def _evaluate(
             if rejections is not None and documents:
                 # Ignore the model's threshold and limit: the curves show the effect of every limit.
                 rejections.add(answers.likeliest == own, answers.probabilities, answers.uncertainty)
-            if untrained is not None:
+            if untrained is not None and alone is not None:
                 untrained.add(documents, own, vectors)
+                alone.add(documents, own)
             done += len(texts)
             report(done, rows)
     metrics = tally.metrics()
@@ -223,8 +242,8 @@ def _evaluate(
         per_label=tally.per_label(),
         labels=space.names,
         counts=tally.counts,
-        baselines=untrained.results(tally.left_out) if untrained is not None else (),
-        provenance=_provenance(model, data),
+        baselines=(*untrained.results(tally.left_out), *alone.results(tally.left_out)) if untrained and alone else (),
+        provenance=origin_of(model, data),
         seconds=seconds,
         documents_per_second=metrics.documents / max(seconds, 1e-9),
     )
@@ -235,7 +254,44 @@ def _answers(model: Classifier, documents: Documents) -> tuple[Answers, Vectors 
     if model.trains_encoder or not isinstance(model, Anchored) or not isinstance(model, BiEncoderClassifier):
         return model.answers(documents), None
     space, vectors = model.label_space_, model.encoder_.encode(documents.rows)
-    return model.decision().answers(space.names, cosines(vectors, model.head_.label_vectors(space))), vectors
+    scores = in_full(model, documents, space, cosines(vectors, model.head_.label_vectors(space)))
+    return model.decision().answers(space.names, scores), vectors
+
+
+def _start(model: Classifier) -> Classifier:
+    """Return the model whose encoder's untrained state is a baseline: the first such view of a consensus."""
+    members = model.head_.members if isinstance(model, JointClassifier) else ()
+    return next((one for one in members if isinstance(one, BiEncoderClassifier)), model)
+
+
+@final
+class _Alone:
+    """Each view of a consensus by itself."""
+
+    def __init__(self, model: Classifier) -> None:
+        self._space = model.label_space_
+        self._members = model.head_.members if isinstance(model, JointClassifier) else ()
+        self._tallies = [Tally(self._space.names) for _ in self._members]
+
+    def add(self, documents: Documents, own: list[int]) -> None:
+        """Count some documents."""
+        for member, tally in zip(self._members, self._tallies, strict=True):
+            found = member.decision().answers(self._space.names, member.scores(list(documents.rows), self._space))
+            tally.add(own, found.likeliest, found.confidence)
+
+    def results(self, left_out: int) -> tuple[Baseline, ...]:
+        """Return a baseline for each view."""
+        for tally in self._tallies:
+            tally.left_out = left_out
+        return tuple(
+            Baseline(f"{ALONE}{_short(member)}", tally.metrics(), "")
+            for member, tally in zip(self._members, self._tallies, strict=True)
+        )
+
+
+def _short(member: Classifier) -> str:
+    started = getattr(member, "started_from_", "")
+    return started.rsplit("/", 1)[-1] if started else type(member).__name__
 
 
 @final
@@ -259,7 +315,8 @@ class _Untrained:
         vectors = encode_labels(self._encoder, space) if model.trains_encoder else model.label_vectors_
         # The model's own calibration, but no abstention: a baseline always names a label.
         self._decision = replace(model.decision(), threshold=None, min_probability=None, limit=None)
-        self._anchors = {name: anchor_matrix(vectors, space, kind) for name, kind in BASELINES.items()}
+        self._anchors = np.concatenate([anchor_matrix(vectors, space, kind) for kind in BASELINES.values()])
+        self._windows = reads_windows(model)
         self._tallies = {name: Tally(space.names) for name in BASELINES}
 
     def add(self, documents: Documents, own: list[int], vectors: Vectors | None) -> None:
@@ -268,9 +325,13 @@ class _Untrained:
             return
         if vectors is None:
             vectors = self._encoder.encode(documents.rows)
-        for name, anchors in self._anchors.items():
-            answers = self._decision.answers(self._space.names, cosines(vectors, anchors))
-            self._tallies[name].add(own, answers.likeliest, answers.confidence)
+        encoder, anchors = self._encoder, self._anchors
+        scores = cosines(vectors, anchors)
+        if self._windows:  # long texts are read as the model reads them
+            scores = read_on(encoder, documents.rows, scores, lambda texts: cosines(encoder.encode(texts), anchors))
+        for tally, found in zip(self._tallies.values(), np.split(scores, len(BASELINES), axis=1), strict=True):
+            answers = self._decision.answers(self._space.names, found)
+            tally.add(own, answers.likeliest, answers.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
         """Return both baselines, or the reason why there are none."""
@@ -288,13 +349,3 @@ class _Untrained:
         if kind != "descriptions" or not bare:
             return ""
         return f"{bare} of {len(labels)} labels have no description; their verbalizer stands for them"
-
-
-def _provenance(model: Classifier, data: dict[str, Any]) -> dict[str, Any]:
-    fit_result = getattr(model, "fit_result_", None)
-    fit = fit_result.to_dict() if fit_result is not None else {}
-    pool = {"source": fit["pool"], "documents": fit["pool_documents"]} if fit.get("pool") else None
-    encoder = model.encoder_ if isinstance(model, BiEncoderClassifier) else None
-    dtype = encoder.dtype if encoder is not None else None
-    found = provenance(seeds=fit.get("seed"), data={"evaluated": data, "unlabelled_pool": pool}, dtype=dtype)
-    return {**found, "encoder": encoder and encoder.describe()}

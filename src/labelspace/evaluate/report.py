@@ -97,12 +97,12 @@ class Evaluation:
 
     def to_text(self) -> str:
         """Return plain-text tables: the metrics beside the baselines, each label, and the confusions."""
-        parts = [_headline(self), _summary(self), _labels(self.per_label)]
+        parts = [_headline(self), _summary(self), labels_text(self.per_label)]
         if len(self.labels) <= MATRIX_LABELS:
             parts.append(_matrix(self.confusion, self.labels))
         else:
             parts.append(_confusions(self.counts, self.labels))
-        return "\n\n".join([*parts, _origin(self)])
+        return "\n\n".join([*parts, origin_text(self.provenance, self.seconds, self.documents_per_second)])
 
     def __str__(self) -> str:
         return self.to_text()
@@ -179,7 +179,8 @@ def _numbers(metrics: Metrics) -> list[str]:
     return ["-" if value is None else f"{value:.3f}" for value in values]
 
 
-def _labels(per_label: Sequence[LabelMetrics]) -> str:
+def labels_text(per_label: Sequence[LabelMetrics]) -> str:
+    """Return a table of the metrics of each label."""
     rows = [["label", "precision", "recall", "F1", "documents", "predicted"]]
     for row in per_label:
         shares = (f"{value:.3f}" for value in (row.precision, row.recall, row.f1))
@@ -207,12 +208,18 @@ def _confusions(counts: csr_array, labels: Sequence[str]) -> str:
     return "\n".join(["most frequent confusions, true -> predicted: documents", *lines])
 
 
-def _origin(found: Evaluation) -> str:
-    origin: dict[str, Any] = found.provenance
+def origin_text(origin: dict[str, Any], seconds: float, documents_per_second: float) -> str:
+    """Return the speed, the machine and the version in two lines.
+
+    Args:
+        origin: the provenance.
+        seconds: seconds spent in the classifier.
+        documents_per_second: documents scored per second.
+    """
     hardware = origin["hardware"]
     commit = f" ({origin['commit']})" if origin["commit"] else ""
     return (
-        f"{found.seconds:,.1f} s, {found.documents_per_second:,.0f} documents/s in {hardware['dtype']} on "
+        f"{seconds:,.1f} s, {documents_per_second:,.0f} documents/s in {hardware['dtype']} on "
         f"{hardware['accelerator'] or hardware['processor']}, {hardware['torch_threads']} threads\n"
         f"labelspace {origin['labelspace']}{commit}, {origin['date']}"
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from labelspace.checks import check_choice
@@ -63,7 +64,10 @@ class _AbstainingScorer:
     metric: str | Callable[..., float]
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        truth, answers, weights = scored_rows(estimator.predict(X), y, estimator.classes_, sample_weight)
+        predicted = estimator.predict(X)
+        if np.ndim(predicted) == 2:
+            raise ConfigError("this scorer is for one label a text; with several labels use scikit-learn's own.")
+        truth, answers, weights = scored_rows(predicted, y, estimator.classes_, sample_weight)
         more: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
         if not isinstance(self.metric, str):
             return float(self.metric(truth, answers, **more))

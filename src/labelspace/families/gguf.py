@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from labelspace.encoders.resolve import reachable
 from labelspace.errors import EncoderNotFoundError
+from labelspace.hub import reachable
 
 
 def is_gguf(name: str | Path) -> bool:

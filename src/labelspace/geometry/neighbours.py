@@ -4,6 +4,7 @@ Smoothing mixes each document's answer with the mean of its neighbours' (Zhou et
 global consistency", equation 6, on a graph of nearest neighbours with equal weights).
 """
 
+from types import ModuleType
 from typing import final
 
 import numpy as np
@@ -38,8 +39,7 @@ class Graph:
         self.vectors = _unit(vectors)
         self.count = min(neighbours, len(vectors) - 1)
         if len(vectors) >= EXACT:
-            module = import_optional("pynndescent", package="umap-learn", extra="plot", purpose="A pool of this size")
-            index = module.NNDescent(
+            index = _approximate().NNDescent(
                 self.vectors, metric="dot", n_neighbors=self.count + 1, random_state=seed, n_jobs=1
             )
             self.own: Rows = np.asarray(index.neighbor_graph[0])[:, 1:].astype(np.intp)
@@ -69,6 +69,16 @@ class Graph:
         return found
 
 
+def check_size(documents: int) -> None:
+    """Refuse a pool whose neighbours could not be searched, before any work.
+
+    Raises:
+        MissingDependencyError: it is so large that the search is approximate, and the package for that is missing.
+    """
+    if documents >= EXACT:
+        _approximate()
+
+
 def smooth(probabilities: NDArray[np.float64], neighbours: Rows, *, rounds: int, own: float) -> NDArray[np.float64]:
     """Return probabilities mixed with those of the neighbours, [text label].
 
@@ -94,6 +104,11 @@ def mean_of(probabilities: NDArray[np.floating], neighbours: Rows) -> NDArray[np
     for column in neighbours.T:  # one neighbour at a time: a table of all would be [text neighbour label]
         total += probabilities[column]
     return total / max(neighbours.shape[1], 1)
+
+
+def _approximate() -> ModuleType:
+    purpose = f"A graph of the neighbours of {EXACT:,} documents or more"
+    return import_optional("pynndescent", package="umap-learn", extra="plot", purpose=purpose)
 
 
 def _unit(vectors: Vectors) -> Vectors:

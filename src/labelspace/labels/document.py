@@ -13,19 +13,26 @@ from typing import Any, Protocol, final
 from labelspace.checks import did_you_mean
 from labelspace.errors import LabelFileError
 from labelspace.labels.label import (
+    REPEATED,
     Label,
+    NotText,
     clean_name,
     clean_text,
+    clean_texts,
     cut,
     described,
-    list_of_descriptions,
     quoted,
 )
 
-KEYS = ("name", "template", "labels")
-LABEL_KEYS = ("name", "phrase", "verbalizer", "descriptions")
+KEYS = ("name", "template", "several", "outside", "labels")
+LABEL_KEYS = ("name", "phrase", "verbalizer", "descriptions", "not")
 DEFAULT_NAME = "labels"
 DEFAULT_TEMPLATE = "This text is about {label}."
+NOT_BOTH = (
+    "outside says nothing where a text may have several labels, each with its own cut; remove outside or several."
+)
+SEPARATOR = "|"
+"""Stands between the names of a text's labels in a file, where a text may have several."""
 
 Path = tuple[Any, ...]
 
@@ -86,6 +93,8 @@ class Document:
 
     name: str | None
     template: str | None
+    outside: tuple[str, ...]
+    several: bool
     labels: tuple[Label, ...]
 
 
@@ -108,6 +117,7 @@ def read_document(data: object, source: Source) -> Document:
         name = clean_name(name, "name", source.at(("name",)))
     if template is not None:
         template = clean_template(template, source.at(("template",)))
+    several = _truth_value(document.get("several"), source)
     if document.get("labels") is None:
         raise LabelFileError(f"{source.at(('labels',))}there are no labels; a classifier needs at least two labels.")
     labels: dict[str, Label] = {}
@@ -121,7 +131,10 @@ def read_document(data: object, source: Source) -> Document:
             )
         labels[label.name], seen[label.name] = label, path
     check_count(list(labels), source.at(("labels",)))
-    return Document(name, template, tuple(labels.values()))
+    outside = _texts(document, "outside", ("outside",), source, None)
+    if outside and several:
+        raise LabelFileError(source.at(("outside",)) + NOT_BOTH)
+    return Document(name, template, outside, several, tuple(labels.values()))
 
 
 def clean_template(value: object, where: str = "") -> str:
@@ -159,6 +172,18 @@ def check_count(names: Sequence[str], where: str) -> None:
         raise LabelFileError(f"{where}a classifier needs at least two labels. {came}; add another label.")
 
 
+def _truth_value(value: object, source: Source) -> bool:
+    """Return whether a text may have several labels; a file's truth values come as `NotText`."""
+    if isinstance(value, NotText) and value.kind == "a truth value":
+        return value.source.lower() in ("true", "yes", "on")
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise LabelFileError(
+        f"{source.at(('several',))}several says whether a text may have several labels: true or false. "
+        f"Got {described(value)}."
+    )
+
+
 def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
     """Return the long form of a document: put a bare list, or a bare mapping to lists or texts, under `labels`."""
     if isinstance(data, list | tuple):
@@ -166,7 +191,8 @@ def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
     if not isinstance(data, Mapping):
         came = "an empty document" if data is None else described(data)
         raise LabelFileError(f"{source.at(())}a label file is a mapping with the key 'labels'. Got {came}.")
-    bare = len(data) > 1 and not any(key in data for key in KEYS)
+    # `several` is no sign of the long form: it is true or false there, and may be the name of a label here.
+    bare = len(data) > 1 and not any(key in data for key in KEYS if key != "several")
     if not bare or not all(value is None or isinstance(value, list | tuple | str) for value in data.values()):
         return data
     # Texts mixed with lists may be the name or template of a label file whose keys are all mistyped.
@@ -210,13 +236,21 @@ def _read_label(item: object, path: Path, path_of_descriptions: Path, source: So
     for key in ("phrase", "verbalizer"):
         value = item.get(key)
         texts[key] = None if value is None else clean_text(value, f"the {key}", source.at((*path, key), name))
-    came = item.get("descriptions")
-    listed = [] if came is None else list_of_descriptions(came, source.at(path_of_descriptions, name))
-    descriptions = [
-        clean_text(text, f"description {i + 1}", source.at((*path_of_descriptions, i), name))
-        for i, text in enumerate(listed)
-    ]
-    return Label(name, **texts, descriptions=descriptions)
+    descriptions = _texts(item, "descriptions", path_of_descriptions, source, name)
+    excludes = _texts(item, "not", (*path, "not"), source, name)
+    repeated = next((i for i, text in enumerate(excludes) if text in descriptions), None)
+    if repeated is not None:
+        where = source.at((*path, "not", repeated), name)
+        raise LabelFileError(where + REPEATED.format(quoted(excludes[repeated])))
+    return Label(name, **texts, descriptions=descriptions, excludes=excludes)
+
+
+def _texts(item: Mapping[Any, Any], key: str, place: Path, source: Source, name: str | None) -> tuple[str, ...]:
+    """Return the texts of a list, none if it is left out."""
+    value = item.get(key)
+    if value is None:
+        return ()
+    return clean_texts(value, key, source.at(place, name), lambda i: source.at((*place, i), name))
 
 
 def _check_keys(data: Mapping[Any, Any], known: Sequence[str], path: Path, source: Source, name: str | None) -> None:

@@ -66,7 +66,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[Any, FromFile]:
     if extension not in READABLE:
         came = f"Got {file.suffix!r}" if file.suffix else "Got no extension"
         raise LabelFileError(f"{file}: the name of a label file ends in {', '.join(READABLE)}. {came}; rename it.")
-    return readers.get(extension, _read_yaml)(_read_text(file), str(file))
+    return readers.get(extension, read_yaml)(read_text(file), str(file))
 
 
 def write_file(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
@@ -87,8 +87,13 @@ def write_file(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
     if file.suffix.lower() == ".json":
         text = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
     else:
-        text = yaml.dump(dict(data), Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+        text = as_yaml(data)
     write_atomically(file, text)
+
+
+def as_yaml(data: Mapping[str, Any]) -> str:
+    """Return plain data, the result of `LabelSpace.to_dict`, as YAML in block style."""
+    return yaml.dump(dict(data), Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=WIDTH)
 
 
 def yaml_scalar(text: str) -> str:
@@ -126,7 +131,12 @@ def _hint(file: Path) -> str:
     return did_you_mean(file.name, beside)
 
 
-def _read_text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return the text of a label file, without a byte-order mark.
+
+    Raises:
+        LabelFileError: it cannot be read, or is not UTF-8.
+    """
     try:
         raw = file.read_bytes()
     except OSError as error:
@@ -143,9 +153,10 @@ def _read_text(file: Path) -> str:
 # ---- YAML
 
 
-def _read_yaml(text: str, file: str) -> tuple[Any, FromFile]:
+def read_yaml(text: str, file: str) -> tuple[Any, FromFile]:
+    """Read the text of a YAML label file into plain data, as `read_file` does; `file` names it in errors."""
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = compose_yaml(text)
         lines: dict[tuple[Any, ...], int] = {}
         data = None if node is None else _plain(node, (), lines, file, set())
     except yaml.reader.ReaderError as error:
@@ -161,6 +172,20 @@ def _read_yaml(text: str, file: str) -> tuple[Any, FromFile]:
     except RecursionError as error:
         raise LabelFileError(f"{file}: nested too deep; a label file has three levels.") from error
     return data, FromFile(file, lines)
+
+
+def compose_yaml(text: str) -> Any:
+    """Return the root node of a YAML text, None if it is empty.
+
+    libyaml is ten times as fast where PyYAML has it; PyYAML's own parser words the errors.
+
+    Raises:
+        yaml.YAMLError: the text is no valid YAML.
+    """
+    if yaml.__with_libyaml__:
+        with contextlib.suppress(yaml.YAMLError):
+            return yaml.compose(text, Loader=yaml.CSafeLoader)
+    return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
 def _plain(node: yaml.Node, path: tuple[Any, ...], lines: dict[tuple[Any, ...], int], file: str, seen: set[int]) -> Any:

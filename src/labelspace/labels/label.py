@@ -5,7 +5,7 @@ error message: `label 'x'` in one case, a file and line in the other.
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -13,6 +13,7 @@ from labelspace.errors import LabelFileError
 
 KINDS = ((bool, "a truth value"), ((int, float), "a number"), (Mapping, "a mapping"), ((list, tuple), "a list"))
 SHOWN = 60
+REPEATED = "'not' repeats the description {}; remove it from one of them."
 
 
 @final
@@ -36,9 +37,12 @@ class Label:
         phrase: replaces `{label}` in the template of the label space; None: the name.
         verbalizer: the whole sentence for the label; replaces template and phrase.
         descriptions: any number of texts that describe the label; stripped, stored as a tuple.
+        excludes: texts that describe what the label is not, `not` in a label file; a document nearer to one of them
+            than to the label counts as much less like the label.
 
     Raises:
-        LabelFileError: a text is empty or not a string, or the name has several lines.
+        LabelFileError: a text is empty or not a string, the name has several lines, or `excludes` repeats a
+            description.
 
     Example:
         >>> Label("sports", descriptions=["Results of matches.", "News of players and teams."])
@@ -52,6 +56,7 @@ class Label:
     phrase: str | None
     verbalizer: str | None
     descriptions: tuple[str, ...]
+    excludes: tuple[str, ...]
 
     def __init__(
         self,
@@ -59,17 +64,20 @@ class Label:
         phrase: str | None = None,
         verbalizer: str | None = None,
         descriptions: Iterable[str] = (),
+        excludes: Iterable[str] = (),
     ) -> None:
         name = clean_name(name, "the name", "label: ")
         where = f"label {quoted(name)}: "
-        listed = list_of_descriptions(descriptions, where)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "phrase", None if phrase is None else clean_text(phrase, "the phrase", where))
         object.__setattr__(
             self, "verbalizer", None if verbalizer is None else clean_text(verbalizer, "the verbalizer", where)
         )
-        cleaned = tuple(clean_text(text, f"description {i}", where) for i, text in enumerate(listed, start=1))
-        object.__setattr__(self, "descriptions", cleaned)
+        object.__setattr__(self, "descriptions", clean_texts(descriptions, "descriptions", where))
+        object.__setattr__(self, "excludes", clean_texts(excludes, "not", where))
+        repeated = next((text for text in self.excludes if text in self.descriptions), None)
+        if repeated is not None:
+            raise LabelFileError(where + REPEATED.format(quoted(repeated)))
 
     def verbalize(self, template: str) -> str:
         """Return the label's verbalizer, or the template filled with its phrase.
@@ -84,13 +92,21 @@ class Label:
         return self.verbalizer or template.format(label=self.phrase or self.name)
 
 
-def list_of_descriptions(value: object, where: str) -> list[object]:
-    """Return the descriptions as a list, unchecked; refuse a bare text, which would be split into letters."""
+def clean_texts(value: object, key: str, where: str, each: Callable[[int], str] | None = None) -> tuple[str, ...]:
+    """Return a list of texts, each stripped; refuse a bare text, which would be split into letters.
+
+    Args:
+        value: the list.
+        key: its key in a label file.
+        where: prefix of a message about the list.
+        each: returns the prefix of a message about one of its texts; None: the same.
+    """
     if isinstance(value, str | NotText):
-        raise LabelFileError(f"{where}descriptions must be a list. Got {described(value)}; make it a list of one.")
+        raise LabelFileError(f"{where}{key} must be a list. Got {described(value)}; make it a list of one.")
     if isinstance(value, Mapping) or not isinstance(value, Iterable):
-        raise LabelFileError(f"{where}descriptions must be a list. Got {described(value)}; write a list of texts.")
-    return list(value)
+        raise LabelFileError(f"{where}{key} must be a list. Got {described(value)}; write a list of texts.")
+    what = "description" if key == "descriptions" else f"'{key}'"
+    return tuple(clean_text(text, f"{what} {i + 1}", each(i) if each else where) for i, text in enumerate(value))
 
 
 def clean_name(value: object, what: str, where: str) -> str:

@@ -11,6 +11,8 @@ from labelspace.errors import LabelFileError
 from labelspace.labels.document import (
     DEFAULT_NAME,
     DEFAULT_TEMPLATE,
+    NOT_BOTH,
+    SEPARATOR,
     Document,
     FromDict,
     check_count,
@@ -18,7 +20,7 @@ from labelspace.labels.document import (
     read_document,
 )
 from labelspace.labels.files import read_file, write_file
-from labelspace.labels.label import Label, clean_name, described, quoted
+from labelspace.labels.label import Label, clean_name, clean_texts, described, quoted
 from labelspace.seeds import child_seed
 
 
@@ -28,12 +30,15 @@ class LabelSpace:
     """Two or more labels and what they mean.
 
     Immutable: `add`, `rename`, `remove`, `reorder` and `with_descriptions` return new spaces. Two spaces are equal, and
-    have the same hash, if their names, templates and labels are.
+    have the same hash, if their names, templates, labels and `several` are.
 
     Args:
         labels: the labels, in the order of the columns of every score matrix; names are unique and case-sensitive.
         name: name of the space in reports and saved models.
         template: the sentence around each label's phrase; it contains `{label}`. `{{` and `}}` are literal braces.
+        outside: texts that describe documents without any of these labels; a document nearer to one of them than to
+            its label gets none.
+        several: True: a text may have several of the labels, or none; no name may contain `|` then, which joins names.
 
     Raises:
         LabelFileError: fewer than two labels, a duplicate name, or an invalid template.
@@ -51,8 +56,18 @@ class LabelSpace:
     labels: tuple[Label, ...]
     name: str
     template: str
+    outside: tuple[str, ...]
+    several: bool
 
-    def __init__(self, labels: Iterable[Label], *, name: str = DEFAULT_NAME, template: str = DEFAULT_TEMPLATE) -> None:
+    def __init__(
+        self,
+        labels: Iterable[Label],
+        *,
+        name: str = DEFAULT_NAME,
+        template: str = DEFAULT_TEMPLATE,
+        outside: Iterable[str] = (),
+        several: bool = False,
+    ) -> None:
         labels = tuple(labels)
         for label in labels:
             if not isinstance(label, Label):
@@ -63,10 +78,19 @@ class LabelSpace:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "name", clean_name(name, "name", ""))
         object.__setattr__(self, "template", clean_template(template))
+        object.__setattr__(self, "outside", clean_texts(outside, "outside", ""))
+        object.__setattr__(self, "several", several)
+        if self.outside and several:
+            raise LabelFileError(NOT_BOTH)
         check_count(self.names, "")
         for i, label in enumerate(labels):
             if self._positions[label.name] != i:
                 raise LabelFileError(f"label {quoted(label.name)}: the name is used twice; rename or remove one.")
+            if several and SEPARATOR in label.name:
+                raise LabelFileError(
+                    f"label {quoted(label.name)}: {SEPARATOR!r} stands between the names of a text's several labels; "
+                    "rename it."
+                )
 
     # ---- reading and writing
 
@@ -99,9 +123,9 @@ class LabelSpace:
         """Make a label space from plain data, shaped like a label file.
 
         Args:
-            data: a mapping with `labels` and optionally `name` and `template`, or the value of `labels` alone: a list
-                of names or of mappings (with `name`, `phrase`, `verbalizer`, `descriptions`), or a mapping from names
-                to one description or a list of them.
+            data: a mapping with `labels` and optionally `name`, `template` and `several`, or the value of `labels`
+                alone: a list of names or of mappings (with `name`, `phrase`, `verbalizer`, `descriptions`), or a
+                mapping from names to one description or a list of them.
 
         Raises:
             LabelFileError: the data cannot be used; the message names the place, such as `labels[2] ('world')`.
@@ -142,6 +166,8 @@ class LabelSpace:
             document.labels,
             name=DEFAULT_NAME if name is None else name,
             template=DEFAULT_TEMPLATE if template is None else template,
+            outside=document.outside,
+            several=document.several,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,8 +186,12 @@ class LabelSpace:
                 item["verbalizer"] = label.verbalizer
             if label.descriptions:
                 item["descriptions"] = list(label.descriptions)
+            if label.excludes:
+                item["not"] = list(label.excludes)
             labels.append(item)
-        return {"name": self.name, "template": self.template, "labels": labels}
+        outside = {"outside": list(self.outside)} if self.outside else {}
+        several = {"several": True} if self.several else {}
+        return {"name": self.name, "template": self.template, **several, **outside, "labels": labels}
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write a label file from which `from_file` reads an equal space.
@@ -344,4 +374,4 @@ class LabelSpace:
         return self._with(draw(label) for label in self.labels)
 
     def _with(self, labels: Iterable[Label]) -> "LabelSpace":
-        return LabelSpace(labels, name=self.name, template=self.template)
+        return LabelSpace(labels, name=self.name, template=self.template, outside=self.outside, several=self.several)

@@ -5,9 +5,11 @@ the limit. Any number that grows with doubt will do: the mean of sigma, one minu
 """
 
 import math
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from labelspace.checks import check_number
@@ -18,6 +20,39 @@ RISK_STEPS = 100
 
 RISK_STARTS = 5
 """Number of starting points of `risk_limit`: a fifth of the documents, two fifths, ..., all."""
+
+
+@final
+@dataclass(frozen=True)
+class Limit:
+    """The limit up to which documents are answered."""
+
+    by: str
+    """Measure of doubt: `"uncertainty"` or `"entropy"`."""
+
+    value: float
+    """Largest value that is answered."""
+
+
+def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.float64]:
+    """Return the entropy of softmax(logits / temperature) for each text.
+
+    Args:
+        logits: [text label].
+        temperature: above zero.
+
+    Returns:
+        [text], in nats, from 0 to the logarithm of the number of labels.
+
+    Example:
+        >>> entropy(np.array([[1.0, 1.0], [9.0, 0.0]]), 1.0).round(3).tolist()
+        [0.693, 0.001]
+    """
+    scaled = logits.astype(np.float64) / temperature
+    scaled -= scaled.max(axis=1, keepdims=True, initial=-np.inf)
+    powers = np.exp(scaled)
+    total = powers.sum(axis=1)
+    return np.log(total) - (powers * scaled).sum(axis=1) / total
 
 
 def least_answers(coverage: float, documents: int) -> int:

@@ -17,7 +17,7 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
 from labelspace.checks import check_number
 from labelspace.errors import InputError, ShapeError
@@ -169,6 +169,49 @@ def fit_temperature(logits: ArrayLike, targets: ArrayLike) -> float:
         "Probabilistic outputs for support vector machines", section 2.2, adds one error where this adds half.
     """
     return _best_temperature(*_below_the_highest(logits, targets))
+
+
+def temperature_for_accuracy(logits: ArrayLike, accuracy: float) -> float:
+    r"""Return the temperature at which answers are as sure, on average, as they are right.
+
+    .. math::
+        \frac{1}{n} \sum_i \max_k \mathrm{softmax}(z_i / T)_k = \mathrm{accuracy}
+
+    No label is read, so the accuracy may be an estimate of one. The mean falls as the temperature rises, so there is
+    one solution; the search is bounded, from 1/20 to 20.
+
+    Args:
+        logits: [text label] input of the softmax, finite; divide cosines by the model's temperature first.
+        accuracy: accuracy of the answers, 0 to 1.
+
+    Returns:
+        1/20 to 20.
+
+    Raises:
+        ConfigError: `accuracy` is out of range.
+        ShapeError: not a matrix.
+        InputError: no document, or a logit that is not finite.
+
+    Example:
+        >>> round(temperature_for_accuracy([[6.0, 0.0], [6.0, 0.0], [0.0, 6.0]], 0.9), 2)
+        2.73
+
+    Reference:
+        Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2, with the accuracy in place of labels.
+    """
+    check_number("accuracy", accuracy, least=0, most=1)
+    table = np.asarray(logits, dtype=np.float64)
+    targets = table.argmax(axis=1) if table.ndim == 2 and table.shape[1] else [0] * len(table)
+    below, _ = _below_the_highest(logits, targets)
+
+    def too_sure(log_temperature: float) -> float:
+        # The highest logit is 0 after subtraction, so its probability is 1 over the sum.
+        return float((1 / np.exp(below / math.exp(log_temperature)).sum(axis=1)).mean()) - accuracy
+
+    least, most = -math.log(MOST_TEMPERATURE), math.log(MOST_TEMPERATURE)
+    if too_sure(least) <= 0 or too_sure(most) >= 0:
+        return math.exp(least if too_sure(least) <= 0 else most)
+    return math.exp(float(brentq(too_sure, least, most)))  # pyright: ignore[reportArgumentType]
 
 
 def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:

@@ -11,6 +11,8 @@ import pytest
 from labelspace.errors import MissingDependencyError, OutputError
 from labelspace.evaluate import (
     confusion_figure,
+    consensus_figure,
+    estimate_figure,
     figures,
     label_similarity_figure,
     map_figure,
@@ -20,11 +22,11 @@ from labelspace.evaluate import (
 from labelspace.evaluate.palette import label_colours
 from pictures import grey_of, nothing_is_cut
 
-KINDS = ["confusion", "map", "sphere", "similarity", "rejection"]
+KINDS = ["confusion", "map", "sphere", "similarity", "rejection", "estimate", "consensus"]
 
 
 @pytest.fixture
-def draw(evaluation, trained, texts, names, rejection):
+def draw(evaluation, trained, texts, names, rejection, estimated, agreed):
     """Draw a figure of a kind into a path, and return the files."""
     kinds = {
         "confusion": lambda path: confusion_figure(evaluation, path),
@@ -32,6 +34,8 @@ def draw(evaluation, trained, texts, names, rejection):
         "sphere": lambda path: sphere_figure(trained, texts, path, y=names),
         "similarity": lambda path: label_similarity_figure(trained, path),
         "rejection": lambda path: rejection_figure({"sigma": rejection, "A name " * 20: rejection}, path),
+        "estimate": lambda path: estimate_figure(estimated(5, "A name " * 20), path),
+        "consensus": lambda path: consensus_figure(agreed(3, name="A name " * 20), path),
     }
     return lambda kind, path: kinds[kind](path)
 

@@ -173,3 +173,9 @@ def test_the_error_for_a_pair_model_names_no_figure_that_refuses_pairs(encoder: 
         "the similarity compares vectors of labels, and this LaConClassifier has none; labelspace evaluate --confusion "
         "draws how it mistakes its pairs."
     )
+
+
+def test_a_model_that_learnt_from_no_consensus_has_no_figure_of_one(projected):
+    assert undrawable(projected, "consensus") == (
+        "the consensus shows what views agreed on, and this LaConClassifier learnt from no consensus; fit one first."
+    )

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelspace.errors import ConfigError
 from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.report import Evaluation
+from labelspace.evaluate.several import SeveralEvaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +23,7 @@ MOST_LABELS = 100
 """Maximum number of labels drawn, because more cells would be too small; those with the most errors are chosen."""
 
 
-def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ...]:
+def confusion_figure(evaluation: Evaluation | SeveralEvaluation, path: str | Path) -> tuple[Path, ...]:
     """Draw the confusion matrix of an evaluation.
 
     Darkness is the share of the true label's documents, on a square-root scale that keeps rare confusions visible; the
@@ -36,6 +38,7 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         The files written.
 
     Raises:
+        ConfigError: the evaluation is of several labels a text.
         MissingDependencyError: matplotlib is not installed.
         OutputError: an unknown extension, or a file that cannot be written.
 
@@ -49,6 +52,10 @@ def confusion_figure(evaluation: Evaluation, path: str | Path) -> tuple[Path, ..
         ...     [file.name for file in confusion_figure(found, f"{folder}/confusion")]
         ['confusion.png', 'confusion.svg']
     """
+    if isinstance(evaluation, SeveralEvaluation):
+        raise ConfigError(
+            "a confusion matrix is of one label a text, and the texts of this evaluation may have several."
+        )
     files = files_of(path)
     drawn = _most_errors(evaluation.counts)
     labels = [evaluation.labels[number] for number in drawn]

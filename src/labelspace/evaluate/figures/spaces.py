@@ -20,6 +20,7 @@ from labelspace.classify.head import ComparesLabels
 from labelspace.corpus import Documents, Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate.figures.consensus import consensus_of
 
 Matrix = NDArray[np.float32]
 Columns = NDArray[np.int64]
@@ -55,12 +56,18 @@ def undrawable(model: BiEncoderClassifier, figure: str) -> str:
 
     Args:
         model: a fitted classifier.
-        figure: `"confusion"`, `"map"`, `"sphere"` or `"similarity"`; any other gives the empty text.
+        figure: `"confusion"`, `"map"`, `"sphere"`, `"similarity"` or `"consensus"`; any other gives the empty text.
     """
     name, instead = type(model).__name__, "draw the confusion matrix instead"
     pairs = model.reads_ is Kind.PAIRS
     if pairs:  # `confusion_figure` refuses pairs
         instead = "labelspace evaluate --confusion draws how it mistakes its pairs"
+    if figure == "consensus":
+        if consensus_of(getattr(model, "fit_result_", None)) is not None:
+            return ""
+        return f"the {figure} shows what views agreed on, and this {name} learnt from no consensus; fit one first."
+    if figure == "confusion" and model.label_space_.several:
+        return f"the {figure} matrix is of one label a text, and this {name} may give a text several."
     if figure == "similarity":
         if isinstance(model.head_, ComparesLabels):
             return ""

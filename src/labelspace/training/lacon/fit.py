@@ -321,7 +321,7 @@ def _described(space: LabelSpace, names: set[str]) -> LabelSpace | None:
     kept = [label for label in space.labels if label.name not in names]
     if len(kept) < 2 or not any(label.descriptions for label in kept):
         return None
-    return LabelSpace(kept, name=space.name, template=space.template) if names else space
+    return LabelSpace(kept, name=space.name, template=space.template, outside=space.outside) if names else space
 
 
 def _share(config: LaConConfig, targets: Targets, space: LabelSpace) -> float:

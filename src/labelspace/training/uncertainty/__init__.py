@@ -1,6 +1,7 @@
 """A Gaussian head on a frozen encoder, trained from token states that are computed once."""
 
-from labelspace.training.uncertainty.fit import HeldOut, Limit, UncertaintyFit, entropy, train_gaussian_head
+from labelspace.training.abstention import Limit, entropy
+from labelspace.training.uncertainty.fit import HeldOut, UncertaintyFit, train_gaussian_head
 from labelspace.training.uncertainty.outputs import Outputs, outputs_of_states, outputs_of_texts
 
 __all__ = [

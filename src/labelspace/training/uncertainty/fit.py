@@ -18,6 +18,7 @@ from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.heads import GaussianHead
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
+from labelspace.training.abstention import entropy
 from labelspace.training.calibration import Calibration, calibrate
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, digest_of
@@ -90,18 +91,6 @@ class HeldOut:
             return "entropy"
         areas = [roc_auc_score(self.wrong, doubt) for doubt in (self.uncertainty, self.entropy)]
         return "uncertainty" if areas[0] > areas[1] else "entropy"
-
-
-@final
-@dataclass(frozen=True)
-class Limit:
-    """The limit up to which documents are answered."""
-
-    by: str
-    """Measure of doubt: `"uncertainty"` or `"entropy"`."""
-
-    value: float
-    """Largest value that is answered."""
 
 
 def train_gaussian_head(
@@ -216,27 +205,6 @@ def train_gaussian_head(
     )
     temperature = calibration.temperature if calibration else 1.0
     return head, HeldOut(found.uncertainty, entropy(found.logits, temperature), wrong), result
-
-
-def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.float64]:
-    """Return the entropy of softmax(logits / temperature) for each text.
-
-    Args:
-        logits: [text label].
-        temperature: above zero.
-
-    Returns:
-        [text], in nats, from 0 to the logarithm of the number of labels.
-
-    Example:
-        >>> entropy(np.array([[1.0, 1.0], [9.0, 0.0]]), 1.0).round(3).tolist()
-        [0.693, 0.001]
-    """
-    scaled = logits.astype(np.float64) / temperature
-    scaled -= scaled.max(axis=1, keepdims=True, initial=-np.inf)
-    powers = np.exp(scaled)
-    total = powers.sum(axis=1)
-    return np.log(total) - (powers * scaled).sum(axis=1) / total
 
 
 def _share(config: UncertaintyConfig, targets: Targets, labels: int) -> float:

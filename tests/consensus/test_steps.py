@@ -6,7 +6,7 @@ import pytest
 from labelspace import LabelSpace
 from labelspace.classify.by_joint import Seen
 from labelspace.config import ConsensusConfig
-from labelspace.consensus.agree import agree
+from labelspace.consensus.steps import agree
 
 SPACE = LabelSpace.from_names(["sports", "money"])
 WORDS = (["team", "match", "coach", "goal"], ["bank", "price", "market", "loan"])
@@ -90,7 +90,7 @@ def test_too_few_documents_leave_every_step_out_and_the_report_says_so():
     texts, truth = pool(20)
     views = [view(truth, 0.8, 0)]
     consensus = found(views, texts)
-    assert [step.kept for step in consensus.steps] == [False] * 3
+    assert [step.kept for step in consensus.steps] == [False] * 2
     assert {step.reason for step in consensus.steps} == {"20 documents are too few for 2 labels"}
     assert (consensus.logits.argmax(axis=1) == views[0].logits.argmax(axis=1)).all()
 
@@ -101,7 +101,7 @@ def test_words_that_say_nothing_are_left_out():
     texts = [" ".join(draw.choice(list("abcdefgh"), 4)) for _ in truth]
     consensus = found([view(truth, 0.8, 0)], texts, neighbours=0)
     assert consensus.words is None
-    assert "have little to do with those before it" in consensus.steps[-1].reason
+    assert "agrees too little with the answers before it" in consensus.steps[-1].reason
 
 
 def test_words_are_left_out_where_all_documents_have_one_label():
@@ -111,9 +111,30 @@ def test_words_are_left_out_where_all_documents_have_one_label():
     assert consensus.steps[-1].reason == "all documents have the same label"
 
 
+def test_labels_keep_their_shares_through_words_and_neighbours():
+    texts, truth = pool(300)
+    rare = np.flatnonzero((truth == 0) | (np.arange(300) % 10 == 1))
+    texts, truth = [texts[row] for row in rare], truth[rare]
+    one = view(truth, 0.9, 0, space=True, sure=0.3)
+    before = found([one], texts, neighbours=0, words=False).probabilities.mean(axis=0)
+    after = found([one], texts)
+    assert all(step.kept for step in after.steps if step.name != "levelled")
+    assert after.probabilities.mean(axis=0) == pytest.approx(before, abs=1e-3)
+
+
+def test_shares_are_levelled_by_default_only_where_words_then_agree_far_better():
+    texts, truth = pool()
+    swallowed = found([view(truth, 0.95, 0, bias=1.5)], texts)
+    assert [step.kept for step in swallowed.steps if step.name == "levelled"] == [True]
+    assert right(swallowed, truth) > right(found([view(truth, 0.95, 0, bias=1.5)], texts, alpha=1), truth) + 0.1
+    even = found([view(truth, 0.8, 0)], texts)
+    assert (even.shifts == 0).all()
+
+
 def test_without_guards_every_step_is_taken():
     texts, truth = pool(20)
-    assert all(step.kept for step in found([view(truth, 0.8, 0)], texts, guards=False).steps)
+    steps = found([view(truth, 0.8, 0)], texts, guards=False).steps
+    assert [step.kept for step in steps if step.name != "levelled"] == [True, True]
 
 
 def test_a_view_that_saw_a_part_counts_where_it_was_asked():
@@ -130,7 +151,7 @@ def test_a_view_that_saw_a_part_is_not_levelled():
     texts, truth = pool()
     slow = view(truth, 0.9, 7)
     slow.logits[100:] = np.nan
-    consensus = found([view(truth, 0.7, 0, bias=0.5), slow], texts, neighbours=0, words=False)
+    consensus = found([view(truth, 0.7, 0, bias=0.5), slow], texts, alpha=0.5, neighbours=0, words=False)
     assert (consensus.shifts[1] == 0).all()
     assert (consensus.shifts[0] != 0).all()
 
@@ -143,4 +164,27 @@ def test_the_report_is_plain_and_complete():
     json.dumps(report)
     assert sum(report["shares"].values()) == pytest.approx(1)
     assert report["agreement"][0][0] == 1.0
-    assert len(report["steps"]) == 3
+    assert [step["name"].split()[0] for step in report["steps"]] == ["words", "smoothed"]
+
+
+def test_the_report_tells_shares_before_any_step_and_what_all_steps_changed():
+    texts, truth = pool()
+    views = [view(truth, 0.75, 0, sure=0.3), view(truth, 0.75, 1, sure=0.3)]
+    plain = found(views, texts, alpha=1, neighbours=0, words=False)
+    assert plain.to_dict()["changed"] == 0
+    assert plain.to_dict()["shares_before"] == plain.to_dict()["shares"]
+    consensus = found(views, texts, alpha=1, neighbours=0)
+    before, after = plain.logits.argmax(axis=1).tolist(), consensus.logits.argmax(axis=1).tolist()
+    report = consensus.to_dict()
+    assert report["changed"] == sum(one != other for one, other in zip(before, after, strict=True)) / 200 > 0
+    assert report["shares_before"] == {"sports": before.count(0) / 200, "money": before.count(1) / 200}
+    assert report["shares"] == {"sports": after.count(0) / 200, "money": after.count(1) / 200}
+
+
+def test_words_agree_more_with_the_better_view_also_where_they_are_left_out():
+    texts, truth = pool()
+    views = [view(truth, 0.9, 0), view(truth, 0.7, 1)]
+    for options in ({}, {"documents_per_label": 1000}):
+        better, worse = found(views, texts, neighbours=0, **options).agreement_with_words()
+        assert better > worse + 0.2 > 0.2
+    assert found(views, texts, neighbours=0, words=False).agreement_with_words() is None

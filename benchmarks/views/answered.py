@@ -1,0 +1,40 @@
+"""What every run answered: a row for each view alone, and one for the views together."""
+
+import pandas as pd
+from store import frame
+
+TOGETHER = "together"
+PARTS = ("consensus", "sets", "intents", "pools")
+FACTS = ("task", "views", "seed", "documents", "pool_kind", "label_count", "pool_documents", "test_rows")
+
+
+def answered(*parts: str) -> pd.DataFrame:
+    """Return scores and signals, and agreement and F1 of each label, of the parts."""
+    found = []
+    for part in parts or PARTS:
+        runs = frame("consensus", part, *FACTS, "scores", "alone", "signals", "labels", "steps")
+        for run in runs.to_dict("records"):
+            own = {"part": part, **{name: run[name] for name in FACTS}}
+            scores = [*run["alone"], run["scores"]]
+            names = [*(f"alone {place}" for place in range(len(run["alone"]))), TOGETHER]
+            changed = bool(run["steps"]) and any(run["steps"].values())
+            each = run["labels"] if isinstance(run["labels"], list) else [[]] * len(names)
+            for who, score, (words, neighbours), labels in zip(names, scores, run["signals"], each, strict=True):
+                pairs = [(one / 100, other / 100) for one, other in zip(labels[::2], labels[1::2], strict=True)]
+                told = {"words": words, "neighbours": neighbours, "labels": pairs, "changed": changed}
+                found.append({**own, "who": who, **score, **told})
+    return pd.DataFrame(found)
+
+
+def base_set(task: str) -> str:
+    """Return the texts that a task is about: several tasks share them, and are left out together.
+
+    Example:
+        >>> base_set("mteb/massive_scenario"), base_set("banking77_cards"), base_set("emotiondair")
+        ('massive', 'banking77', 'emotion')
+    """
+    name = task.removeprefix("mteb/")
+    for known in ("massive", "banking77", "emotion", "imdb", "wikitoxic"):
+        if name.startswith(known):
+            return known
+    return name

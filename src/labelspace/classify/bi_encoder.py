@@ -1,0 +1,133 @@
+"""The base of classifiers on an encoder: its labels' vectors, explanations by descriptions, saving."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from labelspace.checks import plain
+from labelspace.classify.anchors import LabelVectors, encode_label, encode_labels
+from labelspace.classify.arguments import name_of_start
+from labelspace.classify.base import Change, Classifier
+from labelspace.classify.encoding import own_vectors
+from labelspace.classify.explanation import Explanation, check_asked, explain_answer, nearest_descriptions
+from labelspace.classify.head import Judged
+from labelspace.classify.long_texts import in_full, speaking_passage
+from labelspace.classify.none_of_these import OUTDATED
+from labelspace.classify.settings import whole_config
+from labelspace.classify.state import State
+from labelspace.corpus import Documents, Kind
+from labelspace.encoders import Encoder
+from labelspace.errors import LabelSpaceWarning
+from labelspace.labels import Label, LabelSpace
+
+
+class BiEncoderClassifier(Classifier):
+    """Base of the classifiers on an encoder.
+
+    Fitted attributes are also `encoder_` and `label_vectors_` (encoded label texts).
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> from labelspace.classify import BiEncoderClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> isinstance(clf, BiEncoderClassifier), clf.classes_.tolist()
+        (True, ['politics', 'sports'])
+    """
+
+    encoder: Any
+
+    encoder_: Encoder
+    started_from_: str
+    label_vectors_: dict[str, LabelVectors]
+
+    def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
+        """Explain the label of one text.
+
+        Args:
+            text: one text, or a pair of texts if the model was fitted on pairs.
+            top: number of labels to show.
+            nearest: number of descriptions to quote for the winner and the runner-up, nearest by the encoder's vectors;
+                none if the model does not read descriptions.
+
+        Returns:
+            Scores, margin and nearest descriptions, and the window of a long text that speaks most for the winner, near
+            which these descriptions are; `print` shows them as text.
+        """
+        check_is_fitted(self)
+        shown = check_asked(text, top, nearest, pairs=self.reads_ is Kind.PAIRS)
+        documents = self.read([text])
+        answers = self.answers(documents)
+        passage = speaking_passage(self, shown, self.label_space_, answers.labels[answers.likeliest[0]])
+        if passage is not None:
+            documents = Documents([passage.text], Kind.TEXTS)
+        reads = nearest > 0 and self.head_.reads_descriptions
+        return explain_answer(
+            shown,
+            answers,
+            space=self.label_space_,
+            decision=self.decision(),
+            top=top,
+            nearest=nearest_descriptions(
+                own_vectors(self.encoder_, documents), self.label_space_, self.label_vectors_, most=nearest
+            )
+            if reads
+            else None,
+            passage=passage,
+        )
+
+    def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:
+        """Return what the head says about texts or pairs of texts, long ones as the model reads them."""
+        judged = self.head_.judge(documents, space)
+        return judged._replace(scores=in_full(self, documents, space, judged.scores))
+
+    def state(self) -> State:
+        """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
+        check_is_fitted(self)
+        given, fit = self.get_params(deep=False), getattr(self, "fit_result_", None)
+        if self.config_class is not None:
+            given["config"] = whole_config(self, self.config_class)
+        return State(
+            encoder=self.encoder_,
+            started_from=self.started_from_,
+            space=self.label_space_,
+            label_vectors=self.label_vectors_,
+            parameters={key: plain(value) for key, value in given.items() if key not in self.not_parameters},
+            fit=None if fit is None else fit.to_dict(),
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the fitted model of a state.
+
+        Raises:
+            ConfigError: a parameter is invalid.
+            ModelFolderError: the labels are not the learnt ones.
+        """
+        model = cls._made(state.space, state.fit, state.parameters)
+        model.encoder_, model.started_from_ = state.encoder, state.started_from
+        model.label_vectors_ = state.label_vectors
+        return model
+
+    def _finish(self, encoder: Encoder, space: LabelSpace, reads: Kind = Kind.TEXTS) -> Self:
+        vectors = encode_labels(encoder, space)  # first, so that Ctrl-C here leaves no mixture of two fits
+        self.encoder_, self.started_from_ = encoder, name_of_start(self.encoder, encoder)
+        self.label_vectors_, self.reads_, self.none_ = vectors, reads, None
+        self._set_labels(space, keep_parameter=True)
+        return self
+
+    def _edit(self, space: LabelSpace, change: Change) -> None:
+        self.label_vectors_ = change(self.label_vectors_)
+        super()._edit(space, change)
+
+    def _encode_new(self, label: Label) -> LabelSpace:
+        """Add a label to the space and encode its texts."""
+        space = self.label_space_.add(label)
+        encoded = encode_label(self.encoder_, label, space.verbalizers[space.index(label.name)])
+        self.label_vectors_ = {**self.label_vectors_, label.name: encoded}
+        if self.none_ is not None:
+            self.none_ = None
+            warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=4)
+        self._set_labels(space)
+        return space

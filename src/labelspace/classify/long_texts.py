@@ -1,0 +1,225 @@
+"""Texts longer than the encoder reads: cut, or read in windows whose scores are joined for each label.
+
+The first window is what cutting leaves, encoded in the same batch, so that a text that fits has the same scores, to the
+last bit, either way.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import check_choice
+from labelspace.classify.anchors import GRID, Matrix
+from labelspace.classify.distinct import in_windows
+from labelspace.config import LONG_TEXTS
+from labelspace.config.encoding import WINDOW
+from labelspace.encoders.passages import passages
+from labelspace.labels import LabelSpace
+
+if TYPE_CHECKING:
+    from labelspace.encoders import Encoder
+
+_logger = logging.getLogger("labelspace")
+
+BEST = 3
+"""A label's score is the mean of this many windows', the highest ones; chosen in docs/long-texts.md."""
+
+OVERLAP = 0.0
+"""Maximum share of a window that the next one repeats; more costs more and gains nothing, see docs/long-texts.md."""
+
+Compare = Callable[[list[str]], Matrix]
+"""From texts to their scores, [text label]."""
+
+
+@runtime_checkable
+class ReadsLongTexts(Protocol):
+    """A classifier with the parameter `long_texts`, which says how texts are read that are longer than the encoder's
+    limit."""
+
+    long_texts: Any
+
+
+@final
+@dataclass(frozen=True)
+class Passage:
+    """The window of a long text that speaks most for a label."""
+
+    number: int
+    """Its place among the windows, from 1."""
+
+    of: int
+    """Number of windows."""
+
+    text: str
+    """Its text."""
+
+
+def reads_windows(model: object) -> bool:
+    """Return whether a classifier reads long texts in windows.
+
+    Raises:
+        ConfigError: `long_texts` is neither of its values; `set_params` may have changed it.
+    """
+    if not isinstance(model, ReadsLongTexts):
+        return False
+    check_choice("long_texts", model.long_texts, LONG_TEXTS)
+    return model.long_texts == "windows"
+
+
+def in_full(model: Any, documents: Any, space: LabelSpace, scores: Matrix) -> Matrix:
+    """Return scores in which long texts count in full, if the classifier reads them so.
+
+    Args:
+        model: a fitted classifier.
+        documents: texts; pairs if it cuts them.
+        space: the labels.
+        scores: [text label], of the documents as cut; changed in place.
+    """
+    if not reads_windows(model):
+        return scores
+    return read_on(model.encoder_, documents, scores, lambda texts: model.head_.judge(texts, space).scores)
+
+
+def read_on(encoder: "Encoder", texts: Sequence[str], scores: Matrix, compare: Compare) -> Matrix:
+    """Return scores in which those of long texts come from all their windows.
+
+    Args:
+        encoder: the encoder, which cut the texts.
+        texts: the texts.
+        scores: [text label], of the texts as cut; changed in place.
+        compare: returns the scores of windows.
+
+    Returns:
+        [text label].
+    """
+    for rows, found in scores_of_windows(encoder, texts, scores, compare, overlap=OVERLAP):
+        scores[rows] = joined(found, BEST)
+    return scores
+
+
+def scores_of_windows(
+    encoder: "Encoder", texts: Sequence[str], scores: Matrix, compare: Compare, *, overlap: float
+) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
+    """Yield the rows of each long text, and the scores of its windows, [window label].
+
+    Each different text is read once. In memory are some thousand windows, and the scores of all windows of one text.
+
+    Args:
+        encoder: the encoder, which cut the texts.
+        texts: the texts.
+        scores: [text label], of the texts as cut.
+        compare: returns the scores of windows.
+        overlap: maximum share of a window that the next one repeats.
+    """
+    for rows, different, each in in_windows(texts):
+        for place, found in _scored(_more(encoder, different, overlap), compare):
+            own = rows[each == place]
+            yield own, np.concatenate([scores[own[:1]], found])
+
+
+def joined(scores: Matrix, best: int | None) -> Matrix:
+    """Return each label's mean over its best windows, [label], on the grid of the cosines.
+
+    Args:
+        scores: [window label].
+        best: number of windows that count; None: all.
+
+    Example:
+        >>> windows = np.array([[0.5, 0.25], [0.25, 0.5], [0.0, 0.0]], dtype=np.float32)
+        >>> joined(windows, 2).tolist(), joined(windows, None).tolist()
+        ([0.375, 0.375], [0.25, 0.25])
+    """
+    if best is not None:
+        scores = np.sort(scores, axis=0)[-best:]
+    mean = scores.mean(axis=0, dtype=np.float64)
+    return (np.rint(mean * GRID) / GRID).astype(np.float32)
+
+
+def speaking_passage(model: Any, text: str, space: LabelSpace, label: str) -> Passage | None:
+    """Return the window that speaks most for a label; None if the text fits or is cut.
+
+    Args:
+        model: a fitted classifier.
+        text: the text.
+        space: the labels.
+        label: name of the label.
+    """
+    if not reads_windows(model) or _tokens(model.encoder_, text) <= model.encoder_.max_tokens:
+        return None
+    windows = passages(model.encoder_, text, overlap=OVERLAP)
+    column = space.index(label)
+    found = [model.head_.judge(part, space).scores[:, column] for part in ([text], windows[1:]) if part]
+    number = int(np.concatenate(found).argmax())
+    return Passage(number + 1, len(windows), windows[number])
+
+
+def tell_cost(model: Any, documents: Any, *, more: bool = False) -> None:
+    """Log how many texts are long and what reading them in windows costs, before a long run.
+
+    Args:
+        model: the classifier; nothing is logged unless it reads long texts in windows.
+        documents: the first texts.
+        more: whether others follow.
+    """
+    if reads_windows(model):
+        texts = list(islice(documents, WINDOW))
+        if told := cost_of(model.encoder_, texts, more=more or len(documents) > len(texts)):
+            _logger.info(told)
+
+
+def cost_of(encoder: "Encoder", texts: Sequence[str], *, more: bool = False) -> str:
+    """Return in a sentence how many texts are long, and what reading them in windows costs; empty if none is.
+
+    Example:
+        >>> from labelspace import Encoder
+        >>> cost_of(Encoder("tests/data/tiny-bert", max_tokens=8), ["the team won. a match was lost.", "a bank"])
+        '1 of 2 texts is longer than 8 tokens; it is read in windows, about 2.1 times the tokens.'
+    """
+    counts = [_tokens(encoder, text) for text in texts]
+    long = [text for text, count in zip(texts, counts, strict=True) if count > encoder.max_tokens]
+    if not long:
+        return ""
+    cut = sum(min(count, encoder.max_tokens) for count in counts)
+    whole = cut + sum(sum(encoder.count_tokens(rest)) for text in long if (rest := _rest(encoder, text, OVERLAP)))
+    are, they = ("are", "they are") if len(long) > 1 else ("is", "it is")
+    return (
+        f"{len(long):,} of {'the first ' if more else ''}{len(texts):,} texts {are} longer than {encoder.max_tokens} "
+        f"tokens; {they} read in windows, about {whole / cut:.1f} times the tokens."
+    )
+
+
+def _more(encoder: "Encoder", texts: list[str], overlap: float) -> Iterator[tuple[int, str]]:
+    """Yield the windows of long texts after the first, each with the index of its text."""
+    for place, ids in enumerate(encoder.tokenize(texts)):
+        if len(ids) >= encoder.max_tokens and _tokens(encoder, texts[place]) > encoder.max_tokens:
+            for window in _rest(encoder, texts[place], overlap):
+                yield place, window
+
+
+def _tokens(encoder: "Encoder", text: str) -> int:
+    """Count the tokens of one text; those of thousands of whole books would not fit into memory."""
+    return encoder.count_tokens([text])[0]
+
+
+def _rest(encoder: "Encoder", text: str, overlap: float) -> list[str]:
+    return passages(encoder, text, overlap=overlap)[1:]
+
+
+def _scored(windows: Iterator[tuple[int, str]], compare: Compare) -> Iterator[tuple[int, Matrix]]:
+    """Yield the scores of each text's windows, [window label], reading many windows at once."""
+    last, kept = -1, list[Matrix]()
+    while block := list(islice(windows, WINDOW)):
+        scores = compare([window for _, window in block])
+        for place, own in groupby(range(len(block)), key=lambda row: block[row][0]):
+            if place != last and kept:
+                yield last, np.concatenate(kept)
+                kept = []
+            last = place
+            kept.append(scores[list(own)])
+    if kept:
+        yield last, np.concatenate(kept)

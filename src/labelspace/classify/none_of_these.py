@@ -1,0 +1,198 @@
+"""The limit below which a document fits none of the labels, chosen on unlabelled documents.
+
+A document's closeness is the score of its likeliest label, standardised over a pool: how many standard deviations it
+lies above what documents of other labels have with that label. Three ways choose the limit:
+
+    coverage   the surest documents, a stated share of the pool, are labelled
+    left out   each document's own label is hidden; half of the documents are then below the limit
+    mixture    the pool has two parts, those that fit and those that do not, and the limit lies between them
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.classify.standard import Standard
+from labelspace.errors import InputError
+from labelspace.labels import LabelSpace
+from labelspace.training.abstention import coverage_limit
+
+HIDDEN = 0.5
+"""Share of documents that are below the limit once their label is hidden."""
+
+APART, GAIN = 2.5, 0.05
+"""Two parts are told apart from this distance of their means on, in standard deviations, and from this gain in BIC for
+each document on."""
+
+FEWEST = 50
+"""Fewest documents of the pool."""
+
+OUTDATED = (
+    "the limit for 'none of these' was set when the labels had other texts, and is not used; set it again with "
+    "documents"
+)
+"""What is said when the labels' texts have changed since."""
+
+Closeness = NDArray[np.float64]
+Columns = NDArray[np.intp]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NoneLimit:
+    """Lowest closeness at which a document gets a label, and how it was chosen."""
+
+    value: float
+    """Documents of a lower closeness get no label."""
+
+    way: str
+    """How it was chosen: `"coverage"`, `"left-out"` or `"mixture"`."""
+
+    share: float
+    """Share of the pool without a label."""
+
+    documents: int
+    """Documents of the pool."""
+
+    standard: Standard
+    """What closeness is relative to."""
+
+    texts: str
+    """Fingerprint of the labels' texts, so that a change of them is noticed."""
+
+    note: str = ""
+    """What the choice could not tell."""
+
+    def closeness(self, labels: tuple[str, ...], scores: NDArray[np.float32], column: Columns) -> Closeness:
+        """Return the closeness of documents to a label each, [text].
+
+        Args:
+            labels: [label] names.
+            scores: [text label].
+            column: [text] the label that each is compared with.
+        """
+        return self.standard.apply(labels, scores)[np.arange(len(scores)), column]
+
+    def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]], space: LabelSpace) -> "NoneLimit":
+        """Return the limit after a label was renamed or removed."""
+        return replace(self, standard=self.standard.edited(change), texts=fingerprint(space))
+
+    def holds_for(self, space: LabelSpace) -> bool:
+        """Return whether it was set for labels of these names and texts."""
+        return self.texts == fingerprint(space) and set(self.standard.of_labels) == set(space.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {**asdict(self), "standard": {name: list(pair) for name, pair in self.standard.of_labels.items()}}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "NoneLimit":
+        """Return the limit of `to_dict`."""
+        pairs = {str(name): (float(mean), float(wide)) for name, (mean, wide) in values["standard"].items()}
+        return cls(**{**values, "value": float(values["value"]), "standard": Standard(pairs)})
+
+    def __str__(self) -> str:
+        how = f"{self.way}, closeness below {self.value:.2f}"
+        told = f"{self.share:.1%} of {self.documents:,} documents get no label ({how})"
+        return f"{told}; {self.note}" if self.note else told
+
+
+def coverage_of(coverage: float, near: NDArray[np.float32], best: Columns, space: LabelSpace) -> NoneLimit:
+    """Return the limit at which a share of documents gets a label, the closest ones.
+
+    Args:
+        coverage: the share, above 0 and below 1.
+        near: [text label] how near the documents of the pool are to the labels.
+        best: [text] column of the likeliest label.
+        space: the labels.
+    """
+    standard, own, _ = _measured(near, best, space)
+    return _limit(-coverage_limit(-own, coverage), "coverage", own, standard, space)
+
+
+def chosen(way: str, near: NDArray[np.float32], best: Columns, space: LabelSpace) -> NoneLimit:
+    """Return the limit that the documents tell.
+
+    Args:
+        way: one of `NONE_WAYS`; `"auto"` is `"mixture"` where two parts are told apart, and `"left-out"` elsewhere.
+        near: [text label] how near the documents of the pool are to the labels.
+        best: [text] column of the likeliest label.
+        space: the labels.
+
+    Raises:
+        InputError: there are fewer than 50 documents; or `"mixture"` is asked for and the pool has not two parts.
+    """
+    if len(near) < FEWEST:
+        raise InputError(
+            f"a limit for 'none of these' needs {FEWEST} documents or more. Got {len(near)}; give more, or state a "
+            "coverage."
+        )
+    standard, own, hidden = _measured(near, best, space)
+    between = None if way == "left-out" else _between(own)
+    if between is not None:
+        return _limit(between, "mixture", own, standard, space)
+    cannot_tell = "the documents do not fall into two parts, so they do not tell whether any fits no label"
+    if way == "mixture":
+        raise InputError(f"{cannot_tell}; use left-out, or state a coverage.")
+    note = cannot_tell if way == "auto" else ""
+    return replace(_limit(float(np.quantile(hidden, HIDDEN)), "left-out", own, standard, space), note=note)
+
+
+def fingerprint(space: LabelSpace) -> str:
+    """Return a fingerprint of the labels' texts; their order and names do not count.
+
+    Example:
+        >>> one, other = LabelSpace.from_names(["a", "b"]), LabelSpace.from_names(["b", "a"], name="more")
+        >>> fingerprint(one) == fingerprint(other)
+        True
+    """
+    texts = [
+        [verbalizer, label.descriptions, label.excludes]
+        for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
+    ]
+    whole = json.dumps([sorted(texts), space.outside])
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def _measured(near: NDArray[np.float32], best: Columns, space: LabelSpace) -> tuple[Standard, Closeness, Closeness]:
+    """Return the standard, each document's closeness, and that with its own label hidden."""
+    standard = Standard.of(space.names, near, best)
+    apart, rows = standard.apply(space.names, near), np.arange(len(near))
+    others = near.copy()
+    others[rows, best] = -np.inf
+    return standard, apart[rows, best], apart[rows, others.argmax(axis=1)]
+
+
+def _limit(value: float, way: str, own: Closeness, standard: Standard, space: LabelSpace) -> NoneLimit:
+    below, above = own[own < value], own[own >= value]
+    if len(below) and len(above):
+        # Halfway between two documents: at one of them, the last bit of a vector would decide.
+        value = float(below.max() + above.min()) / 2
+    return NoneLimit(
+        value=value,
+        way=way,
+        share=float((own < value).mean()),
+        documents=len(own),
+        standard=standard,
+        texts=fingerprint(space),
+    )
+
+
+def _between(own: Closeness) -> float | None:
+    """Return where a document belongs to either of two parts as likely; None if there are not two."""
+    from sklearn.mixture import GaussianMixture
+
+    column = own[:, None]
+    one = GaussianMixture(1, random_state=0).fit(column)
+    two: Any = GaussianMixture(2, random_state=0, n_init=3).fit(column)
+    low, high = np.argsort(two.means_[:, 0])
+    distance = (two.means_[high, 0] - two.means_[low, 0]) / np.sqrt(two.covariances_.mean())
+    if distance < APART or one.bic(column) - two.bic(column) < GAIN * len(own):
+        return None
+    places = np.linspace(two.means_[low, 0], two.means_[high, 0], 201)
+    return float(places[np.abs(two.predict_proba(places[:, None])[:, low] - 0.5).argmin()])

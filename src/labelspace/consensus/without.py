@@ -1,0 +1,120 @@
+"""What each description does on a pool: the answers, and what agrees with them, without it.
+
+Documents are encoded once. Without a description only the anchor of its label moves, so the answers of a document
+change only from or to that label: one cosine for each document and description.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines
+from labelspace.consensus.agreement import kappa
+from labelspace.consensus.signals import Columns, Signals, near_agreement, signals_of_graph
+from labelspace.geometry.neighbours import Graph
+from labelspace.labels import LabelSpace
+
+ANCHOR = "descriptions"
+"""What represents a label: the mean of its descriptions, the default of every classifier."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Without:
+    """A description, and the answers without it."""
+
+    label: int
+    """Column of its label."""
+
+    place: int
+    """Its place among the label's descriptions."""
+
+    wins: int
+    """Documents of the label that lie nearer to it than to the label's other descriptions."""
+
+    near: Columns
+    """Rows of the documents that are nearer to it than to any other description, of all labels."""
+
+    answers: Columns
+    """[text], columns without it."""
+
+    words: float
+    """Change of the agreement with words that learnt the answers with it."""
+
+    neighbours: float
+    """Change of the agreement of near documents."""
+
+
+@final
+class Descriptions:
+    """The descriptions of a space on a pool of documents.
+
+    Args:
+        texts: the documents.
+        vectors: [text dim], the documents.
+        space: the labels.
+        known: encoded label texts by label name.
+        graph: the documents' neighbours.
+        seed: seed of the model of words.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        vectors: Matrix,
+        space: LabelSpace,
+        known: dict[str, LabelVectors],
+        graph: Graph,
+        *,
+        seed: int,
+    ) -> None:
+        self.texts, self.space, self.graph, self.seed = list(texts), space, graph, seed
+        self._vectors, self._known = vectors, known
+        self.scores = cosines(vectors, anchor_matrix(known, space, ANCHOR))
+        """[text label], cosines."""
+        self.answers: Columns = self.scores.argmax(axis=1)
+        self.signals = self.signals_of(self.answers)
+
+    def signals_of(self, answers: Columns) -> Signals:
+        """Return the signals of some answers; words learn them anew, which takes some seconds."""
+        return signals_of_graph(answers, self.texts, self.space, self.graph, seed=self.seed)
+
+    def each(self) -> Iterator[Without]:
+        """Yield every description, in the order of the labels."""
+        all_of_them = np.concatenate([self._known[name].descriptions for name in self.space.names])
+        nearest_of_all, first = cosines(self._vectors, all_of_them).argmax(axis=1), 0
+        for label, name in enumerate(self.space.names):
+            known = self._known[name]
+            if not len(known.descriptions):
+                continue
+            own = np.flatnonzero(self.answers == label)
+            nearest = cosines(self._vectors[own], known.descriptions).argmax(axis=1)
+            wins = np.bincount(nearest, minlength=len(known.descriptions))
+            others = self.scores.copy()
+            others[:, label] = -np.inf
+            second = others.argmax(axis=1)
+            best = others[np.arange(len(others)), second]
+            less = [
+                LabelVectors(known.verbalizer, np.delete(known.descriptions, place, axis=0)).anchor(ANCHOR)
+                for place in range(len(known.descriptions))
+            ]
+            for place, column in enumerate(cosines(self._vectors, np.stack(less)).T):
+                stays = (column > best) | ((column == best) & (label < second))
+                near = np.flatnonzero(nearest_of_all == first + place)
+                yield self._without(label, place, int(wins[place]), near, np.where(stays, label, second))
+            first += len(less)
+
+    def _without(self, label: int, place: int, wins: int, near: Columns, answers: Columns) -> Without:
+        labels, now = len(self.space), self.signals
+        agreement, _ = near_agreement(answers, self.graph, labels)
+        return Without(
+            label=label,
+            place=place,
+            wins=wins,
+            near=near,
+            answers=answers,
+            words=kappa(answers, now.by_words, labels) - now.words,
+            neighbours=agreement - (now.neighbours or 0.0),
+        )

@@ -1,0 +1,355 @@
+"""How good a classifier is on documents without labels, and how far each label can be trusted.
+
+`signals.py` turns two agreements that need no label into ranges of accuracy and macro-F1. Here a model is asked, its
+labels are judged by the same agreements, and the report is written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import as_seed
+from labelspace.classify import Classifier
+from labelspace.classify.by_joint import Seen, see
+from labelspace.classify.joint import JointClassifier
+from labelspace.config import ConsensusConfig
+from labelspace.consensus import ConsensusClassifier
+from labelspace.consensus.signals import Columns, Range, Signals, Values, ranges, signals
+from labelspace.corpus import Kind, as_targets
+from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate.text_table import text_table
+from labelspace.labels import LabelSpace
+from labelspace.seeds import child_seed
+from labelspace.training.calibration import temperature_for_accuracy
+
+DOCUMENTS = 10_000
+"""Maximum number of documents looked at; more are drawn at random."""
+
+FEWEST = 50
+"""Fewest documents of an estimate."""
+
+SHOWN = 10
+"""Number of labels that a report lists at least, those that agree least; trusted ones beyond are counted."""
+
+TRUSTED, DOUBTFUL = 0.75, 0.5
+"""Lowest agreement of a label that is trusted, and of one that is doubtful."""
+
+ENOUGH = 100
+"""Number of labelled documents from which on they measure by themselves."""
+
+
+@final
+@dataclass(frozen=True)
+class LabelTrust:
+    """How far one label can be trusted."""
+
+    name: str
+    """Name of the label."""
+
+    documents: int
+    """Number of documents with this label."""
+
+    agreement: float
+    """How far words, and neighbours, agree with this label beyond chance, 0 to 1."""
+
+    trust: str
+    """`"trusted"`, `"doubtful"`, `"not to be trusted"`, or `"none found"`."""
+
+    why: str
+    """What lowers it; empty if nothing does."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """How good a classifier is likely to be on these documents. `print` it, or read its fields."""
+
+    documents: int
+    """Number of documents looked at."""
+
+    labelled: int
+    """Number of labelled documents among them."""
+
+    accuracy: Range
+    """Likely accuracy."""
+
+    macro_f1: Range
+    """Likely macro-F1."""
+
+    words: float
+    """Agreement of the answers with the words of the documents (kappa)."""
+
+    neighbours: float | None
+    """Agreement of the answers of near documents, beyond chance; None if the model has no vectors."""
+
+    labels: tuple[LabelTrust, ...]
+    """Each label, the one with most documents first."""
+
+    notes: tuple[str, ...]
+    """What lowers the estimate, in plain words."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """Return a report."""
+        near = "" if self.neighbours is None else f", with near documents {self.neighbours:.2f}"
+        known = f", {self.labelled} of them labelled" if self.labelled else ""
+        worst = sorted(self.labels, key=lambda one: one.agreement)
+        shown = [one for number, one in enumerate(worst) if number < SHOWN or one.trust != "trusted"]
+        rows = [["label", "documents", "agreement", "trust"]]
+        rows += [[one.name, f"{one.documents:,}", f"{one.agreement:.2f}", one.trust] for one in shown]
+        if len(shown) < len(worst):
+            rows.append([f"{len(worst) - len(shown)} more", "", "", "trusted"])
+        notes = [f"{one.name}: {one.why}" for one in self.labels if one.why] + list(self.notes)
+        lines = [
+            f"accuracy {self.accuracy}, macro-F1 {self.macro_f1}; from {self.documents:,} documents{known}",
+            "each range holds the truth in about 8 of 10 cases",
+            f"agreement beyond chance: with words {self.words:.2f}{near}",
+            "",
+            text_table(rows, left=(0, 3), rules=(1,)),
+        ]
+        return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
+    """Estimate how good a classifier is on documents like these, without labels or with a few.
+
+    Args:
+        model: a fitted classifier.
+        X: [text] documents, 50 or more, like those to predict; a repeated one counts once. A student looks better on
+            documents that it learnt from, so give others.
+        y: [text] label names, None where a document has none. The labelled documents must be a random draw: those that
+            were picked because they are hard, or easy, mislead. None: no labels.
+        seed: seed of the draw, if there are more than 10,000 documents, and of the model of words.
+
+    Returns:
+        Ranges that held the truth in the share of cases that docs/estimate.md tells.
+
+    Raises:
+        ConfigError: `model` is not a fitted classifier of single texts.
+        InputError: there are fewer than 50 documents, all get the same label, or a label is unknown.
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "money"], encoder="tests/data/tiny-bert").fit()
+        >>> pool = [f"the {who} won {row}" for who in ("team", "bank", "player") for row in range(20)]
+        >>> found = estimate(clf, pool)
+        >>> 0 <= found.accuracy.low <= found.accuracy.expected <= found.accuracy.high <= 1
+        True
+    """
+    return _estimated(_look(model, X, y, as_seed(seed)))
+
+
+def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
+    """Set a classifier's temperature so that its answers are as sure, on average, as they are likely to be right.
+
+    No answer changes.
+
+    Args:
+        model: a fitted classifier; its parameter `temperature` is changed.
+        X: [text] documents, as for `estimate`.
+        y: [text] label names, None where a document has none, as for `estimate`.
+        seed: as for `estimate`.
+
+    Returns:
+        The estimate of quality that the temperature was chosen by.
+
+    Raises:
+        ConfigError: `model` is not a fitted classifier of single texts, or it has no temperature to set.
+        InputError: as for `estimate`.
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "money"], encoder="tests/data/tiny-bert").fit()
+        >>> pool = [f"the {who} won {row}" for who in ("team", "bank", "player") for row in range(20)]
+        >>> found = calibrate(clf, pool)
+        >>> bool(abs(clf.predict_proba(pool).max(axis=1).mean() - found.accuracy.expected) < 0.01)
+        True
+    """
+    look = _look(model, X, y, as_seed(seed))
+    own: Any = look.model
+    if own.get_params().get("temperature") != own.decision().temperature:
+        raise ConfigError(f"{type(own).__name__} has no temperature to set; its probabilities are those of its rows.")
+    found = _estimated(look)
+    own.temperature = own.temperature * temperature_for_accuracy(look.logits, found.accuracy.expected)
+    return found
+
+
+class _Look(NamedTuple):
+    """A model, and what it says about some documents."""
+
+    model: Classifier
+    texts: list[str]
+    targets: Columns
+    logits: Values
+    vectors: NDArray[np.float32] | None
+    seed: int
+
+
+def _look(model: Any, X: Any, y: Any, seed: int) -> _Look:
+    """Check the arguments, and ask the model about the documents."""
+    if isinstance(model, ConsensusClassifier):
+        model = getattr(model, "model_", None)
+    if not isinstance(model, Classifier) or not hasattr(model, "head_"):
+        raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
+    if model.reads_ is not Kind.TEXTS:
+        raise ConfigError("an estimate is about single texts, and this model reads pairs; use evaluate with labels.")
+    if model.label_space_.several:
+        raise ConfigError(
+            "an estimate is about one label a text, and this model may give several; evaluate it instead."
+        )
+    texts = [str(text) for text in model.read(X).rows]
+    space = model.label_space_
+    targets = np.array(
+        as_targets(y, space.names, n_documents=len(texts)) if y is not None else [-1] * len(texts), dtype=np.intp
+    )
+    texts, targets = _drawn(*_once(texts, targets), seed)
+    if len(texts) < FEWEST:
+        raise InputError(f"an estimate needs {FEWEST} documents or more. Got {len(texts)}; give more.")
+    logits, vectors = _logits(model, texts)
+    answers = logits.argmax(axis=1)
+    if len(np.unique(answers)) == 1:
+        raise InputError(
+            f"all {len(texts)} documents get the label {space.names[answers[0]]}, and answers that do not differ tell "
+            "nothing; look at the descriptions of the labels, or give other documents."
+        )
+    return _Look(model, texts, targets, logits, vectors, seed)
+
+
+def _estimated(look: _Look) -> Estimate:
+    model, texts, targets, logits, vectors, seed = look
+    answers = logits.argmax(axis=1)
+    found = signals(answers, texts, model.label_space_, vectors, seed=seed)
+    return estimate_of(answers, found, model.label_space_, targets, consensus=_of_consensus(model))
+
+
+def estimate_of(
+    answers: Columns, found: Signals, space: LabelSpace, targets: Columns, *, consensus: bool = False
+) -> Estimate:
+    """Return the estimate of answers whose signals are known.
+
+    Args:
+        answers: [text] columns of labels.
+        found: their signals.
+        space: the labels.
+        targets: [text] columns of the right labels, -1 where none is known; see `estimate` for which may be given.
+        consensus: whether the model learnt from unlabelled documents, whose words and neighbours it then follows.
+    """
+    known = targets >= 0
+    labelled, right = int(known.sum()), int((answers[known] == targets[known]).sum())
+    accuracy, macro_f1 = ranges(found, len(space), consensus=consensus, labelled=labelled, right=right)
+    return Estimate(
+        documents=len(answers),
+        labelled=labelled,
+        accuracy=accuracy,
+        macro_f1=macro_f1,
+        words=found.words,
+        neighbours=found.neighbours,
+        labels=label_trust(answers, found, space.names),
+        notes=_notes(answers, found, space.names, labelled=labelled),
+    )
+
+
+def label_trust(answers: Columns, found: Signals, names: Sequence[str]) -> tuple[LabelTrust, ...]:
+    """Return the trust in each label, the label with most documents first."""
+    counts = np.bincount(answers, minlength=len(names))
+    confused = _confused(answers, found, len(names))
+    trusts = []
+    for column in np.argsort(-counts, kind="stable").tolist():
+        agreement = label_agreement(answers, found, column)
+        trust, why = "trusted", ""
+        if counts[column] == 0:
+            trust, why = "none found", "no document has this label; it may not occur, or its descriptions miss it"
+        elif agreement < TRUSTED:
+            trust = "doubtful" if agreement >= DOUBTFUL else "not to be trusted"
+            other = int(confused[column].argmax())
+            if confused[column, other] >= 0.25 and len(names) > 2:
+                why = f"hard to tell from {names[other]}"
+        trusts.append(LabelTrust(str(names[column]), int(counts[column]), agreement, trust, why))
+    return tuple(trusts)
+
+
+def label_agreement(answers: Columns, found: Signals, column: int) -> float:
+    """Return how far words, and neighbours, agree with a label beyond chance, 0 to 1; 0 without a document.
+
+    Words: Dice's coefficient of the documents that have the label, and those that have it by words. Neighbours: the
+    share of near documents with the label. By chance both are the label's share of all documents.
+    """
+    own = answers == column
+    if not own.any():
+        return 0.0
+    shares = [2 * float((own & (found.by_words == column)).sum()) / float(own.sum() + (found.by_words == column).sum())]
+    if found.near is not None:
+        shares.append(float(found.near[own].mean()))
+    chance = float(own.mean())
+    return max(0.0, (float(np.mean(shares)) - chance) / (1 - chance)) if chance < 1 else 0.0
+
+
+def _confused(answers: Columns, found: Signals, labels: int) -> Values:
+    """Return the share of a label's documents for which words say another label, [label label]."""
+    counts = np.zeros((labels, labels))
+    np.add.at(counts, (answers, found.by_words), 1)
+    np.fill_diagonal(counts, 0)
+    return counts / np.maximum(np.bincount(answers, minlength=labels), 1)[:, None]
+
+
+def _notes(answers: Columns, found: Signals, names: Sequence[str], *, labelled: int) -> tuple[str, ...]:
+    labels, notes = len(names), []
+    shares = np.bincount(answers, minlength=labels) / len(answers)
+    most = int(shares.argmax())
+    if shares[most] > max(1.5 / labels, 0.4) and label_agreement(answers, found, most) < TRUSTED:
+        notes.append(f"{names[most]} has {shares[most]:.0%} of the documents, and may attract those of other labels")
+    if found.words < ConsensusConfig.min_agreement:
+        notes.append("the answers have little to do with the words of the documents; most may be wrong")
+    if len(answers) < ConsensusConfig.documents_per_label * labels:
+        notes.append(f"{len(answers):,} documents are few for {labels} labels; with more, words agree more")
+    if labelled >= ENOUGH:
+        notes.append(f"{labelled:,} labelled documents are enough to measure: use evaluate")
+    return tuple(notes)
+
+
+def _logits(model: Classifier, texts: list[str]) -> tuple[Values, NDArray[np.float32] | None]:
+    """Return the logits of documents, [text label], and their vectors, from one run of the encoder."""
+    space = model.label_space_
+    if isinstance(model, JointClassifier):
+        head = model.head_
+        seen = [see(one, texts, head.space, scale=by) for one, by in zip(head.members, head.scales, strict=True)]
+        columns = [head.columns[name] for name in space.names]
+        vectors = [one.vectors for one in seen if one.vectors is not None]
+        own = seen[head.near].vectors if head.near is not None else (vectors[0] if vectors else None)
+        return head.join(seen, texts)[:, columns] / model.decision().temperature, own
+    seen_once: Seen = see(model, texts, space)
+    return seen_once.logits, seen_once.vectors
+
+
+def _of_consensus(model: Classifier) -> bool:
+    fit = getattr(model, "fit_result_", None)
+    found = {} if fit is None else fit.to_dict().get("consensus", {})
+    return any(step["kept"] for step in found.get("steps", ()))
+
+
+def _once(texts: list[str], targets: Columns) -> tuple[list[str], Columns]:
+    """Return each text once, a labelled copy if there is one: copies would agree with one another."""
+    kept: dict[str, int] = {}
+    for text, target in zip(texts, targets.tolist(), strict=True):
+        kept[text] = max(kept.get(text, -1), target)
+    return list(kept), np.array(list(kept.values()), dtype=np.intp)
+
+
+def _drawn(texts: list[str], targets: Columns, seed: int) -> tuple[list[str], Columns]:
+    """Return all documents, or a draw of them that keeps the labelled ones."""
+    if len(texts) <= DOCUMENTS:
+        return texts, targets
+    known, others = np.flatnonzero(targets >= 0), np.flatnonzero(targets < 0)
+    draw = np.random.default_rng(child_seed(seed, "estimate"))
+    most = max(DOCUMENTS - len(known), 0)
+    rows = np.sort(np.concatenate([known, draw.permutation(others)[:most]]))
+    return [texts[row] for row in rows.tolist()], targets[rows]

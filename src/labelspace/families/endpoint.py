@@ -1,0 +1,295 @@
+"""`EndpointScorer`: classification as a question to a hosted model, through the protocol of OpenAI's chat completions.
+
+Many servers speak it: OpenAI's, vLLM, llama.cpp, Ollama and others. One call asks about one text. What a server can do
+is found out with the first text, and kept for the others:
+
+    log-probabilities    of the first token of the answer: a probability for each label
+    structured answers   a JSON object with the symbol of one label: 1 for it, 0 for the others
+
+A server that takes neither `temperature` nor `max_tokens`, as those of reasoning models, is asked without them.
+"""
+
+import logging
+import warnings
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Queue
+from threading import Thread
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelspace.checks import check_number
+from labelspace.errors import EncoderError, LabelSpaceWarning
+from labelspace.families.cross_encoder import check_texts
+from labelspace.families.endpoint_address import address_of, import_client, key_for
+from labelspace.families.endpoint_errors import in_our_words
+from labelspace.families.endpoint_question import LETTERS, TOP, Question
+from labelspace.labels import LabelSpace
+from labelspace.progress import progress_bar
+
+MAX_CHARACTERS = 8_000
+"""Characters of a text that are sent, some 2,000 tokens."""
+
+_logger = logging.getLogger("labelspace")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way to ask a server."""
+
+    name: str
+    """What it is, for a report."""
+
+    structured: bool
+    """True reads the answer as JSON, False the log-probabilities of its first token."""
+
+    options: tuple[tuple[str, Any], ...]
+    """Options of the request."""
+
+
+LOGPROBS = Way(
+    name="log-probabilities", structured=False, options=(("logprobs", True), ("top_logprobs", TOP), ("max_tokens", 1))
+)
+STRUCTURED = (
+    Way(name="structured answers", structured=True, options=(("temperature", 0.0),)),
+    Way(name="structured answers at the server's temperature", structured=True, options=()),
+)
+
+Row = NDArray[np.float32]
+
+
+@final
+class EndpointScorer:
+    """Scores texts against labels by asking a hosted model which option fits. The texts leave this machine.
+
+    The key comes from the environment variable OPENAI_API_KEY, and a server of one's own may want none. Neither a key
+    nor a text is written to a log or into an error.
+
+    With log-probabilities a row holds the probability of each label; a label that is not among the 20 likeliest tokens
+    is less likely than any of them. With structured answers, and always from 53 labels on, a row is 1 for the label
+    that was named and 0 for the others. An answer that names no option, or a text that the server refuses, scores all
+    labels alike; a warning tells how many there were.
+
+    Args:
+        name: `MODEL@URL`, or `MODEL` for the server in OPENAI_BASE_URL, by default OpenAI's.
+        at_once: most requests at the same time.
+        timeout: seconds until a request is given up.
+        retries: how often a request is repeated, with growing pauses, after a time-out, a lost connection, an error of
+            the server or too many requests.
+        max_characters: a longer text loses its end.
+        verbose: True shows a bar on a terminal, plain lines elsewhere.
+
+    Raises:
+        ConfigError: the name is no model and URL, the URL holds credentials, an option is invalid, or OpenAI is meant
+            and there is no key.
+        MissingDependencyError: the package openai is not installed.
+
+    Example:
+        >>> from families.endpoint_server import Server  # a server on this machine, in place of a real one
+        >>> space = LabelSpace.from_dict({"labels": {"sports": "A match was won.", "politics": "A law was passed."}})
+        >>> with Server() as server:
+        ...     scorer = EndpointScorer(f"some-model@{server.url}")
+        ...     scores = scorer.scores(["the match was won late", "a new law"], space)
+        >>> scores.argmax(axis=1).tolist(), scorer.describe()["answers"]
+        ([0, 1], ['log-probabilities'])
+    """
+
+    family = "openai"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        at_once: int = 8,
+        timeout: float = 60.0,
+        retries: int = 5,
+        max_characters: int = MAX_CHARACTERS,
+        verbose: bool = False,
+    ) -> None:
+        check_number("at_once", at_once, least=1, whole=True)
+        check_number("timeout", timeout, above=0)
+        check_number("retries", retries, least=0, whole=True)
+        check_number("max_characters", max_characters, least=1, whole=True)
+        self.model, self.url = address_of(name)
+        self.name, self.at_once, self.timeout, self.retries = name, at_once, timeout, retries
+        self.max_characters, self.verbose = max_characters, verbose
+        self._openai = import_client()
+        self._client = self._connect()
+        self._ways: dict[bool, Way] = {}  # whether there are letters for all labels -> the way that works
+
+    def scores(self, texts: Sequence[str], space: LabelSpace) -> Row:
+        """Return the probability of each label, [text label], float32; rows sum to 1.
+
+        Args:
+            texts: the texts to classify.
+            space: the labels; their verbalizers and descriptions are the options, in order.
+
+        Raises:
+            InputError: `texts` is a single string, or an entry is not a string.
+            EncoderNotFoundError: the server has no such model or address.
+            EncoderError: the key is refused, or the server does not answer as it should.
+        """
+        check_texts("texts", texts)
+        found = np.empty((len(texts), len(space)), dtype=np.float32)
+        with progress_bar("asking the server", verbose=self.verbose) as report:
+            for done, (place, row) in enumerate(self.each(texts, space), 1):
+                found[place] = row
+                report(done, len(texts))
+        return found
+
+    def each(self, texts: Sequence[str], space: LabelSpace) -> Iterator[tuple[int, Row]]:
+        """Yield the place of each text and its row of `scores`, as the answers arrive.
+
+        Args:
+            texts: the texts to classify.
+            space: the labels.
+        """
+        question = Question.of(space, max_characters=self.max_characters)
+        alike = np.full(len(space), 1 / len(space), dtype=np.float32)
+        lettered = len(space) <= len(LETTERS)
+        start, unusable = 0, 0
+        if len(texts) and lettered not in self._ways:
+            ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
+            self._ways[lettered], row = self._decide(texts[0], question, ways)
+            start, unusable = 1, int(row is None)
+            yield 0, alike if row is None else row
+        for place, row in self._ask_all(texts, start, question, self._ways.get(lettered, LOGPROBS)):
+            unusable += row is None
+            yield place, alike if row is None else row
+        if unusable:
+            warnings.warn(
+                f"{unusable} of {len(texts)} answers of {self.family}:{self.name} name no option; they score all "
+                "labels alike.",
+                LabelSpaceWarning,
+                stacklevel=2,
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Return name, family and kind of answers, for a log or a result file."""
+        return {"name": self.name, "family": self.family, "answers": [way.name for way in self._ways.values()]}
+
+    def __repr__(self) -> str:
+        return f"EndpointScorer({self.name!r})"
+
+    def _connect(self) -> Any:
+        return self._openai.OpenAI(
+            base_url=self.url, api_key=key_for(self.url), timeout=self.timeout, max_retries=self.retries
+        )
+
+    def _ask_all(
+        self, texts: Sequence[str], start: int, question: Question, way: Way
+    ) -> Iterator[tuple[int, Row | None]]:
+        """Yield the place of each text from `start` on and its row, several requests at once."""
+        waiting = deque(range(start, len(texts)))
+        answered: Queue[tuple[int, Row | None, BaseException | None]] = Queue()
+
+        def work() -> None:
+            with suppress(IndexError):  # nothing is left
+                while True:
+                    place = waiting.popleft()
+                    try:
+                        answered.put((place, self._ask(texts[place], question, way), None))
+                    except BaseException as error:  # noqa: BLE001  # raised in the thread that waits for it
+                        waiting.clear()
+                        answered.put((place, None, error))
+
+        # Not a pool, whose threads would hold the process at its end until the last server has answered.
+        for number in range(min(self.at_once, len(waiting))):
+            Thread(target=work, name=f"labelspace-endpoint-{number}", daemon=True).start()
+        try:
+            for _ in range(start, len(texts)):
+                place, row, failure = answered.get()
+                if failure is not None:
+                    raise failure
+                yield place, row
+        except BaseException:
+            waiting.clear()
+            self._client.close()  # so that nothing on its way is tried again
+            self._client = self._connect()
+            raise
+
+    def _decide(self, text: str, question: Question, ways: Sequence[Way]) -> tuple[Way, Row | None]:
+        """Ask in one way after the other, and return the first that gives an option, with what it gives."""
+        refusals = (
+            self._openai.BadRequestError,
+            self._openai.UnprocessableEntityError,
+            self._openai.PermissionDeniedError,
+        )
+        answered: tuple[Way, Row | None] | None = None
+        refused: Any = None
+        for way in ways:
+            try:
+                row = self._request(text, question, way)
+            except refusals as error:
+                refused = error
+            except self._openai.OpenAIError as error:
+                raise self._told(error) from None
+            else:
+                answered = way, row
+                if row is not None:
+                    break
+        if answered is None:
+            raise self._told(refused) from None
+        if answered[0].structured:
+            self._tell_of_structured(len(question.symbols))
+        elif len(question.symbols) > TOP:
+            _logger.info(
+                f"{self.family}:{self.name} gives {TOP} log-probabilities for {len(question.symbols)} labels; those "
+                "that are missing from an answer score alike, below the others."
+            )
+        return answered
+
+    def _tell_of_structured(self, labels: int) -> None:
+        why = f"{labels} labels are too many for log-probabilities of letters"
+        if labels <= len(LETTERS):
+            why = f"{self.family}:{self.name} gives no log-probabilities"
+        warnings.warn(
+            f"{why}; each answer is one label, and does not say how sure it is.", LabelSpaceWarning, stacklevel=4
+        )
+
+    def _ask(self, text: str, question: Question, way: Way) -> Row | None:
+        """Return the scores of a text; None if its answer is unusable."""
+        try:
+            return self._request(text, question, way)
+        except (self._openai.BadRequestError, self._openai.UnprocessableEntityError):
+            return None  # this text alone is refused, as a filter of contents does
+        except self._openai.OpenAIError as error:
+            raise self._told(error) from None
+
+    def _request(self, text: str, question: Question, way: Way) -> Row | None:
+        options = dict(way.options)
+        if way.structured:
+            options["response_format"] = question.schema()
+        messages = question.messages(text, structured=way.structured)
+        try:
+            answer = self._client.chat.completions.create(model=self.model, messages=messages, **options)
+            choices = getattr(answer, "choices", None)
+        except ValueError:  # no JSON
+            choices = None
+        if not isinstance(choices, list):
+            raise EncoderError(
+                f"{self.family}:{self.name} did not answer in the form of chat completions; check the URL, which often "
+                "ends in /v1."
+            ) from None
+        if not choices:
+            return None
+        if way.structured:
+            return question.by_answer(getattr(choices[0].message, "content", None) or "")
+        return question.by_logprobs(_top_tokens(choices[0]))
+
+    def _told(self, error: Any) -> EncoderError:
+        return in_our_words(
+            error, f"{self.family}:{self.name}", url=self.url, retries=self.retries, timeout=self.timeout
+        )
+
+
+def _top_tokens(choice: Any) -> list[tuple[str, float]]:
+    """Return the likeliest first tokens of an answer with their log-probabilities; empty if it has none."""
+    content = getattr(getattr(choice, "logprobs", None), "content", None)
+    top = getattr(content[0], "top_logprobs", None) if content else None
+    return [(str(each.token), float(each.logprob)) for each in top or () if each.logprob is not None]

@@ -1,0 +1,165 @@
+"""The four routes of a Label Studio backend: predictions in its labelling page, which can be sorted by doubt."""
+
+from html.parser import HTMLParser
+from typing import Any, final
+
+from pydantic import BaseModel
+
+from labelspace.classify.answers import Answers
+from labelspace.serve.operations import Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.room import Room, Served
+
+BASE = "/label-studio/{name}"
+
+
+class Task(BaseModel, extra="allow"):
+    """A task; its `data` holds the text."""
+
+    data: dict[str, Any]
+
+
+class PredictRequest(BaseModel):
+    """What Label Studio asks: tasks, and the project's labelling configuration."""
+
+    tasks: list[Task]
+    label_config: str
+
+
+class Event(BaseModel, extra="allow"):
+    """What happened in Label Studio."""
+
+    action: str
+
+
+@final
+class Config(HTMLParser):
+    """The parts of a labelling configuration that matter here: the choices of a text, and which column it is.
+
+    Example:
+        >>> config = Config.read('<View><Text name="t" value="$body"/><Choices name="c" toName="t"></Choices></View>')
+        >>> config.choices, config.text, config.column
+        ('c', 't', 'body')
+    """
+
+    choices: str | None = None
+    text: str | None = None
+    column: str | None = None
+    multiple = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._columns: dict[str, str] = {}
+
+    @classmethod
+    def read(cls, source: str) -> "Config":
+        """Read a configuration.
+
+        Raises:
+            RefusedError: it has no choices for a text.
+        """
+        config = cls()
+        config.feed(source)
+        config.column = config._columns.get(config.text or "")
+        if not (config.choices and config.column):
+            raise RefusedError(
+                422,
+                'the labelling configuration has no choices of a text; it needs <Text name="text" value="$text"/> and '
+                '<Choices name="label" toName="text">.',
+                ("label_config",),
+            )
+        return config
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag; HTMLParser gives names in lower case."""
+        found = dict(attrs)
+        if tag == "choices" and self.choices is None:
+            self.choices, self.text = found.get("name"), found.get("toname")
+            self.multiple = (found.get("choice") or "").startswith("multiple")
+        elif tag in ("text", "hypertext", "paragraphs") and (found.get("value") or "").startswith("$"):
+            self._columns[str(found.get("name"))] = str(found["value"])[1:]
+
+
+async def health(room: Room, name: str) -> dict[str, Any]:
+    """Say that the backend is up."""
+    return {"status": "UP", "model_class": type(model_of(room, name).classifier).__name__}
+
+
+async def setup(room: Room, _: Any, name: str) -> dict[str, Any]:
+    """Name the model's version."""
+    return {"model_version": _version(model_of(room, name))}
+
+
+async def predict(room: Room, request: PredictRequest, name: str) -> dict[str, Any]:
+    """Label tasks: one prediction each, in order, without a choice where the model gives none."""
+    served = model_of(room, name)
+    config = Config.read(request.label_config)
+    if served.reads_pairs:
+        raise RefusedError(422, f"{served.name} reads pairs of texts, which Label Studio's texts are not.")
+    if served.space.several and not config.multiple:
+        raise RefusedError(
+            422,
+            f'a text may have several labels of {served.name}; write <Choices choice="multiple">.',
+            ("label_config",),
+        )
+    texts = [_text(task, str(config.column), number) for number, task in enumerate(request.tasks)]
+    texts = checked_texts(room, texts, ("tasks",))
+    [answers], _ = await room.ask(served, texts)
+    results = [_result(answers[row : row + 1], config, _version(served)) for row in range(len(texts))]
+    return {"results": results, "model_version": _version(served)}
+
+
+async def webhook(room: Room, event: Event, name: str) -> dict[str, Any]:
+    """Take note of an event; training is `labelspace fit`'s."""
+    served = model_of(room, name)
+    if event.action == "START_TRAINING":
+        raise RefusedError(
+            422, f"{served.name} is not trained here; export the annotations as CSV, and pass them to labelspace fit."
+        )
+    return {"noted": event.action}
+
+
+def _version(served: Served) -> str:
+    return f"{served.name} {served.created}"
+
+
+def _text(task: Task, column: str, number: int) -> str:
+    text = task.data.get(column)
+    if not isinstance(text, str):
+        raise RefusedError(422, f"task {number + 1} has no text in {column!r}.", ("tasks", number, "data"))
+    return text
+
+
+def _result(answers: Answers, config: Config, version: str) -> dict[str, Any]:
+    """Return one prediction; its score is the probability of the likeliest label, by which tasks can be sorted."""
+    if answers.chosen is None:
+        found = [] if answers.names[0] is None else [answers.names[0]]
+    else:
+        found = [label for label, chosen in zip(answers.labels, answers.chosen[0], strict=True) if chosen]
+    region = {"from_name": config.choices, "to_name": config.text, "type": "choices", "value": {"choices": found}}
+    return {
+        "result": [region] if found else [],
+        "score": float(answers.confidence[0]),
+        "model_version": version,
+    }
+
+
+LABEL_STUDIO = [
+    Operation(method="GET", path=f"{BASE}/health", summary="Say that Label Studio's backend is up.", answer=health),
+    Operation(
+        method="POST",
+        path=f"{BASE}/setup",
+        summary="Connect Label Studio: its backend's address is all before /setup.",
+        answer=setup,
+        takes=dict[str, Any],
+    ),
+    Operation(
+        method="POST",
+        path=f"{BASE}/predict",
+        summary="Label the tasks of Label Studio.",
+        answer=predict,
+        takes=PredictRequest,
+    ),
+    Operation(
+        method="POST", path=f"{BASE}/webhook", summary="Take note of what happens there.", answer=webhook, takes=Event
+    ),
+]

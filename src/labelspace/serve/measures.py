@@ -1,0 +1,44 @@
+"""What a service counts, for Prometheus."""
+
+from typing import final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+TOGETHER = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+@final
+class Measures:
+    """Counters of requests, seconds, and documents; none of them holds a text."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "labelspace_requests", "Requests, by path and status.", ["path", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "labelspace_request_seconds", "Seconds a request took.", ["path"], buckets=SECONDS, registry=self.registry
+        )
+        self.documents = Counter("labelspace_documents", "Documents that were read.", registry=self.registry)
+        self.together = Histogram(
+            "labelspace_run_documents",
+            "Documents in one run of an encoder.",
+            buckets=TOGETHER,
+            registry=self.registry,
+        )
+        self.waiting = Gauge("labelspace_waiting_documents", "Documents that wait.", registry=self.registry)
+
+    def run(self, documents: int) -> None:
+        """Count a run of an encoder."""
+        self.documents.inc(documents)
+        self.together.observe(documents)
+
+    def request(self, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self.requests.labels(path, str(status)).inc()
+        self.seconds.labels(path).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all counts in the format of Prometheus."""
+        return generate_latest(self.registry)

@@ -1,0 +1,108 @@
+"""`POST /predict`, as text-embeddings-inference and the zero-shot pipeline of `transformers` take it."""
+
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from labelspace.classify.answers import Answers
+from labelspace.labels import LabelSpace
+from labelspace.serve.operations import Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.questions import Option, space_of
+from labelspace.serve.room import Room, Served
+
+
+class Parameters(BaseModel):
+    """Parameters of the zero-shot pipeline, and how many labels to tell."""
+
+    candidate_labels: list[str] | str | None = None
+    hypothesis_template: str | None = None
+    multi_label: bool = False
+    top_k: int | None = Field(default=None, ge=1)
+
+
+class PredictRequest(BaseModel):
+    """The body of a request: texts, and perhaps other labels than the model's own."""
+
+    inputs: str | list[str | list[str]]
+    parameters: Parameters | None = None
+
+
+class Scored(BaseModel):
+    """A label with its probability."""
+
+    label: str
+    score: float
+
+
+async def predict(room: Room, request: PredictRequest, name: str | None = None) -> Any:
+    """Return the labels of texts, the likeliest first; none for a text that fits none, as the model says.
+
+    The hub's client wants a list for each text, but with candidate labels and a single text that list alone.
+    """
+    served = model_of(room, name)
+    single, documents = _documents(room, served, request.inputs)
+    parameters = request.parameters or Parameters()
+    space = _space(room, served, parameters)
+    [answers], _ = await room.ask(served, documents, [space])
+    names = answers.labels if space is None else tuple(label.phrase or label.name for label in space.labels)
+    found = [_ranked(answers[row : row + 1], names, parameters.top_k) for row in range(len(documents))]
+    return found[0] if single and parameters.candidate_labels is not None else found
+
+
+def _documents(room: Room, served: Served, inputs: Any) -> tuple[bool, list[Any]]:
+    """Return whether one text came alone, and the documents."""
+    rows = [inputs] if isinstance(inputs, str) else inputs
+    if served.reads_pairs and len(rows) == 2 and all(isinstance(row, str) for row in rows):
+        rows = [rows]  # one pair
+    parts = [[row] if isinstance(row, str) else row for row in rows]
+    width = 2 if served.reads_pairs else 1
+    for row, each in enumerate(parts):
+        if len(each) != width:
+            kind = "pairs of texts" if served.reads_pairs else "single texts"
+            raise RefusedError(422, f"{served.name} reads {kind}. Got {len(each)} text(s) in a row.", ("inputs", row))
+    flat = checked_texts(room, [text for each in parts for text in each], ("inputs",))
+    documents = list(zip(flat[::2], flat[1::2], strict=True)) if served.reads_pairs else flat
+    return isinstance(inputs, str), documents
+
+
+def _space(room: Room, served: Served, parameters: Parameters) -> LabelSpace | None:
+    """Return the candidate labels; None: the model's own."""
+    asked = parameters.candidate_labels
+    several = served.space.several
+    if asked is None:
+        return None
+    names = [name.strip() for name in (asked.split(",") if isinstance(asked, str) else asked)]
+    template = parameters.hypothesis_template
+    if set(names) == set(served.labels) and parameters.multi_label == several and template is None:
+        return None
+    if parameters.multi_label:
+        raise RefusedError(
+            422,
+            "how likely each of several labels is cannot be told without documents; fit a model with several: true.",
+            ("parameters", "multi_label"),
+        )
+    template = None if template is None else template.replace("{}", "{label}")
+    return space_of(room, served, [Option(name) for name in names], ("parameters", "candidate_labels"), template)
+
+
+def _ranked(answers: Answers, names: tuple[str, ...], top: int | None) -> list[Scored]:
+    """Return the labels of one text, the likeliest first; all of them where a text may have several."""
+    if answers.chosen is None and answers.names[0] is None:
+        return []
+    shares = answers.probabilities[0].tolist()
+    first = int(answers.likeliest[0])
+    order = sorted(range(len(names)), key=lambda column: (-shares[column], column != first))
+    return [Scored(label=names[column], score=shares[column]) for column in order[:top]]
+
+
+PREDICT = Operation(
+    method="POST",
+    path="/predict",
+    summary="Label texts, as text-embeddings-inference and the zero-shot pipeline take them, by the only model.",
+    answer=predict,
+    takes=PredictRequest,
+    gives=list[list[Scored]] | list[Scored],
+    example={"inputs": ["I was charged twice.", "I forgot my password."]},
+)
+PREDICT_BY = replace(PREDICT, path="/predict/{name}", summary="Label texts by one of the models.")

@@ -1,0 +1,235 @@
+// The page as a whole: what is asked when, and which view shows it.
+
+import { get, post, tell } from "./api.js";
+import { showClicks, startClicks } from "./clicks.js";
+import { at, el, number } from "./dom.js";
+import { showDocuments, startDocuments } from "./documents.js";
+import { showLabels, showNotes, startLabels } from "./labels.js";
+import { showMap } from "./map.js";
+import { showEstimate, showExport, showPairs, showTraining } from "./panels.js";
+import { answers, store } from "./store.js";
+
+const PAUSE = 120; // milliseconds without a key, then the documents are labelled anew
+const VIEWS = ["documents", "pairs", "map", "clicks", "train", "export"];
+const SHOW = { documents: showDocuments, pairs: showPairs, map: showMap, clicks: showClicks, train: showTraining, export: showExport };
+
+// ---- edits: one request at a time, and of a field that is typed in only the newest text
+
+let queue = [];
+let sending = false;
+let timer = null;
+
+// An edit says what the page shows at its place, so that the server refuses one that was meant for another label.
+function edit(change, { burst = null, wait = false, force = false, then = null } = {}) {
+  const label = store.state.labels[change.label];
+  if (label) change.of = label.name;
+  if (label && "place" in change) change.was = label.descriptions[change.place] ?? null;
+  const key = burst && JSON.stringify([change.do, change.label, change.place]);
+  const made = { key, name: "edit", values: { edit: change, burst }, force, then };
+  const before = key ? queue.findIndex((each) => each.key === key) : -1;
+  queue.splice(before < 0 ? queue.length : before, before < 0 ? 0 : 1, made);
+  clearTimeout(timer);
+  timer = setTimeout(flush, wait ? PAUSE : 0);
+}
+
+// The edits that wait for the same place are about what this one has put there.
+function follow(done) {
+  const label = store.state.labels[done.label];
+  for (const { values } of queue) {
+    const next = values.edit;
+    if (!label || next?.label !== done.label) continue;
+    if (done.do === "name" && next.of === done.of) next.of = label.name;
+    if (done.do === "description" && next.place === done.place && next.was === done.was) next.was = label.descriptions[done.place];
+  }
+}
+
+const ask = (name, values = {}, then = null) => {
+  queue.push({ key: null, name, values, force: true, then });
+  clearTimeout(timer);
+  flush();
+};
+
+async function flush() {
+  if (sending) return;
+  sending = true;
+  while (queue.length) {
+    const { name, values, force, then } = queue.shift();
+    try {
+      take(await post(name, values), force);
+      if (values.edit) follow(values.edit);
+      tell("");
+      then?.();
+    } catch (error) {
+      tell(error.message);
+      const state = await get("state").catch(() => store.state);
+      take(state, force || state.version !== store.state.version);
+    }
+  }
+  sending = false;
+  poll();
+}
+
+// ---- what comes back
+
+function take(state, force) {
+  const before = answers();
+  store.state = state;
+  showLabels(force);
+  showHead();
+  showMoved(before, answers());
+  show();
+  document.body.dataset.version = state.answers ? String(state.answers.version) : "";
+}
+
+function showHead() {
+  const state = store.state;
+  at("file").textContent = state.file;
+  document.title = `${state.file} · labelspace studio`;
+  at("saved").textContent = !state.exists ? "a new file, saved with the first label" : state.saved ? (state.rewritten ? `saved; its form had no room for an edit, so its comments are in ${state.rewritten} now, and Undo brings them back` : "saved") : "not saved yet";
+  at("undo").disabled = !state.undo;
+  at("redo").disabled = !state.redo;
+  at("none").checked = state.none;
+  showEstimate();
+}
+
+function showMoved(before, after) {
+  if (!before || !after || before.version === after.version) return;
+  const names = (of, row) => (of.columns[row] < 0 ? null : of.labels[of.columns[row]].name);
+  const moved = after.columns.filter((_, row) => names(before, row) !== names(after, row)).length;
+  at("moved").textContent = moved ? `${number(moved)} documents changed their label with the last edit.` : "No document changed its label with the last edit.";
+}
+
+function show() {
+  const view = VIEWS.find((each) => !at(`panel-${each}`).hidden);
+  SHOW[view]();
+}
+
+function open(view, focus = false) {
+  for (const each of VIEWS) {
+    const chosen = each === view;
+    at(`panel-${each}`).hidden = !chosen;
+    at(`tab-${each}`).setAttribute("aria-selected", String(chosen));
+    at(`tab-${each}`).tabIndex = chosen ? 0 : -1;
+  }
+  if (focus) at(`tab-${view}`).focus();
+  show();
+}
+
+async function click(row, label, source) {
+  try {
+    store.state.clicks = await post("click", { row, label, source });
+    tell("");
+    show();
+    poll();
+  } catch (error) {
+    tell(error.message);
+  }
+}
+
+// ---- what changes without an edit: reading, estimate, training, the file on disk
+
+let polling = null;
+
+async function poll() {
+  clearTimeout(polling);
+  let wait = 2500;
+  try {
+    const before = store.status;
+    store.status = await get("status");
+    const { pool, training, study } = store.status;
+    at("reading").hidden = pool.ready;
+    at("read").value = pool.total ? pool.done / pool.total : 0;
+    at("read-count").textContent = pool.problem || `${number(pool.done)} of ${number(pool.total)}`;
+    if (pool.ready && !store.documents.map.length) {
+      store.documents = await get("documents");
+      take(await get("state"), false);
+    } else if (store.status.version !== store.state.version && !sending && !queue.length) {
+      const state = await get("state"); // another tab, or the page before a reload, has changed the labels
+      if (state.version > store.state.version && !sending && !queue.length) take(state, true);
+    }
+    if (JSON.stringify(before?.study) !== JSON.stringify(study)) {
+      showNotes();
+      showEstimate();
+      if (!at("panel-pairs").hidden) showPairs();
+    }
+    if (!at("panel-train").hidden) showTraining();
+    if (!at("panel-export").hidden && before?.training.state !== training.state) showExport();
+    showConflict(store.status.conflict);
+    document.body.dataset.study = study.complete ? String(study.version) : "";
+    if (!pool.ready || training.state === "running" || study.version !== store.state.version || !study.complete) wait = 500;
+  } catch (error) {
+    tell(error.message);
+    wait = 5000;
+  }
+  polling = setTimeout(poll, wait);
+}
+
+function showConflict(found) {
+  const dialog = at("conflict");
+  if (!found) { if (dialog.open) dialog.close(); return; }
+  if (!dialog.open || at("theirs").textContent !== found.theirs) {
+    at("mine").replaceChildren(...marked(store.state.text, found.theirs));
+    at("theirs").replaceChildren(...marked(found.theirs, store.state.text));
+  }
+  at("conflict-problem").hidden = !found.problem;
+  at("conflict-problem").textContent = found.problem && `${found.problem} If you keep this page’s, a copy of it stays beside it, as ${store.state.file}.other.`;
+  at("keep-theirs").disabled = Boolean(found.problem);
+  if (dialog.open) return;
+  dialog.showModal();
+  for (const side of ["mine", "theirs"]) at(side).scrollTop = (at(side).querySelector("mark")?.offsetTop ?? 0) - at(side).offsetTop - 40;
+}
+
+// The lines of one text, those that the other lacks with a mark.
+function marked(words, other) {
+  const known = new Set(other.split("\n"));
+  return words.split("\n").flatMap((line) => [known.has(line) ? line : el("mark", {}, line), "\n"]);
+}
+
+// ---- start
+
+function startTabs() {
+  for (const view of VIEWS) at(`tab-${view}`).addEventListener("click", () => open(view));
+  document.querySelector("[role=tablist]").addEventListener("keydown", (event) => {
+    const now = VIEWS.findIndex((each) => at(`tab-${each}`) === event.target);
+    const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: VIEWS.length - 1 }[event.key];
+    if (next === undefined || now < 0) return;
+    event.preventDefault();
+    open(VIEWS[(next + VIEWS.length) % VIEWS.length], true);
+  });
+}
+
+function startKeys() {
+  at("undo").addEventListener("click", () => ask("undo"));
+  at("redo").addEventListener("click", () => ask("redo"));
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const key = event.key.toLowerCase();
+    const name = key === "y" || (key === "z" && event.shiftKey) ? "redo" : key === "z" ? "undo" : "";
+    if (!name) return;
+    event.preventDefault();
+    ask(name);
+  });
+}
+
+async function start() {
+  history.replaceState(null, "", "/"); // the token is in a cookie now, and out of sight
+  startLabels(edit);
+  startDocuments(click);
+  startClicks(click);
+  startTabs();
+  startKeys();
+  at("none").addEventListener("change", () => ask("none", { wanted: at("none").checked }));
+  for (const keep of ["mine", "theirs"]) at(`keep-${keep}`).addEventListener("click", () => ask("resolve", { keep }, poll));
+  at("conflict").addEventListener("cancel", (event) => event.preventDefault());
+  window.addEventListener("focus", poll);
+  try {
+    [store.documents, store.status] = [await get("documents"), await get("status")];
+    take(await get("state"), true);
+    open("documents");
+  } catch (error) {
+    tell(error.message);
+  }
+  poll();
+}
+
+start();

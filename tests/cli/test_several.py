@@ -1,0 +1,95 @@
+"""Several labels a text on the command line: fit, predict, evaluate, explain."""
+
+import csv
+import json
+
+import pytest
+
+from cli.conftest import LABELS
+from labelspace import load
+from tiny_rows import tiny_rows
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """A label file that says several: true."""
+    file = tmp_path / "several.yaml"
+    file.write_text(LABELS.replace("name: news\n", "name: news\nseveral: true\n", 1))
+    return file
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """A file of 60 documents."""
+    file = tmp_path / "pool.csv"
+    file.write_text("text\n" + "\n".join(f"{text} {row}" for row, text in enumerate(tiny_rows(60)[0])) + "\n")
+    return file
+
+
+@pytest.fixture
+def line(labels, tiny_encoder_folder, tmp_path):
+    """The words of a fit, without documents."""
+    return ("fit", labels, "--encoder", tiny_encoder_folder, "--out", tmp_path / "model")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """A file of labelled rows: both labels, one, or none."""
+    file = tmp_path / "rows.csv"
+    texts = tiny_rows(60)[0]
+    own = ["sports|money", "sports", ""]
+    file.write_text("text,label\n" + "\n".join(f"{text} {row},{own[row % 3]}" for row, text in enumerate(texts)) + "\n")
+    return file
+
+
+@pytest.mark.slow
+def test_a_pool_means_the_description_method_and_its_cuts_are_told(run, line, pool, tmp_path):
+    result = run(*line, "--pool", pool, "--max-steps", 2)
+    assert result.exit_code == 0, result.output
+    assert "set on 60 unlabelled documents" in result.stdout
+    assert type(load(tmp_path / "model")).__name__ == "DescriptionClassifier"
+    told = run(*line, "--pool", pool, "--method", "zero-shot", "--set", "labels_per_text=1.2", "--overwrite", "--json")
+    cuts = json.loads(told.stdout)["cuts"]
+    assert cuts["source"] == "labels_per_text"
+    assert cuts["per_text"] == pytest.approx(1.2, abs=0.02)
+
+
+def test_predictions_are_evaluated_as_they_are_written(run, line, pool, tmp_path):
+    assert run(*line, "--pool", pool, "--max-steps", 2).exit_code == 0
+    out = tmp_path / "out.csv"
+    assert run("predict", tmp_path / "model", pool, out).exit_code == 0
+    with out.open(newline="") as file:
+        found = [row["predicted_label"] for row in csv.DictReader(file)]
+    assert set(found) <= {"", "money", "sports", "money|sports"}
+    again = json.loads(
+        run("evaluate", tmp_path / "model", out, "--label-column", "predicted_label", "--json", "--quiet").stdout
+    )["metrics"]
+    assert (again["micro_f1"], again["exact"], again["documents"], again["left_out"]) == (1, 1, 60, 0)
+    assert again["labels_per_text"] == again["predicted_per_text"]
+
+
+def test_labelled_rows_set_the_cuts_and_are_evaluated(run, line, rows, tmp_path):
+    result = run(*line, "--labelled", rows, "--max-steps", 2)
+    assert result.exit_code == 0, result.output
+    assert "set on 60 labelled rows" in result.stdout
+    told = run("evaluate", tmp_path / "model", rows).stdout
+    assert all(word in told for word in ("micro-F1", "macro-F1", "labels a text", "sports", "money"))
+    assert "cut " in run("explain", tmp_path / "model", "the team won the match").stdout
+
+
+def test_what_cannot_be_is_refused(run, refused, line, labels, pool, rows, label_file, tiny_encoder_folder, tmp_path):
+    assert "and neither is given" in refused(run(*line))
+    assert "and both are given" in refused(run(*line, "--pool", pool, "--labelled", rows))
+    for method in ("consensus", "lacon", "uncertainty"):
+        assert f"--method {method} gives each text one label" in refused(run(*line, "--pool", pool, "--method", method))
+    single = ("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "one", "--method", "description")
+    assert "labels_per_text needs several" in refused(run(*single, "--set", "labels_per_text=1.2"))
+    assert "the cut of each label comes from documents" in refused(run("evaluate", labels, rows))
+    assert run(*line, "--pool", pool, "--max-steps", 2).exit_code == 0
+    model = tmp_path / "model"
+    assert "for one label a text" in refused(run("evaluate", model, rows, "--confusion", tmp_path / "a.png"))
+    assert "about one label a text" in refused(run("estimate", model, pool))
+    assert "threshold does nothing with several labels" in refused(run("predict", model, pool, "--threshold", 0.1))
+    rows.write_text(rows.read_text().replace("sports|money", "sports|monye", 1))
+    told = refused(run("evaluate", model, rows))
+    assert "rows.csv: row 1: column 'label' holds 'monye', which is no label. Did you mean 'money'?" in told

@@ -1,0 +1,167 @@
+"""An estimate without labels: what raises it, what lowers it, and what labels add."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from labelspace import LabelSpace, ZeroShotClassifier
+from labelspace.classify import WordsClassifier
+from labelspace.consensus.signals import Signals, features, measured, ranges, signals, which
+from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate import estimate
+from labelspace.evaluate.quality import label_trust
+
+NAMES = ("sports", "money", "food")
+SPACE = LabelSpace.from_names(list(NAMES))
+WORDS = (["team", "match", "coach", "goal"], ["bank", "price", "market", "loan"], ["soup", "bread", "cheese", "apple"])
+
+
+def documents(rows: int = 300) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Documents of three words of their label, their labels, and vectors that show the label."""
+    draw = np.random.default_rng(0)
+    truth = np.arange(rows) % 3
+    texts = [" ".join(draw.choice(WORDS[label], 3)) + f" {row}" for row, label in enumerate(truth)]
+    vectors = np.eye(3)[truth] + draw.normal(scale=0.2, size=(rows, 3))
+    return texts, truth, vectors.astype(np.float32)
+
+
+def answered(truth: np.ndarray, accuracy: float) -> np.ndarray:
+    draw = np.random.default_rng(1)
+    return np.where(draw.random(len(truth)) < accuracy, truth, draw.integers(0, 3, len(truth)))
+
+
+def middle(accuracy: float) -> float:
+    texts, truth, vectors = documents()
+    found = signals(answered(truth, accuracy), texts, SPACE, vectors, seed=0)
+    return ranges(found, 3, consensus=False)[0].expected
+
+
+def test_the_more_answers_are_right_the_higher_the_estimate():
+    assert middle(0.0) < middle(0.5) < middle(0.8) < middle(1.0)
+    assert middle(0.0) < 0.5
+    assert middle(1.0) > 0.9
+
+
+@pytest.mark.parametrize("neighbours", [0.7, None])
+@pytest.mark.parametrize("consensus", [False, True])
+@pytest.mark.parametrize(("labelled", "right"), [(0, 0), (12, 4)])
+def test_ranges_are_the_quantiles_of_a_million_draws(neighbours, consensus, labelled, right):
+    found = Signals(0.6, neighbours, np.zeros(1, np.intp), None)
+    line, at = measured()[which(neighbours is not None, consensus=consensus)], features(0.6, neighbours)
+    draw = np.random.default_rng(0)
+    error = line["accuracy"]["deviation"] * draw.normal(size=1_000_000)
+    own = line["macro_f1"]["own_deviation"] * draw.normal(size=1_000_000)
+    accuracy = 0.25 + 0.75 * expit(at @ line["accuracy"]["weights"] + error)
+    misled = draw.random(1_000_000) < 0.02
+    accuracy[misled] = draw.random(misled.sum())
+    beyond = np.clip((accuracy - 0.25) / 0.75, 0.02, 0.98)
+    error = np.log(beyond / (1 - beyond)) - at @ line["accuracy"]["weights"]
+    macro_f1 = 0.25 + 0.75 * expit(at @ line["macro_f1"]["weights"] + line["macro_f1"]["slope"] * error + own)
+    weight = accuracy**right * (1 - accuracy) ** (labelled - right)
+    for told, values in zip(
+        ranges(found, 4, consensus=consensus, labelled=labelled, right=right), (accuracy, macro_f1), strict=True
+    ):
+        order = np.argsort(values)
+        summed = np.cumsum(weight[order]) / weight.sum()
+        wanted = [values[order][np.searchsorted(summed, share)] for share in (0.1, 0.5, 0.9)]
+        assert [told.low, told.expected, told.high] == pytest.approx(wanted, abs=0.01)
+
+
+def test_ten_labels_make_the_range_narrower_and_move_it_to_what_they_say():
+    found = Signals(0.5, 0.6, np.zeros(1, np.intp), None)
+    none, _ = ranges(found, 3, consensus=False)
+    good, _ = ranges(found, 3, consensus=False, labelled=10, right=10)
+    bad, _ = ranges(found, 3, consensus=False, labelled=10, right=3)
+    assert bad.expected < none.expected < good.expected
+    assert good.high - good.low < none.high - none.low
+
+
+def test_a_label_whose_answers_follow_nothing_is_not_trusted():
+    texts, truth, vectors = documents()
+    answers = truth.copy()
+    money = np.flatnonzero(truth == 1)
+    answers[money[::2]] = 2  # half of money is called food
+    found = signals(answers, texts, SPACE, vectors, seed=0)
+    told = {one.name: one for one in label_trust(answers, found, NAMES)}
+    assert told["sports"].trust == "trusted"
+    assert told["money"].trust != "trusted"
+    assert "food" in told["money"].why
+    assert told["sports"].why == ""
+
+
+def test_a_label_without_documents_is_reported():
+    texts, truth, vectors = documents()
+    answers = np.where(truth == 2, 1, truth)
+    found = signals(answers, texts, SPACE, vectors, seed=0)
+    last = label_trust(answers, found, NAMES)[-1]
+    assert (last.name, last.documents, last.trust) == ("food", 0, "none found")
+
+
+def test_many_labels_overrule_the_signals():
+    low = Signals(0.05, 0.05, np.zeros(1, np.intp), None)
+    assert ranges(low, 2, consensus=False, labelled=500, right=450)[0].low > 0.85
+    high = Signals(0.95, 0.95, np.zeros(1, np.intp), None)
+    assert ranges(high, 2, consensus=False, labelled=30, right=3)[0].high < 0.5
+
+
+def test_answers_by_chance_leave_no_label_trusted():
+    texts, truth, vectors = documents()
+    often = (np.random.default_rng(3).random(len(truth)) < 0.2).astype(np.intp)  # four in five have the first label
+    found = signals(often, texts, SPACE, vectors, seed=0)
+    assert all(one.trust != "trusted" for one in label_trust(often, found, NAMES))
+
+
+def test_copies_of_a_document_count_once(encoder):
+    texts, _, _ = documents(60)
+    clf = ZeroShotClassifier(list(NAMES), encoder=encoder).fit()
+    labels = [None] * 60 + ["sports"] * 5 + [None] * 535
+    again = estimate(clf, texts * 10, labels)
+    assert (again.documents, again.labelled) == (60, 5)
+    assert again.words == estimate(clf, texts).words
+
+
+def test_a_model_of_words_has_an_estimate_from_words_alone():
+    texts, truth, _ = documents()
+    clf = WordsClassifier(list(NAMES)).fit(texts, np.array(NAMES)[truth])
+    found = estimate(clf, texts)
+    assert found.neighbours is None
+    assert found.accuracy.expected > 0.7
+    assert [one.trust for one in found.labels] == ["trusted"] * 3
+
+
+def test_labels_that_are_given_are_counted_and_missing_ones_are_not(encoder):
+    texts, truth, _ = documents(60)
+    clf = ZeroShotClassifier(list(NAMES), encoder=encoder).fit()
+    labels = [NAMES[column] if row < 10 else None for row, column in enumerate(truth)]
+    assert estimate(clf, texts, labels).labelled == 10
+    assert estimate(clf, texts).labelled == 0
+
+
+def test_the_report_is_plain_and_reads_alone(encoder):
+    texts, _, _ = documents(60)
+    found = estimate(ZeroShotClassifier(list(NAMES), encoder=encoder).fit(), texts)
+    json.dumps(found.to_dict())
+    told = str(found)
+    assert told.startswith("accuracy 0.")
+    assert "60 documents are few for 3 labels" in told
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "error", "words"),
+    [
+        ([f"a {row}" for row in range(49)] * 2, None, InputError, "needs 50 documents or more. Got 49"),
+        ([f"a {row}" for row in range(50)], ["sport"] + [None] * 49, InputError, "sport"),
+        ([f"a {row}" for row in range(50)], ["sports"], InputError, "50"),
+    ],
+)
+def test_what_cannot_be_estimated_is_refused(encoder, texts, labels, error, words):
+    clf = ZeroShotClassifier(list(NAMES), encoder=encoder).fit()
+    with pytest.raises(error, match=words):
+        estimate(clf, texts, labels)
+
+
+def test_a_model_that_is_not_fitted_is_refused():
+    with pytest.raises(ConfigError, match="must be a fitted classifier"):
+        estimate(WordsClassifier(["a", "b"]), ["x"] * 50)

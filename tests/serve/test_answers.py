@@ -1,0 +1,36 @@
+"""What a service answers is what the model answers, in every protocol and for every kind of model."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serve.service import TEXTS, Service
+
+ONE_LABEL = ["news", "choosy", "sure", "words", "joint", "lacon", "doubting"]
+
+
+@pytest.mark.parametrize("name", [*ONE_LABEL, "several"])
+def test_predict_tells_every_label_with_its_probability_the_likeliest_first(
+    service: Service, classifiers: dict[str, Any], name: str
+):
+    found = classifiers[name].answers(TEXTS)
+    told = service.post(f"/predict/{name}", {"inputs": TEXTS}).json()
+    for row, each in enumerate(told):
+        if name != "several" and found.names[row] is None:
+            assert each == []
+            continue
+        assert {part["label"]: part["score"] for part in each} == pytest.approx(
+            dict(zip(found.labels, found.probabilities[row], strict=True)), abs=1e-6
+        )
+        assert [part["score"] for part in each] == sorted((part["score"] for part in each), reverse=True)
+        if name != "several":
+            assert each[0]["label"] == found.names[row]
+
+
+def test_the_models_differ_in_what_is_special_about_them(classifiers: dict[str, Any]):
+    unnamed = {name: np.mean([each is None for each in clf.answers(TEXTS).names]) for name, clf in classifiers.items()}
+    assert 0 < unnamed["choosy"] < 1
+    assert 0 < unnamed["sure"] < 1
+    assert unnamed["news"] == unnamed["words"] == 0
+    assert type(classifiers["joint"]).__name__ == "JointClassifier"
