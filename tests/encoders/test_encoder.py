@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from labelspace.encoders import Encoder
+from labelspace.encoders.backbone import Backbone
+from labelspace.encoders.packed import PackedTransformer
 from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning
 from tiny_models import BUILDERS, MAX_TOKENS, WIDTH
 
@@ -217,18 +219,25 @@ def test_the_budget_changes_no_vector_in_float32(budget: int, open_tiny: Opener,
     assert np.abs(open_tiny(token_budget=budget).encode(TEXTS) - shared.encode(TEXTS)).max() < 1e-5
 
 
-def test_no_batch_passes_the_budget(shared: Encoder, monkeypatch: pytest.MonkeyPatch):
+def test_no_batch_passes_the_budget(open_tiny: Opener, monkeypatch: pytest.MonkeyPatch):
     sizes = []
-    embed = type(shared.backbone).embed
+    embed, packed = Backbone.embed, PackedTransformer.embed
 
-    def spy(self, batch, **options):
+    def padded_spy(self, batch, **options):
         sizes.append((len(batch.positions), batch.tokens))
         return embed(self, batch, **options)
 
-    monkeypatch.setattr(type(shared.backbone), "embed", spy)
-    shared.encode(TEXTS)
-    assert len(sizes) > 3
-    assert all(rows == 1 or tokens <= 64 for rows, tokens in sizes)
+    def packed_spy(self, token_ids):
+        sizes.append((len(token_ids), sum(map(len, token_ids))))
+        return packed(self, token_ids)
+
+    monkeypatch.setattr(Backbone, "embed", padded_spy)
+    monkeypatch.setattr(PackedTransformer, "embed", packed_spy)
+    for kind in ("bert-mean", "modernbert-cls"):
+        sizes.clear()
+        open_tiny(kind, token_budget=64).encode(TEXTS)
+        assert len(sizes) > 3
+        assert all(rows == 1 or tokens <= 64 for rows, tokens in sizes)
 
 
 def test_the_same_call_gives_the_same_bits(shared: Encoder):

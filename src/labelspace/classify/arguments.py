@@ -123,7 +123,7 @@ def name_of_start(given: Any, encoder: "Encoder") -> str:
         given: the argument `encoder`.
         encoder: the encoder that `fit` opened or copied.
     """
-    if isinstance(given, type(encoder)) and given.backbone.trained and not given.name.endswith(TRAINED):
+    if isinstance(given, type(encoder)) and given.trained and not given.name.endswith(TRAINED):
         return given.name + TRAINED
     return encoder.name
 

@@ -309,7 +309,7 @@ class LaConClassifier(BiEncoderClassifier):
             labelled=0,
             unlabelled=len(documents) if pairs else pool.seen if pool else 0,
             held_out=0,
-            device=str(encoder.backbone.device),
+            device=str(encoder.device),
             seed=seed,
             descriptions=result,
         )
@@ -335,7 +335,7 @@ def _head_of(state: State, facts: dict[str, Any]) -> ByEmbeddings | ByLogits:
         return untaught(state.encoder, state.label_vectors)
     module = LaConHead(HeadShape.from_dict(facts["head"]), generator=torch.Generator())
     fill_module(module, state.tensors)
-    module = module.eval().to(state.encoder.backbone.device)
+    module = module.eval().to(state.encoder.device)
     columns = {name: int(column) for name, column in facts["logit_columns"].items()}
     embeddings: Any = {name: state.tensors[f"embeddings.{number}"] for number, name in enumerate(facts["embedded"])}
     known = columns or embeddings

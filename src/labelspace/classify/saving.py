@@ -121,7 +121,7 @@ def read(
     try:
         encoder = Encoder(folder, **encoding, trust_remote_code=trust_remote_code, offline=True)
         encoder.name, encoder.pooling = name, pooling
-        encoder.backbone.trained = trains_encoder or name.endswith(TRAINED)
+        encoder.trained = trains_encoder or name.endswith(TRAINED)
         # A second fit starts from the encoder as it was before training.
         untrained = {"name": name, "pooling": pooling, **prompts, **encoding}
         if trust_remote_code:

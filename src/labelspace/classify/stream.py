@@ -146,7 +146,7 @@ def model_fingerprint(model: Classifier) -> str:
     """Hash everything that a prediction depends on: weights, labels, the head, the decision, precision."""
     digest = hashlib.sha256()
     encoder: Any = getattr(model, "encoder_", None)
-    for name, tensor in sorted(encoder.backbone.model.state_dict().items()) if encoder else ():
+    for name, tensor in sorted(encoder.weights().items()) if encoder else ():
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
     for name, values in sorted(model.head_.tensors().items()):

@@ -332,4 +332,4 @@ def _head_of(state: State, facts: dict[str, Any]) -> ByGaussians:
     taught = [column for column in columns.values() if column is not None]
     if len(set(taught)) < len(taught) or not set(taught) <= set(range(labels)):
         raise ShapeError(f"logit_columns must be different numbers below {labels}, and are {list(columns.values())}")
-    return ByGaussians(state.encoder, module.eval().requires_grad_(False).to(state.encoder.backbone.device), columns)
+    return ByGaussians(state.encoder, module.eval().requires_grad_(False).to(state.encoder.device), columns)

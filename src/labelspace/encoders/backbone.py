@@ -13,22 +13,23 @@ from typing import Any, Self, final
 import torch
 from jaxtyping import Bool, Float, Int
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from labelspace.encoders.batching import TokenBatch, pad
 from labelspace.encoders.opening import NO_LIMIT, opening, quiet_loading
+from labelspace.encoders.packed import POOLINGS, PackedTransformer, read_by, runs
 from labelspace.errors import EncoderError
-
-POOLINGS = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
 
 
 @final
 class Backbone:
     """A sentence-transformers model: token ids in, unit vectors out.
 
-    The weights are always float32. bfloat16 inference runs a cast copy of the transformer, made once and dropped
-    when the weights change; bfloat16 training uses autocast. Pooling and later modules always run in float32.
+    The weights are always float32. Inference on a CPU runs a packed copy of a transformer of the BERT family; others
+    run as they are, in bfloat16 a cast copy. Copies are made once and dropped when the weights change. bfloat16
+    training uses autocast. Pooling and later modules always run in float32.
     """
 
     def __init__(self, model: SentenceTransformer, *, dtype: torch.dtype, device: torch.device) -> None:
@@ -38,6 +39,7 @@ class Backbone:
         self.dtype = dtype
         self.device = device
         self._low_precision: nn.Module | None = None
+        self._packed: PackedTransformer | None = None
         self._table = _padded_table(self.transformer.model)
         self.trained = False
         """Whether the weights may differ from those it was opened with."""
@@ -52,8 +54,12 @@ class Backbone:
         pooling: str | None = None,
         max_tokens: int | None = None,
         trust_remote_code: bool = False,
+        packed: PackedTransformer | None = None,
     ) -> Self:
-        """Open a sentence-transformers folder; weights are read from safetensors only."""
+        """Open a sentence-transformers folder; weights are read from safetensors only.
+
+        `packed` is a packed copy of the same weights, if there is one.
+        """
         with opening(path, "sentence-transformers model"):
             model = SentenceTransformer(
                 path,
@@ -68,11 +74,10 @@ class Backbone:
         if max_tokens is not None:
             backbone._set_max_tokens(max_tokens)
         model.eval()
+        backbone._packed = packed
         return backbone
 
     def _set_pooling(self, pooling: str) -> None:
-        from sentence_transformers.sentence_transformer.modules import Pooling
-
         for name, module in self.model.named_children():
             if isinstance(module, Pooling):
                 self.model._modules[name] = Pooling(self.hidden_size, pooling_mode=POOLINGS[pooling])  # pyright: ignore[reportArgumentType]
@@ -151,8 +156,6 @@ class Backbone:
 
     def prompt_tokens(self, prompt: str) -> int:
         """Number of prompt tokens that pooling excludes; 0 if pooling includes the prompt, as in most encoders."""
-        from sentence_transformers.sentence_transformer.modules import Pooling
-
         skips = any(isinstance(module, Pooling) and not module.include_prompt for module in self.model)
         return max(0, len(self.tokenize([prompt])[0]) - 1) if prompt and skips else 0
 
@@ -250,6 +253,32 @@ class Backbone:
         """Autocast for training; one context around several batches casts each weight only once."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype is torch.bfloat16)
 
+    def packed(self) -> PackedTransformer | None:
+        """Return the packed copy for inference; None if this encoder runs as it is."""
+        if self._packed is None and (found := self._packable()) is not None:
+            config, pooling = found
+            weights = self.transformer.model.state_dict()
+            self._packed = PackedTransformer(config, weights, pooling=pooling, dtype=self.dtype)
+        return self._packed
+
+    def _packable(self) -> tuple[dict[str, Any], str] | None:
+        """Return the configuration and the pooling of an encoder that can be packed."""
+        model, later = self.transformer.model, list(self.model)[1:]
+        known = type(model).__module__.startswith("transformers.models.") and not self.transformer.do_lower_case
+        if self.device.type != "cpu" or not known or not later or not isinstance(later[0], Pooling):
+            return None
+        pooling = {own: name for name, own in POOLINGS.items()}.get(str(later[0].pooling_mode))
+        config = model.config.to_dict()
+        plain = later[0].include_prompt and all(isinstance(module, Normalize) for module in later[1:])
+        return (config, pooling) if pooling and plain and runs(config, model.state_dict()) else None
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights that decide the vectors."""
+        if self._packable() is None:
+            return self.model.state_dict()
+        weights = self.transformer.model.state_dict()
+        return {name: weights[name] for name in read_by(weights)}
+
     def prepare(self) -> None:
         """Create the inference copy of the weights now, so that threads sharing this encoder do not race to make it."""
         if self.dtype is torch.bfloat16:
@@ -265,13 +294,16 @@ class Backbone:
 
     def weights_changed(self) -> None:
         """Drop everything derived from the weights."""
-        self._low_precision = None
+        self._low_precision = self._packed = None
 
     def save(self, folder: Path) -> None:
         """Write a sentence-transformers folder: configs, tokenizer, safetensors."""
         with quiet_loading():
             self.model.save(str(folder), create_model_card=False, safe_serialization=True)
         _keep_window(self.transformer.model.config, folder)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_packed": None}  # arranged for this processor, and made again where it is opened
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
         twin = Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)

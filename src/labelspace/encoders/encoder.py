@@ -2,9 +2,9 @@
 
 import copy
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from labelspace.checks import check_choice
 from labelspace.config import EncodingConfig
 from labelspace.config.encoding import WINDOW
-from labelspace.encoders.backbone import POOLINGS, Backbone
 from labelspace.encoders.batching import plan_batches, windows
+from labelspace.encoders.packed import POOLINGS, PackedTransformer
+from labelspace.encoders.plain import PlainFolder
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
@@ -21,6 +22,11 @@ from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.header import refuse_no_encoder
 from labelspace.progress import Progress, progress_bar, silent
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from labelspace.encoders.backbone import Backbone
 
 ROLES = ("text", "label")
 
@@ -88,23 +94,27 @@ class Encoder:
         check_remote_code(str(name), trust_remote_code)
         found = resolve(str(name), revision=revision, offline=offline)
         check_remote_code(found, trust_remote_code)
-        chosen_device = choose_device(device)
+        self.device = choose_device(device)
         self.name = str(name)
         self.spec = found.spec
         self.source = found.source
         self.folder = Path(found.path_or_name)
-        self.backbone = Backbone.load(
-            found.path_or_name,
-            dtype=choose_dtype(dtype, chosen_device),
-            device=chosen_device,
-            pooling=pooling,
-            max_tokens=self.config.max_tokens,
-            trust_remote_code=trust_remote_code,
-        )
         self.pooling = pooling
-        own = self.backbone.model.prompts or {}
+        self._trained = False
+        self._dtype = choose_dtype(dtype, self.device)
+        self._opening: dict[str, Any] = {"pooling": pooling, "trust_remote_code": trust_remote_code}
+        self._backbone: Backbone | None = None
+        self._packed: PackedTransformer | None = None
+        self._plain: PlainFolder | None = None
+        if self.device.type == "cpu":
+            self._plain = PlainFolder.read(found.path_or_name, pooling=pooling, max_tokens=max_tokens)
+        if self._plain is not None:
+            self._packed = self._plain.transformer(self._dtype)
+            own, default = self._plain.prompts, self._plain.default_prompt
+        else:
+            own, default = self.backbone.model.prompts or {}, self.backbone.model.default_prompt_name
         given = {"text": text_prompt, "label": label_prompt}
-        chosen = _choose_prompts(given, own, found.spec, self.backbone.model.default_prompt_name)
+        chosen = _choose_prompts(given, own, found.spec, default)
         if not chosen and any(own.values()):
             listed = ", ".join(repr(key) for key, prompt in own.items() if prompt)
             warnings.warn(
@@ -116,19 +126,59 @@ class Encoder:
         self.prompts = {role: chosen.get(role, "") for role in ROLES}
 
     @property
+    def backbone(self) -> "Backbone":
+        """The model that can be trained, in sentence-transformers; a plain folder is opened so on first use.
+
+        Raises:
+            EncoderError: the folder has changed since it was opened, or is gone.
+        """
+        if self._backbone is None:
+            from labelspace.encoders.backbone import Backbone
+
+            if self._plain is not None:
+                self._plain.check_unchanged()
+            self._backbone = Backbone.load(
+                str(self.folder),
+                dtype=self._dtype,
+                device=self.device,
+                max_tokens=self.config.max_tokens,
+                packed=self._packed,
+                **self._opening,
+            )
+            self._backbone.trained = self._trained
+            self._plain = self._packed = None
+        return self._backbone
+
+    @property
+    def trained(self) -> bool:
+        """Whether the weights may differ from those of the encoder that `name` names."""
+        return self._trained if self._backbone is None else self._backbone.trained
+
+    @trained.setter
+    def trained(self, trained: bool) -> None:
+        self._trained = trained
+        if self._backbone is not None:
+            self._backbone.trained = trained
+
+    @property
+    def _reader(self) -> "PlainFolder | Backbone":
+        """What makes tokens of texts."""
+        return self._plain or self.backbone
+
+    @property
     def dimension(self) -> int:
         """Width of a vector."""
-        return self.backbone.dimension
+        return self._reader.dimension
 
     @property
     def max_tokens(self) -> int:
         """Longest input in tokens, including the prompt and special tokens."""
-        return self.backbone.max_tokens
+        return self._reader.max_tokens
 
     @property
     def dtype(self) -> str:
         """Number format of inference, `"bfloat16"` or `"float32"`."""
-        return str(self.backbone.dtype).removeprefix("torch.")
+        return str(self._dtype).removeprefix("torch.")
 
     def encode(
         self, texts: Iterable[str], *, role: str = "text", verbose: bool = False, report: Progress | None = None
@@ -181,7 +231,7 @@ class Encoder:
         """Return token ids with prompt and special tokens, truncated to `max_tokens`."""
         check_choice("role", role, ROLES)
         prompt = self.prompts[role]
-        return self.backbone.tokenize([prompt + text for text in texts] if prompt else texts)
+        return self._reader.tokenize([prompt + text for text in texts] if prompt else texts)
 
     def tokenize_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Return token ids and, if the tokenizer has them, token types of text pairs, truncated to `max_tokens`.
@@ -208,24 +258,50 @@ class Encoder:
         place = np.array([first.setdefault(tuple(ids), len(first)) for ids in token_ids], dtype=np.intp)
         different, copies = list(first), np.bincount(place)
         vectors = np.empty((len(different), self.dimension), dtype=np.float32)
-        prompt_tokens = self.backbone.prompt_tokens(self.prompts[role])
-
-        def run(positions: list[int]) -> NDArray[np.float32]:
-            batch = self.backbone.batch(different, positions)
-            return self.backbone.embed(batch, prompt_tokens=prompt_tokens).cpu().numpy()
-
-        self.backbone.prepare()
+        run = self._runner(different, role)
         plan = plan_batches([len(ids) for ids in different], self.config.token_budget)
-        for positions, block in side_by_side(run, plan, self.backbone.device):
+        for positions, block in side_by_side(run, plan, self.device):
             vectors[positions] = block
             done += int(copies[positions].sum())
             report(done, total)
         return vectors if len(different) == len(place) else vectors[place]
 
+    def _runner(self, token_ids: Sequence[Sequence[int]], role: str) -> Callable[[list[int]], NDArray[np.float32]]:
+        """Return what turns the texts at some positions into vectors; several threads may call it."""
+        packed, prompt_tokens = self.packed(), self.prompt_tokens(role)
+        if packed is not None:
+            return lambda positions: packed.embed([token_ids[index] for index in positions]).numpy()
+        backbone = self.backbone
+        backbone.prepare()
+
+        def run(positions: list[int]) -> NDArray[np.float32]:
+            return backbone.embed(backbone.batch(token_ids, positions), prompt_tokens=prompt_tokens).cpu().numpy()
+
+        return run
+
+    def packed(self) -> PackedTransformer | None:
+        """Return the transformer as it is arranged for inference; None if it cannot be, or runs on no CPU."""
+        if self._plain is None:
+            return self.backbone.packed()
+        self._packed = self._packed or self._plain.transformer(self._dtype)
+        return self._packed
+
+    def prompt_tokens(self, role: str) -> int:
+        """Number of prompt tokens that pooling excludes; 0 if pooling includes the prompt, as in most encoders."""
+        return 0 if self._plain is not None else self.backbone.prompt_tokens(self.prompts[role])
+
+    def weights(self) -> "dict[str, Tensor]":
+        """Return the weights that decide the vectors, by name.
+
+        Raises:
+            EncoderError: the folder has changed since it was opened, or is gone.
+        """
+        return self._plain.weights() if self._plain is not None else self.backbone.weights()
+
     def count_tokens(self, texts: Sequence[str], *, role: str = "text") -> list[int]:
         """Count the tokens of each text before truncation, including the prompt and special tokens."""
         prompt = self.prompts[role]
-        return [len(ids) for ids in self.backbone.tokenize([prompt + text for text in texts], truncate=False)]
+        return [len(ids) for ids in self._reader.tokenize([prompt + text for text in texts], truncate=False)]
 
     def similarities(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of every pair of texts, [text text]."""
@@ -260,6 +336,9 @@ class Encoder:
             "dtype": self.dtype,
             "prompts": dict(self.prompts),
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_packed": None}  # arranged for this processor, and made again where it is opened
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dimension={self.dimension}, dtype={self.dtype!r})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import torch
@@ -12,10 +12,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from labelspace.encoders import Encoder
-from labelspace.encoders.backbone import Backbone
 from labelspace.encoders.batching import plan_batches
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.training.rows import Chunk, Rows, make_chunk
+
+if TYPE_CHECKING:
+    from labelspace.encoders.backbone import Backbone
 
 
 @final
@@ -33,7 +35,7 @@ class Features:
         return Features(self.values[rows], None if self.mask is None else self.mask[rows])
 
 
-def run_chunk(backbone: Backbone, chunk: Chunk, *, words: bool, training: bool) -> Features:
+def run_chunk(backbone: "Backbone", chunk: Chunk, *, words: bool, training: bool) -> Features:
     """Run the encoder on one chunk.
 
     Args:
@@ -83,13 +85,20 @@ def answers(
     """
     found = np.empty((len(rows), width), dtype=np.float32)
 
-    def run(positions: list[int]) -> NDArray[np.float32]:
-        chunk = make_chunk(encoder.backbone, rows, positions)
-        return work(run_chunk(encoder.backbone, chunk, words=words, training=False)).float().cpu().numpy()
+    packed = None if words or rows.token_types is not None else encoder.packed()
+    if packed is None:
+        encoder.backbone.prepare()
 
-    encoder.backbone.prepare()
+    def run(positions: list[int]) -> NDArray[np.float32]:
+        if packed is not None:
+            features = Features(packed.embed([rows.token_ids[index] for index in positions]), None)
+        else:
+            chunk = make_chunk(encoder.backbone, rows, positions)
+            features = run_chunk(encoder.backbone, chunk, words=words, training=False)
+        return work(features).float().cpu().numpy()
+
     plan = plan_batches(rows.lengths, encoder.config.token_budget)
-    for positions, block in side_by_side(run, plan, encoder.backbone.device):
+    for positions, block in side_by_side(run, plan, encoder.device):
         found[positions] = block
     return found
 

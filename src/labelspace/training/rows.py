@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,11 @@ from torch import Tensor
 
 from labelspace.corpus import Document
 from labelspace.encoders import Encoder
-from labelspace.encoders.backbone import Backbone
 from labelspace.encoders.batching import TokenBatch, plan_batches
 from labelspace.seeds import child_seed
+
+if TYPE_CHECKING:
+    from labelspace.encoders.backbone import Backbone
 
 Targets = NDArray[np.intp]
 
@@ -107,7 +109,7 @@ def tokenize(encoder: Encoder, documents: Sequence[Document], *, role: str = "te
         >>> tokenize(encoder, [("news", "sports")]).token_types
         [[0, 0, 0, 1, 1]]
     """
-    prompt_tokens = encoder.backbone.prompt_tokens(encoder.prompts[role])
+    prompt_tokens = encoder.prompt_tokens(role)
     texts = [document for document in documents if isinstance(document, str)]
     if len(texts) == len(documents):
         return Rows(encoder.tokenize(texts, role=role), None, prompt_tokens)
@@ -115,13 +117,13 @@ def tokenize(encoder: Encoder, documents: Sequence[Document], *, role: str = "te
     return Rows(*encoder.tokenize_pairs(pairs), prompt_tokens)
 
 
-def cut(backbone: Backbone, rows: Rows, max_tokens_in_memory: int) -> list[Chunk]:
+def cut(backbone: "Backbone", rows: Rows, max_tokens_in_memory: int) -> list[Chunk]:
     """Cut rows into chunks of similar length, each within the token limits."""
     plan = plan_batches(rows.lengths, min(CHUNK_TOKENS, max_tokens_in_memory))
     return [make_chunk(backbone, rows, positions) for positions in plan]
 
 
-def make_chunk(backbone: Backbone, rows: Rows, positions: list[int]) -> Chunk:
+def make_chunk(backbone: "Backbone", rows: Rows, positions: list[int]) -> Chunk:
     """Pad some of the rows to one width."""
     types = None if rows.token_types is None else backbone.batch_types(rows.token_types, positions)
     return Chunk(backbone.batch(rows.token_ids, positions), types, rows.prompt_tokens)

@@ -79,7 +79,7 @@ class Prefinetuned(NamedTuple):
         """
         folder = save_prefinetuned(self.encoder, self.result, self.eigenspace, folder)
         # A classifier trained from this encoder records the name, so that `fit` can start there again.
-        self.encoder.name, self.encoder.backbone.trained = str(folder), False
+        self.encoder.name, self.encoder.trained = str(folder), False
         return folder
 
 

@@ -1,0 +1,173 @@
+"""A sentence-transformers folder read with torch and a tokenizer alone, where its parts are the plain ones.
+
+sentence-transformers and transformers take seconds to import. A folder of transformer, pooling and normalisation, with
+a tokenizer of words and their pieces, says in its files all that inference needs.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from labelspace.encoders.opening import NO_LIMIT
+from labelspace.encoders.packed import POOLINGS, PackedTransformer, read_by, runs
+from labelspace.errors import EncoderError
+
+WEIGHTS = "model.safetensors"
+
+# What sentence-transformers writes for one file of weights, a transformer without code of its own.
+_FILES = ("modules.json", "config.json", "tokenizer.json", "tokenizer_config.json", WEIGHTS)
+
+# The tokenizers that transformers opens from tokenizer.json as it is.
+_TOKENIZERS = {"bert": ("BertTokenizer", "BertTokenizerFast"), "mpnet": ("MPNetTokenizer", "MPNetTokenizerFast")}
+
+# Settings in tokenizer_config.json, and in tokenizer.json.
+_NORMALIZER = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+
+# sentence-transformers' names of poolings, and the switches that it wrote before version 6.
+_POOLED = {own: name for name, own in POOLINGS.items()}
+_SWITCHES = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_lasttoken": "last"}
+
+
+@final
+class PlainFolder:
+    """What inference needs of a sentence-transformers folder; `read` finds out whether it is that plain."""
+
+    def __init__(self, folder: Path, pooling: str | None, max_tokens: int | None) -> None:
+        self.folder = folder
+        self._signature = self._sign()
+        self.config = _read(folder / "config.json")
+        own_pooling = _only_pooling(folder)
+        self.pooling = pooling or own_pooling
+        told = _read(folder / "tokenizer_config.json")
+        self._tokenizer = _open_tokenizer(folder, self.config["model_type"], told)
+        positions = int(self.config["max_position_embeddings"])
+        if self.config["model_type"] != "bert":
+            positions -= 2  # counted after the padding index
+        self.max_tokens = _window(folder, told, positions) if max_tokens is None else max_tokens
+        own = folder / "config_sentence_transformers.json"
+        prompts = _read(own) if own.is_file() else {}
+        self.prompts: dict[str, str | None] = prompts.get("prompts") or {}
+        self.default_prompt: str | None = prompts.get("default_prompt_name")
+        with safe_open(folder / WEIGHTS, framework="pt") as file:
+            names = read_by(file.keys())
+            plain = runs(self.config, names) and all(file.get_slice(name).get_dtype() == "F32" for name in names)
+        if not plain or "auto_map" in self.config or not 2 < self.max_tokens <= positions:
+            raise ValueError("not plain")
+
+    @classmethod
+    def read(cls, folder: str, *, pooling: str | None, max_tokens: int | None) -> Self | None:
+        """Read a folder; None if it is not plain, not whole, or no folder.
+
+        Args:
+            folder: its path.
+            pooling: as for `Encoder`.
+            max_tokens: as for `Encoder`.
+        """
+        try:
+            return cls(Path(folder), pooling, max_tokens)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError):
+            return None  # sentence-transformers opens it, or says what is wrong
+
+    @property
+    def dimension(self) -> int:
+        """Width of a vector."""
+        return int(self.config["hidden_size"])
+
+    def weights(self) -> dict[str, Tensor]:
+        """Read the weights that decide the vectors.
+
+        Raises:
+            EncoderError: the folder has changed since it was opened, or is gone.
+        """
+        self.check_unchanged()
+        with safe_open(self.folder / WEIGHTS, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in read_by(file.keys())}
+
+    def transformer(self, dtype: torch.dtype) -> PackedTransformer:
+        """Return the transformer for inference."""
+        return PackedTransformer(self.config, self.weights(), pooling=self.pooling, dtype=dtype)
+
+    def check_unchanged(self) -> None:
+        """Raise EncoderError if the folder has changed since it was opened, or is gone."""
+        try:
+            same = self._sign() == self._signature
+        except OSError:
+            same = False
+        if not same:
+            raise EncoderError(f"the folder {self.folder} has changed since it was opened; open it again.")
+
+    def _sign(self) -> list[tuple[int, int, int]]:
+        told = [(self.folder / name).stat() for name in _FILES]
+        return [(file.st_ino, file.st_size, file.st_mtime_ns) for file in told]
+
+    def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
+        """Turn texts into token ids with special tokens, truncated to `max_tokens` unless `truncate` is False."""
+        if truncate:
+            self._tokenizer.enable_truncation(self.max_tokens)
+        else:
+            self._tokenizer.no_truncation()
+        return [found.ids for found in self._tokenizer.encode_batch(list(texts))]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # it never changes
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _only_pooling(folder: Path) -> str:
+    """Return the pooling of a folder of transformer, pooling and, perhaps, normalisation."""
+    modules: Any = _read(folder / "modules.json")
+    kinds = [module["type"].rpartition(".") for module in modules]
+    if any(not package.startswith("sentence_transformers.") for package, _, _ in kinds):
+        raise ValueError("not plain")
+    names = [name for _, _, name in kinds]
+    if names[:2] != ["Transformer", "Pooling"] or set(names[2:]) - {"Normalize"} or modules[0]["path"]:
+        raise ValueError("not plain")
+    told = _read(folder / modules[1]["path"] / "config.json")
+    if not told.get("include_prompt", True):
+        raise ValueError("not plain")
+    if "pooling_mode" in told:
+        return _POOLED[told["pooling_mode"]]
+    chosen = [name for name, on in told.items() if name.startswith("pooling_mode_") and on]
+    if len(chosen) != 1:
+        raise ValueError("not plain")
+    return _SWITCHES[chosen[0]]
+
+
+def _open_tokenizer(folder: Path, kind: str, told: Mapping[str, Any]) -> Tokenizer:
+    """Open a tokenizer of words and their pieces, whose two files agree."""
+    if told["tokenizer_class"] not in _TOKENIZERS[kind] or told.get("truncation_side", "right") != "right":
+        raise ValueError("not plain")
+    inside = _read(folder / "tokenizer.json")
+    normalizer, pieces = inside["normalizer"], inside["model"]["type"]
+    kinds = (normalizer["type"], inside["pre_tokenizer"]["type"], pieces)
+    if kinds != ("BertNormalizer", "BertPreTokenizer", "WordPiece"):
+        raise ValueError("not plain")
+    for name, setting in _NORMALIZER.items():
+        if normalizer[setting] != told.get(name, normalizer[setting]):
+            raise ValueError("not plain")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _window(folder: Path, told: Mapping[str, Any], positions: int) -> int:
+    """Return the longest input in tokens, as sentence-transformers finds it."""
+    own = folder / "sentence_bert_config.json"
+    settings = _read(own) if own.is_file() else {}
+    if settings.get("do_lower_case"):
+        raise ValueError("not plain")
+    limit = settings.get("max_seq_length") or told.get("model_max_length") or NO_LIMIT
+    return min(int(limit), positions)
