@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import peers
 from measured import measure
 from tasks import DATA, load_task
 
@@ -80,18 +81,6 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], int]:
     raise SystemExit("the service did not start")
 
 
-def pipeline_of(encoder: str, names: list[str]) -> Any:
-    """Return the zero-shot pipeline on a cross-encoder of the encoder's size."""
-    import transformers
-
-    config = transformers.AutoConfig.from_pretrained(encoder, num_labels=3, label2id={"entailment": 0})
-    config.id2label = {0: "entailment", 1: "neutral", 2: "contradiction"}
-    model = transformers.AutoModelForSequenceClassification.from_config(config).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(encoder)
-    asked: Any = transformers.pipeline("zero-shot-classification", model=model, tokenizer=tokenizer, device="cpu")
-    return lambda texts: asked(texts, names, batch_size=8)
-
-
 def by_64(clf: Any, texts: list[str]) -> None:
     """Predict texts, 64 at a time."""
     for start in range(0, len(texts), 64):
@@ -113,7 +102,7 @@ def serving(options: argparse.Namespace) -> dict[str, Any]:
     clf = ZeroShotClassifier(labels, encoder=options.encoder).fit()
     right = dict(zip(texts, clf.predict(texts).tolist(), strict=True))
     alone = [1000 * timed(lambda text=text: clf.answers([text])) for text in texts[:300]]
-    pipeline = pipeline_of(str(clf.encoder_.folder), list(labels.names))
+    pipeline = peers.zero_shot(clf.encoder_.folder, labels.names)
     pipeline(texts[:8])
     rates: dict[str, list[float]] = {
         "predict": [],

@@ -1,6 +1,6 @@
 """Measure speed as ratios of two measurements of the same run.
 
-    python benchmarks/speed.py encode      # Encoder.encode against SentenceTransformer.encode with its defaults
+    python benchmarks/speed.py encode      # texts to vectors and labels, beside other libraries on the same encoder
     python benchmarks/speed.py step        # a training step against the float32, padded, single-batch reference
     python benchmarks/speed.py products    # matrix products of its shapes, bfloat16 against float32, one thread
 
@@ -10,17 +10,19 @@ Run it on an otherwise idle machine.
 import argparse
 import statistics
 import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peers
 import torch
 from measured import measure, seconds
 from scoring import by_anchor
-from sentence_transformers import SentenceTransformer
-from tasks import DATA, load_task
+from tasks import DATA, load_rows, load_task
 
-from labelspace import Encoder
+from labelspace import Encoder, ZeroShotClassifier
 from labelspace.config import TrainingConfig
 from labelspace.labels import LabelSpace
 from labelspace.training.description.objective import run as train
@@ -31,34 +33,105 @@ MINILM = "all-MiniLM-L6-v2"
 
 
 def encode(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure documents per second on AG News test in turns: theirs, ours, theirs, ours ..."""
-    task = load_task("agnews", options.data, "official")
-    texts = task.texts[: options.documents]
-    ours = Encoder(options.encoder)
-    theirs = SentenceTransformer(str(ours.folder), device="cpu")
-    theirs.encode(texts[:64])
-    ours.encode(texts[:64])
-    pairs = []
-    vectors: dict[str, np.ndarray] = {}
-    for _ in range(options.repeats):
-        slow, vectors["sentence-transformers"] = seconds(lambda: theirs.encode(texts))
-        fast, vectors["labelspace"] = seconds(lambda: ours.encode(texts))
-        pairs.append(
-            {"sentence_transformers": len(texts) / slow, "labelspace": len(texts) / fast, "ratio": slow / fast}
-        )
-        print(pairs[-1], flush=True)
-    exact = Encoder(options.encoder, dtype="float32")
-    truth = task.truth[: len(texts)]
-    return {
-        "documents": len(texts),
-        "dtype": ours.dtype,
-        "pairs": pairs,
-        "ratio": statistics.median(pair["ratio"] for pair in pairs),
-        "macro_f1_predicted": {
-            "sentence-transformers, float32": by_anchor(exact, task.labels, vectors["sentence-transformers"], truth),
-            "labelspace": by_anchor(ours, task.labels, vectors["labelspace"], truth),
-        },
+    """Measure documents per second on four sets, in turns: every peer, ours, every peer, ours ..."""
+    ours, exact = Encoder(options.encoder), Encoder(options.encoder, dtype="float32")
+    peer = {
+        "sentence-transformers, float32": peers.sentence_transformers(ours.folder, torch.float32),
+        "sentence-transformers, bfloat16": peers.sentence_transformers(ours.folder, torch.bfloat16),
     }
+    if peers.installed("onnxruntime", "onnxscript"):
+        peer["ONNX runtime, float32"] = peers.onnx_runtime(ours.folder)
+    ways = {**peer, "labelspace, float32": exact.encode, "labelspace": ours.encode}
+    if peers.installed("model2vec"):
+        ways["model2vec, static"] = peers.static(ours.folder, exact.encode)
+    found = {}
+    for name in options.tasks or ("agnews", "emotion", "imdb", "banking77"):
+        texts, truth, space = _rows(name, options)
+        rates, vectors = _in_turns(ways, texts, options.repeats)
+        limit = _product_seconds(sum(map(len, ours.tokenize(list(dict.fromkeys(texts))))), ours)
+        found[name] = {
+            "documents": len(texts),
+            "rates": {way: round(statistics.median(each), 1) for way, each in rates.items()},
+            "ratios": {
+                way: [round(ours_rate / rate, 2) for ours_rate, rate in zip(rates["labelspace"], each, strict=True)]
+                for way, each in rates.items()
+                if way != "labelspace"
+            },
+            "products_share": round(limit * statistics.median(rates["labelspace"]) / len(texts), 2),
+            "macro_f1_predicted": {
+                way: {anchor: round(score, 4) for anchor, score in by_anchor(exact, space, each, truth).items()}
+                for way, each in vectors.items()
+            },
+        }
+        print(name, found[name], flush=True)
+    return {"dtype": ours.dtype, "sets": found, "predict": _predicting(options, ours)}
+
+
+def _rows(name: str, options: argparse.Namespace) -> tuple[list[str], list[str], LabelSpace]:
+    if name == "imdb":
+        space = LabelSpace.from_file(Path(__file__).parent.parent / "examples" / "rottentomatoes.yaml")
+        texts, truth = load_rows(options.data / "mteb" / "imdb", "test", space)
+    else:
+        task = load_task(name, options.data, "own")
+        texts, truth, space = task.texts, task.truth, task.labels
+    rows = np.random.default_rng(0).permutation(len(texts))[: options.documents // (4 if name == "imdb" else 1)]
+    return [texts[row] for row in rows], [truth[row] for row in rows], space
+
+
+def _in_turns(
+    ways: Mapping[str, Callable[[list[str]], np.ndarray]], texts: list[str], repeats: int
+) -> tuple[dict[str, list[float]], dict[str, np.ndarray]]:
+    """Return the documents per second of each turn, and the vectors, of each way."""
+    rates: dict[str, list[float]] = {way: [] for way in ways}
+    vectors = {}
+    for work in ways.values():
+        work(texts[:64])
+    for _ in range(repeats):
+        for way, work in ways.items():
+            taken, vectors[way] = seconds(lambda work=work: work(texts))
+            rates[way].append(len(texts) / taken)
+    return rates, vectors
+
+
+def _product_seconds(tokens: int, encoder: Encoder, rows: int = 1024) -> float:
+    """Return the seconds of the linear layers' products alone for some tokens, in the encoder's number format.
+
+    A product a thread at once, each on one thread, over and over on the same numbers: what this torch makes of this
+    machine, with nothing between the products.
+    """
+    config = encoder.backbone.transformer.model.config
+    width, wide = config.hidden_size, config.intermediate_size
+    dtype = getattr(torch, encoder.dtype)
+    shapes = [(width, 3 * width), (width, width), (width, wide), (wide, width)]
+    pairs = [(torch.ones(rows, inner, dtype=dtype), torch.ones(outer, inner, dtype=dtype)) for inner, outer in shapes]
+    threads, times = torch.get_num_threads(), 30
+
+    def work(_: int) -> None:
+        torch.set_num_threads(1)
+        with torch.inference_mode():
+            for states, weight in pairs * times:
+                torch.nn.functional.linear(states, weight)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(threads)))
+        taken, _ = seconds(lambda: list(pool.map(work, range(threads))))
+    torch.set_num_threads(threads)
+    return taken / (threads * times * rows) * tokens * config.num_hidden_layers
+
+
+def _predicting(options: argparse.Namespace, encoder: Encoder) -> dict[str, Any]:
+    """Measure labelled documents per second on AG News, in turns; slow peers on fewer documents."""
+    texts, truth, space = _rows("agnews", options)
+    ways: dict[str, Callable[[list[str]], Any]] = {
+        "labelspace": ZeroShotClassifier(space, encoder=encoder).fit().predict
+    }
+    if peers.installed("setfit"):
+        ways["SetFit"] = peers.setfit(encoder.folder, texts[:64], truth[:64])
+    pipeline = peers.zero_shot(encoder.folder, space.names)
+    ways["zero-shot pipeline"] = lambda asked: pipeline(asked[: max(8, len(asked) // 40)])
+    rates, _ = _in_turns(ways, texts, options.repeats)
+    rates["zero-shot pipeline"] = [rate * max(8, len(texts) // 40) / len(texts) for rate in rates["zero-shot pipeline"]]
+    return {way: round(statistics.median(each), 1) for way, each in rates.items()}
 
 
 def reference_step(encoder: Encoder, space: LabelSpace, steps: int) -> tuple[list[float], list[float]]:
@@ -88,7 +161,7 @@ def reference_step(encoder: Encoder, space: LabelSpace, steps: int) -> tuple[lis
 def step(options: argparse.Namespace) -> dict[str, Any]:
     """Measure seconds per update and both loss curves, at a constant learning rate."""
     results = {}
-    for name in options.tasks:
+    for name in options.tasks or ("agnews", "banking77"):
         space = load_task(name, options.data, "own").labels
         slow, slow_losses = reference_step(Encoder(options.encoder, dtype="float32"), space, options.steps)
         encoder = Encoder(options.encoder)
@@ -147,13 +220,13 @@ def main() -> None:
     parser.add_argument("what", choices=["encode", "step", "products"])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--encoder", default=MINILM)
-    parser.add_argument("--documents", type=int, default=7600)
+    parser.add_argument("--documents", type=int, default=3000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--tasks", nargs="+", default=["agnews", "banking77"])
+    parser.add_argument("--tasks", nargs="+")
     options = parser.parse_args()
     work = {"encode": encode, "step": step, "products": products}[options.what]
-    data = "shared/data/btzsc/agnews, shared/data/mteb/banking77"
+    data = "shared/data, agnews, emotiondair, imdb, banking77"
     measure(f"speed_{options.what}", data, lambda: {"encoder": options.encoder, **work(options)})
 
 

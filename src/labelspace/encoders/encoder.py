@@ -37,7 +37,8 @@ class Encoder:
 
     Texts are sorted by length within a window of 4,096 and run in batches under a token budget, in bfloat16 where
     the processor supports it. Vectors come back in input order. Memory holds one window and the vectors;
-    `encode_iter` does not hold the vectors either.
+    `encode_iter` does not hold the vectors either. A transformer of the BERT family runs without padding on a CPU, and
+    a plain folder of one is opened without sentence-transformers; `backbone` opens it there when it is trained or saved.
 
     In bfloat16, a text's vector can change in the fourth digit depending on its batch; use `dtype="float32"` where
     that matters.
