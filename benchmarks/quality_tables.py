@@ -165,14 +165,44 @@ def single(name: str) -> list[Row]:
     return [row] if row else []
 
 
-def speed() -> str:
-    """Encoding, training step, memory: ratios of two measurements of one run."""
+SPEED_SETS = {"agnews": "AG News", "emotion": "emotion", "imdb": "IMDB", "banking77": "Banking77"}
+PEERS = (
+    "sentence-transformers, float32",
+    "sentence-transformers, bfloat16",
+    "ONNX runtime, float32",
+    "labelspace, float32",
+    "model2vec, static",
+)
+
+
+def encoding() -> str:
+    """How many times as fast as others `Encoder.encode` is, by set, and what that costs in macro-F1."""
     rows = []
     for row in single("speed_encode"):
-        ratios = ", ".join(f"{pair['ratio']:.2f}" for pair in row["pairs"])
-        rows.append(
-            ["documents per second, AG News test, against `SentenceTransformer.encode`", f"{row['ratio']:.2f}", ratios]
-        )
+        for name, title in SPEED_SETS.items():
+            one = row["sets"][name]
+            ratios = [one["ratios"].get(peer) for peer in PEERS]
+            scores = one["macro_f1_predicted"]
+            lost = max(abs(scores["labelspace"][anchor] - exact) for anchor, exact in scores[PEERS[0]].items())
+            told = [f"{statistics.median(each):.2f}" if each else "" for each in ratios]
+            rows.append([title, *told, f"{one['products_share']:.2f}", f"{lost:.4f}"])
+    return markdown(["set", *PEERS, "share of the products' limit", "macro-F1, largest change"], rows)
+
+
+def predicting() -> str:
+    """How many times as fast as others a classifier labels documents."""
+    rows = [
+        [way, f"{row['predict']['labelspace'] / rate:.2f}"]
+        for row in single("speed_encode")
+        for way, rate in row["predict"].items()
+        if way != "labelspace"
+    ]
+    return markdown(["`ZeroShotClassifier.predict`, AG News, against", "times as fast"], rows)
+
+
+def speed() -> str:
+    """Training step, products, memory: ratios of two measurements of one run."""
+    rows = []
     for row in single("speed_step"):
         for task in (task for task in TASKS if task in row):
             what = marked(f"training step, {TASKS[task]}, against float32, padded, one batch", pd.json_normalize(row))
@@ -269,6 +299,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "runs-mpnet": lambda: runs(MPNET, "base"),
     "rates": rates,
     "steps": steps,
+    "encoding": encoding,
+    "predicting": predicting,
     "speed": speed,
     "serving": serving,
     "paper-rows": paper_rows,

@@ -136,6 +136,21 @@ def test_few_batches_run_in_the_callers_thread(items: int):
     assert ran_in == [here] * items
 
 
+@pytest.mark.usefixtures("two_threads")
+def test_where_no_cache_is_lazy_no_batch_runs_alone_and_five_are_enough():
+    here = threading.current_thread().name
+    meet = threading.Barrier(2, timeout=10)
+
+    def work(item: int) -> str:
+        if item < 4:
+            meet.wait()  # passes only if two workers run at a time, from the first batch on
+        return threading.current_thread().name
+
+    found = list(side_by_side(work, range(5), CPU, ready=True))
+    assert [item for item, _ in found] == [0, 1, 2, 3, 4]
+    assert here not in {name for _, name in found}
+
+
 def _threads_of_a_new_thread() -> int:
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))

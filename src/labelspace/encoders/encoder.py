@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from labelspace.encoders.backbone import Backbone
 
 ROLES = ("text", "label")
+Run = Callable[[list[int]], NDArray[np.float32]]
 
 
 @final
@@ -37,8 +38,8 @@ class Encoder:
 
     Texts are sorted by length within a window of 4,096 and run in batches under a token budget, in bfloat16 where
     the processor supports it. Vectors come back in input order. Memory holds one window and the vectors;
-    `encode_iter` does not hold the vectors either. A transformer of the BERT family runs without padding on a CPU, and
-    a plain folder of one is opened without sentence-transformers; `backbone` opens it there when it is trained or saved.
+    `encode_iter` does not hold the vectors either. A transformer of the BERT family runs without padding on a CPU. A
+    plain folder of one is opened without sentence-transformers, until `backbone` is asked for: to train or to save it.
 
     In bfloat16, a text's vector can change in the fourth digit depending on its batch; use `dtype="float32"` where
     that matters.
@@ -259,20 +260,18 @@ class Encoder:
         place = np.array([first.setdefault(tuple(ids), len(first)) for ids in token_ids], dtype=np.intp)
         different, copies = list(first), np.bincount(place)
         vectors = np.empty((len(different), self.dimension), dtype=np.float32)
-        run = self._runner(different, role)
+        packed = self.packed()
+        run = self._runner(different, role) if packed is None else _packed_runner(packed, different)
         plan = plan_batches([len(ids) for ids in different], self.config.token_budget)
-        for positions, block in side_by_side(run, plan, self.device):
+        for positions, block in side_by_side(run, plan, self.device, ready=packed is not None):
             vectors[positions] = block
             done += int(copies[positions].sum())
             report(done, total)
         return vectors if len(different) == len(place) else vectors[place]
 
-    def _runner(self, token_ids: Sequence[Sequence[int]], role: str) -> Callable[[list[int]], NDArray[np.float32]]:
+    def _runner(self, token_ids: Sequence[Sequence[int]], role: str) -> Run:
         """Return what turns the texts at some positions into vectors; several threads may call it."""
-        packed, prompt_tokens = self.packed(), self.prompt_tokens(role)
-        if packed is not None:
-            return lambda positions: packed.embed([token_ids[index] for index in positions]).numpy()
-        backbone = self.backbone
+        backbone, prompt_tokens = self.backbone, self.prompt_tokens(role)
         backbone.prepare()
 
         def run(positions: list[int]) -> NDArray[np.float32]:
@@ -343,6 +342,10 @@ class Encoder:
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dimension={self.dimension}, dtype={self.dtype!r})"
+
+
+def _packed_runner(packed: PackedTransformer, token_ids: Sequence[Sequence[int]]) -> Run:
+    return lambda positions: packed.embed([token_ids[index] for index in positions]).numpy()
 
 
 def _choose_prompts(

@@ -17,15 +17,16 @@ Result = TypeVar("Result")
 # With more workers, waiting for the interpreter lock costs more than the extra thread gains.
 _MOST_WORKERS = 8
 
-# With fewer batches per worker, some workers idle while the last batch runs.
+# With fewer batches per worker, some workers idle while the last batch runs, and the first one runs alone.
 _BATCHES_A_WORKER = 4
+_READY_BATCHES_A_WORKER = 2
 
 # One batch in progress and one queued; with fewer, a worker would idle while the caller is busy.
 _AHEAD_A_WORKER = 2
 
 
 def side_by_side(
-    work: Callable[[Item], Result], items: Sequence[Item], device: torch.device
+    work: Callable[[Item], Result], items: Sequence[Item], device: torch.device, *, ready: bool = False
 ) -> Iterator[tuple[Item, Result]]:
     """Yield each item with its result, in order; on a CPU, process several at once, a few ahead of the caller.
 
@@ -33,6 +34,7 @@ def side_by_side(
         work: called in inference mode, from several threads at once.
         items: longest batch first. It runs alone, so that one thread fills the model's lazy caches.
         device: any device but a CPU processes one item at a time.
+        ready: True where the model has no lazy caches, so that the first batch needs not run alone.
     """
 
     def in_inference(item: Item) -> Result:
@@ -42,8 +44,9 @@ def side_by_side(
 
     threads = torch.get_num_threads()
     workers = min(threads, _MOST_WORKERS)
-    spread = device.type == "cpu" and workers > 1 and len(items) > _BATCHES_A_WORKER * workers
-    alone = items[:1] if spread else items
+    enough = _READY_BATCHES_A_WORKER if ready else _BATCHES_A_WORKER
+    spread = device.type == "cpu" and workers > 1 and len(items) > enough * workers
+    alone = items[: 0 if ready else 1] if spread else items
     for item in alone:
         yield item, in_inference(item)
     if len(alone) == len(items):
@@ -51,7 +54,7 @@ def side_by_side(
     coming: deque[tuple[Item, Future[Result]]] = deque()
     pool = ThreadPoolExecutor(workers, "encode", initializer=torch.set_num_threads, initargs=(threads // workers,))
     try:
-        for item in items[1:]:
+        for item in items[len(alone) :]:
             coming.append((item, pool.submit(in_inference, item)))
             if len(coming) == _AHEAD_A_WORKER * workers:
                 yield _first(coming)

@@ -98,7 +98,7 @@ def answers(
         return work(features).float().cpu().numpy()
 
     plan = plan_batches(rows.lengths, encoder.config.token_budget)
-    for positions, block in side_by_side(run, plan, encoder.device):
+    for positions, block in side_by_side(run, plan, encoder.device, ready=packed is not None):
         found[positions] = block
     return found
 
