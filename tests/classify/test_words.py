@@ -1,10 +1,14 @@
 """A classifier by words alone."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from labelspace import load
 from labelspace.classify import WordsClassifier, predict_file
+from labelspace.classify.by_words import ByWords, words_of
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate import evaluate
 
@@ -38,6 +42,25 @@ def test_two_labels_give_the_probabilities_of_logistic_regression():
     clf = WordsClassifier(["sports", "money"], min_df=1).fit(SEEN[:4], NAMES[:4])
     texts = ["the bank won", "a team"]
     assert clf.predict_proba(texts) == pytest.approx(model.predict_proba(table.transform(texts)), abs=1e-6)
+
+
+def test_words_are_those_of_the_expression_for_every_character():
+    characters = [chr(code) for code in range(0x3000) if not 0xD800 <= code < 0xE000]
+    texts = [f"A{one}b {one}{two} _x-9{one}" for one, two in pairwise(characters)]
+    assert [words_of(text) for text in texts] == [re.findall(r"(?u)\b\w+\b", text.lower()) for text in texts]
+
+
+def test_values_have_the_bits_of_scikit_learns_vectorizer():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    drawn = np.random.default_rng(0)
+    texts = [" ".join(f"W{word}" for word in drawn.zipf(1.3, size=40) % 300) for _ in range(200)]
+    head = ByWords.learn(texts, np.arange(200) % 2, ("a", "b"))
+    other = TfidfVectorizer(sublinear_tf=True, min_df=2, token_pattern=r"(?u)\b\w+\b").fit(texts)
+    asked = [*texts, "w1 w1 unseen", "unseen", ""]
+    expected, found = other.transform(asked), head.table(asked)
+    assert found.shape == expected.shape
+    assert (abs(found - expected)).nnz == 0
 
 
 def test_a_saved_model_answers_with_the_same_bits_and_needs_no_encoder(clf, tmp_path):
