@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from tasks import DATA, SOURCES, load_rows, load_task
 
 from labelspace import ZeroShotClassifier
 from labelspace.classify import WordsClassifier, predict_file
+from labelspace.classify.stream import CHUNK_ROWS
 
 MINILM = "all-MiniLM-L6-v2"
 FORMATS = ("csv", "csv.gz", "parquet")
@@ -64,32 +65,44 @@ def write(path: Path, texts: list[str], rows: int) -> Path:
     return path
 
 
-def predict(model: Path, source: Path, target: Path, *more: str, until: Callable[[], bool] | None = None) -> Any:
-    """Run `labelspace predict`, and return its seconds, those of the processor, and its peak memory in MiB.
+LIGHT_PARENT = """
+import json, resource, subprocess, sys, time
+started = time.perf_counter()
+code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+took, used = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+sys.exit(code)
+"""
+"""Runs a command. A child's peak memory begins with that of the process that starts it, so this one imports little."""
 
-    Args:
-        model: the saved model.
-        source: the file to read.
-        target: the file to write.
-        more: options.
-        until: kill the command, by SIGKILL, as soon as this is true; None: let it end.
-    """
-    words = [sys.executable, "-m", "labelspace", "predict", str(model), str(source), str(target), "--quiet", *more]
-    started = time.perf_counter()
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
-        while until is not None and not until():
+
+def command(model: Path, source: Path, target: Path) -> list[str]:
+    """Return the command line that labels a file."""
+    return [sys.executable, "-m", "labelspace", "predict", str(model), str(source), str(target), "--quiet"]
+
+
+def predict(model: Path, source: Path, target: Path, *more: str) -> dict[str, float]:
+    """Label a file, and return the seconds that it took, those of the processor, and the peak memory in MiB."""
+    words = [sys.executable, "-c", LIGHT_PARENT, *command(model, source, target), *more]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+    names = ("seconds", "processor_seconds", "peak_mib")
+    return {name: round(value, 2) for name, value in zip(names, json.loads(done.stdout), strict=True)}
+
+
+def killed(model: Path, source: Path, target: Path, *, after: int) -> int:
+    """Label a file, kill the command once it has written some chunks, and return the number of rows kept."""
+    parts = target.with_name(f"{target.name}.parts")
+
+    def chunks() -> list[str]:
+        return [part.name for part in parts.glob("*.*.*") if part.suffix != ".tmp"]
+
+    with subprocess.Popen(command(model, source, target), stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None and len(chunks()) < after:
             time.sleep(0.01)
-        if until is not None:
-            process.send_signal(signal.SIGKILL)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != (0 if until is None else -signal.SIGKILL):
-        raise SystemExit(f"{' '.join(words)} ended with {process.returncode}")
-    return {
-        "seconds": round(time.perf_counter() - started, 2),
-        "processor_seconds": round(used.ru_utime + used.ru_stime, 2),
-        "peak_mib": round(used.ru_maxrss / 1024, 1),
-    }
+        process.kill()
+    if process.returncode != -signal.SIGKILL:
+        raise SystemExit(f"the command ended with {process.returncode} before it could be killed")
+    return sum(int(name.split(".")[1]) for name in chunks())
 
 
 def digest(path: Path) -> str:
@@ -100,25 +113,20 @@ def digest(path: Path) -> str:
 
 def one_format(kind: str, model: Path, texts: list[str], rows: int, folder: Path) -> dict[str, Any]:
     """Predict a tenth of the rows, all of them, and all of them with a kill half-way."""
-    fewer = write(folder / f"fewer.{kind}", texts, rows // 10)
-    small = predict(model, fewer, folder / f"small.{kind}")
-    source = write(folder / f"rows.{kind}", texts, rows)
-    whole, killed = folder / f"whole.{kind}", folder / f"killed.{kind}"
-    large = predict(model, source, whole)
-    parts = killed.with_name(f"{killed.name}.parts")
-    half = rows // 2048 // 2
-    predict(model, source, killed, until=lambda: parts.is_dir() and len(list(parts.iterdir())) > half)
-    left = sum(int(part.name.split(".")[1]) for part in parts.iterdir() if part.name[:6].isdigit())
-    resumed = predict(model, source, killed, "--resume")
+    fewer, source = (write(folder / f"{count}.{kind}", texts, count) for count in (rows // 10, rows))
+    small, whole, half = (folder / f"{name}.{kind}" for name in ("small", "whole", "half"))
+    few, all_rows = predict(model, fewer, small), predict(model, source, whole)
+    left = killed(model, source, half, after=rows // CHUNK_ROWS // 2)
+    resumed = predict(model, source, half, "--resume")
     found = {
-        **large,
-        "rows_per_processor_second": round(rows / large["processor_seconds"]),
-        "peak_mib_of_a_tenth": small["peak_mib"],
+        **all_rows,
+        "rows_per_processor_second": round(rows / all_rows["processor_seconds"]),
+        "peak_mib_of_a_tenth": few["peak_mib"],
         "rows_left_by_the_kill": left,
         "seconds_to_resume": resumed["seconds"],
-        "same_bytes": digest(whole) == digest(killed),
+        "same_bytes": digest(whole) == digest(half),
     }
-    for file in (fewer, source, whole, killed, folder / f"small.{kind}"):
+    for file in (fewer, source, small, whole, half):
         file.unlink()
     print(kind, json.dumps(found), flush=True)
     return found
