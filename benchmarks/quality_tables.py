@@ -214,7 +214,8 @@ def million() -> str:
             rows.append([f"`.{kind}`", f"{found['rows_per_processor_second']:,}", memory, left])
         ratios = ", ".join(f"{pair['ratio']:.0f}" for pair in row["pairs"])
         beside = f"{row['documents_beside']:,} of the rows ({ratios})"
-        told = f"\n\nIn the same run MiniLM took {row['ratio']:.0f} times as long to predict {beside}."
+        processor = row["provenance"]["hardware"]["processor"]
+        told = f"\n\n{processor}. In the same run MiniLM took {row['ratio']:.0f} times as long to predict {beside}."
     head = ["files", "documents a second of processor time", "peak memory, and of a tenth", "kept at the kill"]
     return markdown(head, rows) + told
 
@@ -223,9 +224,10 @@ def beside_encoding() -> str:
     """What reading, checking and writing a file add to encoding its rows."""
     rows = []
     for row in single("million_encoder"):
-        ratios = ", ".join(f"{pair['ratio']:.3f} ({pair['file']})" for pair in row["pairs"])
-        rows.append([f"{row['rows']:,}", f"{row['ratio']:.3f}", ratios])
-    return markdown(["rows", "`predict_file`, share of the speed of `Encoder.encode`", "pairs of runs"], rows)
+        for what, name in (("seconds", "ratio"), ("seconds of the processor", "processor_ratio")):
+            ratios = ", ".join(f"{pair[name]:.2f}" for pair in row["pairs"])
+            rows.append([f"{row['rows']:,} rows, {what}", f"{row[name]:.2f}", ratios])
+    return markdown(["", "speed of `predict_file`, share of that of `Encoder.encode`", "pairs of runs"], rows)
 
 
 def paper_rows() -> str:

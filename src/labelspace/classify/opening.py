@@ -87,7 +87,7 @@ def open_to_answer(folder: str | Path, *, device: str | None = None, trust_remot
     """
     place = model_folder(folder)
     if peek(place).get("class") != "WordsClassifier":
-        return load(folder, device=device, trust_remote_code=trust_remote_code)
+        return load(place, device=device, trust_remote_code=trust_remote_code)
     from labelspace.classify.opened_words import OpenedWords
 
     return _opened(place, read_header(place, CLASSIFIER), OpenedWords)
