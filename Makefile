@@ -104,6 +104,8 @@ bench: $(PEERS) $(MODELS)  ## the numbers of docs/benchmarks.md; hours on two co
 	$(BIN)/python benchmarks/speed.py encode
 	$(BIN)/python benchmarks/speed.py step
 	$(BIN)/python benchmarks/speed.py products
+	$(BIN)/python benchmarks/million.py words
+	$(BIN)/python benchmarks/million.py encoder
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/tables.py
 

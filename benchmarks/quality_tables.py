@@ -233,6 +233,33 @@ def serving() -> str:
     return markdown(["", "documents per second, share of `predict`", "median ms", "95 % within ms"], rows)
 
 
+def million() -> str:
+    """A model of words on a million documents: speed on one core, memory, a kill; and beside an encoder."""
+    rows, told = [], ""
+    for row in single("million_words"):
+        for kind, found in row["files"].items():
+            memory = f"{found['peak_mib']:.0f} MiB, {found['peak_mib_of_a_tenth']:.0f} MiB"
+            same = "the same" if found["same_bytes"] else "**others**"
+            left = f"{found['rows_left_by_the_kill']:,} rows, {same} bytes"
+            rows.append([f"`.{kind}`", f"{found['rows_per_processor_second']:,}", memory, left])
+        ratios = ", ".join(f"{pair['ratio']:.0f}" for pair in row["pairs"])
+        beside = f"{row['documents_beside']:,} of the rows ({ratios})"
+        processor = row["provenance"]["hardware"]["processor"]
+        told = f"\n\n{processor}. In the same run MiniLM took {row['ratio']:.0f} times as long to predict {beside}."
+    head = ["files", "documents a second of processor time", "peak memory, and of a tenth", "kept at the kill"]
+    return markdown(head, rows) + told
+
+
+def beside_encoding() -> str:
+    """What reading, checking and writing a file add to encoding its rows."""
+    rows = []
+    for row in single("million_encoder"):
+        for what, name in (("seconds", "ratio"), ("seconds of the processor", "processor_ratio")):
+            ratios = ", ".join(f"{pair[name]:.2f}" for pair in row["pairs"])
+            rows.append([f"{row['rows']:,} rows, {what}", f"{row[name]:.2f}", ratios])
+    return markdown(["", "speed of `predict_file`, share of that of `Encoder.encode`", "pairs of runs"], rows)
+
+
 def paper_rows() -> str:
     """MiniLM with [CLS] pooling on the paper's rows, beside the published row."""
     path = RESULTS / "btzsc_paper_rows.jsonl"
@@ -303,6 +330,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "predicting": predicting,
     "speed": speed,
     "serving": serving,
+    "million": million,
+    "beside-encoding": beside_encoding,
     "paper-rows": paper_rows,
     "harness": harness,
     "prefix": prefix,

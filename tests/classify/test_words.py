@@ -1,11 +1,18 @@
 """A classifier by words alone."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from labelspace import load
 from labelspace.classify import WordsClassifier, predict_file
-from labelspace.errors import ConfigError, InputError
+from labelspace.classify.by_words import ByWords, words_of
+from labelspace.classify.opened_words import OpenedWords
+from labelspace.classify.opening import open_to_answer
+from labelspace.classify.stream import model_fingerprint
+from labelspace.errors import ConfigError, InputError, ModelFolderError
 from labelspace.evaluate import evaluate
 
 SEEN = ["the team won", "a team lost", "the bank closed", "a bank opened", "a vote was held", "the vote is over"]
@@ -40,6 +47,25 @@ def test_two_labels_give_the_probabilities_of_logistic_regression():
     assert clf.predict_proba(texts) == pytest.approx(model.predict_proba(table.transform(texts)), abs=1e-6)
 
 
+def test_words_are_those_of_the_expression_for_every_character():
+    characters = [chr(code) for code in range(0x3000) if not 0xD800 <= code < 0xE000]
+    texts = [f"A{one}b {one}{two} _x-9{one}" for one, two in pairwise(characters)]
+    assert [words_of(text) for text in texts] == [re.findall(r"(?u)\b\w+\b", text.lower()) for text in texts]
+
+
+def test_values_have_the_bits_of_scikit_learns_vectorizer():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    drawn = np.random.default_rng(0)
+    texts = [" ".join(f"W{word}" for word in drawn.zipf(1.3, size=40) % 300) for _ in range(200)]
+    head = ByWords.learn(texts, np.arange(200) % 2, ("a", "b"))
+    other = TfidfVectorizer(sublinear_tf=True, min_df=2, token_pattern=r"(?u)\b\w+\b").fit(texts)
+    asked = [*texts, "w1 w1 unseen", "unseen", ""]
+    expected, found = other.transform(asked), head.table(asked)
+    assert found.shape == expected.shape
+    assert (abs(found - expected)).nnz == 0
+
+
 def test_a_saved_model_answers_with_the_same_bits_and_needs_no_encoder(clf, tmp_path):
     again = load(clf.save(tmp_path / "model"))
     assert isinstance(again, WordsClassifier)
@@ -50,6 +76,31 @@ def test_a_saved_model_answers_with_the_same_bits_and_needs_no_encoder(clf, tmp_
         "labelspace.json",
         "words.safetensors",
     ]
+
+
+def test_a_model_opened_to_answer_is_the_whole_model_without_fit(clf, tmp_path):
+    clf.set_params(min_probability=0.4, temperature=0.5)
+    clf.set_none([f"{text} {row}" for text in SEEN for row in range(10)], by="left-out").save(tmp_path / "model")
+    texts = [*SEEN, "nothing known here"]
+    found, whole = open_to_answer(tmp_path / "model"), load(tmp_path / "model")
+    assert isinstance(found, OpenedWords)
+    for name in ("names", "scores", "probabilities", "closeness"):
+        assert (getattr(found.answers(texts), name) == getattr(whole.answers(texts), name)).all(), name
+    assert found.explain("the bank of the vote") == whole.explain("the bank of the vote")
+    assert found.classes_.tolist() == whole.classes_.tolist()
+    assert model_fingerprint(found) == model_fingerprint(whole)
+
+
+def test_an_opened_model_refuses_what_the_whole_one_refuses(clf, tmp_path):
+    clf.save(tmp_path / "model")
+    for opened in (open_to_answer, load):
+        with pytest.raises(InputError, match="fitted on texts"):
+            opened(tmp_path / "model").answers([("a", "pair")])
+    labels = tmp_path / "model" / "label_space.yaml"
+    labels.write_text(labels.read_text(encoding="utf-8").replace("sports", "sport"), encoding="utf-8")
+    for opened in (open_to_answer, load):
+        with pytest.raises(ModelFolderError, match="names 'sport'"):
+            opened(tmp_path / "model")
 
 
 def test_an_explanation_names_the_words_that_speak_for_a_label(clf):

@@ -180,3 +180,54 @@ def test_a_model_with_an_encoder_says_in_one_line_that_it_needs_torch(tiny_encod
     assert done.returncode == 2
     assert "holds a ZeroShotClassifier, which needs the package 'torch'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+# scikit-learn alone imports for half a second, half of it scipy.stats, and pandas where it is installed.
+NOT_IN_THE_FIRST_SECOND = {
+    *("torch", "transformers", "sentence_transformers", "huggingface_hub", "tokenizers"),
+    *("sklearn", "pandas", "scipy.stats", "scipy.optimize", "scipy.special", "scipy.spatial"),
+    *("matplotlib", "datasets", "openai", "openpyxl", "starlette", "uvicorn", "httpx", "rich"),
+}
+NOT_FOR_HELP = (NOT_IN_THE_FIRST_SECOND | {"numpy", "scipy", "pyarrow"}) - {"rich"}
+
+
+def imported_by(*arguments: str, stdin: str = "") -> set[str]:
+    """Return the modules that a command imports; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "labelspace", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    timed = [line.split("|") for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {parts[-1].strip() for parts in timed}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "MODEL", "-"],
+        ["predict", "MODEL", "docs.csv", "--min-probability", "0.1"],
+        ["predict", "MODEL", "docs.csv", "out.parquet", "--all-scores"],
+        ["predict", "MODEL", "docs.csv", "out.jsonl.gz"],
+        ["explain", "MODEL", "the bank closed"],
+    ],
+    ids=["stdin", "stdout", "parquet", "jsonl", "explain"],
+)
+def test_a_model_of_words_answers_without_a_slow_import(arguments, words_model, tmp_path):
+    (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
+    places = {"MODEL": words_model, **{name: tmp_path / name for name in arguments if "." in name and name != "0.1"}}
+    found = imported_by(*(str(places.get(word, word)) for word in arguments), stdin="the bank closed\na team won\n")
+    assert {"labelspace.classify.opened_words", "pyarrow"} <= found
+    # pyarrow imports pandas, where it is installed, as soon as it makes a column of Python values.
+    allowed = {"pandas"} if any(word.startswith("out.") for word in arguments) else set()
+    assert found & NOT_IN_THE_FIRST_SECOND <= allowed
+
+
+def test_help_imports_no_array_library():
+    found = imported_by("--help")
+    assert "labelspace.cli.predict" in found
+    assert found & NOT_FOR_HELP == set()

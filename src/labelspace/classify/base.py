@@ -1,7 +1,7 @@
 """The base of all classifiers: a head and a decision behind the scikit-learn interface, mostly on an encoder."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -9,24 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice, check_number
 from labelspace.classify.answers import Answers
-from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
-from labelspace.classify.head import Judged
-from labelspace.classify.none_of_these import NoneLimit, chosen, coverage_of
+from labelspace.classify.fitted import Fitted
+from labelspace.classify.none_of_these import chosen, coverage_of
 from labelspace.classify.saving import write
 from labelspace.classify.scored_rows import scored_rows, scored_sets
 from labelspace.classify.state import SavedFit, State
 from labelspace.config import NONE_WAYS
 from labelspace.config.saved import SavedConfig
-from labelspace.corpus import Documents, Kind, as_texts_or_pairs
-from labelspace.corpus.documents import check_kind
+from labelspace.corpus import Documents, Kind
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import Label, LabelSpace
 
@@ -101,6 +98,8 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
         """
         if self.label_space_.several:
             return scored_sets(self.predict(X), y, self.classes_, sample_weight)
+        from sklearn.metrics import accuracy_score
+
         found = scored_rows(self.predict(X), y, self.classes_, sample_weight)
         return float(accuracy_score(found.truth, found.answers, sample_weight=found.weights))
 
@@ -118,25 +117,16 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
 
-class Classifier(Answering):
-    """Base of all classifiers: a head that scores and a decision that answers.
+class Classifier(Fitted, Answering):
+    """Base of all classifiers, with the attributes of `Fitted` once they are fitted.
 
-    Subclasses define `fit`, `add_label`, `explain`, `decision` and `state`. Fitted attributes are `head_` (turns
-    documents into scores), `label_space_`, `classes_` (sorted label names), `reads_` (texts or pairs of texts) and
-    `none_` (the limit for "none of these", None without one).
+    Subclasses define `fit`, `add_label`, `explain`, `decision` and `state`.
     """
 
     labels: Any
 
-    head_: Any
-    reads_: Kind
-    none_: NoneLimit | None = None
-
     trains_encoder: ClassVar[bool] = False
     """Whether `fit` trains the encoder's weights."""
-
-    takes_pairs: ClassVar[bool] = False
-    """Whether `fit` takes pairs of texts, in which case two text columns are read as pairs."""
 
     tensors_file: ClassVar[str | None] = None
     """File name of the class's own tensors in a saved model."""
@@ -149,44 +139,6 @@ class Classifier(Answering):
 
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks")
     """Constructor arguments that are not saved as parameters."""
-
-    @abstractmethod
-    def decision(self) -> Decision:
-        """Return the decision rule, from the current parameters."""
-
-    def read(self, X: Any) -> Documents:
-        """Check and convert documents; `Documents` are returned as they are.
-
-        Raises:
-            InputError: an entry is not a document, or the model was fitted on texts and these are pairs, or vice versa.
-        """
-        check_is_fitted(self)
-        documents = as_texts_or_pairs(X, pair_columns=self.takes_pairs)
-        if len(documents):
-            check_kind(documents.kind, self.reads_)
-        return documents
-
-    def answers(self, X: Any) -> Answers:
-        """Return names, scores, probabilities and uncertainty, from one run of the encoder.
-
-        Args:
-            X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, or `corpus.Documents`.
-
-        Returns:
-            The answers, with columns in the order of the label space.
-        """
-        documents = self.read(X)
-        decision = self.decision()
-        return decision.answers(self.label_space_.names, *self.judge(documents, self.label_space_))
-
-    def scores(self, texts: Sequence[Any], space: LabelSpace) -> NDArray[np.float32]:
-        """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
-        check_is_fitted(self)
-        return self.judge(texts, space).scores
-
-    def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:
-        """Return what the head says about texts or pairs of texts, long ones as the model reads them."""
-        return self.head_.judge(documents, space)
 
     def set_coverage(self, coverage: float, X: Any) -> Self:
         """Make `predict` label this share of documents like these, the closest ones, and return None for the others.

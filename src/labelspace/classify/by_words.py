@@ -1,25 +1,40 @@
 """The head that reads words alone: TF-IDF and one weight per word and label. It needs no encoder."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, repeat
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+from scipy.sparse import csr_matrix
 
 from labelspace.classify.head import Judged, columns_of
 from labelspace.corpus import Documents
 from labelspace.errors import ShapeError
 from labelspace.labels import LabelSpace
 
-# Words of one letter too.
-TOKEN = r"(?u)\b\w+\b"
-
 WINDOW = 4096
 UNSEEN = float(np.log(1e-6))
 """Logit of a label that no training document had, below those of the others."""
+
+_WORD = re.compile(r"\w+")
+# ASCII: letters in lower case, and a space for what is not part of a word.
+_ASCII_WORDS = bytes(code if _WORD.fullmatch(chr(code)) else ord(" ") for code in range(128)).lower().ljust(256)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, those of one letter too.
+
+    Example:
+        >>> words_of("The bank's café, 24/7")
+        ['the', 'bank', 's', 'café', '24', '7']
+    """
+    if text.isascii():  # three times as fast as the expression, with the same words
+        return text.encode().translate(_ASCII_WORDS).decode().split()
+    return _WORD.findall(text.lower())
 
 
 @final
@@ -74,11 +89,15 @@ class ByWords:
             >>> int(head.judge(["my team"], LabelSpace.from_names(["sports", "money"])).scores.argmax())
             0
         """
-        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=min_df, token_pattern=TOKEN)
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.linear_model import LogisticRegression
+
+        split: Any = words_of
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=min_df, analyzer=split)
         try:
             table: Any = vectorizer.fit_transform(texts)
         except ValueError:  # no word is in `min_df` texts
-            vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=TOKEN)
+            vectorizer = TfidfVectorizer(sublinear_tf=True, analyzer=split)
             table = vectorizer.fit_transform([*texts, "none"])[: len(texts)]
         known = np.unique(targets)
         matrix = np.zeros((len(names), table.shape[1]))
@@ -112,12 +131,27 @@ class ByWords:
         scores = np.empty((len(texts), len(columns)), dtype=np.float32)
         for start in range(0, len(texts), WINDOW):
             table = self.table(texts[start : start + WINDOW])
-            scores[start : start + WINDOW] = (table @ self.weights.T + self.bias)[:, columns]
+            scores[start : start + WINDOW] = (table @ self._weights_by_word + self.bias)[:, columns]
         return Judged(scores, None)
 
-    def table(self, texts: list[str]) -> Any:
-        """Return TF-IDF values, a sparse matrix [text word]."""
-        return self._vectorizer.transform(texts)
+    def table(self, texts: Sequence[str]) -> Any:
+        """Return TF-IDF values, a sparse matrix [text word]: the bits of scikit-learn's TfidfVectorizer, but faster."""
+        found = [words_of(text) for text in texts]
+        columns = np.fromiter(map(self._column_of.get, chain.from_iterable(found), repeat(-1)), dtype=np.int32)
+        known = columns >= 0
+        ends = np.cumsum([0, *map(len, found)])
+        starts = np.concatenate([[0], np.cumsum(known)])[ends]
+        table: Any = csr_matrix(
+            (np.ones(starts[-1]), columns[known], starts), shape=(len(found), len(self.words)), dtype=np.float64
+        )
+        table.sum_duplicates()  # and sorts, so that the sums below have one order
+        values, rows = table.data, np.repeat(np.arange(len(found)), np.diff(table.indptr))
+        np.log(values, out=values)
+        values += 1
+        values *= self.idf[table.indices]
+        # bincount adds one value after the other, as scikit-learn does.
+        values /= np.sqrt(np.bincount(rows, weights=values * values, minlength=len(found)))[rows]
+        return table
 
     def spoken(self, text: str, label: str, *, most: int) -> tuple[tuple[str, float], ...]:
         """Return the words of a text that speak most for a label, each with what it adds to the logit."""
@@ -152,7 +186,10 @@ class ByWords:
         return replace(self, columns=change(self.columns))
 
     @cached_property
-    def _vectorizer(self) -> TfidfVectorizer:
-        made = TfidfVectorizer(sublinear_tf=True, vocabulary=list(self.words), token_pattern=TOKEN)
-        made.idf_ = self.idf
-        return made
+    def _column_of(self) -> dict[str, int]:
+        return {word: column for column, word in enumerate(self.words)}
+
+    @cached_property
+    def _weights_by_word(self) -> NDArray[np.float64]:
+        """[word label], in the order in which the sparse product reads it."""
+        return np.ascontiguousarray(self.weights.T)

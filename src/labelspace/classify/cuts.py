@@ -11,9 +11,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 
 from labelspace.classify.standard import Standard
 
@@ -79,6 +76,8 @@ class Cuts:
 
     def probabilities(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sigmoid of the margins, [text label]; 0.5 or more exactly where a label is predicted."""
+        from scipy.special import expit
+
         found = expit(margins)
         return np.where(margins < 0, np.minimum(found, np.nextafter(0.5, 0)), found)
 
@@ -170,6 +169,9 @@ def clear_cut(values: NDArray[np.float64], *, clearly: float = CLEARLY) -> float
         >>> 2 < clear_cut(np.concatenate([noise, noise + 8])) < 6, clear_cut(noise)
         (True, inf)
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
     start = np.array([np.quantile(values, 0.15), np.quantile(values, 0.98)])[:, None]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the best fit so far is good enough to say so

@@ -150,7 +150,7 @@ def measuring(model: Any, what: str) -> Any:
     if isinstance(model, MeasuresDoubt):
         return model
     raise ConfigError(
-        f"{what} needs a model that measures uncertainty. Got a {type(model).__name__} instead; fit one with "
+        f"{what} needs a model that measures uncertainty. Got a {model.class_name} instead; fit one with "
         "labelspace fit --labelled FILE --method uncertainty, or UncertaintyClassifier."
     )
 

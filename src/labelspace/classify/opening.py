@@ -2,18 +2,22 @@
 
 import importlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labelspace.checks import did_you_mean
-from labelspace.classify.base import Classifier
 from labelspace.classify.fetching import model_folder
+from labelspace.classify.fitted import Fitted
 from labelspace.classify.none_of_these import OUTDATED, NoneLimit
 from labelspace.classify.old_folders import brought_up
 from labelspace.classify.saving import MEMBERS, damaged, read
 from labelspace.errors import ConfigError, LabelSpaceWarning, ModelFolderError
-from labelspace.header import CLASSIFIER, HEADER, read_header
+from labelspace.header import CLASSIFIER, HEADER, peek, read_header
+
+if TYPE_CHECKING:
+    from labelspace.classify.base import Classifier
 
 CLASSES = {
     "DescriptionClassifier": "description",
@@ -32,7 +36,7 @@ def load(
     revision: str | None = None,
     device: str | None = None,
     trust_remote_code: bool = False,
-) -> Classifier:
+) -> "Classifier":
     """Open a model that `save` or `push_to_hub` wrote.
 
     Args:
@@ -67,6 +71,37 @@ def load(
         header = brought_up(header, cls)
     except (KeyError, TypeError, AttributeError) as error:
         raise damaged(folder, error) from error
+    found = (folder / MEMBERS).glob("*") if header["class"] == "JointClassifier" else ()
+    parts = [part for part in found if part.name.isdecimal()]
+    members = [
+        load(part, device=device, trust_remote_code=trust_remote_code)
+        for part in sorted(parts, key=lambda part: int(part.name))
+    ]
+    return _opened(folder, header, cls, members, device=device, trust_remote_code=trust_remote_code)
+
+
+def open_to_answer(folder: str | Path, *, device: str | None = None, trust_remote_code: bool = False) -> Fitted:
+    """Open a saved model that has only to answer and to explain; one of words then opens without scikit-learn.
+
+    Args and errors are those of `load`.
+    """
+    place = model_folder(folder)
+    if peek(place).get("class") != "WordsClassifier":
+        return load(place, device=device, trust_remote_code=trust_remote_code)
+    from labelspace.classify.opened_words import OpenedWords
+
+    return _opened(place, read_header(place, CLASSIFIER), OpenedWords)
+
+
+def _opened(
+    folder: Path,
+    header: dict[str, Any],
+    cls: Any,
+    members: Sequence["Classifier"] = (),
+    *,
+    device: str | None = None,
+    trust_remote_code: bool = False,
+) -> Any:
     state = read(
         folder,
         header,
@@ -75,15 +110,8 @@ def load(
         device=device,
         trust_remote_code=trust_remote_code,
     )
-    found = (folder / MEMBERS).glob("*") if header["class"] == "JointClassifier" else ()
-    parts = [part for part in found if part.name.isdecimal()]
-    members = [
-        load(part, device=device, trust_remote_code=trust_remote_code)
-        for part in sorted(parts, key=lambda part: int(part.name))
-    ]
-    state = replace(state, members=tuple(members))
     try:
-        model = cls.from_state(state)
+        model = cls.from_state(replace(state, members=tuple(members)))
         model.none_ = _limit_of(header, model)
         model.decision()
     except ModelFolderError:
@@ -93,7 +121,7 @@ def load(
     return model
 
 
-def _limit_of(header: dict[str, Any], model: Classifier) -> NoneLimit | None:
+def _limit_of(header: dict[str, Any], model: Fitted) -> NoneLimit | None:
     """Return the saved limit for "none of these", unless the label file was edited since."""
     if header.get("none") is None:
         return None
@@ -104,7 +132,7 @@ def _limit_of(header: dict[str, Any], model: Classifier) -> NoneLimit | None:
     return None
 
 
-def _class_of(folder: Path, header: dict[str, Any]) -> type[Classifier]:
+def _class_of(folder: Path, header: dict[str, Any]) -> "type[Classifier]":
     name = header.get("class")
     if not isinstance(name, str) or name not in CLASSES:
         raise ModelFolderError(f"{folder / HEADER} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")

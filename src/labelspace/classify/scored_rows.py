@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score
 
 from labelspace.corpus.in_memory import document_values
 from labelspace.corpus.label_sets import as_label_sets
@@ -68,6 +67,8 @@ def scored_sets(predicted: Any, y: Any, classes: Any, sample_weight: Any = None)
     sets = as_label_sets(y, list(classes), n_documents=len(predicted), separator=SEPARATOR)
     if not sets.known.any():
         raise InputError("y holds no labels, so there is nothing to score; pass label names.")
+    from sklearn.metrics import accuracy_score
+
     weights = _weights(sample_weight, len(predicted))
     own = None if weights is None else weights[sets.known]
     return float(accuracy_score(sets.truth[sets.known], predicted[sets.known], sample_weight=own))

@@ -8,12 +8,11 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import plain
 from labelspace.classify.answers import Answers
-from labelspace.classify.base import Classifier
 from labelspace.classify.decision import MeasuresDoubt
+from labelspace.classify.fitted import Fitted, check_fitted
 from labelspace.classify.long_texts import reads_windows, tell_cost
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
@@ -43,7 +42,7 @@ class Predicted:
 
 
 def predict_file(
-    model: Classifier,
+    model: Fitted,
     source: Any,
     target: str | Path,
     *,
@@ -102,7 +101,7 @@ def predict_file(
         ...     done.rows, done.path.read_text().splitlines()[0]
         (2, 'id,text,predicted_label,predicted_score,predicted_probability')
     """
-    check_is_fitted(model)
+    check_fitted(model)
     table = open_table(
         source,
         text_column=text_column,
@@ -142,7 +141,7 @@ def predict_file(
         return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
 
 
-def model_fingerprint(model: Classifier) -> str:
+def model_fingerprint(model: Fitted) -> str:
     """Hash everything that a prediction depends on: weights, labels, the head, the decision, precision."""
     digest = hashlib.sha256()
     encoder: Any = getattr(model, "encoder_", None)
@@ -172,7 +171,7 @@ def _rows_of(target: Path, *, label: str) -> int:
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 
-def output_schema(schema: pa.Schema, model: Classifier, prefix: str, all_scores: bool) -> pa.Schema:
+def output_schema(schema: pa.Schema, model: Fitted, prefix: str, all_scores: bool) -> pa.Schema:
     """Return the columns of a file of predictions: those of the input and those of `answer_columns`.
 
     Raises:

@@ -13,8 +13,8 @@ from labelspace.classify.by_words import ByWords
 from labelspace.classify.cards import words_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.explanation import Explanation, check_asked, explain_answer
-from labelspace.classify.head import check_learnt
+from labelspace.classify.explanation import Explanation
+from labelspace.classify.opened_words import TENSORS_FILE, explain_by_words, head_of
 from labelspace.classify.state import State
 from labelspace.corpus import Kind, as_documents, as_targets
 from labelspace.errors import InputError
@@ -46,7 +46,7 @@ class WordsClassifier(Classifier):
         (['money'], 'bank')
     """
 
-    tensors_file = "words.safetensors"
+    tensors_file = TENSORS_FILE
     card_of = staticmethod(words_card)
     not_parameters = ("labels",)
 
@@ -122,15 +122,7 @@ class WordsClassifier(Classifier):
             Scores, margin and the words that speak most for a label; `print` shows them as text.
         """
         check_is_fitted(self)
-        shown = check_asked(text, top, nearest)
-        return explain_answer(
-            shown,
-            self.answers([shown]),
-            space=self.label_space_,
-            decision=self.decision(),
-            top=top,
-            words=lambda name: self.head_.spoken(shown, name, most=nearest),
-        )
+        return explain_by_words(self, text, top=top, nearest=nearest)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Refuse: the words of a new label are not known.
@@ -166,9 +158,7 @@ class WordsClassifier(Classifier):
         Raises:
             ModelFolderError: the label file names a label that the model has not learnt.
         """
-        head = ByWords.from_tensors(state.tensors, tuple(state.facts["words"]["labels"]))
-        check_learnt(head.columns, state.space, state.place)
-        return cls._of(head, state.space, state.fit, **state.parameters)
+        return cls._of(head_of(state), state.space, state.fit, **state.parameters)
 
     def _edit(self, space: LabelSpace, change: Change) -> None:
         self.head_ = self.head_.edited(change)

@@ -89,19 +89,24 @@ def open_model(
     *,
     long_texts: str | None = None,
     quiet: bool = False,
+    to_answer: bool = False,
 ) -> Any:
-    """Open a saved model; a threshold, lowest probability or way to read long texts given here replaces its own."""
+    """Open a saved model; a threshold, lowest probability or way to read long texts given here replaces its own.
+
+    With `to_answer` it may lack what scikit-learn's estimators have, and opens faster.
+    """
     decision = {"threshold": threshold, "min_probability": min_probability, "long_texts": long_texts}
     given = {name: value for name, value in decision.items() if value is not None}
     DecisionConfig(**given)  # checks them before torch is loaded
     with busy(f"opening {folder}", quiet=quiet):
-        from labelspace.classify import load
+        from labelspace.classify.opening import load, open_to_answer
 
-        model = load(folder, device=device, trust_remote_code=trust_remote_code)
+        model = (open_to_answer if to_answer else load)(folder, device=device, trust_remote_code=trust_remote_code)
     for name in given:
-        if name not in model.get_params(deep=False):
+        if not hasattr(model, name):
             other = "min_probability" if name == "threshold" else "threshold"
             cure = "leave it out" if name == "long_texts" else f"use {flag(other)}"
-            raise ConfigError(f"{flag(name)} is not for a {type(model).__name__}; {cure}.")
-    model.set_params(**given).decision()  # decision() raises if the fitted model cannot use it
+            raise ConfigError(f"{flag(name)} is not for a {model.class_name}; {cure}.")
+        setattr(model, name, given[name])
+    model.decision()  # it raises if the fitted model cannot use it
     return model

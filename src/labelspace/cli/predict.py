@@ -122,7 +122,14 @@ def predict_command(
             table.check_documents()
         blocks = (table.documents(batch) for batch in table.batches())
     opened = open_model(
-        model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, quiet=quiet
+        model,
+        threshold,
+        min_probability,
+        device,
+        trust_remote_code,
+        long_texts=long_texts,
+        quiet=quiet,
+        to_answer=True,
     )
     from labelspace.corpus.documents import Kind, check_kind
 
@@ -180,7 +187,9 @@ def explain_command(
     """Explain the label of a text: scores, margin and the nearest descriptions."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
-    opened = open_model(model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts)
+    opened = open_model(
+        model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, to_answer=True
+    )
     from labelspace.corpus import Kind
 
     asked: list[Any] = list(texts)

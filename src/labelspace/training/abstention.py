@@ -10,7 +10,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
 
 from labelspace.checks import check_number
 from labelspace.training.calibration import as_flags, one_number_each
@@ -168,6 +167,8 @@ def risk_limit(
     """
     check_number("risk", risk, above=0, below=1)
     check_number("confidence", confidence, above=0, below=1)
+    from scipy.stats import binom
+
     check_number("measures", measures, least=1, whole=True)
     unsure = one_number_each("uncertainty", uncertainty)
     errors = as_flags("wrong", wrong, len(unsure))

@@ -17,7 +17,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq, minimize_scalar
 
 from labelspace.checks import check_number
 from labelspace.errors import InputError, ShapeError
@@ -204,6 +203,8 @@ def temperature_for_accuracy(logits: ArrayLike, accuracy: float) -> float:
     targets = table.argmax(axis=1) if table.ndim == 2 and table.shape[1] else [0] * len(table)
     below, _ = _below_the_highest(logits, targets)
 
+    from scipy.optimize import brentq
+
     def too_sure(log_temperature: float) -> float:
         # The highest logit is 0 after subtraction, so its probability is 1 over the sum.
         return float((1 / np.exp(below / math.exp(log_temperature)).sum(axis=1)).mean()) - accuracy
@@ -334,6 +335,8 @@ def _nll(below: NDArray[np.float64], columns: NDArray[np.int64], temperature: fl
 
 
 def _best_temperature(below: NDArray[np.float64], columns: NDArray[np.int64]) -> float:
+    from scipy.optimize import minimize_scalar
+
     edge = math.log(MOST_TEMPERATURE)
     error = HALF_AN_ERROR / (len(columns) + 1)
 

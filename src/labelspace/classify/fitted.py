@@ -1,0 +1,87 @@
+"""What every fitted classifier does with documents, without scikit-learn, whose import takes most of a second."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from labelspace.classify.answers import Answers
+from labelspace.classify.decision import Decision
+from labelspace.classify.head import Judged, Matrix
+from labelspace.classify.none_of_these import NoneLimit
+from labelspace.corpus import Documents, Kind, as_texts_or_pairs
+from labelspace.corpus.documents import check_kind
+from labelspace.labels import LabelSpace
+
+
+class Fitted(ABC):
+    """A head that scores and a decision that answers.
+
+    Attributes are `head_` (turns documents into scores), `label_space_`, `classes_` (sorted label names), `reads_`
+    (texts or pairs of texts) and `none_` (the limit for "none of these", None without one).
+    """
+
+    label_space_: LabelSpace
+    classes_: NDArray[Any]
+    head_: Any
+    reads_: Kind
+    none_: NoneLimit | None = None
+
+    takes_pairs: ClassVar[bool] = False
+    """Whether `fit` takes pairs of texts, in which case two text columns are read as pairs."""
+
+    @property
+    def class_name(self) -> str:
+        """Name of the classifier's class, for messages."""
+        return type(self).__name__
+
+    @abstractmethod
+    def decision(self) -> Decision:
+        """Return the decision rule, from the current parameters."""
+
+    def read(self, X: Any) -> Documents:
+        """Check and convert documents; `Documents` are returned as they are.
+
+        Raises:
+            InputError: an entry is not a document, or the model was fitted on texts and these are pairs, or vice versa.
+        """
+        check_fitted(self)
+        documents = as_texts_or_pairs(X, pair_columns=self.takes_pairs)
+        if len(documents):
+            check_kind(documents.kind, self.reads_)
+        return documents
+
+    def answers(self, X: Any) -> Answers:
+        """Return names, scores, probabilities and uncertainty, from one run of the encoder.
+
+        Args:
+            X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset, or `corpus.Documents`.
+
+        Returns:
+            The answers, with columns in the order of the label space.
+        """
+        documents = self.read(X)
+        decision = self.decision()
+        return decision.answers(self.label_space_.names, *self.judge(documents, self.label_space_))
+
+    def scores(self, texts: Sequence[Any], space: LabelSpace) -> Matrix:
+        """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
+        check_fitted(self)
+        return self.judge(texts, space).scores
+
+    def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:
+        """Return what the head says about texts or pairs of texts, long ones as the model reads them."""
+        return self.head_.judge(documents, space)
+
+
+def check_fitted(model: Any) -> None:
+    """Let scikit-learn refuse a model that is not fitted; a fitted one does not import it.
+
+    Raises:
+        NotFittedError: `fit` has not been called.
+    """
+    if not hasattr(model, "label_space_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
