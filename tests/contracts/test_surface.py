@@ -137,6 +137,7 @@ MODULES = {
     ],
     "labelspace.classify": [
         "Answers",
+        "Batches",
         "BiEncoderClassifier",
         "Classifier",
         "DescriptionClassifier",
