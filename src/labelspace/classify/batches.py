@@ -13,10 +13,11 @@ from typing import TypeVar, final
 import pyarrow as pa
 
 from labelspace.classify.base import Classifier
+from labelspace.classify.columns import answer_columns, output_schema
 from labelspace.classify.fetching import model_folder
 from labelspace.classify.opening import load
 from labelspace.classify.saving import LABELS
-from labelspace.classify.stream import CHUNK_ROWS, answer_columns, output_schema
+from labelspace.classify.stream import CHUNK_ROWS
 from labelspace.corpus import open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.errors import ModelFolderError

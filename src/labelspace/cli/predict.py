@@ -64,6 +64,9 @@ def predict_command(
     threshold: Threshold = None,
     min_probability: MinProbability = None,
     long_texts: LongTexts = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that answer, each with its share of the processor's threads.", metavar="N")
+    ] = 1,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Add the score of every label.")] = False,
     coverage: Annotated[
         float | None,
@@ -93,6 +96,9 @@ def predict_command(
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
+    check_number("--workers", workers, least=1, whole=True)
+    if workers > 1 and (target == STDIN or most_uncertain is not None):
+        raise ConfigError("--workers needs an OUT file with all documents; leave it out here.")
     if argilla and (target != STDIN or as_json or all_scores):
         raise ConfigError("--argilla prints records to stdout; leave OUT, --json and --all-scores out.")
     if target == STDIN:
@@ -148,7 +154,9 @@ def predict_command(
 
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
-            done = predict_file(opened, source, target, pair_column=pair_column, resume=resume, **options)
+            done = predict_file(
+                opened, source, target, pair_column=pair_column, resume=resume, workers=workers, **options
+            )
     except KeyboardInterrupt:
         if Path(f"{target}.parts").is_dir():
             tell(f"interrupted: what was finished is safe in {target}.parts; go on with the same command and --resume.")
