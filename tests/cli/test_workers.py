@@ -64,7 +64,7 @@ def running(
             start_new_session=True,
         )
         started.append(run)
-        until(lambda: any((tmp_path / "out.csv.parts").glob("000001.*")) or run.poll() is not None)
+        until(lambda: any((tmp_path / "out.csv.parts").glob("000001.*.csv")) or run.poll() is not None)
         return run
 
     (tmp_path / "tmp").mkdir()

@@ -128,7 +128,7 @@ def most_uncertain_file(
             writer.write(batch)
         writer.finish()
     abstained = found[f"{prefix}label"].null_count
-    return Predicted(path=Path(target), rows=found.num_rows, resumed_at=0, abstained=abstained)
+    return Predicted(path=out.place, rows=found.num_rows, resumed_at=0, abstained=abstained)
 
 
 def measuring(model: Any, what: str) -> Any:

@@ -21,6 +21,7 @@ from labelspace.classify.workers import answered
 from labelspace.corpus import Documents, DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
+from labelspace.corpus.stores import located
 from labelspace.errors import OutputError
 from labelspace.progress import progress_bar
 
@@ -32,8 +33,8 @@ CHUNK_ROWS = 2048
 class Predicted:
     """The result of `predict_file`."""
 
-    path: Path
-    """Path of the written file."""
+    path: Path | str
+    """Path of the written file, or its address without credentials."""
 
     rows: int
     """Number of rows in it."""
@@ -73,8 +74,8 @@ def predict_file(
 
     Args:
         model: a fitted classifier.
-        source: CSV, TSV, JSONL, Parquet (also .gz), a glob, or a table in memory.
-        target: a .parquet, .csv, .tsv or .jsonl file (text also .gz).
+        source: CSV, TSV, JSONL, Parquet (also .gz), a glob, an address such as `s3://bucket/key`, or a table in memory.
+        target: a .parquet, .csv, .tsv or .jsonl file (text also .gz), or its address.
         text_column: column with the documents.
         pair_column: column with the second texts, for a model fitted on pairs.
         resume: continue an interrupted run with the same input, model and options.
@@ -135,8 +136,8 @@ def predict_file(
         table.check_documents()
     with out as writer, progress_bar("predicting", verbose=verbose) as report:
         if writer.already_done:
-            rows = _rows_of(Path(target), label=schema.names[len(table.schema)])
-            return Predicted(path=Path(target), rows=rows, resumed_at=rows, abstained=0)
+            rows = _rows_of(target, label=schema.names[len(table.schema)])
+            return Predicted(path=writer.place, rows=rows, resumed_at=rows, abstained=0)
         resumed_at = read = writer.rows_done
 
         def chunks() -> Iterator[tuple[pa.RecordBatch, Documents]]:
@@ -157,7 +158,7 @@ def predict_file(
         except BrokenProcessPool as error:
             raise _worker_lost(writer, begun=writer.rows_done > resumed_at) from error
         writer.finish()
-        return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
+        return Predicted(path=writer.place, rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
 
 
 def _worker_lost(writer: ResumableWriter, *, begun: bool) -> OutputError:
@@ -194,11 +195,11 @@ def model_fingerprint(model: Classifier) -> str:
     return digest.hexdigest()
 
 
-def _rows_of(target: Path, *, label: str) -> int:
+def _rows_of(target: str | Path, *, label: str) -> int:
     """Count the rows of a finished file; it must have the label column."""
     # This library wrote the file, so its name decides the format; do not guess from the content.
     finished = open_table(
-        target, label_column=label, text_column=label, delimiter=own_delimiter(target), encoding="utf-8"
+        target, label_column=label, text_column=label, delimiter=own_delimiter(located(target)), encoding="utf-8"
     )
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 

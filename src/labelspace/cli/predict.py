@@ -49,7 +49,8 @@ def _doubt(help: str, metavar: str) -> Any:
 def predict_command(
     model: Model,
     source: Annotated[
-        str, typer.Argument(metavar="IN", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, a glob, or -.")
+        str,
+        typer.Argument(metavar="IN", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, a glob, an address, or -."),
     ],
     target: Annotated[
         str, typer.Argument(metavar="[OUT]", help="The file to write, format by its extension; - or none: stdout.")
@@ -158,8 +159,12 @@ def predict_command(
                 opened, source, target, pair_column=pair_column, resume=resume, workers=workers, **options
             )
     except KeyboardInterrupt:
-        if Path(f"{target}.parts").is_dir():
-            tell(f"interrupted: what was finished is safe in {target}.parts; go on with the same command and --resume.")
+        from labelspace.corpus.stores import located
+
+        place = located(target)
+        parts = place.with_name(f"{place.name}.parts")
+        if parts.is_dir():
+            tell(f"interrupted: what was finished is safe in {parts}; go on with the same command and --resume.")
         else:
             tell("interrupted; nothing was written.")
         raise typer.Exit(130) from None
