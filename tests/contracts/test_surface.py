@@ -137,6 +137,7 @@ MODULES = {
     ],
     "labelspace.classify": [
         "Answers",
+        "Batches",
         "BiEncoderClassifier",
         "Classifier",
         "DescriptionClassifier",
@@ -350,8 +351,8 @@ COMMANDS = {
     """,
     "predict": """
         model source target --text-column --pair-column --delimiter --encoding --prefix --resume
-        --overwrite --threshold --min-probability --long-texts --all-scores --coverage --risk --most-uncertain
-        --argilla --device --trust-remote-code --json --quiet -q
+        --overwrite --threshold --min-probability --long-texts --workers --all-scores --coverage --risk
+        --most-uncertain --argilla --device --trust-remote-code --json --quiet -q
     """,
     "evaluate": """
         model file --text-column --pair-column --label-column --delimiter --encoding --confusion

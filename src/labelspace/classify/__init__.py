@@ -9,6 +9,7 @@ from labelspace.late import late_names
 
 __all__ = [
     "Answers",
+    "Batches",
     "BiEncoderClassifier",
     "Classifier",
     "DescriptionClassifier",
@@ -27,6 +28,7 @@ __all__ = [
 if TYPE_CHECKING:
     from labelspace.classify.answers import Answers
     from labelspace.classify.base import Classifier
+    from labelspace.classify.batches import Batches
     from labelspace.classify.bi_encoder import BiEncoderClassifier
     from labelspace.classify.description import DescriptionClassifier
     from labelspace.classify.editing import LabelChange
@@ -44,6 +46,7 @@ __getattr__ = late_names(
     {
         "answers": "Answers",
         "base": "Classifier",
+        "batches": "Batches",
         "bi_encoder": "BiEncoderClassifier",
         "description": "DescriptionClassifier",
         "editing": "LabelChange",

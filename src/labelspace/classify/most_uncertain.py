@@ -9,15 +9,9 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_number
+from labelspace.classify.columns import answer_columns, output_schema
 from labelspace.classify.decision import MeasuresDoubt
-from labelspace.classify.stream import (
-    CHUNK_ROWS,
-    Predicted,
-    answer_columns,
-    estimated_rows,
-    model_fingerprint,
-    output_schema,
-)
+from labelspace.classify.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
 from labelspace.corpus import Documents, ResumableWriter, open_table
 from labelspace.errors import ConfigError
 from labelspace.progress import progress_bar
@@ -134,7 +128,7 @@ def most_uncertain_file(
             writer.write(batch)
         writer.finish()
     abstained = found[f"{prefix}label"].null_count
-    return Predicted(path=Path(target), rows=found.num_rows, resumed_at=0, abstained=abstained)
+    return Predicted(path=out.place, rows=found.num_rows, resumed_at=0, abstained=abstained)
 
 
 def measuring(model: Any, what: str) -> Any:

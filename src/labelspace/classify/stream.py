@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
@@ -9,15 +12,16 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from labelspace.checks import plain
-from labelspace.classify.answers import Answers
-from labelspace.classify.decision import MeasuresDoubt
+from labelspace.checks import check_number, plain
+from labelspace.classify.columns import output_schema
 from labelspace.classify.fitted import Fitted, check_fitted
 from labelspace.classify.long_texts import reads_windows, tell_cost
-from labelspace.corpus import DocumentTable, ResumableWriter, open_table
+from labelspace.classify.workers import answered
+from labelspace.corpus import Documents, DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
-from labelspace.errors import InputError
+from labelspace.corpus.stores import located
+from labelspace.errors import OutputError
 from labelspace.progress import progress_bar
 
 CHUNK_ROWS = 2048
@@ -28,8 +32,8 @@ CHUNK_ROWS = 2048
 class Predicted:
     """The result of `predict_file`."""
 
-    path: Path
-    """Path of the written file."""
+    path: Path | str
+    """Path of the written file, or its address without credentials."""
 
     rows: int
     """Number of rows in it."""
@@ -52,6 +56,7 @@ def predict_file(
     overwrite: bool = False,
     all_scores: bool = False,
     prefix: str = "predicted_",
+    workers: int = 1,
     chunk_rows: int = CHUNK_ROWS,
     delimiter: str = "auto",
     encoding: str = "auto",
@@ -68,8 +73,8 @@ def predict_file(
 
     Args:
         model: a fitted classifier.
-        source: CSV, TSV, JSONL, Parquet (also .gz), a glob, or a table in memory.
-        target: a .parquet, .csv, .tsv or .jsonl file (text also .gz).
+        source: CSV, TSV, JSONL, Parquet (also .gz), a glob, an address such as `s3://bucket/key`, or a table in memory.
+        target: a .parquet, .csv, .tsv or .jsonl file (text also .gz), or its address.
         text_column: column with the documents.
         pair_column: column with the second texts, for a model fitted on pairs.
         resume: continue an interrupted run with the same input, model and options.
@@ -77,6 +82,9 @@ def predict_file(
         all_scores: True adds one column `predicted_score:<label>` per label, and with several labels one column
             `predicted_probability:<label>`.
         prefix: prefix of the added columns.
+        workers: processes that answer, each with its share of the threads and a model of its own; a script that asks
+            for several needs `if __name__ == "__main__":`. The bytes are those of one process with as many threads as
+            a worker has, and an interrupted run may continue with another number.
         chunk_rows: rows read, predicted and saved together.
         delimiter: delimiter in CSV and TSV files, as for `open_table`.
         encoding: encoding of CSV and TSV files, as for `open_table`.
@@ -89,7 +97,8 @@ def predict_file(
         ColumnError: no such column.
         InputError: unreadable input or a row without a text (raised before anything is written), an existing output,
             or parts of another run.
-        OutputError: the output cannot be written; finished rows are safe.
+        OutputError: the output cannot be written, or a worker was killed; finished rows are safe.
+        ConfigError: `workers` is not a positive whole number.
 
     Example:
         >>> import tempfile
@@ -102,6 +111,7 @@ def predict_file(
         (2, 'id,text,predicted_label,predicted_score,predicted_probability')
     """
     check_fitted(model)
+    check_number("workers", workers, least=1, whole=True)
     table = open_table(
         source,
         text_column=text_column,
@@ -125,20 +135,42 @@ def predict_file(
         table.check_documents()
     with out as writer, progress_bar("predicting", verbose=verbose) as report:
         if writer.already_done:
-            rows = _rows_of(Path(target), label=schema.names[len(table.schema)])
-            return Predicted(path=Path(target), rows=rows, resumed_at=rows, abstained=0)
-        resumed_at = writer.rows_done
-        for batch in table.batches(skip_rows=resumed_at):
-            documents = table.documents(batch)
-            if writer.rows_done == resumed_at:
-                tell_cost(model, documents, more=len(documents) == table.batch_rows)
-            answers = model.answers(documents)
-            columns = answer_columns(answers, all_scores)
-            writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
-            abstained += columns[0].null_count
-            report(writer.rows_done, table.rows or estimated_rows(table, writer.rows_done))
+            rows = _rows_of(target, label=schema.names[len(table.schema)])
+            return Predicted(path=writer.place, rows=rows, resumed_at=rows, abstained=0)
+        resumed_at = read = writer.rows_done
+
+        def chunks() -> Iterator[tuple[pa.RecordBatch, Documents]]:
+            nonlocal read
+            for batch in table.batches(skip_rows=resumed_at):
+                documents = table.documents(batch)
+                if read == resumed_at:
+                    tell_cost(model, documents, more=len(documents) == table.batch_rows)
+                read += batch.num_rows
+                yield batch, documents
+
+        try:
+            with closing(answered(model, chunks(), workers=workers, all_scores=all_scores)) as rows_answered:
+                for batch, columns in rows_answered:
+                    writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
+                    abstained += columns[0].null_count
+                    report(writer.rows_done, table.rows or estimated_rows(table, read))
+        except BrokenProcessPool as error:
+            raise _worker_lost(writer, begun=writer.rows_done > resumed_at) from error
         writer.finish()
-        return Predicted(path=Path(target), rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
+        return Predicted(path=writer.place, rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
+
+
+def _worker_lost(writer: ResumableWriter, *, begun: bool) -> OutputError:
+    why = "killed, or out of memory"
+    if not begun:
+        why += ', or started by a script without `if __name__ == "__main__":`'
+    if writer.rows_done:
+        safe = f"{writer.rows_done} rows are safe in {writer.parts.name}/; continue with --resume"
+    else:
+        safe = "Nothing is lost; run again"
+    return OutputError(
+        f"{writer.path}: a worker ended before its work was done ({why}). {safe}, or with fewer workers."
+    )
 
 
 def model_fingerprint(model: Fitted) -> str:
@@ -162,52 +194,13 @@ def model_fingerprint(model: Fitted) -> str:
     return digest.hexdigest()
 
 
-def _rows_of(target: Path, *, label: str) -> int:
+def _rows_of(target: str | Path, *, label: str) -> int:
     """Count the rows of a finished file; it must have the label column."""
     # This library wrote the file, so its name decides the format; do not guess from the content.
     finished = open_table(
-        target, label_column=label, text_column=label, delimiter=own_delimiter(target), encoding="utf-8"
+        target, label_column=label, text_column=label, delimiter=own_delimiter(located(target)), encoding="utf-8"
     )
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
-
-
-def output_schema(schema: pa.Schema, model: Fitted, prefix: str, all_scores: bool) -> pa.Schema:
-    """Return the columns of a file of predictions: those of the input and those of `answer_columns`.
-
-    Raises:
-        InputError: the input already has one of the added columns.
-    """
-    added = [
-        pa.field(f"{prefix}label", pa.string()),
-        pa.field(f"{prefix}score", pa.float32()),
-        pa.field(f"{prefix}probability", pa.float64()),
-    ]
-    if isinstance(model, MeasuresDoubt):
-        added.append(pa.field(f"{prefix}uncertainty", pa.float32()))
-    if all_scores:
-        added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in model.label_space_.names]
-    if all_scores and model.label_space_.several:
-        added += [pa.field(f"{prefix}probability:{name}", pa.float64()) for name in model.label_space_.names]
-    for field in added:
-        if field.name in schema.names:
-            raise InputError(f"the input has a column {field.name!r} already; choose another prefix than {prefix!r}.")
-    return pa.schema([*schema, *added])
-
-
-def answer_columns(answers: Answers, all_scores: bool) -> list[pa.Array]:
-    """Return the added columns of a file of predictions, the label first."""
-    columns = [
-        pa.array(answers.names.tolist(), pa.string()),
-        pa.array(answers.score, pa.float32()),
-        pa.array(answers.confidence, pa.float64()),
-    ]
-    if answers.uncertainty is not None:
-        columns.append(pa.array(answers.uncertainty, pa.float32()))
-    if all_scores:
-        columns += [pa.array(column, pa.float32()) for column in answers.scores.T]
-    if all_scores and answers.chosen is not None:
-        columns += [pa.array(column, pa.float64()) for column in answers.probabilities.T]
-    return columns
 
 
 def estimated_rows(table: DocumentTable, done: int) -> float | None:

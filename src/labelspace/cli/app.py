@@ -1,7 +1,7 @@
 """All commands as one application, and their exit codes.
 
 0    done
-1    failed on the way (a full disk, a loss that is not finite, a missing package), or `lint` found errors
+1    failed on the way (a full disk, a killed worker, a loss not finite, a missing package), or `lint` found errors
 2    wrong use or bad input: one line on stderr, nothing was written
 130  interrupted with Ctrl-C; the message says what was saved
 141  the reader of the output has closed the pipe
@@ -9,6 +9,7 @@
 
 import os
 import sys
+from concurrent.futures import BrokenExecutor
 from typing import Annotated, Any
 
 import typer
@@ -94,8 +95,8 @@ def exit_code(error: LabelSpaceError) -> int:
         >>> exit_code(TrainingError("the loss is nan")), exit_code(LabelSpaceError("bad input"))
         (1, 2)
     """
-    # An invalid output path is wrong use; a refusal by the operating system is a failure.
-    refused = isinstance(error, OutputError) and isinstance(error.__cause__, OSError)
+    # An invalid output path is wrong use; a refusal by the operating system, or a killed worker, is a failure.
+    refused = isinstance(error, OutputError) and isinstance(error.__cause__, (OSError, BrokenExecutor))
     return 1 if refused or isinstance(error, (TrainingError, MissingDependencyError)) else 2
 
 

@@ -49,7 +49,8 @@ def _doubt(help: str, metavar: str) -> Any:
 def predict_command(
     model: Model,
     source: Annotated[
-        str, typer.Argument(metavar="IN", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, a glob, or -.")
+        str,
+        typer.Argument(metavar="IN", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, a glob, an address, or -."),
     ],
     target: Annotated[
         str, typer.Argument(metavar="[OUT]", help="The file to write, format by its extension; - or none: stdout.")
@@ -64,6 +65,9 @@ def predict_command(
     threshold: Threshold = None,
     min_probability: MinProbability = None,
     long_texts: LongTexts = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that answer, each with its share of the processor's threads.", metavar="N")
+    ] = 1,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Add the score of every label.")] = False,
     coverage: Annotated[
         float | None,
@@ -93,6 +97,9 @@ def predict_command(
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
+    check_number("--workers", workers, least=1, whole=True)
+    if workers > 1 and (target == STDIN or most_uncertain is not None):
+        raise ConfigError("--workers needs an OUT file with all documents; leave it out here.")
     if argilla and (target != STDIN or as_json or all_scores):
         raise ConfigError("--argilla prints records to stdout; leave OUT, --json and --all-scores out.")
     if target == STDIN:
@@ -129,7 +136,7 @@ def predict_command(
         trust_remote_code,
         long_texts=long_texts,
         quiet=quiet,
-        to_answer=True,
+        to_answer=workers == 1,
     )
     from labelspace.corpus.documents import Kind, check_kind
 
@@ -155,10 +162,16 @@ def predict_command(
 
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
-            done = predict_file(opened, source, target, pair_column=pair_column, resume=resume, **options)
+            done = predict_file(
+                opened, source, target, pair_column=pair_column, resume=resume, workers=workers, **options
+            )
     except KeyboardInterrupt:
-        if Path(f"{target}.parts").is_dir():
-            tell(f"interrupted: what was finished is safe in {target}.parts; go on with the same command and --resume.")
+        from labelspace.corpus.stores import located
+
+        place = located(target)
+        parts = place.with_name(f"{place.name}.parts")
+        if parts.is_dir():
+            tell(f"interrupted: what was finished is safe in {parts}; go on with the same command and --resume.")
         else:
             tell("interrupted; nothing was written.")
         raise typer.Exit(130) from None

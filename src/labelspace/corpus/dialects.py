@@ -15,13 +15,13 @@ the option to set.
 import codecs
 import contextlib
 import csv
-import gzip
 import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from labelspace.corpus.stores import Place, unpacked
 from labelspace.corpus.wording import one_line
 from labelspace.errors import ConfigError, InputError
 
@@ -76,7 +76,7 @@ def check_dialect(delimiter: str, encoding: str) -> tuple[str, str]:
     return delimiter, encoding.removesuffix("-sig")
 
 
-def own_delimiter(path: Path) -> str:
+def own_delimiter(path: Place) -> str:
     """Return the delimiter implied by the name of a CSV or TSV file.
 
     Example:
@@ -86,7 +86,7 @@ def own_delimiter(path: Path) -> str:
     return "\t" if Path(path.name.lower().removesuffix(".gz")).suffix == ".tsv" else ","
 
 
-def dialect_of(path: Path, delimiter: str, encoding: str, wanted: Sequence[str]) -> Dialect:
+def dialect_of(path: Place, delimiter: str, encoding: str, wanted: Sequence[str]) -> Dialect:
     """Return the delimiter and encoding of a file.
 
     Args:
@@ -98,7 +98,7 @@ def dialect_of(path: Path, delimiter: str, encoding: str, wanted: Sequence[str])
     Raises:
         InputError: the dialect is ambiguous, or is not the one given.
     """
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+    with unpacked(path) as file:
         sample = file.read(SAMPLE_BYTES)
         whole = not file.read(1)
     found = _encoding(path, sample, encoding, whole=whole)
@@ -116,7 +116,7 @@ def dialect_of(path: Path, delimiter: str, encoding: str, wanted: Sequence[str])
     return Dialect(split, found, told)
 
 
-def _encoding(path: Path, sample: bytes, asked: str, *, whole: bool) -> str:
+def _encoding(path: Place, sample: bytes, asked: str, *, whole: bool) -> str:
     marked = next((name for mark, name in _MARKS if sample.startswith(mark)), None)
     if asked != AUTO:
         if marked and not asked.startswith(marked):
@@ -170,7 +170,7 @@ def _looks_western(sample: bytes) -> bool:
     return True
 
 
-def _decoded(path: Path, sample: bytes, encoding: str, *, whole: bool) -> str:
+def _decoded(path: Place, sample: bytes, encoding: str, *, whole: bool) -> str:
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample, final=whole)
     except UnicodeDecodeError as error:
@@ -178,7 +178,7 @@ def _decoded(path: Path, sample: bytes, encoding: str, *, whole: bool) -> str:
     return text.removeprefix("\ufeff")
 
 
-def wrong_encoding(path: Path, encoding: str, error: object) -> InputError:
+def wrong_encoding(path: Place, encoding: str, error: object) -> InputError:
     """Return the error for bytes that are invalid in the encoding they were read with."""
     known = "UTF-8" if encoding == "utf-8" else encoding
     return InputError(
@@ -187,7 +187,7 @@ def wrong_encoding(path: Path, encoding: str, error: object) -> InputError:
     )
 
 
-def _delimiter(path: Path, text: str, own: str, wanted: Sequence[str], *, whole: bool) -> str:
+def _delimiter(path: Place, text: str, own: str, wanted: Sequence[str], *, whole: bool) -> str:
     """Return the delimiter that makes the sample a table."""
     tables = {mark: _rows(text, mark, whole=whole) for mark in (own, *(m for m in _DELIMITERS if m != own))}
     heads = {mark: rows[0] if rows else [] for mark, rows in tables.items()}

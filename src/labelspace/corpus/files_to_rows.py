@@ -19,14 +19,14 @@ What a user should know about each format:
 
 import csv
 import gzip
+import io
 import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -35,6 +35,7 @@ import pyarrow.parquet as pq
 
 from labelspace.corpus.dialects import Dialect, wrong_encoding
 from labelspace.corpus.policy import without_surrogates
+from labelspace.corpus.stores import Place, StoredFile, arrow_source, unpacked, unreachable
 from labelspace.corpus.wording import one_line, shown
 from labelspace.errors import InputError
 
@@ -54,10 +55,11 @@ _JSON_TYPES = {
 }
 
 
-def file_kind(path: Path) -> tuple[str, bool]:
+def file_kind(path: Place) -> tuple[str, bool]:
     """Return the format implied by a file name and whether it is compressed; InputError for an unknown extension.
 
     Example:
+        >>> from pathlib import Path
         >>> file_kind(Path("news.csv.gz"))
         ('csv', True)
     """
@@ -80,28 +82,29 @@ class Piece(NamedTuple):
 
 
 @contextmanager
-def readable(path: Path, encoding: str = "utf-8") -> Iterator[None]:
+def readable(path: Place, encoding: str = "utf-8") -> Iterator[None]:
     """Turn library errors about a damaged file into one line."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):  # typical of a spreadsheet's CSV
             raise wrong_encoding(path, encoding, error) from error
+        if isinstance(path, StoredFile) and isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+            raise unreachable(path, error) from error
         raise InputError(f"{path}: cannot be read, it may be damaged or cut short ({one_line(error)}).") from error
 
 
-def csv_schema(path: Path, dialect: Dialect) -> pa.Schema:
+def csv_schema(path: Place, dialect: Dialect) -> pa.Schema:
     """Return the columns named in the header, all of type string."""
-    opener = gzip.open if file_kind(path)[1] else open
     encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
-    with opener(path, "rt", encoding=encoding, newline="") as lines:
+    with unpacked(path) as file, io.TextIOWrapper(file, encoding, newline="") as lines:
         names = next((row for row in csv.reader(lines, delimiter=dialect.delimiter) if row), None)
     if names is None:
         raise InputError(f"{path}: is empty; its first line must name the columns.")
     return pa.schema([pa.field(name, pa.string()) for name in names])
 
 
-def csv_pieces(path: Path, schema: pa.Schema, dialect: Dialect) -> Iterator[Piece]:
+def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Piece]:
     """Read in small blocks, because pyarrow buffers 32 of them; double the block size if a row does not fit."""
     first, block = 0, _CSV_BLOCK_BYTES
     while True:
@@ -128,10 +131,10 @@ def csv_pieces(path: Path, schema: pa.Schema, dialect: Dialect) -> Iterator[Piec
             block *= 2
 
 
-def _csv_blocks(path: Path, schema: pa.Schema, dialect: Dialect, block: int) -> Iterator[Piece]:
+def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) -> Iterator[Piece]:
     packed = file_kind(path)[1]
     reader = pa_csv.open_csv(
-        pa.input_stream(str(path), compression="gzip" if packed else None),
+        pa.input_stream(arrow_source(path), compression="gzip" if packed else None),
         read_options=pa_csv.ReadOptions(block_size=block, use_threads=False, encoding=dialect.encoding),
         parse_options=pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
@@ -145,17 +148,17 @@ def _csv_blocks(path: Path, schema: pa.Schema, dialect: Dialect, block: int) -> 
         first += rows.num_rows
 
 
-def _unpacked_bytes(path: Path) -> int:
+def _unpacked_bytes(path: Place) -> int:
     """Estimate the unpacked size from the end of a gzip file; with several members it is only the last one's."""
     with path.open("rb") as file:
         file.seek(-4, os.SEEK_END)
         return max(int.from_bytes(file.read(), "little"), path.stat().st_size)
 
 
-def parquet_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
+def parquet_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
     """Read `size` rows at a time in schema order, starting at the row group that holds row `ahead`."""
     file_bytes = path.stat().st_size
-    with pq.ParquetFile(path, buffer_size=_COLUMN_BYTES, pre_buffer=False) as file:
+    with pq.ParquetFile(arrow_source(path), buffer_size=_COLUMN_BYTES, pre_buffer=False) as file:
         groups = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         first = skipped = 0
         while skipped < len(groups) and first + groups[skipped] <= ahead:
@@ -173,7 +176,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
+def _json_lines(path: Place) -> Iterator[tuple[int, bytes, int]]:
     """Yield the number, content and end position of each line that is not blank."""
     with path.open("rb") as raw:
         lines: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
@@ -183,7 +186,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
                 yield number, content, raw.tell()
 
 
-def _json_row(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _json_row(path: Place, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -194,7 +197,7 @@ def _json_row(path: Path, number: int, line: bytes) -> dict[str, Any]:
     return _without_surrogates(row) if b"\\ud" in line.lower() else row
 
 
-def jsonl_schema(paths: list[Path], wanted: list[str]) -> pa.Schema:
+def jsonl_schema(paths: Sequence[Place], wanted: list[str]) -> pa.Schema:
     """Return the columns and types of the first SCHEMA_ROWS rows, counted over all files."""
     rows, size = [], 0
     places: list[str] = []
@@ -234,7 +237,7 @@ def _first_odd(values: list[Any]) -> int | None:
     return None
 
 
-def jsonl_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
+def jsonl_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
     """Read `size` rows at a time, starting at row `ahead`; each row must fit the schema."""
     lines = _json_lines(path)
     first = sum(1 for _ in islice(lines, ahead))
@@ -245,7 +248,7 @@ def jsonl_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterat
         first += len(rows)
 
 
-def _json_batch(path: Path, rows: list[dict[str, Any]], schema: pa.Schema, first: int) -> pa.RecordBatch:
+def _json_batch(path: Place, rows: list[dict[str, Any]], schema: pa.Schema, first: int) -> pa.RecordBatch:
     names = set(schema.names)
     for row_number, row in enumerate(rows, first + 1):
         if not row.keys() <= names:

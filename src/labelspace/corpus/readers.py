@@ -38,6 +38,7 @@ from labelspace.corpus.files_to_rows import (
 from labelspace.corpus.in_memory import MemorySource, as_arrow_table, kind_of, plain_schema
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.spreadsheets import excel_pieces, excel_schema
+from labelspace.corpus.stores import Place, StoredFile, arrow_source, is_address, stored_files
 from labelspace.corpus.targets import as_targets
 from labelspace.corpus.wording import listed, missing_column, one_line
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
@@ -206,9 +207,9 @@ def open_table(
     """Open a table of documents without reading it.
 
     Args:
-        source: a path or glob of .csv, .tsv, .jsonl, .ndjson (each also .gz), .parquet or .xlsx files, a list of
-            paths, a pandas, polars, Arrow or HF table in memory, or a streaming HF dataset. Files of a glob are read
-            in sorted order; a stream is read again each time.
+        source: a path, glob or address (`s3://bucket/key`) of .csv, .tsv, .jsonl, .ndjson (each also .gz), .parquet or
+            .xlsx files, a list of these, a pandas, polars, Arrow or HF table in memory, or a streaming HF dataset.
+            Files of a glob are read in sorted order; a stream is read again each time.
         text_column: the column of documents.
         pair_column: the column of second texts, if documents are pairs of texts.
         id_column: the column that identifies documents, if any.
@@ -307,19 +308,20 @@ class _StreamSource:
 class _FileSource:
     """The rows of one or several files of one format."""
 
-    def __init__(self, paths: list[Path], wanted: list[str], asked: tuple[str, str]) -> None:
+    def __init__(self, paths: list[Place], wanted: list[str], asked: tuple[str, str]) -> None:
         for path in paths:
-            if not path.is_file():
-                raise InputError(f"{path}: {_in_place_of_a_file(path)}.")
+            with readable(path):
+                if not path.is_file():
+                    raise InputError(f"{path}: {_in_place_of_a_file(path)}.")
             if file_kind(path)[0] != file_kind(paths[0])[0]:
                 raise InputError(f"{path}: files read together must have one format; {paths[0]} has another.")
         self._paths, self._kind = paths, file_kind(paths[0])[0]
         self.name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
         self._sizes = [path.stat().st_size for path in paths]
         self.bytes_total, self._read = sum(self._sizes), 0
-        self._begins: list[tuple[int, Path]] = []
+        self._begins: list[tuple[int, Place]] = []
         self.rows: int | None = None
-        self._dialects: dict[Path, Dialect] = {}
+        self._dialects: dict[Place, Dialect] = {}
         if self._kind in ("csv", "tsv"):
             for path in paths:
                 with readable(path):
@@ -375,10 +377,10 @@ class _FileSource:
         read = {"dialects": odd} if odd else {}
         return {"files": [_file_fingerprint(path) for path in self._paths], "columns": self.schema.names, **read}
 
-    def _encoding(self, path: Path) -> list[str]:
+    def _encoding(self, path: Place) -> list[str]:
         return [self._dialects[path].encoding] if path in self._dialects else []
 
-    def _file_pieces(self, path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
+    def _file_pieces(self, path: Place, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
         if self._kind == "parquet":
             return parquet_pieces(path, schema, ahead, size)
         if self._kind == "jsonl":
@@ -400,13 +402,13 @@ class _FileSource:
                 )
         return schemas[0]
 
-    def _file_schema(self, path: Path) -> pa.Schema:
+    def _file_schema(self, path: Place) -> pa.Schema:
         with readable(path, *self._encoding(path)):
             if self._kind == "xlsx":
                 return excel_schema(path)
             if self._kind != "parquet":
                 return csv_schema(path, self._dialects[path])
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(arrow_source(path)) as file:
                 self.rows = (self.rows or 0) + file.metadata.num_rows
                 return plain_schema(file.schema_arrow)
 
@@ -436,13 +438,16 @@ def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
     return joined[0]
 
 
-def _paths(source: object) -> list[Path] | None:
+def _paths(source: object) -> list[Place] | None:
     """Return the files that `source` names, or None if it names none."""
     items: list[Any] = list(source) if isinstance(source, (list, tuple)) else [source]
     if not items or not all(isinstance(item, (str, os.PathLike)) for item in items):
         return None
-    paths: list[Path] = []
+    paths: list[Place] = []
     for item in items:
+        if is_address(item):
+            paths.extend(stored_files(item))
+            continue
         try:
             found = Path(item).exists()
         except (OSError, ValueError) as error:
@@ -457,15 +462,17 @@ def _paths(source: object) -> list[Path] | None:
     return paths
 
 
-def _in_place_of_a_file(path: Path) -> str:
+def _in_place_of_a_file(path: Place) -> str:
     if not path.is_dir():
-        return "no such file"
+        return (
+            f"no bucket {path.bucket}" if isinstance(path, StoredFile) and not path.bucket.exists() else "no such file"
+        )
     if any((path / name).is_file() for name in ("dataset_info.json", "dataset_dict.json")):
         return "is a folder, not a file; write this data set to a file, with its to_parquet or to_json"
     return f"is a folder, not a file; name a file in it, or several by a glob, such as '{path}/*.jsonl'"
 
 
-def _file_fingerprint(path: Path) -> dict[str, Any]:
+def _file_fingerprint(path: Place) -> dict[str, Any]:
     stat = path.stat()
     with path.open("rb") as file:
         head = file.read(_END_BYTES)

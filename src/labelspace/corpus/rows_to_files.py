@@ -17,7 +17,6 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, final
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from labelspace.corpus.files_to_rows import file_kind
+from labelspace.corpus.stores import Place
 from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import InputError
 
@@ -37,7 +37,7 @@ _arrow: Any = pyarrow.compute  # type checkers do not know its functions
 class Format:
     """Turns rows into bytes: one chunk alone, and all chunks as one file."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Place, schema: pa.Schema) -> None:
         self._kind, self._packed = file_kind(path)
         if self._kind == "xlsx":
             raise InputError(f"{path}: .xlsx files are read, not written; name a .csv, .tsv, .jsonl or .parquet file.")

@@ -15,20 +15,20 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from labelspace.checks import import_optional
 from labelspace.corpus.files_to_rows import Piece
+from labelspace.corpus.stores import Place
 from labelspace.corpus.wording import one_line, shown
 from labelspace.errors import InputError, LabelSpaceError, LabelSpaceWarning
 
 Row = list[str | None]
 
 
-def excel_schema(path: Path) -> pa.Schema:
+def excel_schema(path: Place) -> pa.Schema:
     """Return the columns of the first sheet.
 
     Raises:
@@ -54,7 +54,7 @@ def excel_schema(path: Path) -> pa.Schema:
     return pa.schema([pa.field(name, pa.string()) for name in header if name is not None])
 
 
-def excel_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
+def excel_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
     """Read `size` rows at a time, starting at row `ahead`.
 
     Raises:
@@ -83,7 +83,7 @@ def excel_pieces(path: Path, schema: pa.Schema, ahead: int, size: int) -> Iterat
             )
 
 
-def _rows(path: Path) -> Generator[Row]:
+def _rows(path: Place) -> Generator[Row]:
     """Yield the non-empty rows of the first sheet."""
     with _workbook(path) as values, _workbook(path, formulas=True) as formulas:
         sheets = [book.worksheets[0] for book in (values, formulas)]
@@ -108,7 +108,7 @@ def _rows(path: Path) -> Generator[Row]:
 
 
 @contextmanager
-def _workbook(path: Path, *, formulas: bool = False) -> Iterator[Any]:
+def _workbook(path: Place, *, formulas: bool = False) -> Iterator[Any]:
     openpyxl = import_optional("openpyxl", package="openpyxl", extra="excel", purpose="reading .xlsx files")
     try:
         with path.open("rb") as file:  # openpyxl itself leaves a damaged file open

@@ -12,7 +12,10 @@ A part is written to a temporary file, synced and renamed, so it is complete or 
 its CRC reveals it, and this part and all later ones are written again. The final file is made from the parts in every
 run, killed or not, so its bytes are the same.
 
-`rows_to_files` turns rows into the bytes of each format.
+In an object store the parts lie beside the file too, so that another machine can go on. A store has no locks, and no
+renames: a part and the file appear when their upload ends, and state.json, removed first, is the sign of an open run.
+
+`rows_to_files` turns rows into the bytes of each format; `stores` speaks to the stores.
 """
 
 import errno
@@ -30,6 +33,7 @@ from filelock import FileLock, Timeout
 
 from labelspace.corpus.in_memory import plain_schema
 from labelspace.corpus.rows_to_files import Format
+from labelspace.corpus.stores import Place, StoredFile, located, reason
 from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ConfigError, InputError, OutputError
 
@@ -55,7 +59,7 @@ class ResumableWriter:
     fingerprint, which a CSV file could not hold: `already_done` only says that the file is complete.
 
     Args:
-        path: the file to write; its extension decides the format, as for `open_table`.
+        path: the file to write, or its address in a store; its extension decides the format, as for `open_table`.
         schema: names and types of the columns; metadata is dropped.
         fingerprint: plain values that identify this run: input, model, options.
         resume: True continues from the parts of a run with the same fingerprint.
@@ -90,7 +94,7 @@ class ResumableWriter:
     ) -> None:
         if resume and overwrite:
             raise ConfigError("resume and overwrite cannot both be set; choose one.")
-        self.path = Path(path)
+        self.path = located(path)
         self.schema = plain_schema(schema)
         self.parts = self.path.with_name(self.path.name + ".parts")
         self.rows_done = 0
@@ -102,6 +106,7 @@ class ResumableWriter:
         self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as when read from the file
         self._resume, self._overwrite = resume, overwrite
         self._lock: FileLock | None = None
+        self._open = False
 
     def __enter__(self) -> "ResumableWriter":
         """Lock the output and find where to resume; everything that can be refused is refused here."""
@@ -110,9 +115,10 @@ class ResumableWriter:
             _remove_folder(self._finished_folder)
             if not self.already_done:
                 self._take_lock()
+                self._open = True
         try:
             with self._safe_so_far():
-                if self._lock is not None:
+                if self._open:
                     self._begin()
         except BaseException:
             self._leave()
@@ -132,7 +138,7 @@ class ResumableWriter:
         """
         if not batch.schema.equals(self.schema, check_metadata=False):
             raise InputError(f"the chunk has the columns {listed(batch.schema)}; expected {listed(self.schema)}.")
-        if self._lock is None:
+        if not self._open:
             raise OutputError(f"{self.path}: nothing can be written; it is complete, or the writer is not open.")
         if batch.num_rows == 0:
             return
@@ -151,29 +157,43 @@ class ResumableWriter:
         """
         if self.already_done:
             return
-        if self._lock is None:
+        if not self._open:
             raise OutputError(f"{self.path}: cannot be finished; the writer is not open.")
-        whole = self.parts / "whole.tmp"
+        path, parts = self.path, self.parts
         with self._safe_so_far():
-            try:
-                with whole.open("wb") as file:
+            if isinstance(path, Path) and isinstance(parts, Path):
+                self._finish_here(path, parts)
+            elif isinstance(path, StoredFile):
+                with path.writing() as file:
                     self._format.assemble(file, self._part_bytes())
-                    file.flush()
-                    os.fsync(file.fileno())
-                whole.replace(self.path)
-            finally:
-                whole.unlink(missing_ok=True)
-            _sync_folder(self.path.parent)
-            if os.name == "nt":  # Windows cannot move a folder that contains an open file
-                self._lock.release()
-            # This rename completes the run; removing the folder may then be interrupted anywhere.
-            self.parts.rename(self._finished_folder)
-            _remove_folder(self._finished_folder)
+                (parts / "state.json").unlink()  # this completes the run
+                _remove_folder(parts)
         self._leave()
         self.already_done = True
 
+    def _finish_here(self, path: Path, parts: Path) -> None:
+        whole = parts / "whole.tmp"
+        try:
+            with whole.open("wb") as file:
+                self._format.assemble(file, self._part_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            whole.replace(path)
+        finally:
+            whole.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+        if os.name == "nt" and self._lock is not None:  # Windows cannot move a folder that contains an open file
+            self._lock.release()
+        # This rename completes the run; removing the folder may then be interrupted anywhere.
+        _remove_folder(parts.rename(parts.with_name(self._finished_folder.name)))
+
     @property
-    def _finished_folder(self) -> Path:
+    def place(self) -> Path | str:
+        """The path of the file, or its address without credentials."""
+        return self.path if isinstance(self.path, Path) else str(self.path)
+
+    @property
+    def _finished_folder(self) -> Place:
         return self.parts.with_name(self.parts.name + ".finished")
 
     def check_place(self) -> None:
@@ -183,17 +203,26 @@ class ResumableWriter:
             InputError: the file or its parts exist.
             OutputError: the folder is missing, or a folder or file is in the way.
         """
-        if not self.path.parent.is_dir():
-            raise OutputError(f"{self.path}: there is no folder {self.path.parent}; make it first.")
-        if self.path.is_dir() or (self.parts.exists() and not self.parts.is_dir()):
-            raise OutputError(f"{self.path}: cannot be written, because a folder or file of that name is in the way.")
-        if self.parts.exists():
+        with self._safe_so_far():
+            if isinstance(self.path, StoredFile):
+                if not self.path.bucket.exists():
+                    raise OutputError(f"{self.path}: there is no bucket {self.path.bucket}; make it first.")
+            elif not self.path.parent.is_dir():
+                raise OutputError(f"{self.path}: there is no folder {self.path.parent}; make it first.")
+            if self.path.is_dir() or (self.parts.exists() and not self.parts.is_dir()):
+                raise OutputError(
+                    f"{self.path}: cannot be written, because a folder or file of that name is in the way."
+                )
+            stored = isinstance(self.parts, StoredFile)
+            begun = (self.parts / "state.json" if stored else self.parts).exists()
+            exists = self.path.exists()
+        if begun:
             if not (self._resume or self._overwrite):
                 raise InputError(
                     f"{self.path}: an earlier run was not finished ({self.parts.name}/); "
                     "continue with --resume, or start again with --overwrite."
                 )
-        elif self.path.exists():
+        elif exists:
             if not (self._resume or self._overwrite):
                 raise InputError(f"{self.path}: exists already; choose another name, or replace it with --overwrite.")
             self.already_done = self._resume
@@ -201,8 +230,9 @@ class ResumableWriter:
     def _begin(self) -> None:
         """Keep the sound parts of an earlier run, or start without any."""
         state_file = self.parts / "state.json"
-        for leftover in self.parts.glob("*.tmp"):
-            leftover.unlink()
+        for leftover in self.parts.iterdir():
+            if leftover.suffix == ".tmp":
+                leftover.unlink()
         parts = self._listed_parts()
         begun = state_file.exists()
         if not (begun or self._resume or self._overwrite) and self.path.exists():
@@ -219,7 +249,7 @@ class ResumableWriter:
         if not begun or self._overwrite:
             _write_whole(state_file, json.dumps(self._state, indent=1, sort_keys=True).encode())
 
-    def _check_same_run(self, state_file: Path) -> None:
+    def _check_same_run(self, state_file: Place) -> None:
         try:
             before = json.loads(state_file.read_bytes())
         except ValueError as error:
@@ -231,9 +261,11 @@ class ResumableWriter:
                 f"{'; '.join(differences[:8])}. Use the same input and options, or start again with --overwrite."
             )
 
-    def _listed_parts(self) -> list[Path]:
-        found = [(int(match[1]), file) for file in self.parts.iterdir() if (match := _PART.fullmatch(file.name))]
-        return [file for _, file in sorted(found)]
+    def _listed_parts(self) -> list[Place]:
+        found = [
+            (int(match[1]), str(file), file) for file in self.parts.iterdir() if (match := _PART.fullmatch(file.name))
+        ]
+        return [file for *_, file in sorted(found, key=lambda part: part[:2])]
 
     def _part_bytes(self) -> Iterator[bytes]:
         parts = self._listed_parts()
@@ -249,6 +281,8 @@ class ResumableWriter:
             yield data
 
     def _take_lock(self) -> None:
+        if isinstance(self.parts, StoredFile):
+            return
         lock_file = self.parts / "lock"
         while self._lock is None:
             self.parts.mkdir(exist_ok=True)
@@ -276,13 +310,14 @@ class ResumableWriter:
                     lock.release()
 
     def _leave(self) -> None:
-        if self._lock is None:
+        if not self._open:
             return
         with suppress(OSError):
             if self.parts.is_dir() and not self._listed_parts():
                 _remove_folder(self.parts)
-        self._lock.release()
-        self._lock = None
+        if self._lock is not None:
+            self._lock.release()
+        self._lock, self._open = None, False
 
     @contextmanager
     def _safe_so_far(self) -> Iterator[None]:
@@ -293,16 +328,16 @@ class ResumableWriter:
             raise
         except OSError as error:
             full = error.errno in _FULL
-            reason = "the disk is full, or a quota reached" if full else one_line(error.strerror or error)
+            why = "the disk is full, or a quota reached" if full else one_line(error.strerror or reason(error))
             cure = "free some space" if full else "fix that"
             if self.rows_done:
                 safe = f"{self.rows_done} rows are safe in {self.parts.name}/; {cure}, then continue with --resume."
             else:
                 safe = f"Nothing is lost; {cure}, then run again."
-            raise OutputError(f"{self.path}: cannot be written ({reason}). {safe}") from error
+            raise OutputError(f"{self.path}: cannot be written ({why}). {safe}") from error
 
 
-def _rows_if_sound(part: Path, number: int, data: bytes | None = None) -> int | None:
+def _rows_if_sound(part: Place, number: int, data: bytes | None = None) -> int | None:
     """Return the number of rows in a part, or None if it has another number or is damaged."""
     match = _PART.fullmatch(part.name)
     if match is None or int(match[1]) != number:
@@ -311,8 +346,12 @@ def _rows_if_sound(part: Path, number: int, data: bytes | None = None) -> int | 
     return int(match[2]) if zlib.crc32(data) == int(match[3], 16) else None
 
 
-def _write_whole(target: Path, data: bytes) -> None:
+def _write_whole(target: Place, data: bytes) -> None:
     """Write a file so that it appears complete or not at all, even after a power failure."""
+    if isinstance(target, StoredFile):
+        with target.writing() as file:
+            file.write(data)
+        return
     temporary = target.with_name(target.name + ".tmp")
     try:
         with temporary.open("wb") as file:
@@ -336,7 +375,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _remove_folder(folder: Path) -> None:
+def _remove_folder(folder: Place) -> None:
     """Remove a parts folder; unknown files stay, and the folder with them."""
     if not folder.is_dir():
         return

@@ -47,6 +47,9 @@ _UNREAD = ("pooler.", "embeddings.position_ids", "embeddings.token_type_ids")
 
 _BUCKETS = 32  # of distances, in MPNet
 
+# Operations of oneDNN that torch's compiler calls; without them weights are arranged at every product.
+_ARRANGE, _PRODUCT, _SUPPORTED = "_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_bf16_supported"
+
 # Beyond this length a block of scores no longer fits the cache, and fused attention is faster than plain products.
 _LONG = 128
 
@@ -144,7 +147,7 @@ class PackedTransformer:
 
     def _linear(self, weight: Tensor, bias: Tensor) -> Linear:
         weight, bias = (part.detach().to(self.dtype, copy=True).contiguous() for part in (weight, bias))
-        return (torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._prepacked else weight), bias
+        return (_mkldnn(_ARRANGE)(weight, None) if self._prepacked else weight), bias
 
     def _norm(self, weights: Mapping[str, Tensor], name: str) -> Norm:
         weight, bias = (part.detach().to(self.dtype, copy=True) for part in _pair(weights, name))
@@ -187,7 +190,7 @@ class PackedTransformer:
 
     def _product(self, x: Tensor, linear: Linear) -> Tensor:
         if self._prepacked:
-            return torch.ops.mkldnn._linear_pointwise(x, *linear, "none", [], "")
+            return _mkldnn(_PRODUCT)(x, *linear, "none", [], "")
         return F.linear(x, *linear)
 
     def _normalise(self, x: Tensor, norm: Norm) -> Tensor:
@@ -277,5 +280,9 @@ def _can_prepack(dtype: torch.dtype) -> bool:
     """Return whether this torch arranges a weight for oneDNN once, in place of at every product."""
     if dtype is not torch.bfloat16 or not torch.backends.mkldnn.is_available():
         return False
-    found = all(hasattr(torch.ops.mkldnn, name) for name in ("_reorder_linear_weight", "_linear_pointwise"))
-    return found and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    found = all(hasattr(torch.ops.mkldnn, name) for name in (_ARRANGE, _PRODUCT, _SUPPORTED))
+    return found and bool(_mkldnn(_SUPPORTED)())
+
+
+def _mkldnn(name: str) -> Any:
+    return getattr(torch.ops.mkldnn, name)

@@ -62,7 +62,7 @@ class PlainFolder:
             names = read_by(file.keys())
             plain = runs(self.config, names) and all(file.get_slice(name).get_dtype() == "F32" for name in names)
         if not plain or "auto_map" in self.config or not 2 < self.max_tokens <= positions:
-            raise ValueError("not plain")
+            raise _not_plain()
 
     @classmethod
     def read(cls, folder: str, *, pooling: str | None, max_tokens: int | None) -> Self | None:
@@ -75,7 +75,7 @@ class PlainFolder:
         """
         try:
             return cls(Path(folder), pooling, max_tokens)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError):
+        except (EncoderError, OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError):
             return None  # sentence-transformers opens it, or says what is wrong
 
     @property
@@ -122,6 +122,10 @@ class PlainFolder:
         return self  # it never changes
 
 
+def _not_plain() -> EncoderError:
+    return EncoderError("the folder is not plain; open it with sentence-transformers.")
+
+
 def _read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -131,33 +135,33 @@ def _only_pooling(folder: Path) -> str:
     modules: Any = _read(folder / "modules.json")
     kinds = [module["type"].rpartition(".") for module in modules]
     if any(not package.startswith("sentence_transformers.") for package, _, _ in kinds):
-        raise ValueError("not plain")
+        raise _not_plain()
     names = [name for _, _, name in kinds]
     if names[:2] != ["Transformer", "Pooling"] or set(names[2:]) - {"Normalize"} or modules[0]["path"]:
-        raise ValueError("not plain")
+        raise _not_plain()
     told = _read(folder / modules[1]["path"] / "config.json")
     if not told.get("include_prompt", True):
-        raise ValueError("not plain")
+        raise _not_plain()
     if "pooling_mode" in told:
         return _POOLED[told["pooling_mode"]]
     chosen = [name for name, on in told.items() if name.startswith("pooling_mode_") and on]
     if len(chosen) != 1:
-        raise ValueError("not plain")
+        raise _not_plain()
     return _SWITCHES[chosen[0]]
 
 
 def _open_tokenizer(folder: Path, kind: str, told: Mapping[str, Any]) -> Tokenizer:
     """Open a tokenizer of words and their pieces, whose two files agree."""
     if told["tokenizer_class"] not in _TOKENIZERS[kind] or told.get("truncation_side", "right") != "right":
-        raise ValueError("not plain")
+        raise _not_plain()
     inside = _read(folder / "tokenizer.json")
     normalizer, pieces = inside["normalizer"], inside["model"]["type"]
     kinds = (normalizer["type"], inside["pre_tokenizer"]["type"], pieces)
     if kinds != ("BertNormalizer", "BertPreTokenizer", "WordPiece"):
-        raise ValueError("not plain")
+        raise _not_plain()
     for name, setting in _NORMALIZER.items():
         if normalizer[setting] != told.get(name, normalizer[setting]):
-            raise ValueError("not plain")
+            raise _not_plain()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     return tokenizer
@@ -168,6 +172,6 @@ def _window(folder: Path, told: Mapping[str, Any], positions: int) -> int:
     own = folder / "sentence_bert_config.json"
     settings = _read(own) if own.is_file() else {}
     if settings.get("do_lower_case"):
-        raise ValueError("not plain")
+        raise _not_plain()
     limit = settings.get("max_seq_length") or told.get("model_max_length") or NO_LIMIT
     return min(int(limit), positions)
