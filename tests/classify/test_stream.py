@@ -31,7 +31,7 @@ def table() -> pa.Table:
 
 def interrupt_after_two_chunks(monkeypatch: pytest.MonkeyPatch, clf: Any, *arguments: Any, **options: Any) -> None:
     """Start `predict_file` and interrupt it in the third chunk."""
-    answer, calls = type(clf).answers, 0
+    answer, calls = type(clf).answer_blocks, 0
 
     def interrupted(self: Any, *texts: Any) -> Any:
         nonlocal calls
@@ -41,7 +41,7 @@ def interrupt_after_two_chunks(monkeypatch: pytest.MonkeyPatch, clf: Any, *argum
         return answer(self, *texts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(clf), "answers", interrupted)
+        patch.setattr(type(clf), "answer_blocks", interrupted)
         with pytest.raises(KeyboardInterrupt):
             predict_file(clf, *arguments, **options)
 
@@ -259,8 +259,8 @@ def test_the_encoder_sees_one_chunk_at_a_time(
 ):
     clf = fitted("zero-shot")
     sizes = []
-    answer = type(clf).answers
-    monkeypatch.setattr(type(clf), "answers", lambda self, X: sizes.append(len(X)) or answer(self, X))
+    answer = type(clf).answer_blocks
+    monkeypatch.setattr(type(clf), "answer_blocks", lambda self, X: sizes.append(len(X)) or answer(self, X))
     predict_file(clf, source, tmp_path / "out.csv", chunk_rows=5)
     assert sizes == [5, 5, 5, 5, 3]
 

@@ -54,6 +54,7 @@ MODULES = {
         "cosine_scores",
         "gaussian_kl",
         "infonce_columns",
+        "infonce_in_blocks",
         "infonce_rows",
         "instance_centred",
         "label_centred",

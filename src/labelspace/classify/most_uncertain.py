@@ -13,7 +13,8 @@ from labelspace.classify.decision import MeasuresDoubt
 from labelspace.classify.stream import (
     CHUNK_ROWS,
     Predicted,
-    answer_columns,
+    answer_values,
+    as_columns,
     estimated_rows,
     model_fingerprint,
     output_schema,
@@ -56,7 +57,7 @@ def most_uncertain_rows(
     doubt, documents = np.empty(0), list[Any]()
     for batch, texts in blocks:
         answers = model.answers(texts)
-        fresh = pa.table([*batch.columns, *answer_columns(answers, all_scores)], schema=schema)
+        fresh = pa.table([*batch.columns, *as_columns(answer_values(answers, all_scores), schema)], schema=schema)
         # A kept document that comes again keeps its doubt: the last bits depend on the block.
         known = dict(zip(documents, doubt.tolist(), strict=True))
         own = np.array(

@@ -2,26 +2,31 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import plain
-from labelspace.classify.answers import Answers
+from labelspace.checks import check_number, plain
+from labelspace.classify.answers import Answers, gathered
 from labelspace.classify.base import Classifier
 from labelspace.classify.decision import MeasuresDoubt
 from labelspace.classify.long_texts import reads_windows, tell_cost
 from labelspace.corpus import DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
-from labelspace.errors import InputError
+from labelspace.errors import ConfigError, InputError
 from labelspace.progress import progress_bar
 
 CHUNK_ROWS = 2048
+
+MOST_COLUMNS = 2000
+"""Most labels whose scores a file may hold, each in a column of its own."""
 
 
 @final
@@ -52,6 +57,7 @@ def predict_file(
     resume: bool = False,
     overwrite: bool = False,
     all_scores: bool = False,
+    top: int | None = None,
     prefix: str = "predicted_",
     chunk_rows: int = CHUNK_ROWS,
     delimiter: str = "auto",
@@ -76,7 +82,9 @@ def predict_file(
         resume: continue an interrupted run with the same input, model and options.
         overwrite: replace the target, and discard an interrupted run.
         all_scores: True adds one column `predicted_score:<label>` per label, and with several labels one column
-            `predicted_probability:<label>`.
+            `predicted_probability:<label>`; for at most 2,000 labels.
+        top: adds the likeliest labels of a row in columns `predicted_label:1`, `predicted_probability:1` and so on,
+            also where `predicted_label` is null; all if there are fewer. None: only the prediction.
         prefix: prefix of the added columns.
         chunk_rows: rows read, predicted and saved together.
         delimiter: delimiter in CSV and TSV files, as for `open_table`.
@@ -87,6 +95,7 @@ def predict_file(
         The path of the file and its number of rows.
 
     Raises:
+        ConfigError: `top` is no number of labels, or stands beside `all_scores`; too many labels for `all_scores`.
         ColumnError: no such column.
         InputError: unreadable input or a row without a text (raised before anything is written), an existing output,
             or parts of another run.
@@ -112,11 +121,12 @@ def predict_file(
         encoding=encoding,
     )
     check_kind(table.kind, model.reads_)
-    schema = output_schema(table.schema, model, prefix, all_scores)
+    schema = output_schema(table.schema, model, prefix, all_scores, top)
+    options = {"all_scores": all_scores, "prefix": prefix, "chunk_rows": table.batch_rows}
     fingerprint = {
         "input": table.fingerprint(),
         "model": model_fingerprint(model),
-        "options": {"all_scores": all_scores, "prefix": prefix, "chunk_rows": table.batch_rows},
+        "options": options if top is None else {**options, "top": top},
     }
     abstained = 0
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite)
@@ -133,8 +143,9 @@ def predict_file(
             documents = table.documents(batch)
             if writer.rows_done == resumed_at:
                 tell_cost(model, documents, more=len(documents) == table.batch_rows)
-            answers = model.answers(documents)
-            columns = answer_columns(answers, all_scores)
+            blocks = model.answer_blocks(documents)
+            values = gathered(blocks, lambda block: answer_values(block, all_scores, top))
+            columns = as_columns(values, schema)
             writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
             abstained += columns[0].null_count
             report(writer.rows_done, table.rows or estimated_rows(table, writer.rows_done))
@@ -172,12 +183,25 @@ def _rows_of(target: Path, *, label: str) -> int:
     return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
 
 
-def output_schema(schema: pa.Schema, model: Classifier, prefix: str, all_scores: bool) -> pa.Schema:
-    """Return the columns of a file of predictions: those of the input and those of `answer_columns`.
+def output_schema(
+    schema: pa.Schema, model: Classifier, prefix: str, all_scores: bool, top: int | None = None
+) -> pa.Schema:
+    """Return the columns of a file of predictions: those of the input and those of `answer_values`.
 
     Raises:
+        ConfigError: `top` is no number of labels, or is asked for beside all scores; too many labels for all scores.
         InputError: the input already has one of the added columns.
     """
+    names = model.label_space_.names
+    if top is not None:
+        check_number("top", top, least=1, whole=True)
+        if all_scores:
+            raise ConfigError("all scores hold the top labels too; ask for all_scores or for top, not for both.")
+    if all_scores and len(names) > MOST_COLUMNS:
+        raise ConfigError(
+            f"all_scores adds a column for each of {len(names):,} labels, and {MOST_COLUMNS:,} is the most; ask for "
+            "the likeliest ones with top."
+        )
     added = [
         pa.field(f"{prefix}label", pa.string()),
         pa.field(f"{prefix}score", pa.float32()),
@@ -186,29 +210,45 @@ def output_schema(schema: pa.Schema, model: Classifier, prefix: str, all_scores:
     if isinstance(model, MeasuresDoubt):
         added.append(pa.field(f"{prefix}uncertainty", pa.float32()))
     if all_scores:
-        added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in model.label_space_.names]
+        added += [pa.field(f"{prefix}score:{name}", pa.float32()) for name in names]
     if all_scores and model.label_space_.several:
-        added += [pa.field(f"{prefix}probability:{name}", pa.float64()) for name in model.label_space_.names]
+        added += [pa.field(f"{prefix}probability:{name}", pa.float64()) for name in names]
+    for place in range(1, min(top or 0, len(names)) + 1):
+        added += [
+            pa.field(f"{prefix}label:{place}", pa.string()),
+            pa.field(f"{prefix}probability:{place}", pa.float64()),
+        ]
     for field in added:
         if field.name in schema.names:
             raise InputError(f"the input has a column {field.name!r} already; choose another prefix than {prefix!r}.")
     return pa.schema([*schema, *added])
 
 
-def answer_columns(answers: Answers, all_scores: bool) -> list[pa.Array]:
-    """Return the added columns of a file of predictions, the label first."""
-    columns = [
-        pa.array(answers.names.tolist(), pa.string()),
-        pa.array(answers.score, pa.float32()),
-        pa.array(answers.confidence, pa.float64()),
-    ]
+def answer_values(answers: Answers, all_scores: bool, top: int | None = None) -> list[NDArray[Any]]:
+    """Return the values of the added columns of a file of predictions, each [text], the labels first."""
+    values: list[NDArray[Any]] = [answers.names, answers.score, answers.confidence]
     if answers.uncertainty is not None:
-        columns.append(pa.array(answers.uncertainty, pa.float32()))
+        values.append(answers.uncertainty)
     if all_scores:
-        columns += [pa.array(column, pa.float32()) for column in answers.scores.T]
+        values += list(answers.scores.T)
     if all_scores and answers.chosen is not None:
-        columns += [pa.array(column, pa.float64()) for column in answers.probabilities.T]
-    return columns
+        values += list(answers.probabilities.T)
+    if top is not None:
+        columns = answers.top(min(top, len(answers.labels)))
+        sure = np.take_along_axis(answers.probabilities, columns, axis=1)
+        for names, probabilities in zip(np.array(answers.labels, dtype=object)[columns].T, sure.T, strict=True):
+            values += [names, probabilities]
+    return values
+
+
+def as_columns(values: Iterable[NDArray[Any]], schema: pa.Schema) -> list[pa.Array]:
+    """Return values as the last columns of a schema."""
+    values = list(values)
+    types = schema.types[len(schema) - len(values) :]
+    return [
+        pa.array(each.tolist() if each.dtype == object else each, kind)
+        for each, kind in zip(values, types, strict=True)
+    ]
 
 
 def estimated_rows(table: DocumentTable, done: int) -> float | None:

@@ -23,10 +23,17 @@ This file knows nothing about encoders, texts or optimisers.
 """
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from labelspace.axes import Scalar, Scores, Targets
 from labelspace.checks import check_scores_and_targets
+from labelspace.losses.similarity import cosine_scores
+
+BLOCK_SCORES = 2**22
+"""Scores that `infonce_in_blocks` holds at once: 16 MiB, and some times as much for their gradient."""
 
 
 def infonce_rows(scores: Scores, targets: Targets) -> Scalar:
@@ -157,3 +164,71 @@ def symmetric_infonce(scores: Scores, targets: Targets) -> Scalar:
         "Description-only supervision", eq. 3.
     """
     return 0.5 * infonce_rows(scores, targets) + 0.5 * infonce_columns(scores, targets)
+
+
+def infonce_in_blocks(
+    descriptions: Float[Tensor, "desc dim"],
+    verbalizers: Float[Tensor, "label dim"],
+    targets: Targets,
+    temperature: float,
+    objective: str = "both",
+) -> Scalar:
+    r"""InfoNCE of embeddings, by rows, by columns or both, without ever holding the whole table of scores.
+
+    .. math::
+        \mathcal{L}_\text{rows} = \frac{1}{D} \sum_{i=1}^{D} (\log Z_i - S_{i y_i}), \qquad
+        \mathcal{L}_\text{cols} = \frac{1}{L} \sum_{l=1}^{L} (\log Z_l - \log Z_l^{+})
+
+    Paper: eq. 1-3 again. Both directions need of the table only the log-sum-exp of its rows,
+    :math:`\log Z_i`, that of its columns, :math:`\log Z_l`, and each description's score with its own
+    label. These are computed in blocks of rows, which are computed again for the gradient: 50,000
+    descriptions and 10,000 labels are 2 GB of scores, and several times as much with their gradient.
+
+    Value and gradient are those of `symmetric_infonce(cosine_scores(...))` and its halves, up to rounding.
+
+    Args:
+        descriptions: [desc dim], embeddings, not necessarily of unit length.
+        verbalizers: [label dim], embeddings of the same width.
+        targets: [desc], the column of each description's label, `0 <= targets < L`.
+        temperature: divides the cosines, above 0.
+        objective: `"rows"`, `"columns"` or `"both"`.
+
+    Returns:
+        A scalar, zero or more; infinite if a label has no description and columns count.
+
+    Raises:
+        ShapeError: the embeddings are not matrices of one width.
+
+    Example:
+        >>> texts = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
+        >>> labels, targets = torch.eye(2), torch.tensor([0, 1, 1])
+        >>> round(infonce_in_blocks(texts, labels, targets, 0.5).item(), 4)
+        0.3912
+
+    See also:
+        symmetric_infonce: the same of scores.
+
+    Reference:
+        "Description-only supervision", eq. 1-3.
+    """
+
+    def of_block(block: Tensor, others: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        scores = cosine_scores(block, others, temperature)
+        return scores.logsumexp(dim=1), scores.logsumexp(dim=0), scores.gather(1, own[:, None])[:, 0]
+
+    rows = max(1, BLOCK_SCORES // len(verbalizers))
+    parts = [
+        checkpoint(of_block, block, verbalizers, own, use_reentrant=False, preserve_rng_state=False)
+        for block, own in zip(descriptions.split(rows), targets.split(rows), strict=True)
+    ]
+    of_rows, of_columns, own = zip(*parts, strict=True)
+    own = torch.cat(own)  # [desc]
+    losses = []
+    if objective != "columns":
+        losses.append((torch.cat(of_rows) - own).mean())
+    if objective != "rows":
+        everything = torch.stack(of_columns).logsumexp(dim=0)  # [label]
+        highest = torch.full_like(everything, -torch.inf).scatter_reduce(0, targets, own.detach(), "amax")
+        shares = torch.zeros_like(everything).index_add(0, targets, (own - highest[targets]).exp())
+        losses.append((everything - (highest + shares.log())).mean())
+    return torch.stack(losses).mean()
