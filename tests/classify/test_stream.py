@@ -126,7 +126,7 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(
     assert target.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.parametrize("change", ["threshold", "anchor", "labels", "weights", "options", "input"])
+@pytest.mark.parametrize("change", ["threshold", "anchor", "labels", "weights", "options", "top", "input"])
 def test_the_parts_of_another_run_are_not_resumed(
     change: str, source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -143,6 +143,8 @@ def test_the_parts_of_another_run_are_not_resumed(
         clf.set_params(max_steps=7).fit()
     elif change == "options":
         options["all_scores"] = True
+    elif change == "top":
+        options["top"] = 2
     else:
         pq.write_table(table().slice(0, ROWS - 1), source)
     with pytest.raises(InputError):

@@ -22,18 +22,20 @@ Checks      Shapes are checked here, on every call, because that is free. Values
 This file knows nothing about encoders, texts or optimisers.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 from labelspace.axes import Scalar, Scores, Targets
 from labelspace.checks import check_scores_and_targets
-from labelspace.losses.similarity import cosine_scores
 
 BLOCK_SCORES = 2**22
-"""Scores that `infonce_in_blocks` holds at once: 16 MiB, and some times as much for their gradient."""
+"""Scores that `infonce_in_blocks` computes at once, and their gradient: 16 MiB each in float32."""
 
 
 def infonce_rows(scores: Scores, targets: Targets) -> Scalar:
@@ -212,23 +214,54 @@ def infonce_in_blocks(
         "Description-only supervision", eq. 1-3.
     """
 
-    def of_block(block: Tensor, others: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        scores = cosine_scores(block, others, temperature)
-        return scores.logsumexp(dim=1), scores.logsumexp(dim=0), scores.gather(1, own[:, None])[:, 0]
-
-    rows = max(1, BLOCK_SCORES // len(verbalizers))
-    parts = [
-        checkpoint(of_block, block, verbalizers, own, use_reentrant=False, preserve_rng_state=False)
-        for block, own in zip(descriptions.split(rows), targets.split(rows), strict=True)
-    ]
-    of_rows, of_columns, own = zip(*parts, strict=True)
-    own = torch.cat(own)  # [desc]
+    wide = torch.promote_types(torch.promote_types(descriptions.dtype, verbalizers.dtype), torch.float32)
+    texts = F.normalize(descriptions.to(wide), dim=-1)
+    labels = F.normalize(verbalizers.to(wide), dim=-1) / temperature
+    of_rows, everything, own = _Sums.apply(texts, labels, targets)  # [desc], [label], [desc]
     losses = []
     if objective != "columns":
-        losses.append((torch.cat(of_rows) - own).mean())
+        losses.append((of_rows - own).mean())
     if objective != "rows":
-        everything = torch.stack(of_columns).logsumexp(dim=0)  # [label]
         highest = torch.full_like(everything, -torch.inf).scatter_reduce(0, targets, own.detach(), "amax")
         shares = torch.zeros_like(everything).index_add(0, targets, (own - highest[targets]).exp())
         losses.append((everything - (highest + shares.log())).mean())
     return torch.stack(losses).mean()
+
+
+class _Sums(torch.autograd.Function):
+    """Log-sum-exp of each row and column of `texts @ labels.T`, and each row's score with its own label."""
+
+    @staticmethod
+    def forward(ctx: Any, texts: Tensor, labels: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        of_rows, own, of_columns = [], [], labels.new_full((len(labels),), -torch.inf)
+        for block, columns in _blocks(len(labels), texts, targets):
+            scores = block @ labels.T
+            of_rows.append(scores.logsumexp(dim=1))
+            own.append(scores.gather(1, columns[:, None])[:, 0])
+            of_columns = torch.logaddexp(of_columns, scores.logsumexp(dim=0))
+        rows = torch.cat(of_rows)
+        ctx.save_for_backward(texts, labels, targets, rows, of_columns)
+        return rows, of_columns, torch.cat(own)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        by_rows, by_columns, by_own = grad_outputs
+        texts, labels, targets, of_rows, of_columns = ctx.saved_tensors
+        by_texts, by_labels = [], torch.zeros_like(labels)
+        given = (texts, targets, of_rows, by_rows, by_own)
+        for block, columns, own_sum, by_row, by_score in _blocks(len(labels), *given):
+            scores = block @ labels.T
+            # d log-sum-exp / d score is the softmax, of the row and of the column.
+            gradient = (scores - own_sum[:, None]).exp_().mul_(by_row[:, None])
+            gradient.addcmul_(scores.sub_(of_columns).exp_(), by_columns)
+            gradient.scatter_add_(1, columns[:, None], by_score[:, None])
+            by_texts.append(gradient @ labels)
+            by_labels.addmm_(gradient.T, block)
+        return torch.cat(by_texts), by_labels, None
+
+
+def _blocks(labels: int, *rows: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Yield tensors in blocks of so many rows that a block has at most `BLOCK_SCORES` scores."""
+    size = max(1, BLOCK_SCORES // labels)
+    return zip(*(each.split(size) for each in rows), strict=True)
