@@ -351,7 +351,7 @@ COMMANDS = {
     """,
     "predict": """
         model source target --text-column --pair-column --delimiter --encoding --prefix --resume
-        --overwrite --threshold --min-probability --long-texts --all-scores --coverage --risk --most-uncertain
+        --overwrite --threshold --min-probability --long-texts --all-scores --top --coverage --risk --most-uncertain
         --argilla --device --trust-remote-code --json --quiet -q
     """,
     "evaluate": """
