@@ -12,7 +12,7 @@ import pytest
 from classify.conftest import TEXTS
 from classify.test_stream import interrupt_after_two_chunks
 from labelspace import ConsensusClassifier, ZeroShotClassifier, load
-from labelspace.classify import long_texts, predict_file
+from labelspace.classify import distinct, predict_file
 from labelspace.classify.long_texts import BEST, OVERLAP, cost_of, joined
 from labelspace.classify.stream import model_fingerprint
 from labelspace.config import DecisionConfig
@@ -88,7 +88,7 @@ def test_few_windows_are_in_memory_at_once(clf: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         type(clf.head_), "judge", lambda self, texts, space: sizes.append(len(texts)) or judge(self, texts, space)
     )
-    monkeypatch.setattr(long_texts, "WINDOW", 2)
+    monkeypatch.setattr(distinct, "WINDOW", 2)
     assert clf.answers(MIXED).scores == pytest.approx(whole, abs=1e-2 if clf.encoder_.dtype == "bfloat16" else 1e-6)
     assert max(sizes[1:]) == 2
 

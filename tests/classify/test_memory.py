@@ -125,7 +125,7 @@ def unit_vectors(rows: int, dim: int) -> np.ndarray:
 def test_cosines_computed_in_windows_are_bit_equal(window: int, monkeypatch: pytest.MonkeyPatch):
     texts, labels = unit_vectors(300, 48), unit_vectors(40, 48)
     product = texts.astype(np.float64) @ labels.astype(np.float64).T
-    monkeypatch.setattr(anchors, "WINDOW", window)
+    monkeypatch.setattr(distinct, "WINDOW", window)
     found = anchors.cosines(texts, labels)
     assert found.dtype == np.float32
     assert (found == (np.rint(product * anchors.GRID) / anchors.GRID).astype(np.float32)).all()

@@ -31,7 +31,7 @@ def table() -> pa.Table:
 
 def interrupt_after_two_chunks(monkeypatch: pytest.MonkeyPatch, clf: Any, *arguments: Any, **options: Any) -> None:
     """Start `predict_file` and interrupt it in the third chunk."""
-    answer, calls = type(clf).answers, 0
+    answer, calls = type(clf).answer_blocks, 0
 
     def interrupted(self: Any, *texts: Any) -> Any:
         nonlocal calls
@@ -41,7 +41,7 @@ def interrupt_after_two_chunks(monkeypatch: pytest.MonkeyPatch, clf: Any, *argum
         return answer(self, *texts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(clf), "answers", interrupted)
+        patch.setattr(type(clf), "answer_blocks", interrupted)
         with pytest.raises(KeyboardInterrupt):
             predict_file(clf, *arguments, **options)
 
@@ -126,7 +126,7 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(
     assert target.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.parametrize("change", ["threshold", "anchor", "labels", "weights", "options", "input"])
+@pytest.mark.parametrize("change", ["threshold", "anchor", "labels", "weights", "options", "top", "input"])
 def test_the_parts_of_another_run_are_not_resumed(
     change: str, source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -143,6 +143,8 @@ def test_the_parts_of_another_run_are_not_resumed(
         clf.set_params(max_steps=7).fit()
     elif change == "options":
         options["all_scores"] = True
+    elif change == "top":
+        options["top"] = 2
     else:
         pq.write_table(table().slice(0, ROWS - 1), source)
     with pytest.raises(InputError):
@@ -259,8 +261,8 @@ def test_the_encoder_sees_one_chunk_at_a_time(
 ):
     clf = fitted("zero-shot")
     sizes = []
-    answer = type(clf).answers
-    monkeypatch.setattr(type(clf), "answers", lambda self, X: sizes.append(len(X)) or answer(self, X))
+    answer = type(clf).answer_blocks
+    monkeypatch.setattr(type(clf), "answer_blocks", lambda self, X: sizes.append(len(X)) or answer(self, X))
     predict_file(clf, source, tmp_path / "out.csv", chunk_rows=5)
     assert sizes == [5, 5, 5, 5, 3]
 

@@ -113,6 +113,9 @@ def test_empty_lines_are_kept_with_one_warning(run, saved):
         (["-", "out.csv"], "leave OUT out"),
         (["-", "--resume"], "--resume"),
         (["-", "--all-scores"], "--json"),
+        (["-", "--top", "2"], "--json"),
+        (["DOCUMENTS", "out.csv", "--top", "0"], "--top"),
+        (["DOCUMENTS", "out.csv", "--top", "2", "--all-scores"], "choose one"),
         (["DOCUMENTS", "out.csv", "--resume", "--overwrite"], "choose one"),
         (["DOCUMENTS", "out.csv", "--threshold", "nan"], "threshold"),
         (["DOCUMENTS", "out.xlsx"], ".parquet"),
@@ -246,3 +249,26 @@ def test_models_without_windows_and_wrong_words_are_refused(command, run, refuse
     WordsClassifier(["sports", "money"]).fit(pool, ["sports", "sports", "money", "money"]).save(tmp_path / "words")
     said = refused(run(command, tmp_path / "words", documents, *rest, "--long-texts", "windows"))
     assert said == "error: --long-texts is not for a WordsClassifier; leave it out."
+
+
+def test_the_top_labels_of_a_file_stand_in_columns_of_their_own(run, saved, documents, tmp_path):
+    out = tmp_path / "out.parquet"
+    assert run("predict", saved, documents, out, "--top", 2, "--quiet").exit_code == 0
+    table = pq.read_table(out)
+    assert table.column_names[-4:] == [
+        "predicted_label:1",
+        "predicted_probability:1",
+        "predicted_label:2",
+        "predicted_probability:2",
+    ]
+    names, _ = load(saved).predict_top(table["text"].to_pylist(), k=2)
+    assert table["predicted_label:2"].to_pylist() == names[:, 1].tolist()
+
+
+def test_the_top_labels_of_a_line_are_a_list_in_json(run, saved):
+    result = run("predict", saved, "-", "--json", "--top", 2, input="the team won\na loan\n")
+    names, probabilities = load(saved).predict_top(["the team won", "a loan"], k=2)
+    for line, own, sure in zip(result.stdout.splitlines(), names.tolist(), probabilities.tolist(), strict=True):
+        found = json.loads(line)["top"]
+        assert [entry["label"] for entry in found] == own
+        assert [entry["probability"] for entry in found] == pytest.approx(sure)

@@ -54,6 +54,7 @@ MODULES = {
         "cosine_scores",
         "gaussian_kl",
         "infonce_columns",
+        "infonce_in_blocks",
         "infonce_rows",
         "instance_centred",
         "label_centred",
@@ -351,7 +352,7 @@ COMMANDS = {
     """,
     "predict": """
         model source target --text-column --pair-column --delimiter --encoding --prefix --resume
-        --overwrite --threshold --min-probability --long-texts --workers --all-scores --coverage --risk
+        --overwrite --threshold --min-probability --long-texts --workers --all-scores --top --coverage --risk
         --most-uncertain --argilla --device --trust-remote-code --json --quiet -q
     """,
     "evaluate": """

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from labelspace import LabelSpace, ZeroShotClassifier, load
+from labelspace.classify import distinct
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
 from labelspace.evaluate import evaluate, evaluate_table, evaluation, write_result
@@ -142,7 +143,7 @@ def test_another_order_of_labels_changes_no_metric(encoder, space, texts, names)
 
 def test_blocks_of_documents_change_nothing(trained, texts, names, monkeypatch):
     whole = evaluate(trained, texts, names)
-    monkeypatch.setattr(evaluation_module(), "WINDOW", 3)
+    monkeypatch.setattr(distinct, "WINDOW", 3)
     parts = evaluate(trained, texts, names)
     assert np.array_equal(whole.confusion, parts.confusion)
     assert parts.metrics.to_dict() == pytest.approx(whole.metrics.to_dict())

@@ -4,7 +4,6 @@ import copy
 import itertools
 import json
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelspace import UncertaintyClassifier
+from labelspace.classify import distinct
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.evaluate import (
     Rejections,
@@ -218,7 +218,7 @@ def test_a_classifier_with_an_uncertainty_of_its_own_has_that_curve_first(traine
 def test_blocks_files_and_documents_without_a_label_change_nothing(trained, texts, names, monkeypatch, tmp_path):
     model = with_doubt(trained)
     _, whole = collected(model, texts, names)
-    monkeypatch.setattr(sys.modules["labelspace.evaluate.evaluation"], "WINDOW", 3)
+    monkeypatch.setattr(distinct, "WINDOW", 3)
     path = tmp_path / "rows.jsonl"
     # Five rows without a label, so that a whole block has none.
     lines = [*zip(texts, names, strict=True), *[("nobody knows", None)] * 5]

@@ -212,6 +212,52 @@ def test_a_strong_description_covers_for_a_weak_one_in_columns_but_not_in_rows()
     assert gain_in_rows > 100 * abs(gain_in_columns)
 
 
+# ---- in blocks
+
+
+def embeddings(count: int, seed: int) -> torch.Tensor:
+    return torch.randn(count, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8])
+@pytest.mark.parametrize(("objective", "name"), [("rows", 0), ("columns", 1), ("both", 2)])
+def test_blocks_have_the_value_and_the_gradient_of_the_whole_table(
+    objective: str, name: int, rows: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(checked.infonce_in_blocks.__globals__, "BLOCK_SCORES", 3 * rows)
+    whole = list(BY_HAND)[name]
+    found, expected = [], []
+    for values, loss in (
+        (found, lambda texts, labels: checked.infonce_in_blocks(texts, labels, torch.tensor(UNEVEN), 0.07, objective)),
+        (
+            expected,
+            lambda texts, labels: getattr(checked, whole)(
+                checked.cosine_scores(texts, labels, 0.07), torch.tensor(UNEVEN)
+            ),
+        ),
+    ):
+        leaves = [embeddings(8, 0).requires_grad_(), embeddings(3, 1).requires_grad_()]
+        value = loss(*leaves)
+        value.backward()
+        values += [value.detach(), *(leaf.grad for leaf in leaves)]
+    torch.testing.assert_close(found, expected)
+
+
+def test_blocks_equal_the_sum_written_out():
+    texts, labels = embeddings(8, 0), embeddings(3, 1)
+    scores = [[oracles.cosine_by_hand(text, label) / 0.07 for label in labels.tolist()] for text in texts.tolist()]
+    found = checked.infonce_in_blocks(texts, labels, torch.tensor(UNEVEN), 0.07).item()
+    assert found == pytest.approx(oracles.both_by_hand(scores, UNEVEN), rel=1e-12)
+
+
+def test_blocks_stay_finite_at_the_coldest_temperature():
+    leaves = [embeddings(8, 0).float().requires_grad_(), embeddings(3, 1).float().requires_grad_()]
+    loss = checked.infonce_in_blocks(*leaves, torch.tensor(UNEVEN), COLDEST)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(leaf.grad is not None and leaf.grad.isfinite().all() for leaf in leaves)
+
+
 # ---- gradients
 
 

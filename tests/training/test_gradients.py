@@ -12,6 +12,8 @@ from torch import Tensor
 
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
+from labelspace.losses import infonce
+from labelspace.training.description import sweep as sweep_module
 from labelspace.training.description.sweep import Sweep, build_sweep, sweep_gradient, sweep_loss, sweep_texts
 from labelspace.training.gradients import seeded
 
@@ -290,3 +292,20 @@ def test_a_sweep_holds_every_text_once_and_its_targets(encoder: Encoder, space: 
 def test_a_label_without_descriptions_is_represented_by_its_verbalizer():
     space = LabelSpace.from_dict({"template": "On {label}.", "labels": {"a": ["one"], "b": []}})
     assert sweep_texts(space) == (["one", "On b."], [0, 1])
+
+
+@pytest.mark.parametrize("objective", ["rows", "columns", "both"])
+def test_the_loss_of_many_labels_in_blocks_gives_the_same_gradient(
+    objective: str, encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch
+):
+    sweep, loss = build_sweep(encoder, space, max_tokens_in_memory=60), sweep_loss(objective, 0.07)
+    value, expected = gradients(encoder, sweep, 60, dropout=False, loss=loss)
+    used: list[str] = []
+    in_blocks = sweep_module.infonce_in_blocks
+    monkeypatch.setattr(sweep_module, "MOST_SCORES", 0)
+    monkeypatch.setattr(sweep_module, "infonce_in_blocks", lambda *given: used.append(given[-1]) or in_blocks(*given))
+    monkeypatch.setattr(infonce, "BLOCK_SCORES", 2 * len(space))
+    found, others = gradients(encoder, sweep, 60, dropout=False, loss=loss)
+    assert used == [objective]
+    assert found == pytest.approx(value, rel=1e-6)
+    assert_same(others, expected, tolerance=1e-4)  # sums in another order

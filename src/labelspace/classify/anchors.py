@@ -6,12 +6,13 @@ Each label is encoded alone, so that scores do not depend on the other labels or
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.config.encoding import WINDOW
+from labelspace.classify.distinct import at_once
 from labelspace.labels import Label, LabelSpace
 
 Matrix = NDArray[np.float32]
@@ -26,6 +27,10 @@ class Encodes(Protocol):
 
     def encode(self, texts: Sequence[str], *, role: str = "text") -> Matrix:
         """Return the unit vectors of texts, [text dim]."""
+        ...
+
+    def encode_apart(self, groups: Sequence[Sequence[str]], *, role: str = "text") -> list[Matrix]:
+        """Return the unit vectors of groups of texts, each group encoded alone."""
         ...
 
 
@@ -52,31 +57,40 @@ class LabelVectors:
         """
         if kind == "verbalizer" or not len(self.descriptions):
             return self.verbalizer
-        mean = _unit(self.descriptions.mean(axis=0, dtype=np.float64))
-        if kind == "both":
-            mean = _unit(mean + self.verbalizer)
-        return mean.astype(np.float32)
+        return self._halfway if kind == "both" else self._mean.astype(np.float32)
+
+    # Kept, because every window of documents asks for the anchors of all labels.
+    @cached_property
+    def _mean(self) -> NDArray[np.float64]:
+        return _unit(self.descriptions.mean(axis=0, dtype=np.float64))
+
+    @cached_property
+    def _halfway(self) -> Matrix:
+        return _unit(self._mean + self.verbalizer).astype(np.float32)
 
 
 def encode_label(encoder: Encodes, label: Label, verbalizer: str) -> LabelVectors:
     """Encode one label's verbalizer and descriptions."""
-    return LabelVectors(
-        verbalizer=encoder.encode([verbalizer], role="label")[0],
-        descriptions=encoder.encode(label.descriptions, role="text"),
-        excludes=encoder.encode(label.excludes, role="text") if label.excludes else None,
-    )
+    return _encoded(encoder, [label], [verbalizer])[0]
 
 
 def encode_labels(encoder: Encodes, space: LabelSpace) -> dict[str, LabelVectors]:
     """Encode every label of a space alone; return the vectors by name, and those of `space.outside` by `OUTSIDE`."""
-    found = {
-        label.name: encode_label(encoder, label, verbalizer)
-        for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
-    }
+    found = dict(zip(space.names, _encoded(encoder, space.labels, space.verbalizers), strict=True))
     if space.outside:
         texts = encoder.encode(space.outside, role="text")
         found[OUTSIDE] = LabelVectors(verbalizer=texts[0], descriptions=texts)
     return found
+
+
+def _encoded(encoder: Encodes, labels: Sequence[Label], verbalizers: Sequence[str]) -> list[LabelVectors]:
+    sentences = encoder.encode_apart([[verbalizer] for verbalizer in verbalizers], role="label")
+    descriptions = encoder.encode_apart([label.descriptions for label in labels], role="text")
+    excludes = encoder.encode_apart([label.excludes for label in labels], role="text")
+    return [
+        LabelVectors(verbalizer=sentence[0], descriptions=own, excludes=other if len(other) else None)
+        for sentence, own, other in zip(sentences, descriptions, excludes, strict=True)
+    ]
 
 
 def anchor_matrix(vectors: dict[str, LabelVectors], space: LabelSpace, kind: str) -> Matrix:
@@ -92,14 +106,14 @@ def cosines(texts: Matrix, anchors: Matrix) -> Matrix:
     differing by less than their softmax can resolve. Only a window of texts is held in float64.
     """
     found = np.empty((len(texts), len(anchors)), dtype=np.float32)
-    wide = anchors.astype(np.float64).T
-    for start in range(0, len(texts), WINDOW):
-        product = texts[start : start + WINDOW].astype(np.float64) @ wide
+    wide, size = anchors.astype(np.float64).T, at_once(len(anchors))
+    for start in range(0, len(texts), size):
+        product = texts[start : start + size].astype(np.float64) @ wide
         # In place, because with ten thousand labels the product is larger than the texts.
         product *= GRID
         np.rint(product, out=product)
         product /= GRID
-        found[start : start + WINDOW] = product
+        found[start : start + size] = product
     return found
 
 

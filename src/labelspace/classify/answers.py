@@ -1,7 +1,8 @@
 """`Answers`: the result of a classifier for some documents, used by every consumer."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,56 @@ class Answers:
     def confidence(self) -> NDArray[np.float64]:
         """[text] the probability of the likeliest label."""
         return self.probabilities[np.arange(len(self)), self.likeliest]
+
+    def top(self, count: int) -> NDArray[np.intp]:
+        """Return the columns of the likeliest labels, [text count], the likeliest first; ties go to the first by name.
+
+        Args:
+            count: number of labels, at most as many as there are.
+        """
+        ranks = self.scores if self.margins is None else self.margins
+        by_name = np.argsort(np.argsort(np.array(self.labels, dtype=object), kind="stable"))
+        # The last of them is found without sorting thousands of labels; more than `count` may tie with it.
+        least = np.partition(ranks, -count, axis=1)[:, -count]
+        found = np.empty((len(ranks), count), dtype=np.intp)
+        for row, (own, last) in enumerate(zip(ranks, least, strict=True)):
+            columns = np.flatnonzero(own >= last)
+            found[row] = columns[np.lexsort((by_name[columns], -own[columns]))][:count]
+        return found
+
+
+class AnswerBlock(NamedTuple):
+    """The answers to some different documents, and the rows where these stand."""
+
+    rows: NDArray[np.intp]
+    """[row], rows of the input."""
+
+    which: NDArray[np.intp]
+    """[row], the place of each row's document among `answers`."""
+
+    answers: Answers
+    """The answers."""
+
+
+def gathered(
+    blocks: Iterable[AnswerBlock], take: Callable[[Answers], Iterable[NDArray[Any]]]
+) -> Iterator[NDArray[Any]]:
+    """Yield arrays in the order of the documents, from what `take` returns of each block: arrays, [text ...].
+
+    Example:
+        >>> from labelspace import ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> blocks = clf.answer_blocks(["the match", "the vote", "the match"])
+        >>> [values.shape for values in gathered(blocks, lambda found: (found.names, found.top(1)))]
+        [(3,), (3, 1)]
+    """
+    rows, parts = list[NDArray[np.intp]](), list[list[NDArray[Any]]]()
+    for block in blocks:
+        rows.append(block.rows)
+        parts.append([values[block.which] for values in take(block.answers)])
+    back = np.argsort(np.concatenate(rows))
+    for values in zip(*parts, strict=True):
+        yield np.concatenate(values)[back]
 
 
 @runtime_checkable

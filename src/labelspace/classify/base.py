@@ -1,7 +1,7 @@
 """The base of all classifiers: a head and a decision behind the scikit-learn interface, mostly on an encoder."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice, check_number
-from labelspace.classify.answers import Answers
+from labelspace.classify.answers import AnswerBlock, Answers, gathered
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
 from labelspace.classify.fitted import Fitted
@@ -41,13 +41,17 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
     def answers(self, X: Any) -> Answers:
         """Return names, scores, probabilities and uncertainty of documents."""
 
+    @abstractmethod
+    def answer_blocks(self, X: Any) -> Iterator[AnswerBlock]:
+        """Yield what `answers` returns in blocks, none of which holds the scores of all documents."""
+
     def predict(
         self, X: Any, *, return_scores: bool = False
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.float32]]:
         """Return the name of each document's likeliest label, None below the threshold or `min_probability`.
 
-        Where a text may have several labels, return an indicator matrix, [text label], 1 for each label that reaches
-        its cut, columns in the order of `classes_`.
+        Names alone take no memory for the scores of all documents. Where a text may have several labels, return an
+        indicator matrix, [text label], 1 for each label that reaches its cut, columns in the order of `classes_`.
 
         Args:
             X: documents: list, numpy, pandas, polars, Arrow, Hugging Face dataset.
@@ -56,9 +60,47 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
         Returns:
             [text] names or the indicator matrix, or the pair of that and the scores [text label].
         """
+        check_is_fitted(self)
+        if not return_scores and not self.label_space_.several:
+            (names,) = gathered(self.answer_blocks(X), lambda block: (block.names,))
+            return names
         answers = self.answers(X)
         found = answers.names if answers.chosen is None else answers.chosen[:, self._class_columns()].astype(int)
         return (found, answers.scores[:, self._class_columns()]) if return_scores else found
+
+    def predict_top(self, X: Any, k: int = 5) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+        """Return the likeliest labels of each document, also of those for which `predict` returns None.
+
+        Scores of a few documents at a time are held, so that it suits thousands of labels.
+
+        Args:
+            X: documents.
+            k: number of labels, 1 or more; all, if there are fewer.
+
+        Returns:
+            Names and probabilities, both [text k], the likeliest first; ties go to the first by name. Probabilities
+            are those of `predict_proba`.
+
+        Raises:
+            ConfigError: `k` is no whole number from 1 on.
+
+        Example:
+            >>> from labelspace import ZeroShotClassifier
+            >>> clf = ZeroShotClassifier(["sports", "politics", "money"], encoder="tests/data/tiny-bert").fit()
+            >>> names, probabilities = clf.predict_top(["the match"], k=2)
+            >>> names.shape, bool(probabilities[0, 0] >= probabilities[0, 1])
+            ((1, 2), True)
+        """
+        check_is_fitted(self)
+        check_number("k", k, least=1, whole=True)
+        names = np.array(self.label_space_.names, dtype=object)
+
+        def take(block: Answers) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+            columns = block.top(min(k, len(names)))
+            return names[columns], np.take_along_axis(block.probabilities, columns, axis=1)
+
+        found, sure = gathered(self.answer_blocks(X), take)
+        return found, sure
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the score of each document for each label, [text label]; for two labels their difference, [text].

@@ -8,7 +8,7 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 import pyarrow as pa
 
@@ -41,6 +41,7 @@ class Batches:
         text_column: column with the documents.
         pair_column: column with the second texts, for a model fitted on pairs.
         all_scores: True adds columns with the scores of every label, as for `predict_file`.
+        top: adds columns with this number of likeliest labels, as for `predict_file`.
         prefix: prefix of the added columns.
         device: as for `load`.
         trust_remote_code: as for `load`.
@@ -65,6 +66,7 @@ class Batches:
         text_column: str = "text",
         pair_column: str | None = None,
         all_scores: bool = False,
+        top: int | None = None,
         prefix: str = "predicted_",
         device: str | None = None,
         trust_remote_code: bool = False,
@@ -72,7 +74,7 @@ class Batches:
         here = Path(folder)
         self.folder = str(here.absolute() if here.is_dir() else folder)
         self.text_column, self.pair_column = text_column, pair_column
-        self.all_scores, self.prefix = all_scores, prefix
+        self.all_scores, self.top, self.prefix = all_scores, top, prefix
         self.device, self.trust_remote_code = device, trust_remote_code
         self.digest = _digest(self.folder)
 
@@ -86,11 +88,12 @@ class Batches:
         model = self._model()
         table = open_table(rows, text_column=self.text_column, pair_column=self.pair_column, batch_rows=CHUNK_ROWS)
         check_kind(table.kind, model.reads_)
-        schema = output_schema(table.schema, model, self.prefix, self.all_scores)
+        how: Any = {"all_scores": self.all_scores, "top": self.top}
+        schema = output_schema(table.schema, model, self.prefix, **how)
         answered = pa.Table.from_batches(
             (
                 pa.record_batch(
-                    [*batch.columns, *answer_columns(model.answers(table.documents(batch)), self.all_scores)],
+                    [*batch.columns, *answer_columns(model, table.documents(batch), schema, **how)],
                     schema=schema,
                 )
                 for batch in table.batches()

@@ -78,7 +78,7 @@ class ByAnchors:
         """
         compare = self.comparison(space)
         width = len(space) + bool(space.outside)
-        found = windowed(documents, width, lambda window: compare(self.encoder.encode(window)))
+        found = windowed(documents, width, lambda window: compare(self.encoder.encode(window)), labels=len(space))
         return _judged(found, space)
 
     def comparison(self, space: LabelSpace) -> Callable[[Matrix], Matrix]:

@@ -52,7 +52,7 @@ class ByGaussians:
         taught = {place: column for place, column in columns.items() if column is not None}
         scores = np.full((len(documents), len(columns)), NO_LOGIT, dtype=np.float32)
         uncertainty = np.empty(len(documents), dtype=np.float32)
-        for rows, outputs in self._outputs(documents):
+        for rows, outputs in self._outputs(documents, len(space)):
             scores[rows[:, None], list(taught)] = outputs.logits[:, list(taught.values())]
             uncertainty[rows] = outputs.uncertainty
         return Judged(scores, uncertainty)
@@ -79,8 +79,8 @@ class ByGaussians:
         """Return a head with a label renamed or removed."""
         return replace(self, columns=change(self.columns))
 
-    def _outputs(self, texts: Any) -> Iterator[tuple[NDArray[np.intp], Outputs]]:
+    def _outputs(self, texts: Any, labels: int = 1) -> Iterator[tuple[NDArray[np.intp], Outputs]]:
         """Yield the rows of each window and the module's outputs for them."""
-        for rows, window, each in in_windows(texts):
+        for rows, window, each in in_windows(texts, labels):
             outputs = outputs_of_texts(self.encoder, self.module, self.encoder.tokenize(window))
             yield rows, Outputs(*(part[each] for part in outputs))

@@ -83,8 +83,11 @@ class Decision:
         if self.cuts is not None:
             return _several(self.cuts, labels, scores, uncertainty)
         by_name = np.argsort(np.array(labels, dtype=object), kind="stable")
-        # Ties go to the first by name, so that the order of the label file has no effect.
-        likeliest = by_name[scores[:, by_name].argmax(axis=1)]
+        # Ties go to the first by name, so that the order of the label file has no effect. They are rare, and to bring
+        # thousands of columns into the order of names takes longer than to look for them.
+        likeliest = scores.argmax(axis=1)
+        tied = np.flatnonzero(np.count_nonzero(scores == scores.max(axis=1, keepdims=True), axis=1) != 1)
+        likeliest[tied] = by_name[scores[tied][:, by_name].argmax(axis=1)]
         probabilities = self._probabilities(scores, by_name)
         names = np.array(labels, dtype=object)[likeliest]
         if self.threshold is not None:

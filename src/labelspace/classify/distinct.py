@@ -8,26 +8,42 @@ from numpy.typing import NDArray
 
 from labelspace.config.encoding import WINDOW
 
+CELLS = 2**23
+"""Most scores, documents times labels, that are computed together: 64 MiB in float64."""
 
-def in_windows(documents: Sequence[Any]) -> Iterator[tuple[NDArray[np.intp], list[Any], NDArray[np.intp]]]:
-    """Yield the distinct documents, in windows of as many as the encoder sorts together.
+
+def at_once(labels: int) -> int:
+    """Return how many documents are compared with so many labels together: a window, or fewer of thousands of labels.
+
+    Example:
+        >>> at_once(100), at_once(2048), at_once(10_000)
+        (4096, 4096, 838)
+    """
+    return max(1, min(WINDOW, CELLS // max(labels, 1)))
+
+
+def in_windows(
+    documents: Sequence[Any], labels: int = 1
+) -> Iterator[tuple[NDArray[np.intp], list[Any], NDArray[np.intp]]]:
+    """Yield the distinct documents, in windows of as many as the encoder sorts together, or as `labels` leave room for.
 
     Holding tokens, vectors and means of all documents would take many times the memory of the scores. A repeated
     document is encoded once: in another batch its last bits could differ, and a tie would then depend on the processor.
 
     Args:
         documents: texts, or pairs of texts.
+        labels: number of labels that they are compared with.
 
     Yields:
         The rows of a window; its distinct documents; for each row, the index of its document in the window.
     """
     first: dict[Any, int] = {}
     place = np.fromiter((first.setdefault(document, len(first)) for document in documents), np.intp, len(documents))
-    different = list(first)
+    different, size = list(first), at_once(labels)
     rows = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[rows], np.arange(WINDOW, len(different) + WINDOW, WINDOW))
+    ends = np.searchsorted(place[rows], np.arange(size, len(different) + size, size))
     start = 0
     for number, end in enumerate(ends):
-        at = number * WINDOW
-        yield rows[start:end], different[at : at + WINDOW], place[rows[start:end]] - at
+        at = number * size
+        yield rows[start:end], different[at : at + size], place[rows[start:end]] - at
         start = end

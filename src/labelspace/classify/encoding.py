@@ -16,11 +16,21 @@ from labelspace.training.rows import Document, tokenize
 Matrix = NDArray[np.float32]
 
 
-def windowed(documents: Sequence[Any], width: int, work: Callable[[list[Any]], Matrix]) -> Matrix:
-    """Apply `work` to the documents of each window; return its results, [text width]."""
+def windowed(
+    documents: Sequence[Any], width: int, work: Callable[[list[Any]], Matrix], *, labels: int | None = None
+) -> Matrix:
+    """Apply `work` to the documents of each window; return its results, [text width].
+
+    Args:
+        documents: texts, or pairs of texts.
+        width: number of columns of a result.
+        work: returns the results of different documents, [text width].
+        labels: number of labels, which limits a window; None: `width`.
+    """
     found = np.empty((len(documents), width), dtype=np.float32)
-    for rows, window, each in in_windows(documents):
-        found[rows] = work(window)[each]
+    for rows, window, each in in_windows(documents, labels or width):
+        results = work(window)
+        found[rows] = results if len(results) == len(rows) else results[each]  # a copy of thousands of columns less
     return found
 
 

@@ -1,13 +1,15 @@
 """What every fitted classifier does with documents, without scikit-learn, whose import takes most of a second."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.classify.answers import Answers
+from labelspace.classify.answers import AnswerBlock, Answers
 from labelspace.classify.decision import Decision
+from labelspace.classify.distinct import in_windows
 from labelspace.classify.head import Judged, Matrix
 from labelspace.classify.none_of_these import NoneLimit
 from labelspace.corpus import Documents, Kind, as_texts_or_pairs
@@ -64,6 +66,24 @@ class Fitted(ABC):
         documents = self.read(X)
         decision = self.decision()
         return decision.answers(self.label_space_.names, *self.judge(documents, self.label_space_))
+
+    def answer_blocks(self, X: Any) -> Iterator[AnswerBlock]:
+        """Yield what `answers` returns in blocks, none of which holds the scores of all documents.
+
+        A block holds the different documents of a window that the encoder reads together, fewer with thousands of
+        labels; without documents there is one empty block.
+
+        Args:
+            X: as for `answers`.
+        """
+        documents = self.read(X)
+        decision, space = self.decision(), self.label_space_
+        if not len(documents):
+            none = np.empty(0, dtype=np.intp)
+            yield AnswerBlock(none, none, self.answers(documents))
+        for rows, window, which in in_windows(documents, len(space)):
+            judged = self.judge(Documents(window, documents.kind), space)
+            yield AnswerBlock(rows, which, decision.answers(space.names, *judged))
 
     def scores(self, texts: Sequence[Any], space: LabelSpace) -> Matrix:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""

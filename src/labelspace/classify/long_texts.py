@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from labelspace.checks import check_choice
 from labelspace.classify.anchors import GRID, Matrix
-from labelspace.classify.distinct import in_windows
+from labelspace.classify.distinct import at_once, in_windows
 from labelspace.config import LONG_TEXTS
 from labelspace.config.encoding import WINDOW
 from labelspace.encoders.passages import passages
@@ -116,8 +116,8 @@ def scores_of_windows(
         compare: returns the scores of windows.
         overlap: maximum share of a window that the next one repeats.
     """
-    for rows, different, each in in_windows(texts):
-        for place, found in _scored(_more(encoder, different, overlap), compare):
+    for rows, different, each in in_windows(texts, scores.shape[1]):
+        for place, found in _scored(_more(encoder, different, overlap), compare, at_once(scores.shape[1])):
             own = rows[each == place]
             yield own, np.concatenate([scores[own[:1]], found])
 
@@ -210,10 +210,10 @@ def _rest(encoder: "Encoder", text: str, overlap: float) -> list[str]:
     return passages(encoder, text, overlap=overlap)[1:]
 
 
-def _scored(windows: Iterator[tuple[int, str]], compare: Compare) -> Iterator[tuple[int, Matrix]]:
+def _scored(windows: Iterator[tuple[int, str]], compare: Compare, size: int) -> Iterator[tuple[int, Matrix]]:
     """Yield the scores of each text's windows, [window label], reading many windows at once."""
     last, kept = -1, list[Matrix]()
-    while block := list(islice(windows, WINDOW)):
+    while block := list(islice(windows, size)):
         scores = compare([window for _, window in block])
         for place, own in groupby(range(len(block)), key=lambda row: block[row][0]):
             if place != last and kept:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_number
-from labelspace.classify.columns import answer_columns, output_schema
+from labelspace.classify.columns import answer_values, as_columns, output_schema
 from labelspace.classify.decision import MeasuresDoubt
 from labelspace.classify.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
 from labelspace.corpus import Documents, ResumableWriter, open_table
@@ -50,7 +50,7 @@ def most_uncertain_rows(
     doubt, documents = np.empty(0), list[Any]()
     for batch, texts in blocks:
         answers = model.answers(texts)
-        fresh = pa.table([*batch.columns, *answer_columns(answers, all_scores)], schema=schema)
+        fresh = pa.table([*batch.columns, *as_columns(answer_values(answers, all_scores), schema)], schema=schema)
         # A kept document that comes again keeps its doubt: the last bits depend on the block.
         known = dict(zip(documents, doubt.tolist(), strict=True))
         own = np.array(

@@ -26,6 +26,9 @@ from labelspace.progress import progress_bar
 
 CHUNK_ROWS = 2048
 
+MOST_COLUMNS = 2000
+"""Most labels whose scores a file may hold, each in a column of its own."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,7 @@ def predict_file(
     resume: bool = False,
     overwrite: bool = False,
     all_scores: bool = False,
+    top: int | None = None,
     prefix: str = "predicted_",
     workers: int = 1,
     chunk_rows: int = CHUNK_ROWS,
@@ -80,7 +84,9 @@ def predict_file(
         resume: continue an interrupted run with the same input, model and options.
         overwrite: replace the target, and discard an interrupted run.
         all_scores: True adds one column `predicted_score:<label>` per label, and with several labels one column
-            `predicted_probability:<label>`.
+            `predicted_probability:<label>`; for at most 2,000 labels.
+        top: adds the likeliest labels of a row in columns `predicted_label:1`, `predicted_probability:1` and so on,
+            also where `predicted_label` is null; all if there are fewer. None: only the prediction.
         prefix: prefix of the added columns.
         workers: processes that answer, each with its share of the threads and a model of its own; a script that asks
             for several needs `if __name__ == "__main__":`. The bytes are those of one process with as many threads as
@@ -94,6 +100,7 @@ def predict_file(
         The path of the file and its number of rows.
 
     Raises:
+        ConfigError: `top` is no number of labels, or stands beside `all_scores`; too many labels for `all_scores`.
         ColumnError: no such column.
         InputError: unreadable input or a row without a text (raised before anything is written), an existing output,
             or parts of another run.
@@ -121,11 +128,12 @@ def predict_file(
         encoding=encoding,
     )
     check_kind(table.kind, model.reads_)
-    schema = output_schema(table.schema, model, prefix, all_scores)
+    schema = output_schema(table.schema, model, prefix, all_scores, top)
+    options = {"all_scores": all_scores, "prefix": prefix, "chunk_rows": table.batch_rows}
     fingerprint = {
         "input": table.fingerprint(),
         "model": model_fingerprint(model),
-        "options": {"all_scores": all_scores, "prefix": prefix, "chunk_rows": table.batch_rows},
+        "options": options if top is None else {**options, "top": top},
     }
     abstained = 0
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite)
@@ -149,7 +157,9 @@ def predict_file(
                 yield batch, documents
 
         try:
-            with closing(answered(model, chunks(), workers=workers, all_scores=all_scores)) as rows_answered:
+            with closing(
+                answered(model, chunks(), schema, workers=workers, all_scores=all_scores, top=top)
+            ) as rows_answered:
                 for batch, columns in rows_answered:
                     writer.write(pa.record_batch([*batch.columns, *columns], schema=schema))
                     abstained += columns[0].null_count

@@ -39,25 +39,34 @@ Columns = list[pa.Array]
 
 
 def answered(
-    model: Fitted, chunks: Iterable[tuple[pa.RecordBatch, Documents]], *, workers: int, all_scores: bool
+    model: Fitted,
+    chunks: Iterable[tuple[pa.RecordBatch, Documents]],
+    schema: pa.Schema,
+    *,
+    workers: int,
+    all_scores: bool,
+    top: int | None,
 ) -> Generator[tuple[pa.RecordBatch, Columns]]:
     """Yield each chunk with the columns of its answers, in the order of the chunks; close it to end the workers.
 
     Args:
         model: a fitted classifier; for more than one worker it is one that can be saved.
         chunks: rows with their documents, read only a few ahead.
+        schema: of the rows with their answers, from `output_schema`.
         workers: processes; 1 answers in this one.
         all_scores: as for `predict_file`.
+        top: as for `predict_file`.
 
     Raises:
         BrokenProcessPool: a worker ended before its work was done.
     """
+    how: Any = {"schema": schema, "all_scores": all_scores, "top": top}
     if workers == 1:
         for batch, documents in chunks:
-            yield batch, answer_columns(model.answers(documents), all_scores)
+            yield batch, answer_columns(model, documents, **how)
         return
     coming: deque[tuple[pa.RecordBatch, Future[Columns]]] = deque()
-    with contextlib.closing(_Pool(model, workers, all_scores)) as pool:
+    with contextlib.closing(_Pool(model, workers, how)) as pool:
         for batch, documents in chunks:
             coming.append((batch, pool.submit(documents)))
             if len(coming) == _AHEAD_A_WORKER * workers:
@@ -75,12 +84,12 @@ def _first(coming: deque[tuple[pa.RecordBatch, Future[Columns]]]) -> tuple[pa.Re
 class _Pool:
     """Processes that answer documents, and the folder from which they open the model."""
 
-    def __init__(self, model: Any, workers: int, all_scores: bool) -> None:
+    def __init__(self, model: Any, workers: int, how: dict[str, Any]) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="labelspace-workers-", ignore_cleanup_errors=True)
         folder = model.save(Path(self._scratch.name) / "model")
         torch: Any = sys.modules.get("torch")  # a model of words needs none
         threads = max(1, torch.get_num_threads() // workers) if torch is not None else 1
-        self._task = (str(folder), _runs_own_code(folder), threads, all_scores)
+        self._task = (str(folder), _runs_own_code(folder), threads, how)
         context = multiprocessing.get_context("spawn")
         # Nothing is sent: the pipe closes when this process ends, even by kill -9, and that ends the workers.
         end, self._leash = context.Pipe(duplex=False)
@@ -109,8 +118,8 @@ def _begin(leash: Connection, scratch: str) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _answer(folder: str, own_code: bool, threads: int, all_scores: bool, documents: Documents) -> Columns:
-    return answer_columns(_opened(folder, own_code, threads).answers(documents), all_scores)
+def _answer(folder: str, own_code: bool, threads: int, how: dict[str, Any], documents: Documents) -> Columns:
+    return answer_columns(_opened(folder, own_code, threads), documents, **how)
 
 
 @cache

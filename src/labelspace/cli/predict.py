@@ -69,6 +69,9 @@ def predict_command(
         int, typer.Option(help="Processes that answer, each with its share of the processor's threads.", metavar="N")
     ] = 1,
     all_scores: Annotated[bool, typer.Option("--all-scores", help="Add the score of every label.")] = False,
+    top: Annotated[
+        int | None, typer.Option(metavar="K", help="Add the K likeliest labels and their probabilities.")
+    ] = None,
     coverage: Annotated[
         float | None,
         _doubt("Label only this share of the documents, the surest; 1: all, even if the model has a limit.", "SHARE"),
@@ -100,13 +103,17 @@ def predict_command(
     check_number("--workers", workers, least=1, whole=True)
     if workers > 1 and (target == STDIN or most_uncertain is not None):
         raise ConfigError("--workers needs an OUT file with all documents; leave it out here.")
-    if argilla and (target != STDIN or as_json or all_scores):
-        raise ConfigError("--argilla prints records to stdout; leave OUT, --json and --all-scores out.")
+    if argilla and (target != STDIN or as_json or all_scores or top is not None):
+        raise ConfigError("--argilla prints records to stdout; leave OUT, --json, --all-scores and --top out.")
+    if top is not None:
+        check_number("--top", top, least=1, whole=True)
+        if all_scores or most_uncertain is not None:
+            raise ConfigError("--top cannot stand beside --all-scores or --most-uncertain; choose one.")
     if target == STDIN:
         if resume or overwrite:
             raise ConfigError("--resume and --overwrite need an OUT file.")
-        if all_scores and not as_json:
-            raise ConfigError("--all-scores on stdout needs --json.")
+        if (all_scores or top is not None) and not as_json:
+            raise ConfigError("--all-scores and --top on stdout need --json.")
     elif source == STDIN:
         raise ConfigError("lines of stdin go to stdout; leave OUT out, and send the output where you want it.")
     elif resume and overwrite:
@@ -150,7 +157,7 @@ def predict_command(
         _print_most_uncertain(opened, blocks, most_uncertain, verbose=show, **form)
         return
     if target == STDIN:
-        _print_predictions(opened, blocks, all_scores=all_scores, as_json=as_json, argilla=argilla)
+        _print_predictions(opened, blocks, all_scores=all_scores, top=top, as_json=as_json, argilla=argilla)
         return
     from labelspace.classify import predict_file
 
@@ -162,9 +169,8 @@ def predict_command(
 
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
-            done = predict_file(
-                opened, source, target, pair_column=pair_column, resume=resume, workers=workers, **options
-            )
+            options |= {"pair_column": pair_column, "resume": resume, "workers": workers, "top": top}
+            done = predict_file(opened, source, target, **options)
     except KeyboardInterrupt:
         from labelspace.corpus.stores import located
 
@@ -240,7 +246,7 @@ def _record(text: Any, label: str | None, probability: float, *, several: bool) 
 
 
 def _print_predictions(
-    model: Any, blocks: "Iterator[Documents]", *, all_scores: bool, as_json: bool, argilla: bool
+    model: Any, blocks: "Iterator[Documents]", *, all_scores: bool, top: int | None, as_json: bool, argilla: bool
 ) -> None:
     from labelspace.classify.long_texts import tell_cost
 
@@ -252,13 +258,20 @@ def _print_predictions(
             for text, name, sure in zip(texts, answers.names, answers.confidence.tolist(), strict=True):
                 print_json(_record(text, name, sure, several=answers.chosen is not None), indent=None)
             continue
-        for text, name, score, row in zip(
-            texts, answers.names, answers.score.tolist(), answers.scores.tolist(), strict=True
-        ):
+        best = None if top is None else answers.top(min(top, len(answers.labels)))
+        for row, (text, name, score) in enumerate(zip(texts, answers.names, answers.score.tolist(), strict=True)):
             parts = text if isinstance(text, tuple) else (text,)
             if as_json:
-                scores = dict(zip(answers.labels, row, strict=True))
-                every = {"scores": {label: scores[label] for label in model.classes_}} if all_scores else {}
+                every: dict[str, Any] = {}
+                if all_scores:
+                    scores = dict(zip(answers.labels, answers.scores[row].tolist(), strict=True))
+                    every["scores"] = {label: scores[label] for label in model.classes_}
+                if best is not None:
+                    sure = answers.probabilities[row, best[row]].tolist()
+                    every["top"] = [
+                        {"label": answers.labels[column], "probability": probability}
+                        for column, probability in zip(best[row], sure, strict=True)
+                    ]
                 told = dict(zip(("text", "pair"), parts, strict=False))
                 print_json({"label": name, "score": score, **every, **told}, indent=None)
             else:

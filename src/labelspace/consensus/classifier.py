@@ -1,6 +1,6 @@
 """`ConsensusClassifier`: unlabelled documents teach, through what several views of them agree on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, final
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_callbacks, check_number
 from labelspace.classify import Answers, Classifier, DescriptionClassifier, Explanation, WordsClassifier
+from labelspace.classify.answers import AnswerBlock
 from labelspace.classify.arguments import check_targets, one_label_space
 from labelspace.classify.base import Answering
 from labelspace.classify.by_joint import ByJoint, Seen
@@ -245,6 +246,10 @@ class ConsensusClassifier(Answering):
     def answers(self, X: Any) -> Answers:
         """Return names, scores, probabilities and uncertainty; see `Classifier.answers`."""
         return self._fitted().answers(X)
+
+    def answer_blocks(self, X: Any) -> Iterator[AnswerBlock]:
+        """Yield what `answers` returns in blocks; see `Classifier.answer_blocks`."""
+        return self._fitted().answer_blocks(X)
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
         """Score texts against a label space; see `classify.scorer.Scorer`."""

@@ -1,7 +1,7 @@
 """`evaluate`: a fitted classifier on labelled documents, beside two untrained baselines.
 
-Documents are processed in blocks of 4,096, the window that `predict` encodes together, so memory does not grow with
-their number. Documents without a label are not encoded.
+Documents are processed in blocks of 4,096, fewer with thousands of labels: the window that `predict` encodes together.
+So memory does not grow with their number. Documents without a label are not encoded.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from labelspace.classify import Answers, BiEncoderClassifier, Classifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.answers import Answering
 from labelspace.classify.by_anchors import Anchored
+from labelspace.classify.distinct import at_once
 from labelspace.classify.joint import JointClassifier
 from labelspace.classify.long_texts import in_full, read_on, reads_windows, tell_cost
-from labelspace.config.encoding import WINDOW
 from labelspace.corpus import Documents, Kind, as_targets, open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.encoders import Encoder
@@ -96,7 +96,8 @@ def evaluate(
     for document, target in zip(documents, targets, strict=True):
         digest.update(f"{len(document)} {target} {document}".encode())
     data = {"documents": len(documents), "sha256": digest.hexdigest()}
-    blocks = ((documents[at : at + WINDOW], targets[at : at + WINDOW]) for at in range(0, len(documents), WINDOW))
+    size = at_once(len(model.label_space_))
+    blocks = ((documents[at : at + size], targets[at : at + size]) for at in range(0, len(documents), size))
     return _evaluate(model, blocks, len(documents), data, baselines=baselines, rejections=rejections, verbose=verbose)
 
 
@@ -150,7 +151,7 @@ def evaluate_table(
         text_column=text_column,
         pair_column=pair_column,
         label_column=label_column,
-        batch_rows=WINDOW,
+        batch_rows=at_once(len(model.label_space_)),
         delimiter=delimiter,
         encoding=encoding,
     )

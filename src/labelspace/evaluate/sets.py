@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelspace.classify import Classifier
-from labelspace.config.encoding import WINDOW
+from labelspace.classify.distinct import at_once
 from labelspace.corpus import Documents, DocumentTable
 from labelspace.corpus.label_sets import LabelSets, as_label_sets, check_label_sets, sets_of_column
 from labelspace.errors import ConfigError, InputError
@@ -34,7 +34,8 @@ def evaluate_sets(
     for document, own in zip(documents, sets.truth, strict=True):
         digest.update(f"{len(document)} {own.tobytes().hex()} {document}".encode())
     data = {"documents": len(documents), "sha256": digest.hexdigest()}
-    places = (slice(at, at + WINDOW) for at in range(0, len(documents), WINDOW))
+    size = at_once(len(model.label_space_))
+    places = (slice(at, at + size) for at in range(0, len(documents), size))
     blocks = ((documents[place], LabelSets(*(part[place] for part in sets))) for place in places)
     return _evaluate(model, blocks, len(documents), data, rejections, verbose=verbose)
 

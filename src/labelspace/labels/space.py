@@ -217,17 +217,17 @@ class LabelSpace:
 
     # ---- contents
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The name of each label."""
         return tuple(label.name for label in self.labels)
 
-    @property
+    @cached_property
     def verbalizers(self) -> tuple[str, ...]:
         """The sentence for each label: its verbalizer, or the template with its phrase or name."""
         return tuple(label.verbalize(self.template) for label in self.labels)
 
-    @property
+    @cached_property
     def descriptions(self) -> tuple[tuple[str, ...], ...]:
         """The descriptions of each label."""
         return tuple(label.descriptions for label in self.labels)

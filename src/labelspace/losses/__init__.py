@@ -1,7 +1,7 @@
 """Losses: pure functions of tensors, one file a paper."""
 
 from labelspace.losses.distillation import soft_cross_entropy
-from labelspace.losses.infonce import infonce_columns, infonce_rows, symmetric_infonce
+from labelspace.losses.infonce import infonce_columns, infonce_in_blocks, infonce_rows, symmetric_infonce
 from labelspace.losses.labelwise import gaussian_kl, labelwise_contrastive, labelwise_loss
 from labelspace.losses.lacon import (
     instance_centred,
@@ -18,6 +18,7 @@ __all__ = [
     "cosine_scores",
     "gaussian_kl",
     "infonce_columns",
+    "infonce_in_blocks",
     "infonce_rows",
     "instance_centred",
     "label_centred",

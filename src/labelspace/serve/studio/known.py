@@ -94,3 +94,7 @@ class KnownTexts:
                     self._kept[role, text] = self.encoder.encode([text], role=role)[0]
                 found[row] = self._kept[role, text]
         return found
+
+    def encode_apart(self, groups: Sequence[Sequence[str]], *, role: str = "text") -> list[Matrix]:
+        """Return the vectors of groups of texts."""
+        return [self.encode(texts, role=role) for texts in groups]

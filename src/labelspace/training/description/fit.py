@@ -13,7 +13,7 @@ from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
 from labelspace.errors import LabelSpaceWarning
 from labelspace.labels import LabelSpace
-from labelspace.progress import progress_bar
+from labelspace.progress import progress_bar, stage
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, digest_of
@@ -22,6 +22,9 @@ from labelspace.training.description.objective import run
 from labelspace.training.description.sweep import Sweep, build_sweep
 from labelspace.training.engine import Training
 from labelspace.training.trainable import trainable_weights
+
+MANY_TEXTS = 10_000
+"""From so many texts of labels on, an update takes minutes on a processor, which is said."""
 
 # A rise in uniformity over the untrained encoder by this much counts as collapse.
 COLLAPSE = 0.25
@@ -108,6 +111,13 @@ def train_on_descriptions(
         space.with_descriptions(config.descriptions_per_label, seed=seed) if config.descriptions_per_label else space
     )
     sweep = build_sweep(encoder, space, max_tokens_in_memory=config.max_tokens_in_memory)
+    texts = sweep.descriptions + len(space)
+    if texts > MANY_TEXTS:
+        stage(
+            f"each of at most {config.max_steps:,} updates reads all {texts:,} texts of the labels; max_steps and "
+            "descriptions_per_label make it shorter",
+            verbose=verbose,
+        )
     measure = PoolUniformity(encoder, pool, search, seed) if pool is not None and len(pool.texts) > 1 else None
     before = measure() if measure else None
     with trainable_weights(

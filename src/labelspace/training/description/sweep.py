@@ -13,10 +13,13 @@ from torch import Tensor
 from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
 from labelspace.labels import LabelSpace
-from labelspace.losses import cosine_scores, infonce_columns, infonce_rows, symmetric_infonce
+from labelspace.losses import cosine_scores, infonce_columns, infonce_in_blocks, infonce_rows, symmetric_infonce
 from labelspace.training.features import Features
 from labelspace.training.gradients import backpropagate
 from labelspace.training.rows import Chunk, cut, tokenize
+
+MOST_SCORES = 2**23
+"""Most scores, descriptions times labels, whose loss is computed of the whole table: 32 MiB."""
 
 SweepLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(descriptions [desc dim], verbalizers [label dim], targets [desc]) -> scalar."""
@@ -87,6 +90,8 @@ def sweep_loss(objective: str, temperature: float) -> SweepLoss:
     formula = OBJECTIVES[objective]
 
     def loss(descriptions: Tensor, verbalizers: Tensor, targets: Tensor) -> Tensor:
+        if len(descriptions) * len(verbalizers) > MOST_SCORES:
+            return infonce_in_blocks(descriptions, verbalizers, targets, temperature, objective)
         return formula(cosine_scores(descriptions, verbalizers, temperature), targets)
 
     return loss
