@@ -249,8 +249,10 @@ class Encoder:
         """
         rows = iter(self.tokenize([text for group in groups for text in group], role=role))
         token_ids = [list(islice(rows, len(group))) for group in groups]
-        self.backbone.prepare()
-        done = side_by_side(lambda ids: self.embed(ids, role=role), token_ids, self.backbone.device)
+        ready = self.packed() is not None
+        if not ready:
+            self.backbone.prepare()
+        done = side_by_side(lambda ids: self.embed(ids, role=role), token_ids, self.device, ready=ready)
         return [vectors for _, vectors in done]
 
     def tokenize(self, texts: Sequence[str], *, role: str = "text") -> list[list[int]]:
