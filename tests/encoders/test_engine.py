@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from labelspace import DescriptionClassifier, Encoder, load
 from labelspace.errors import ConfigError, EncoderError, MissingDependencyError
@@ -22,6 +23,19 @@ def test_openvino_computes_torchs_vectors_in_both_formats(tiny_encoder_folder):
         other = Encoder(tiny_encoder_folder, dtype=dtype, engine="openvino", token_budget=64)
         np.testing.assert_allclose(other.encode(TEXTS), exact, atol=most)
         np.testing.assert_allclose(other.copy().encode(TEXTS), exact, atol=most)
+
+
+@pytest.mark.slow
+def test_openvino_computes_with_weights_that_were_trained_in_place(tiny_encoder_folder):
+    engines = [Encoder(tiny_encoder_folder, dtype="float32", engine=engine) for engine in ("torch", "openvino")]
+    before = [encoder.encode(TEXTS) for encoder in engines]
+    for encoder in engines:
+        with encoder.backbone.training_mode(encoder_dropout=False), torch.no_grad():
+            for weight in encoder.backbone.model.parameters():
+                weight.mul_(1.1)
+    by_torch, other = (encoder.encode(TEXTS) for encoder in engines)
+    assert np.abs(by_torch - before[0]).max() > 1e-3
+    np.testing.assert_allclose(other, by_torch, atol=1e-5)
 
 
 @pytest.mark.slow
