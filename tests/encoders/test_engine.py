@@ -68,6 +68,13 @@ def test_an_engine_that_cannot_be_is_refused_in_one_line(tiny_encoder_folder, mo
         Encoder(tiny_encoder_folder, engine="openvino")
 
 
+@pytest.mark.slow
+def test_an_encoder_of_which_openvino_makes_other_vectors_is_refused(tiny_folder):
+    encoder = Encoder(tiny_folder("qwen3-last"), dtype="float32", engine="openvino", text_prompt="")
+    with pytest.raises(EncoderError, match="OpenVINO computes other vectors of this encoder than torch"):
+        encoder.encode(["a text"])
+
+
 def test_an_encoder_that_pools_without_its_prompt_is_refused(tiny_encoder_folder):
     encoder = Encoder(tiny_encoder_folder, dtype="float32", engine="openvino")
     vars(encoder.backbone.model[1])["include_prompt"] = False

@@ -23,6 +23,8 @@ VECTORS = "vectors"
 """Name of the output, [text dim]."""
 
 _MOST_TEXTS = 65_536
+_EXAMPLE = [[2, 3, 4, 5, 6], [2, 3, 4]]  # token ids of two texts, one of them padded
+_MOST = 0.05  # largest difference of a coordinate from float32; bfloat16 makes some thousandths
 _NO_REPORTS = "ORT_DISABLE_TELEMETRY"
 _FAILS = (RuntimeError, ValueError, TypeError, NotImplementedError, AttributeError, KeyError)
 
@@ -72,7 +74,7 @@ class Graph(nn.Module):
             EncoderError: torch cannot make a graph of these modules.
         """
         free = {0: Dim("text", max=_MOST_TEXTS), 1: Dim("token", max=self.max_tokens)}
-        example = self.batch([[2, 3, 4, 5, 6], [2, 3, 4]])
+        example = self.batch(_EXAMPLE)
         with exporting():
             return torch.export.export(self, tuple(example), dynamic_shapes=(free,) * len(example), strict=False)
 
@@ -149,7 +151,7 @@ class OpenVINOTransformer:
         dtype: number format of the products, bfloat16 or float32.
 
     Raises:
-        EncoderError: the encoder has no graph.
+        EncoderError: the encoder has no graph, or OpenVINO computes something else.
         MissingDependencyError: OpenVINO is not installed.
     """
 
@@ -167,6 +169,12 @@ class OpenVINOTransformer:
         with exporting():
             self._compiled = openvino.Core().compile_model(openvino.convert_model(program), "CPU", settings)
         self._local = threading.local()
+        with torch.inference_mode():
+            apart = float((graph(*graph.batch(_EXAMPLE)) - self.embed(_EXAMPLE)).abs().max())
+        if not apart <= _MOST:  # also where it is not a number, as with decoders that are padded on the left
+            raise EncoderError(
+                "OpenVINO computes other vectors of this encoder than torch; leave engine='openvino' out."
+            )
 
     def embed(self, token_ids: Sequence[Sequence[int]]) -> Float[Tensor, "text dim"]:
         """Embed one batch as float32 unit vectors."""
