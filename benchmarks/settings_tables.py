@@ -52,7 +52,7 @@ def options(command: str) -> str:
 BLOCKS = {
     **{
         f"options-{each}": partial(options, each)
-        for each in ("draft", "fit", "predict", "evaluate", "estimate", "serve")
+        for each in ("draft", "fit", "predict", "evaluate", "estimate", "export", "serve")
     },
     "settings-description": partial(table, TrainingConfig, DescriptionClassifier),
     "settings-search": partial(table, SearchConfig),

@@ -1,7 +1,7 @@
 """The header `labelspace.json` of a saved folder, and the kind of any model folder.
 
     format      version of the folder's format, a whole number
-    kind        `"classifier"`, `"nli-cross-encoder"` or `"encoder"`
+    kind        `"classifier"`, `"nli-cross-encoder"`, `"encoder"` or `"export"`
     labelspace  version of labelspace that wrote it
     versions    versions of the packages it depends on
     files       size of each file, and hash of weights
@@ -25,6 +25,7 @@ from labelspace.version import __version__
 FORMAT = 3
 HEADER = "labelspace.json"
 CLASSIFIER, NLI, ENCODER = "classifier", "nli-cross-encoder", "encoder"
+EXPORT = "export"
 UNFINISHED = "unfinished"
 _OLD_ENCODER = "prefinetune.json"
 # What `labelspace.training.checkpoint` writes, in the folder of a run or of a fit.
@@ -44,6 +45,7 @@ _KINDS = {
         "open it with labelspace.families.EntailmentScorer, or in labelspace bench as nli:{folder}",
     ),
     ENCODER: ("a pre-finetuned encoder", _AS_ENCODER),
+    EXPORT: ("an exported model", "run its files with ONNX Runtime or OpenVINO, or open the model it was made of"),
     UNFINISHED: ("an unfinished training", "finish it with the command that began it and --resume"),
     "sequence-classification": (
         "a transformers model for sequence classification",
@@ -114,7 +116,7 @@ def refuse_no_encoder(name: str | Path) -> None:
     Raises:
         ModelFolderError: transformers would open the folder, but its vectors would be meaningless.
     """
-    refuse_kinds(Path(name).expanduser(), "an encoder", (NLI, UNFINISHED))
+    refuse_kinds(Path(name).expanduser(), "an encoder", (NLI, EXPORT, UNFINISHED))
 
 
 def read_header(folder: Path, kind: str) -> dict[str, Any]:

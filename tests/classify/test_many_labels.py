@@ -13,7 +13,7 @@ import pytest
 
 from classify.conftest import TEXTS
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier, load
-from labelspace.classify import distinct, predict_file, stream
+from labelspace.classify import columns, distinct, predict_file
 from labelspace.corpus import open_table
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
@@ -142,7 +142,7 @@ def test_a_file_has_the_same_rows_from_blocks_and_its_top_labels(many: ZeroShotC
 def test_a_file_with_a_column_for_each_of_too_many_labels_is_refused(
     many: ZeroShotClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(stream, "MOST_COLUMNS", 200)
+    monkeypatch.setattr(columns, "MOST_COLUMNS", 200)
     with pytest.raises(
         ConfigError, match=r"each of 225 labels, and 200 is the most; ask for the likeliest ones with top"
     ):

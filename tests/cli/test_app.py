@@ -32,6 +32,7 @@ COMMANDS = [
     "estimate",
     "explain",
     "figures",
+    "export",
     "serve",
     "studio",
     "prefinetune",

@@ -38,7 +38,7 @@ COMMAND_LINE = DOCS / "command-line.md"
 # Pages whose commands and Python blocks run in order.
 WITH_COMMANDS = {"quickstart.md"}
 # They train for tens of seconds; the other pages run before each commit.
-SLOW = {"quickstart.md", "few-labels.md", "python.md", "README.md"}
+SLOW = {"quickstart.md", "export.md", "few-labels.md", "python.md", "README.md"}
 
 
 def name_of(page: Path) -> str:

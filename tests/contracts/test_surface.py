@@ -143,6 +143,7 @@ MODULES = {
         "Classifier",
         "DescriptionClassifier",
         "Explanation",
+        "Exported",
         "LaConClassifier",
         "LabelChange",
         "Predicted",
@@ -150,6 +151,7 @@ MODULES = {
         "UncertaintyClassifier",
         "WordsClassifier",
         "ZeroShotClassifier",
+        "export",
         "load",
         "predict_file",
     ],
@@ -253,6 +255,7 @@ MODULES = {
         "CONTRASTIVES",
         "DEFAULT_ANCHOR",
         "DTYPES",
+        "ENGINES",
         "EXTRACTORS",
         "FALLBACK_LEARNING_RATE",
         "LABEL_STARTS",
@@ -263,6 +266,7 @@ MODULES = {
         "NONE_WAYS",
         "OBJECTIVES",
         "PAPER_LEARNING_RATES",
+        "RUNTIMES",
         "SEARCHES",
         "ConsensusConfig",
         "DecisionConfig",
@@ -280,7 +284,7 @@ MODULES = {
 
 # Configurations and their fields, in order.
 FIELDS = {
-    "EncodingConfig": "dtype device token_budget max_tokens",
+    "EncodingConfig": "dtype device token_budget max_tokens engine",
     "ConsensusConfig": """
         documents view_steps slow_documents price temperature alpha long_texts neighbours rounds own words C folds
         guards documents_per_label min_agreement
@@ -371,6 +375,9 @@ COMMANDS = {
     "figures": """
         model file --out --only --text-column --label-column --delimiter --encoding --projection
         --max-documents --no-before --seed --device --trust-remote-code --quiet -q
+    """,
+    "export": """
+        model out --to --documents --text-column --delimiter --encoding --trust-remote-code --json --quiet -q
     """,
     "serve": """
         models --host --port --api-key-file --max-waiting --max-characters --log-texts --device --trust-remote-code

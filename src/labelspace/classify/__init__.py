@@ -14,6 +14,7 @@ __all__ = [
     "Classifier",
     "DescriptionClassifier",
     "Explanation",
+    "Exported",
     "LaConClassifier",
     "LabelChange",
     "Predicted",
@@ -21,6 +22,7 @@ __all__ = [
     "UncertaintyClassifier",
     "WordsClassifier",
     "ZeroShotClassifier",
+    "export",
     "load",
     "predict_file",
 ]
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from labelspace.classify.description import DescriptionClassifier
     from labelspace.classify.editing import LabelChange
     from labelspace.classify.explanation import Explanation
+    from labelspace.classify.exporting import Exported, export
     from labelspace.classify.lacon import LaConClassifier
     from labelspace.classify.opening import load
     from labelspace.classify.scorer import Scorer
@@ -51,6 +54,7 @@ __getattr__ = late_names(
         "description": "DescriptionClassifier",
         "editing": "LabelChange",
         "explanation": "Explanation",
+        "exporting": "Exported export",
         "lacon": "LaConClassifier",
         "opening": "load",
         "scorer": "Scorer",

@@ -21,6 +21,7 @@ from labelspace.cli import (
     encoders,
     estimate,
     evaluate,
+    export,
     fit,
     labels,
     predict,
@@ -147,6 +148,7 @@ app.command("evaluate")(evaluate.evaluate_command)
 app.command("estimate")(estimate.estimate_command)
 app.command("explain")(predict.explain_command)
 app.command("figures")(evaluate.figures_command)
+app.command("export")(export.export_command)
 app.command("serve")(serve.serve_command)
 app.command("studio")(studio.studio_command)
 app.command("prefinetune", cls=SettingsCommand)(prefinetune.prefinetune_command)
