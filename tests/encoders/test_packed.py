@@ -36,7 +36,7 @@ FAMILIES: dict[str, tuple[Any, Any]] = {
     "mpnet": (MPNetConfig, MPNetModel),
 }
 PADDING = 1
-# Around the length from which fused attention runs, some alike; token 1 is padding, which a text may hold.
+# Some alike; token 1 is padding, which a text may hold.
 LENGTHS = [260, 129, 128, 128, 40, 40, 40, 7, 3, 3, 2]
 
 every_family = pytest.mark.parametrize("family", FAMILIES)

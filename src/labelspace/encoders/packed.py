@@ -50,8 +50,8 @@ _BUCKETS = 32  # of distances, in MPNet
 # Operations of oneDNN that torch's compiler calls; without them weights are arranged at every product.
 _ARRANGE, _PRODUCT, _SUPPORTED = "_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_bf16_supported"
 
-# Beyond this length a block of scores no longer fits the cache, and fused attention is faster than plain products.
-_LONG = 128
+# oneDNN makes a kernel for each number of rows, which takes longer than some rows more; few rows are rounded up less.
+_ROWS, _FEW, _ROWS_OF_FEW = 64, 256, 16
 
 POOLINGS = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
 """Ways to make one vector of a text's states, and sentence-transformers' names for them."""
@@ -164,13 +164,15 @@ class PackedTransformer:
         return states.mean(1) if self.pooling == "mean" else states[:, 0 if self.pooling == "cls" else -1]
 
     def _run(self, token_ids: Sequence[Sequence[int]], groups: Sequence[_Group]) -> Tensor:
-        """Return the last state of every token, [token dim]."""
+        """Return the last state of every token, and perhaps of some rows more, [token dim]."""
         tokens = torch.tensor(list(chain.from_iterable(token_ids)), dtype=torch.long)
         x = self._normalise(self._words[tokens] + self._positions[self._places(tokens, groups)], self._first)
+        if self._prepacked:
+            x = F.pad(x, (0, 0, 0, -len(x) % (_ROWS if len(x) > _FEW else _ROWS_OF_FEW)))
         biases = {group.length: self._bias(group.length) for group in groups}
         for layer in self._layers:
             joint = self._product(x, layer.joint)
-            mixed = torch.empty_like(x)
+            mixed = torch.zeros_like(x)
             for group in groups:
                 self._attend(joint[group.tokens], biases[group.length], group, mixed[group.tokens])
             x = self._normalise(self._product(mixed, layer.joined).add_(x), layer.attended)
@@ -181,11 +183,7 @@ class PackedTransformer:
     def _attend(self, joint: Tensor, bias: Tensor | None, group: _Group, out: Tensor) -> None:
         shape = (group.texts, group.length, 3, self._heads, self._width // self._heads)
         query, key, value = joint.view(shape).permute(2, 0, 3, 1, 4)
-        if group.length > _LONG:
-            mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
-        else:
-            scores = query @ key.transpose(-1, -2)
-            mixed = (scores if bias is None else scores.add_(bias)).softmax(-1) @ value
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
         out.view(group.texts, group.length, self._heads, -1).copy_(mixed.transpose(1, 2))
 
     def _product(self, x: Tensor, linear: Linear) -> Tensor:
