@@ -3,7 +3,7 @@
     python benchmarks/scale.py                       # 20,000 rows of AG News, MiniLM, in turns: 1, 2, 1, 2 ...
     python benchmarks/scale.py --rows 1000 --show    # a try, which writes no result
 
-Documents per second are those between the first chunk and the last, so that opening the model does not count; seconds
+Documents per second are those between the first chunk of every worker and the last, so that opening the model does not count; seconds
 are those of the whole command. The cost is computed: the rate for each of this machine's threads, times the threads of
 the instance. Prices are list prices of 2026 in dollars; give others as options. Run it on an otherwise idle machine.
 """
@@ -59,9 +59,10 @@ def run(folder: Path, workers: int) -> dict[str, Any]:
             time.sleep(0.02)
     assert command.returncode == 0
     whole = time.perf_counter() - began
-    times = [when for when, _ in seen.values()]
-    rows = sum(rows for _, rows in seen.values()) - CHUNK
-    rate = rows / (max(times) - min(times)) if len(times) > 2 else None
+    # The first chunks of all workers come nearly at once: what follows the last of them counts.
+    times = sorted(when for when, _ in seen.values())[workers - 1 :]
+    rows = sum(rows for _, rows in seen.values()) - workers * CHUNK
+    rate = rows / (times[-1] - times[0]) if len(times) > 2 else None
     own = peaks.pop(here.pid)
     return {
         "workers": workers,
