@@ -189,6 +189,26 @@ def encoding() -> str:
     return markdown(["set", *PEERS, "share of the products' limit", "macro-F1, largest change"], rows)
 
 
+def scale() -> str:
+    """Workers: documents per second, memory, and the cost of a thousand million documents."""
+    rows = []
+    for row in single("scale"):
+        runs = {workers: [run for run in row["runs"] if run["workers"] == workers] for workers in (1, 2)}
+        first, second = (
+            [max(run["peak_mib"]["reads and writes"] for run in each) for each in runs.values()],
+            max(peak for run in runs[2] for peak in run["peak_mib"]["each worker"]),
+        )
+        cost = row["cost"]
+        rows = [
+            ["documents per second, 1 worker = 1", "1", f"{row['ratio']:.2f}"],
+            ["peak memory of the process that reads and writes, MiB", *(f"{peak:,.0f}" for peak in first)],
+            ["peak memory of each worker, MiB", "", f"{second:,.0f}"],
+            [f"10^9 documents, hours of {cost['instance']}", "", f"{cost['instance_hours']:,.0f}"],
+            [f"10^9 documents, {cost['hosted']}, in dollars for one of the instance", "", f"{cost['ratio']:,.0f}"],
+        ]
+    return markdown(["", "1 worker", "2 workers"], rows)
+
+
 def predicting() -> str:
     """How many times as fast as others a classifier labels documents."""
     rows = [
@@ -328,6 +348,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "steps": steps,
     "encoding": encoding,
     "predicting": predicting,
+    "scale": scale,
     "speed": speed,
     "serving": serving,
     "million": million,

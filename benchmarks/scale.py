@@ -3,9 +3,10 @@
     python benchmarks/scale.py                       # 20,000 rows of AG News, MiniLM, in turns: 1, 2, 1, 2 ...
     python benchmarks/scale.py --rows 1000 --show    # a try, which writes no result
 
-Documents per second are those between the first chunk of every worker and the last, so that opening the model does not count; seconds
-are those of the whole command. The cost is computed: the rate for each of this machine's threads, times the threads of
-the instance. Prices are list prices of 2026 in dollars; give others as options. Run it on an otherwise idle machine.
+Documents per second are those after the first chunk of every worker, so that opening the model does not count;
+seconds are those of the whole command. The cost is computed: the rate for each of this machine's threads, times the
+threads of the instance. Prices are list prices of 2026 in dollars; give others as options. Run it on an otherwise idle
+machine.
 """
 
 import argparse

@@ -44,6 +44,7 @@ DOCS = (
     "estimate.md",
     "none-of-these.md",
     "several-labels.md",
+    "scale.md",
     "serving.md",
     "command-line.md",
     "label-files.md",
