@@ -231,3 +231,25 @@ def test_help_imports_no_array_library():
     found = imported_by("--help")
     assert "labelspace.cli.predict" in found
     assert found & NOT_FOR_HELP == set()
+
+
+@pytest.fixture(scope="module")
+def encoder_model(tiny_encoder_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from labelspace import ZeroShotClassifier
+
+    clf = ZeroShotClassifier(["sports", "money"], str(tiny_encoder_folder)).fit()
+    return clf.save(tmp_path_factory.mktemp("encoder") / "model")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["predict", "MODEL", "-"], ["predict", "MODEL", "docs.csv", "out.csv"], ["explain", "MODEL", "the bank closed"]],
+    ids=["stdin", "file", "explain"],
+)
+def test_a_model_on_a_plain_encoder_answers_with_torch_and_a_tokenizer_alone(arguments, encoder_model, tmp_path):
+    (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
+    places = {"MODEL": encoder_model, **{name: tmp_path / name for name in arguments if "." in name}}
+    found = imported_by(*(str(places.get(word, word)) for word in arguments), stdin="the bank closed\n")
+    assert {"torch", "tokenizers"} <= found
+    slow = {"transformers", "sentence_transformers", "huggingface_hub", "peft", "datasets", "matplotlib", "openvino"}
+    assert found & (slow | {"torch._dynamo", "sklearn.metrics", "onnxruntime"}) == set()
