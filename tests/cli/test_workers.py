@@ -17,6 +17,7 @@ import pytest
 from cli.conftest import DOCUMENTS, write_rows
 from labelspace import load
 from labelspace.classify import predict_file
+from labelspace.classify.columns import output_schema
 from labelspace.classify.stream import CHUNK_ROWS
 from labelspace.classify.workers import answered
 from labelspace.corpus import Documents, Kind, open_table
@@ -176,7 +177,9 @@ def test_few_chunks_are_read_ahead(saved: Path):
             texts = [f"{text} {number}" for text, _ in DOCUMENTS]
             yield pa.record_batch({"number": [number] * 6}), Documents(texts, Kind.TEXTS)
 
-    rows = answered(load(saved), chunks(), workers=2, all_scores=False)
+    model = load(saved)
+    schema = output_schema(pa.schema([("number", pa.int64())]), model, "predicted_", all_scores=False)
+    rows = answered(model, chunks(), schema, workers=2, all_scores=False, top=None)
     first, columns = next(rows)
     assert (first["number"].to_pylist(), len(columns[0]), len(read)) == ([0] * 6, 6, 4)
     assert [batch["number"][0].as_py() for batch, _ in rows] == list(range(1, 20))
