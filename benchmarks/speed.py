@@ -2,7 +2,6 @@
 
     python benchmarks/speed.py encode      # texts to vectors and labels, beside other libraries on the same encoder
     python benchmarks/speed.py step        # a training step against the float32, padded, single-batch reference
-    python benchmarks/speed.py engines     # Encoder(engine="openvino") against torch
     python benchmarks/speed.py products    # matrix products of its shapes, bfloat16 against float32, one thread
 
 Run it on an otherwise idle machine.
@@ -194,38 +193,6 @@ def step(options: argparse.Namespace) -> dict[str, Any]:
     return results
 
 
-def engines(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure documents per second in turns, each time on documents not seen before, and answers that differ."""
-    by_torch, other = (Encoder(options.encoder, engine=engine) for engine in ("torch", "openvino"))
-    exact = Encoder(options.encoder, dtype="float32")
-    results = {}
-    for name in options.tasks or ("agnews", "banking77"):
-        task = load_task(name, options.data, "own", test_rows=options.documents)
-        size = len(task.texts) // (options.repeats + 1)
-        parts = [task.texts[start : start + size] for start in range(0, size * (options.repeats + 1), size)]
-        for encoder in (by_torch, other):
-            encoder.encode(parts[0])
-        pairs = []
-        for turn, part in enumerate(parts[1:]):
-            order = (by_torch, other) if turn % 2 else (other, by_torch)
-            taken = {encoder.config.engine: seconds(lambda e=encoder, p=part: e.encode(p))[0] for encoder in order}
-            pairs.append(taken | {"ratio": taken["torch"] / taken["openvino"]})
-            print(name, pairs[-1], flush=True)
-        head = ZeroShotClassifier(task.labels, exact).fit().head_
-        answers = {
-            key: head.judge_vectors(encoder.encode(task.texts), task.labels).scores.argmax(axis=1)
-            for key, encoder in {"float32": exact, "torch": by_torch, "openvino": other}.items()
-        }
-        results[name] = {
-            "documents_a_turn": size,
-            "dtype": by_torch.dtype,
-            "pairs": pairs,
-            "ratio": statistics.median(pair["ratio"] for pair in pairs),
-            "differ": {key: int((answers[key] != answers["float32"]).sum()) for key in ("torch", "openvino")},
-        }
-    return results
-
-
 def products(options: argparse.Namespace) -> dict[str, Any]:
     """Measure GFLOP/s in MiniLM's linear layers at 1,024 tokens: the bound on what bfloat16 can gain."""
     threads = torch.get_num_threads()
@@ -250,7 +217,7 @@ def products(options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     """Run one measurement and store it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["encode", "step", "engines", "products"])
+    parser.add_argument("what", choices=["encode", "step", "products"])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--encoder", default=MINILM)
     parser.add_argument("--documents", type=int, default=3000)
@@ -258,7 +225,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--tasks", nargs="+")
     options = parser.parse_args()
-    work = {"encode": encode, "step": step, "engines": engines, "products": products}[options.what]
+    work = {"encode": encode, "step": step, "products": products}[options.what]
     data = "shared/data, agnews, emotiondair, imdb, banking77"
     measure(f"speed_{options.what}", data, lambda: {"encoder": options.encoder, **work(options)})
 

@@ -255,7 +255,6 @@ MODULES = {
         "CONTRASTIVES",
         "DEFAULT_ANCHOR",
         "DTYPES",
-        "ENGINES",
         "EXTRACTORS",
         "FALLBACK_LEARNING_RATE",
         "LABEL_STARTS",
@@ -284,7 +283,7 @@ MODULES = {
 
 # Configurations and their fields, in order.
 FIELDS = {
-    "EncodingConfig": "dtype device token_budget max_tokens engine",
+    "EncodingConfig": "dtype device token_budget max_tokens",
     "ConsensusConfig": """
         documents view_steps slow_documents price temperature alpha long_texts neighbours rounds own words C folds
         guards documents_per_label min_agreement

@@ -14,7 +14,6 @@ chooses the class.
 """
 
 import hashlib
-import importlib.util
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,8 +115,6 @@ def read(
         if not name:
             raise ConfigError("the encoder that it began with has no name")
         encoding["device"] = device or _still_here(encoding["device"])
-        if importlib.util.find_spec("openvino") is None:
-            encoding["engine"] = EncodingConfig.engine  # as for a device that this machine lacks
         tensors = load_file(folder / tensors_file) if tensors_file is not None else {}
     except (OSError, KeyError, TypeError, ValueError, AttributeError, SafetensorError, ConfigError) as error:
         raise damaged(folder, error) from error

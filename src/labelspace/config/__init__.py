@@ -5,7 +5,7 @@
 
 from labelspace.config.consensus import ConsensusConfig
 from labelspace.config.decision import ANCHORS, DEFAULT_ANCHOR, LONG_TEXTS, NONE_WAYS, DecisionConfig
-from labelspace.config.encoding import DTYPES, ENGINES, RUNTIMES, EncodingConfig
+from labelspace.config.encoding import DTYPES, RUNTIMES, EncodingConfig
 from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
 from labelspace.config.nli import NLI_VARIANTS, NLIConfig
 from labelspace.config.prefinetune import CENTRES, PrefinetuneConfig
@@ -42,7 +42,6 @@ __all__ = [
     "CONTRASTIVES",
     "DEFAULT_ANCHOR",
     "DTYPES",
-    "ENGINES",
     "EXTRACTORS",
     "FALLBACK_LEARNING_RATE",
     "LABEL_STARTS",

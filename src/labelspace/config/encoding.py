@@ -12,8 +12,6 @@ WINDOW = 4096
 
 DTYPES = ("auto", "float32", "bfloat16")
 
-ENGINES = ("torch", "openvino")
-
 RUNTIMES = ("onnx", "openvino")
 """Where an exported model can run."""
 
@@ -35,14 +33,10 @@ class EncodingConfig(SavedConfig):
     max_tokens: int | None = None
     """Maximum tokens read from a text, 4 or more. None: the encoder's own limit."""
 
-    engine: str = "torch"
-    """What computes vectors on a CPU. `"openvino"` needs `labelspace[export]`; training is torch's either way."""
-
     def __post_init__(self) -> None:
         self._keep_plain()
         check_choice("dtype", self.dtype, DTYPES)
         check_number("token_budget", self.token_budget, least=1, whole=True)
-        check_choice("engine", self.engine, ENGINES)
         if self.max_tokens is not None:
             check_number("max_tokens", self.max_tokens, least=4, whole=True)
         if not isinstance(self.device, str) or not self.device:

@@ -93,7 +93,7 @@ class ConsensusClassifier(Answering):
         prior: how often each label is expected, a mapping from names to shares; None: from the views.
         teaching: settings of an encoder's training on the consensus, a StudentConfig; None: its defaults.
         encoder_options: how views and a student that are given by name are opened, a mapping: device, dtype,
-            engine, max_tokens, token_budget, offline. Models that read text and label together take device, dtype and
+            max_tokens, token_budget, offline. Models that read text and label together take device, dtype and
             offline.
         checkpoint: folder for checkpoints, trained views and the answers of slow views. After a kill, the same fit on
             the same data resumes from it, and trains and asks nothing twice. None: none.

@@ -28,7 +28,7 @@ from labelspace.training import Callback
 from labelspace.training.checkpoint import clear, digest_of
 from labelspace.version import __version__
 
-OPTIONS = ("device", "dtype", "engine", "max_tokens", "token_budget", "offline")
+OPTIONS = ("device", "dtype", "max_tokens", "token_budget", "offline")
 """Arguments of `Encoder` that hold for every view that is given by name."""
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from labelspace.encoders.batching import TokenBatch, pad
-from labelspace.encoders.graph import Graph, OpenVINOTransformer
+from labelspace.encoders.graph import Graph
 from labelspace.encoders.opening import NO_LIMIT, opening, quiet_loading
 from labelspace.encoders.packed import POOLINGS, PackedTransformer, read_by, runs
 from labelspace.errors import EncoderError
@@ -28,22 +28,19 @@ from labelspace.errors import EncoderError
 class Backbone:
     """A sentence-transformers model: token ids in, unit vectors out.
 
-    The weights are always float32. Inference on a CPU runs a packed copy of a transformer of the BERT family, or any
-    encoder in OpenVINO; others run as they are, in bfloat16 a cast copy. Copies are made once and dropped when the
-    weights change. bfloat16 training uses autocast. Pooling and later modules always run in float32, but in OpenVINO.
+    The weights are always float32. Inference on a CPU runs a packed copy of a transformer of the BERT family; others
+    run as they are, in bfloat16 a cast copy. Copies are made once and dropped when the weights change. Training in
+    bfloat16 uses autocast. Pooling and later modules always run in float32.
     """
 
-    def __init__(
-        self, model: SentenceTransformer, *, dtype: torch.dtype, device: torch.device, engine: str = "torch"
-    ) -> None:
+    def __init__(self, model: SentenceTransformer, *, dtype: torch.dtype, device: torch.device) -> None:
         self.model = model.to(device)
         # The unused model card refers back to the model; that cycle would hold the weights until garbage collection.
         self.model.model_card_data.model = None
         self.dtype = dtype
         self.device = device
-        self.engine = engine
         self._low_precision: nn.Module | None = None
-        self._packed: PackedTransformer | OpenVINOTransformer | None = None
+        self._packed: PackedTransformer | None = None
         self._table = _padded_table(self.transformer.model)
         self.trained = False
         """Whether the weights may differ from those it was opened with."""
@@ -55,7 +52,6 @@ class Backbone:
         *,
         dtype: torch.dtype,
         device: torch.device,
-        engine: str = "torch",
         pooling: str | None = None,
         max_tokens: int | None = None,
         trust_remote_code: bool = False,
@@ -73,7 +69,7 @@ class Backbone:
                 local_files_only=not trust_remote_code,
                 model_kwargs={"use_safetensors": True, "dtype": torch.float32},
             )
-        backbone = cls(model, dtype=dtype, device=device, engine=engine)
+        backbone = cls(model, dtype=dtype, device=device)
         if pooling is not None:
             backbone._set_pooling(pooling)
         if max_tokens is not None:
@@ -258,15 +254,9 @@ class Backbone:
         """Autocast for training; one context around several batches casts each weight only once."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.dtype is torch.bfloat16)
 
-    def packed(self) -> PackedTransformer | OpenVINOTransformer | None:
-        """Return the copy for inference on a CPU; None if this encoder runs as it is.
-
-        Raises:
-            EncoderError: OpenVINO cannot run this encoder.
-        """
-        if self._packed is None and self.engine == "openvino":
-            self._packed = OpenVINOTransformer(self.graph(), dtype=self.dtype)
-        elif self._packed is None and (found := self._packable()) is not None:
+    def packed(self) -> PackedTransformer | None:
+        """Return the copy for inference on a CPU; None if this encoder runs as it is."""
+        if self._packed is None and (found := self._packable()) is not None:
             config, pooling = found
             weights = self.transformer.model.state_dict()
             self._packed = PackedTransformer(config, weights, pooling=pooling, dtype=self.dtype)
@@ -340,7 +330,7 @@ class Backbone:
         return {**self.__dict__, "_packed": None}  # arranged for this processor, and made again where it is opened
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
-        twin = Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device, engine=self.engine)
+        twin = Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)
         twin.trained = self.trained
         return twin
 

@@ -20,7 +20,7 @@ from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.side_by_side import side_by_side
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.header import refuse_no_encoder
 from labelspace.progress import Progress, progress_bar, silent
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from labelspace.encoders.backbone import Backbone
-    from labelspace.encoders.graph import OpenVINOTransformer
 
 ROLES = ("text", "label")
 Run = Callable[[list[int]], NDArray[np.float32]]
@@ -53,7 +52,6 @@ class Encoder:
         device: a torch device, or `"auto"`.
         max_tokens: longest input in tokens; longer texts are truncated. None uses the encoder's own limit.
         token_budget: most tokens per batch, including padding.
-        engine: `"torch"`, or `"openvino"` for inference on a CPU, which takes some seconds more to start.
         text_prompt: prefix of every document and description; None uses the registry's recommendation or, for an
             encoder that is not in the registry, the encoder's own default prompt.
         label_prompt: prefix of every verbalizer; None: as for `text_prompt`.
@@ -66,7 +64,6 @@ class Encoder:
         RemoteCodeError: the encoder needs its own code and `trust_remote_code` is False.
         EncoderError: the folder cannot be opened.
         ConfigError: an option is invalid.
-        MissingDependencyError: the engine is not installed.
 
     Warns:
         LabelSpaceWarning: the encoder has prompts, but none is a default or was chosen.
@@ -86,16 +83,13 @@ class Encoder:
         device: str = EncodingConfig.device,
         max_tokens: int | None = EncodingConfig.max_tokens,
         token_budget: int = EncodingConfig.token_budget,
-        engine: str = EncodingConfig.engine,
         text_prompt: str | None = None,
         label_prompt: str | None = None,
         trust_remote_code: bool = False,
         revision: str | None = None,
         offline: bool | None = None,
     ) -> None:
-        self.config = EncodingConfig(
-            dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget, engine=engine
-        )
+        self.config = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget)
         if pooling is not None:
             check_choice("pooling", pooling, POOLINGS)
         # Check the name before resolving it, so that a refusal costs no download.
@@ -103,14 +97,7 @@ class Encoder:
         check_remote_code(str(name), trust_remote_code)
         found = resolve(str(name), revision=revision, offline=offline)
         check_remote_code(found, trust_remote_code)
-        other = engine == "openvino"
-        self.device = choose_device("cpu" if other and device == "auto" else device)
-        if other and self.device.type != "cpu":
-            raise ConfigError(f"engine='openvino' runs on the CPU. Got device={device!r}; leave one of them out.")
-        if other:
-            from labelspace.encoders.graph import import_openvino
-
-            import_openvino("engine='openvino'")
+        self.device = choose_device(device)
         self.name = str(name)
         self.spec = found.spec
         self.source = found.source
@@ -118,11 +105,11 @@ class Encoder:
         self.pooling = pooling
         self._trained = False
         self._dtype = choose_dtype(dtype, self.device)
-        self._opening: dict[str, Any] = {"pooling": pooling, "trust_remote_code": trust_remote_code, "engine": engine}
+        self._opening: dict[str, Any] = {"pooling": pooling, "trust_remote_code": trust_remote_code}
         self._backbone: Backbone | None = None
         self._packed: PackedTransformer | None = None
         self._plain: PlainFolder | None = None
-        if self.device.type == "cpu" and not other:
+        if self.device.type == "cpu":
             self._plain = PlainFolder.read(found.path_or_name, pooling=pooling, max_tokens=max_tokens)
         if self._plain is not None:
             self._packed = self._plain.transformer(self._dtype)
@@ -318,7 +305,7 @@ class Encoder:
 
         return run
 
-    def packed(self) -> "PackedTransformer | OpenVINOTransformer | None":
+    def packed(self) -> PackedTransformer | None:
         """Return the transformer as it is arranged for inference; None if it cannot be, or runs on no CPU."""
         if self._plain is None:
             return self.backbone.packed()
@@ -383,7 +370,7 @@ class Encoder:
         return f"Encoder({self.name!r}, dimension={self.dimension}, dtype={self.dtype!r})"
 
 
-def _packed_runner(packed: "PackedTransformer | OpenVINOTransformer", token_ids: Sequence[Sequence[int]]) -> Run:
+def _packed_runner(packed: PackedTransformer, token_ids: Sequence[Sequence[int]]) -> Run:
     return lambda positions: packed.embed([token_ids[index] for index in positions]).numpy()
 
 

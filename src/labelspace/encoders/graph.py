@@ -1,9 +1,8 @@
-"""An encoder as one graph, token ids in and unit vectors out, for other runtimes; and OpenVINO as one of them."""
+"""An encoder as one graph, token ids in and unit vectors out, for other runtimes."""
 
 import logging
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,6 @@ VECTORS = "vectors"
 
 _MOST_TEXTS = 65_536
 _EXAMPLE = [[2, 3, 4, 5, 6], [2, 3, 4]]  # token ids of two texts, one of them padded
-_MOST = 0.05  # largest difference of a coordinate from float32; bfloat16 makes some thousandths
 _NO_REPORTS = "ORT_DISABLE_TELEMETRY"
 _FAILS = (RuntimeError, ValueError, TypeError, NotImplementedError, AttributeError, KeyError)
 
@@ -140,45 +138,3 @@ def import_onnxruntime(purpose: str) -> Any:
     finally:
         if not known:
             del os.environ[_NO_REPORTS]
-
-
-@final
-class OpenVINOTransformer:
-    """An encoder for inference in OpenVINO, on a CPU. It never changes; make another for other weights.
-
-    Args:
-        graph: the encoder.
-        dtype: number format of the products, bfloat16 or float32.
-
-    Raises:
-        EncoderError: the encoder has no graph, or OpenVINO computes something else.
-        MissingDependencyError: OpenVINO is not installed.
-    """
-
-    def __init__(self, graph: Graph, *, dtype: torch.dtype) -> None:
-        openvino = import_openvino("engine='openvino'")
-        self._graph = graph
-        threads = torch.get_num_threads()
-        # Threads of `side_by_side` bring a batch each, and each has a stream of its own here.
-        settings = {
-            "INFERENCE_PRECISION_HINT": "bf16" if dtype is torch.bfloat16 else "f32",
-            "INFERENCE_NUM_THREADS": threads,
-            "NUM_STREAMS": threads,
-        }
-        program = graph.program()
-        with exporting():
-            self._compiled = openvino.Core().compile_model(openvino.convert_model(program), "CPU", settings)
-        self._local = threading.local()
-        with torch.inference_mode():
-            apart = float((graph(*graph.batch(_EXAMPLE)) - self.embed(_EXAMPLE)).abs().max())
-        if not apart <= _MOST:  # also where it is not a number, as with decoders that are padded on the left
-            raise EncoderError(
-                "OpenVINO computes other vectors of this encoder than torch; leave engine='openvino' out."
-            )
-
-    def embed(self, token_ids: Sequence[Sequence[int]]) -> Float[Tensor, "text dim"]:
-        """Embed one batch as float32 unit vectors."""
-        if not hasattr(self._local, "request"):
-            self._local.request = self._compiled.create_infer_request()
-        batch = [part.numpy() for part in self._graph.batch(token_ids)]
-        return torch.from_numpy(self._local.request.infer(batch)[0].copy())
