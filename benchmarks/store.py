@@ -33,6 +33,9 @@ CODE = ("labelspace", "commit", "versions", "hardware", "command")
 SHARED = ("protocol", "config", "training", "search", "revision", "pool", "memory_method")
 """Other entries shared by many rows."""
 
+DIGITS = 7
+"""Significant digits of a stored result."""
+
 Row = dict[str, Any]
 
 
@@ -137,7 +140,7 @@ def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
         shared[key] = value
         return key
 
-    packed = row | {key: share(row[key]) for key in SHARED if key in row}
+    packed = {key: share(value) if key in SHARED else _rounded(value) for key, value in row.items()}
     packed["provenance"] = {
         "code": share({key: provenance[key] for key in CODE}),
         "data": share(provenance["data"]),
@@ -146,6 +149,15 @@ def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
     if provenance["seeds"] != [row.get("seed")]:
         packed["provenance"]["seeds"] = provenance["seeds"]
     return packed, shared
+
+
+def _rounded(value: Any) -> Any:
+    """Round floats to as many digits as a result can mean, and keep the table small."""
+    if isinstance(value, Mapping):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(part) for part in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def _unpacked(row: Row, shared: Row) -> Row:

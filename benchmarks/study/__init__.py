@@ -7,5 +7,6 @@ measure     train once, score every anchor
 ablations   one thing changed at a time
 rates       uniformity on two pools and macro-F1 for every learning rate
 rivals      SetFit and logistic regression with a few labelled texts; a learning curve
+schedule    60 updates and 1,000 with patience, on descriptions by five writers
 report      tables of docs/study.md; pictures: its figures
 """

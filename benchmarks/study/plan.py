@@ -16,6 +16,7 @@ from study.pictures import FIGURES, model_figures
 from study.rates import rate_pieces
 from study.report import BLOCKS
 from study.rivals import curve_pieces, rival_pieces
+from study.schedule import schedule_pieces
 from study.settings import Settings
 
 
@@ -37,7 +38,13 @@ def settings(options: argparse.Namespace, **common: Any) -> Settings:
 STUDY = Study(
     name="study",
     doc=__doc__,
-    parts={"ablations": ablation_pieces, "rates": rate_pieces, "curve": curve_pieces, "rivals": rival_pieces},
+    parts={
+        "ablations": ablation_pieces,
+        "rates": rate_pieces,
+        "curve": curve_pieces,
+        "rivals": rival_pieces,
+        "schedule": schedule_pieces,
+    },
     blocks=BLOCKS,
     figures=FIGURES,
     more_figures=lambda own, folder: model_figures(own, folder) if own.model_figures else (),

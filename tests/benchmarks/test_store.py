@@ -21,12 +21,13 @@ def add(table, name: str, part: str = "main", **result) -> None:
     table.add(part, name, result, provenance=provenance(seeds=[result.get("seed", 0)], data="made up"))
 
 
-def test_a_row_is_read_back_as_added_and_shared_values_are_stored_once(table):
+def test_a_row_is_read_back_to_seven_digits_and_shared_values_are_stored_once(table):
     config = {"epochs": 3}
     for seed in (1, 0):
-        add(table, f"seed{seed}", seed=seed, config=config, accuracy=0.1 + 0.2)
+        add(table, f"seed{seed}", seed=seed, config=config, accuracy=0.1 + 0.2, losses=[2 / 3, 1e-9 / 3])
     first, second = table.rows("main")
-    assert (first["name"], first["accuracy"], first["config"]) == ("seed0", 0.1 + 0.2, config)
+    assert (first["name"], first["accuracy"], first["config"]) == ("seed0", 0.3, config)
+    assert first["losses"] == [0.6666667, 3.333333e-10], "seven digits"
     assert second["provenance"]["seeds"] == [1]
     assert set(first["provenance"]) >= {"commit", "versions", "hardware", "command", "data", "date"}
     shared = (table.path.with_name("shared.jsonl")).read_text().splitlines()
