@@ -11,6 +11,7 @@ from scoring import accuracy_and_macro_f1, answers_by_anchor
 
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
 from prefinetune.encoders import UNSHRUNK, starting_encoder, unnamed_starts
+from prefinetune.printed import PRINTED
 from prefinetune.sets import TARGETS, Rows, targets, test_rows
 from prefinetune.settings import Settings
 
@@ -28,7 +29,7 @@ def description_pieces(settings: Settings) -> Iterator[Piece]:
     classified = [target for target in targets(settings) if TARGETS[target].task == "classification"]
     for seed, target in product(settings.seeds, classified):
         paper = STARTS if seed == settings.seeds[0] else STARTS[1:]
-        for start in (*paper, UNSHRUNK, *unnamed_starts(settings, target)):
+        for start in (*paper, UNSHRUNK, *unnamed_starts(settings, target), *PRINTED):
             yield Piece(
                 part="descriptions",
                 name=f"{settings.short}_{target}_{start}_seed{seed}",

@@ -24,6 +24,7 @@ from labelspace.header import peek
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import PrefinetuneResult
 from labelspace.training.prefinetune.measures import Yardstick
+from prefinetune.printed import PRINTED, as_printed
 from prefinetune.sets import TARGETS, UNNAMED_MIX, folder_of, mix_name, mix_names, read_mix, targets_of, train_side
 from prefinetune.settings import SEEDS, Settings
 
@@ -54,6 +55,7 @@ def encoder_pieces(settings: Settings) -> Iterator[Piece]:
     runs += [(mix, method, SWEEP_SEED) for mix, method in product(mixes, sweep_methods(settings))]
     unnamed = [(UNNAMED_MIX, method) for method in UNNAMED.values() if not settings.per_target]
     runs += [(*control, seed) for seed in seeds for control in (*((mix, UNSHRUNK) for mix in mixes), *unnamed)]
+    runs += [(mix, method, seed) for seed, mix, method in product(seeds, mixes, PRINTED)]
     for run in runs:
         yield _piece(settings, *run)
 
@@ -116,14 +118,14 @@ def place_of(settings: Settings, mix: str, method: str, seed: int) -> Path:
     """Return the folder of an encoder; its name ends in a hash of all that determines its bits on one machine."""
     decided = [settings.encoder, settings.max_tokens, config_of(method).to_dict()]
     decided += [read_mix(settings, mix).pairs.fingerprint(), seed]
-    decided += [base(settings).dtype, torch.get_num_threads()]
+    decided += [base(settings).dtype, torch.get_num_threads(), *([method] if method in PRINTED else [])]
     key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:10]
     return settings.encoders / f"{settings.short}-{mix}-{method}-seed{seed}-{key}"
 
 
 def config_of(method: str) -> PrefinetuneConfig:
     """Return the options of a method; all others are the paper's."""
-    return PrefinetuneConfig(**{**METHODS, **SWEEP, **CONTROLS}[method])
+    return PrefinetuneConfig(**{**METHODS, **SWEEP, **CONTROLS, **{key: {} for key in PRINTED}}[method])
 
 
 def make(settings: Settings, mix: str, method: str, seed: int) -> Path:
@@ -143,14 +145,15 @@ def make(settings: Settings, mix: str, method: str, seed: int) -> Path:
 def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) -> None:
     # Without a cap training takes hours and is checkpointed; with one, checkpoints would cost more than they save.
     work = folder.with_name(folder.name + ".unfinished") if settings.per_source is None else None
-    done = prefinetune(
-        read_mix(settings, mix).pairs,
-        base(settings),
-        config_of(method),
-        seed=seed,
-        folder=work,
-        resume=work is not None and work.is_dir(),
-    )
+    with as_printed(method):
+        done = prefinetune(
+            read_mix(settings, mix).pairs,
+            base(settings),
+            config_of(method),
+            seed=seed,
+            folder=work,
+            resume=work is not None and work.is_dir(),
+        )
     notes = " ".join(done.result.notes)
     if not done.result.training.finished or "interrupted" in notes:  # an interrupted run is not a result
         raise KeyboardInterrupt

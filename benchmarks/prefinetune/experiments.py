@@ -38,6 +38,7 @@ from prefinetune.encoders import (
     sweep_methods,
     unnamed_starts,
 )
+from prefinetune.printed import PRINTED
 from prefinetune.ranking import ndcg
 from prefinetune.sets import TARGETS, Rows, search_of, sizes, targets, test_rows, train_rows
 from prefinetune.settings import SCORED_IN, SIZES, Settings
@@ -69,6 +70,8 @@ def main_pieces(settings: Settings) -> Iterator[Piece]:
         )  # few rows, where label names may matter
         for start in (*UNTUNED_METHODS, UNSHRUNK, *unnamed):
             yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
+    for seed, (target, size), start in product(settings.seeds, rounds, PRINTED):
+        yield _piece(settings, "main", target, start, size, seed, MAPS[:1])
 
 
 def sweep_pieces(settings: Settings) -> Iterator[Piece]:

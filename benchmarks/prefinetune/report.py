@@ -14,12 +14,14 @@ from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 
 from prefinetune import paper
 from prefinetune.encoders import UNNAMED, UNSHRUNK, WEIGHTS
+from prefinetune.printed import PRINTED
 from prefinetune.sets import DOMAINS, TARGETS
 from prefinetune.settings import SEEDS, SIZES
 
 Method = tuple[str, str]
 """Starting encoder of fine-tuning, and the map of its vectors."""
 
+PRINTED_TITLES = dict(zip(PRINTED, ("REZE, eq. 6 as printed", "REZE, eq. 6 as printed, clipped"), strict=True))
 # Method -> title and key of paper.csv; None: the paper has no such row.
 MAIN: Mapping[Method, tuple[str, str | None]] = {
     ("base", "none"): ("FT", "ft"),
@@ -41,13 +43,19 @@ MORE: Mapping[Method, tuple[str, str | None]] = {
     (UNSHRUNK, "none"): ("REZE, nothing shrunk", None),
     (f"{UNSHRUNK}-untuned", "none"): ("REZE, nothing shrunk, not fine-tuned", None),
     **{(start, "none"): (f"{method.upper()} without label names", None) for start, method in UNNAMED.items()},
+    **{(start, "none"): (title, None) for start, title in PRINTED_TITLES.items()},
 }
 ALL = {**MAIN, **MORE, **BESIDE}
 SIZE_TITLES = {size: f"{size:,}" for size in SIZES}
-SPACES = {"pft": "PFT", "reze": "REZE", "reze-mean": "REZE by the mean", UNSHRUNK: "REZE, nothing shrunk"}
+SPACES = {
+    "pft": "PFT",
+    "reze": "REZE",
+    "reze-mean": "REZE by the mean",
+    UNSHRUNK: "REZE, nothing shrunk",
+} | PRINTED_TITLES
 STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 DESCRIBED = STARTS | {UNSHRUNK: "REZE, nothing shrunk"}
-DESCRIBED |= {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()}
+DESCRIBED |= {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()} | PRINTED_TITLES
 
 
 def runs_of(part: str, *columns: str) -> pd.DataFrame:
@@ -123,7 +131,7 @@ def by_start() -> pd.DataFrame:
     """Return the score of every start of fine-tuning, a row for each target, number of rows and seed."""
     scores = scored("main", encoder=store.ENCODER)
     plain = scores[scores.mapped == "none"].pivot(index=["target", "rows", "seed"], columns="start", values="score")
-    return plain.reindex(columns=["base", "pft", "reze", "reze-mean", UNSHRUNK])
+    return plain.reindex(columns=["base", "pft", "reze", "reze-mean", UNSHRUNK, *PRINTED])
 
 
 PLACES = products({name: target.title for name, target in TARGETS.items()}, SIZE_TITLES)
@@ -154,8 +162,10 @@ def gains() -> str:
             "REZE minus PFT": scores["reze"] - scores["pft"],
             "PFT minus FT": scores["pft"] - scores["base"],
             "REZE minus nothing shrunk": scores["reze"] - scores[UNSHRUNK],
+            "as printed minus REZE": scores["reze-printed"] - scores["reze"],
+            "as printed, clipped, minus REZE": scores["reze-printed-clipped"] - scores["reze"],
         }
-    )
+    ).dropna(axis=1, how="all")
 
     def cell(own: pd.DataFrame, *_: Any) -> str:
         return f"{spread(own.gap, '{:+.4f}').replace('± +', '± ')}; {sum(own.gap > 0)} of {len(own)}"

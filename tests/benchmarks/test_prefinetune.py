@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import itertools
 import json
 import math
 import re
@@ -15,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from filelock import FileLock, Timeout
 from sklearn.metrics import f1_score, ndcg_score
 
@@ -755,3 +757,31 @@ def test_the_result_of_an_encoder_saved_by_0_1_0_can_be_read(modules: Modules, t
     told = modules.encoders.told_of(old_folder("encoder", tmp_path))
     assert told["training"]["total_steps"] == 3
     assert told["neighbours_kept"] == 1.0
+
+
+def test_the_printed_equation_is_computed_as_printed_and_put_in_place_for_its_methods_only(store):
+    from prefinetune.printed import as_printed, printed_factors
+
+    from labelspace.geometry import RelationMoments
+    from labelspace.training.prefinetune import offline
+
+    means = torch.tensor([[0.0, 0.0, 0.0], [0.2, 0.1, 0.0], [0.0, 0.2, 0.1], [3.0, 0.0, 0.0], [-2.0, 0.0, 0.0]])
+    corners = torch.cat([torch.eye(3), -torch.eye(3)])
+    moments = RelationMoments(["a", "b", "c", "far", "below"])
+    moments.update((means[:, None] + corners).flatten(0, 1), torch.arange(5).repeat_interleave(6))
+    space = offline.fit_eigenspace(moments)
+    expected = torch.ones_like(space.alpha)
+    for source, axis in itertools.product(range(5), range(space.active)):
+        mean, middle, band = (
+            float(x) for x in (space.source_means[source, axis], space.reference[axis], space.bands[axis])
+        )
+        if space.dispersion[axis] > space.threshold and abs(mean - middle) >= band:
+            sign = 1 if mean > middle else -1
+            expected[source, axis] = 1 + 0.7 * (middle + sign * band - mean) / (abs(mean) + 1e-8)
+    assert expected.min() < 1 < expected.max(), "half of the sources are pushed away"
+    assert torch.allclose(printed_factors(space, clipped=False), expected)
+    assert torch.allclose(printed_factors(space, clipped=True), expected.clamp(0, 1))
+    with as_printed("reze-printed"):
+        assert torch.allclose(offline.fit_eigenspace(moments).alpha, expected)
+    with as_printed("reze"):
+        assert torch.equal(offline.fit_eigenspace(moments).alpha, space.alpha)

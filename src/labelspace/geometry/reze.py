@@ -203,7 +203,7 @@ def debias(
     check_source_ids(sources, len(eigenspace.sources))
     relations = relations.detach()
     device = relations.device
-    touched = (eigenspace.alpha < 1).any(dim=0)
+    touched = (eigenspace.alpha != 1).any(dim=0)
     axes = eigenspace.eigenvectors[:, touched].to(device)  # [dim axis]
     less = (eigenspace.alpha[:, touched] - 1).to(device)  # [source axis]
     wide = relations.to(torch.float64)
