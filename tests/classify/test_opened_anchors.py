@@ -46,7 +46,7 @@ def test_it_answers_with_the_bits_of_the_whole_model(method, dtype, anchor, fitt
 
 
 def test_it_knows_what_fits_no_label(space: LabelSpace, encoders: dict[str, Encoder], tmp_path: Path):
-    told = space.to_dict() | {"outside": ["A recipe for soup."]}
+    told: Any = space.to_dict() | {"outside": ["A recipe for soup."]}
     told["labels"][0]["not"] = ["A bank wins a prize."]
     whole = ZeroShotClassifier(told, encoders["float32"]).fit().set_coverage(0.5, TEXTS + POOL)
     found = open_to_answer(whole.save(tmp_path / "model"))
