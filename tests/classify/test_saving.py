@@ -21,6 +21,7 @@ from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier, fo
 from labelspace.classify import saving
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.head import Judged
+from labelspace.classify.opening import open_to_answer
 from labelspace.classify.stream import model_fingerprint
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
@@ -457,10 +458,11 @@ def test_a_damaged_folder_is_one_clear_error(what: str, saved: Path):
     spoil, message = BAD[what]
     load(saved)
     spoil(saved)
-    with pytest.raises(ModelFolderError, match=message) as error:
-        load(saved)
-    assert "\n" not in str(error.value)
-    assert "model" in str(error.value)
+    for opened in (load, open_to_answer):
+        with pytest.raises(ModelFolderError, match=message) as error:
+            opened(saved)
+        assert "\n" not in str(error.value)
+        assert "model" in str(error.value)
 
 
 def test_a_path_that_is_no_folder_is_one_clear_error(tmp_path: Path):

@@ -1,5 +1,6 @@
 """What all commands share: help, exit codes, stdout and stderr, interrupts and errors of the system."""
 
+import gc
 import subprocess
 import sys
 import warnings
@@ -9,6 +10,7 @@ import pytest
 import typer
 
 from labelspace import __version__
+from labelspace.classify import opening
 from labelspace.cli import app as application
 from labelspace.cli.app import app, exit_code
 from labelspace.cli.printing import note, one_line, print_json, tell
@@ -54,6 +56,25 @@ def test_every_option_has_help():
         assert command.help
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{command.name}: {parameter.name}"
+
+
+def test_pythons_collector_pauses_while_a_model_opens_and_goes_on_after_an_error_too(run, saved, tmp_path, monkeypatch):
+    running: list[bool] = []
+    load = opening.open_to_answer
+    monkeypatch.setattr(
+        opening, "open_to_answer", lambda *args, **options: running.append(gc.isenabled()) or load(*args, **options)
+    )
+    for folder, code in ((saved, 0), (tmp_path / "missing", 2)):
+        assert run("explain", folder, "a text").exit_code == code
+        assert gc.isenabled()
+    assert running == [False, False]
+
+
+def test_a_command_ends_without_a_last_look_for_garbage():
+    at_exit = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0))"
+    code = f"{at_exit}; from labelspace.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"labelspace {__version__}\nTrue\n"
 
 
 def test_version(run):

@@ -221,7 +221,7 @@ def test_a_model_of_words_answers_without_a_slow_import(arguments, words_model, 
     (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
     places = {"MODEL": words_model, **{name: tmp_path / name for name in arguments if "." in name and name != "0.1"}}
     found = imported_by(*(str(places.get(word, word)) for word in arguments), stdin="the bank closed\na team won\n")
-    assert {"labelspace.classify.opened_words", "pyarrow"} <= found
+    assert {"labelspace.classify.by_words", "pyarrow"} <= found
     # pyarrow imports pandas, where it is installed, as soon as it makes a column of Python values.
     allowed = {"pandas"} if any(word.startswith("out.") for word in arguments) else set()
     assert found & NOT_IN_THE_FIRST_SECOND <= allowed
@@ -234,22 +234,56 @@ def test_help_imports_no_array_library():
 
 
 @pytest.fixture(scope="module")
-def encoder_model(tiny_encoder_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from labelspace import ZeroShotClassifier
+def encoder_models(tiny_encoder_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Saved models by anchors on a plain encoder, by their method."""
+    from labelspace import DescriptionClassifier, ZeroShotClassifier
 
-    clf = ZeroShotClassifier(["sports", "money"], str(tiny_encoder_folder)).fit()
-    return clf.save(tmp_path_factory.mktemp("encoder") / "model")
+    labels = {"labels": {"sports": ["a match", "a team"], "money": ["a bank", "prices"]}}
+    made = {
+        "zero-shot": ZeroShotClassifier(labels, str(tiny_encoder_folder)),
+        "description": DescriptionClassifier(labels, str(tiny_encoder_folder), max_steps=1, learning_rate=1e-3),
+    }
+    place = tmp_path_factory.mktemp("encoder")
+    return {method: clf.fit().save(place / method) for method, clf in made.items()}
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["predict", "MODEL", "-"], ["predict", "MODEL", "docs.csv", "out.csv"], ["explain", "MODEL", "the bank closed"]],
-    ids=["stdin", "file", "explain"],
+    ("method", "arguments"),
+    [
+        ("zero-shot", ["predict", "MODEL", "-"]),
+        ("description", ["predict", "MODEL", "-", "--json", "--all-scores"]),
+        ("zero-shot", ["predict", "MODEL", "docs.csv", "out.csv"]),
+        ("description", ["predict", "MODEL", "docs.csv", "out.parquet", "--top", "2"]),
+        ("zero-shot", ["explain", "MODEL", "the bank closed"]),
+    ],
+    ids=["stdin", "json", "csv", "parquet", "explain"],
 )
-def test_a_model_on_a_plain_encoder_answers_with_torch_and_a_tokenizer_alone(arguments, encoder_model, tmp_path):
+def test_a_model_by_anchors_answers_with_torch_and_a_tokenizer_alone(method, arguments, encoder_models, tmp_path):
     (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
-    places = {"MODEL": encoder_model, **{name: tmp_path / name for name in arguments if "." in name}}
+    places = {"MODEL": encoder_models[method], **{name: tmp_path / name for name in arguments if "." in name}}
     found = imported_by(*(str(places.get(word, word)) for word in arguments), stdin="the bank closed\n")
-    assert {"torch", "tokenizers"} <= found
-    slow = {"transformers", "sentence_transformers", "huggingface_hub", "peft", "datasets", "matplotlib", "openvino"}
-    assert found & (slow | {"torch._dynamo", "sklearn.metrics", "onnxruntime"}) == set()
+    assert {"labelspace.classify.by_anchors", "torch", "tokenizers"} <= found
+    # pyarrow imports pandas, where it is installed, as soon as it makes a column of Python values.
+    allowed = {"torch", "tokenizers"} | ({"pandas"} if any(word.startswith("out.") for word in arguments) else set())
+    assert found & NOT_IN_THE_FIRST_SECOND <= allowed
+    assert found & {"torch._dynamo", "peft", "openvino", "onnxruntime"} == set()
+
+
+SERVE = """
+import sys
+from pathlib import Path
+from labelspace.config import ServingConfig
+from labelspace.serve.app import make_app
+from labelspace.serve.room import open_models
+served = open_models([Path(name) for name in sys.argv[1:]], ServingConfig())
+make_app(served)
+assert all(one.answers(["the bank closed"]).names[0] for one in served)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_a_service_of_models_of_words_and_by_anchors_imports_no_scikit_learn(words_model, encoder_models):
+    done = in_a_fresh_process(SERVE, str(words_model), *map(str, encoder_models.values()))
+    assert done.returncode == 0, done.stderr
+    assert {"torch", "starlette"} <= set(done.stdout.split())
+    assert not {"sklearn", "transformers", "sentence_transformers", "pandas"} & set(done.stdout.split())

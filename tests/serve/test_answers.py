@@ -1,11 +1,15 @@
 """What a service answers is what the model answers, in every protocol and for every kind of model."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from serve.service import TEXTS, Service
+from labelspace.config import ServingConfig
+from labelspace.serve.app import make_app
+from labelspace.serve.room import open_models
+from serve.service import TEXTS, Service, running
 
 ONE_LABEL = ["news", "choosy", "sure", "words", "joint", "lacon", "doubting"]
 
@@ -34,3 +38,14 @@ def test_the_models_differ_in_what_is_special_about_them(classifiers: dict[str, 
     assert 0 < unnamed["sure"] < 1
     assert unnamed["news"] == unnamed["words"] == 0
     assert type(classifiers["joint"]).__name__ == "JointClassifier"
+
+
+def test_a_saved_model_is_served_with_the_same_answers_and_the_name_of_its_class(folder: Path, service: Service):
+    with running(make_app(open_models([folder], ServingConfig()))) as opened:
+        assert (
+            opened.post("/predict/news", {"inputs": TEXTS}).json()
+            == service.post("/predict/news", {"inputs": TEXTS}).json()
+        )
+        (told,) = opened.http.get("/v1/models").json()["models"]
+        assert told["description"].startswith("ZeroShotClassifier, ")
+        assert opened.http.get("/label-studio/news/health").json()["model_class"] == "ZeroShotClassifier"

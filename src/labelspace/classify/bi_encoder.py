@@ -1,29 +1,25 @@
-"""The base of classifiers on an encoder: its labels' vectors, explanations by descriptions, saving."""
+"""The base of classifiers on an encoder: keeping it and its labels' vectors after `fit`, saving."""
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import plain
-from labelspace.classify.anchors import LabelVectors, encode_label, encode_labels
+from labelspace.classify.anchors import encode_label, encode_labels
 from labelspace.classify.arguments import name_of_start
 from labelspace.classify.base import Change, Classifier
-from labelspace.classify.encoding import own_vectors
-from labelspace.classify.explanation import Explanation, check_asked, explain_answer, nearest_descriptions
-from labelspace.classify.head import Judged
-from labelspace.classify.long_texts import in_full, speaking_passage
 from labelspace.classify.none_of_these import OUTDATED
+from labelspace.classify.on_encoder import OnEncoder
 from labelspace.classify.settings import whole_config
 from labelspace.classify.state import State
-from labelspace.corpus import Documents, Kind
+from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import LabelSpaceWarning
 from labelspace.labels import Label, LabelSpace
 
 
-class BiEncoderClassifier(Classifier):
+class BiEncoderClassifier(OnEncoder, Classifier):
     """Base of the classifiers on an encoder.
 
     Fitted attributes are also `encoder_` and `label_vectors_` (encoded label texts).
@@ -38,49 +34,7 @@ class BiEncoderClassifier(Classifier):
 
     encoder: Any
 
-    encoder_: Encoder
     started_from_: str
-    label_vectors_: dict[str, LabelVectors]
-
-    def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
-        """Explain the label of one text.
-
-        Args:
-            text: one text, or a pair of texts if the model was fitted on pairs.
-            top: number of labels to show.
-            nearest: number of descriptions to quote for the winner and the runner-up, nearest by the encoder's vectors;
-                none if the model does not read descriptions.
-
-        Returns:
-            Scores, margin and nearest descriptions, and the window of a long text that speaks most for the winner, near
-            which these descriptions are; `print` shows them as text.
-        """
-        check_is_fitted(self)
-        shown = check_asked(text, top, nearest, pairs=self.reads_ is Kind.PAIRS)
-        documents = self.read([text])
-        answers = self.answers(documents)
-        passage = speaking_passage(self, shown, self.label_space_, answers.labels[answers.likeliest[0]])
-        if passage is not None:
-            documents = Documents([passage.text], Kind.TEXTS)
-        reads = nearest > 0 and self.head_.reads_descriptions
-        return explain_answer(
-            shown,
-            answers,
-            space=self.label_space_,
-            decision=self.decision(),
-            top=top,
-            nearest=nearest_descriptions(
-                own_vectors(self.encoder_, documents), self.label_space_, self.label_vectors_, most=nearest
-            )
-            if reads
-            else None,
-            passage=passage,
-        )
-
-    def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:
-        """Return what the head says about texts or pairs of texts, long ones as the model reads them."""
-        judged = self.head_.judge(documents, space)
-        return judged._replace(scores=in_full(self, documents, space, judged.scores))
 
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Self, final
 
 from labelspace.checks import as_seed, check_callbacks
+from labelspace.classify.anchored import AnchoredClassifier
 from labelspace.classify.arguments import check_targets, own_encoder
-from labelspace.classify.by_anchors import AnchoredClassifier
 from labelspace.classify.settings import merged
 from labelspace.classify.several import DOCUMENTS, Material, material
 from labelspace.classify.state import State

@@ -11,10 +11,10 @@ from labelspace.checks import did_you_mean
 from labelspace.classify.fetching import model_folder
 from labelspace.classify.fitted import Fitted
 from labelspace.classify.none_of_these import OUTDATED, NoneLimit
-from labelspace.classify.old_folders import brought_up
+from labelspace.classify.old_folders import CONFIG_SINCE, brought_up
 from labelspace.classify.saving import MEMBERS, damaged, read
 from labelspace.errors import ConfigError, LabelSpaceWarning, ModelFolderError
-from labelspace.header import CLASSIFIER, HEADER, peek, read_header
+from labelspace.header import CLASSIFIER, HEADER, read_header
 
 if TYPE_CHECKING:
     from labelspace.classify.base import Classifier
@@ -28,6 +28,13 @@ CLASSES = {
     "ZeroShotClassifier": "zero_shot",
 }
 """Classes of saved models, and where they are: only the one that opens is imported, and words need no torch."""
+
+OPENED = {
+    "DescriptionClassifier": ("opened_anchors", "OpenedAnchors"),
+    "WordsClassifier": ("opened_words", "OpenedWords"),
+    "ZeroShotClassifier": ("opened_anchors", "OpenedAnchors"),
+}
+"""Where the class is that opens a model to answer only, by the class that saved it."""
 
 
 def load(
@@ -81,16 +88,17 @@ def load(
 
 
 def open_to_answer(folder: str | Path, *, device: str | None = None, trust_remote_code: bool = False) -> Fitted:
-    """Open a saved model that has only to answer and to explain; one of words then opens without scikit-learn.
+    """Open a saved model that has only to answer and to explain; those of `OPENED` then need no scikit-learn.
 
     Args and errors are those of `load`.
     """
     place = model_folder(folder)
-    if peek(place).get("class") != "WordsClassifier":
+    header = read_header(place, CLASSIFIER)
+    name = header.get("class")
+    if not isinstance(name, str) or name not in OPENED or header.get("format", 1) < CONFIG_SINCE:
         return load(place, device=device, trust_remote_code=trust_remote_code)
-    from labelspace.classify.opened_words import OpenedWords
-
-    return _opened(place, read_header(place, CLASSIFIER), OpenedWords)
+    cls = _imported(place, name, *OPENED[name])
+    return _opened(place, header, cls, device=device, trust_remote_code=trust_remote_code)
 
 
 def _opened(
@@ -136,8 +144,13 @@ def _class_of(folder: Path, header: dict[str, Any]) -> "type[Classifier]":
     name = header.get("class")
     if not isinstance(name, str) or name not in CLASSES:
         raise ModelFolderError(f"{folder / HEADER} names the unknown class {name!r}.{did_you_mean(str(name), CLASSES)}")
+    return _imported(folder, name, CLASSES[name], name)
+
+
+def _imported(folder: Path, name: str, module: str, cls: str) -> Any:
+    """Return a class that opens the models that a classifier of this name saved."""
     try:
-        return getattr(importlib.import_module(f"labelspace.classify.{CLASSES[name]}"), name)
+        return getattr(importlib.import_module(f"labelspace.classify.{module}"), cls)
     except ModuleNotFoundError as error:
         raise ModelFolderError(
             f"{folder} holds a {name}, which needs the package {error.name!r}, and it is not installed here; only a "

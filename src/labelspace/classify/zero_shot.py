@@ -2,8 +2,8 @@
 
 from typing import Any, Self, final
 
+from labelspace.classify.anchored import AnchoredClassifier
 from labelspace.classify.arguments import as_encoder, check_targets
-from labelspace.classify.by_anchors import AnchoredClassifier
 from labelspace.classify.several import material
 from labelspace.config import DecisionConfig
 from labelspace.encoders import DEFAULT_ENCODER

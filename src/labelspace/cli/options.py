@@ -1,5 +1,8 @@
 """Options that several commands share, named like the Python parameters; opens encoders and models."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,7 +77,7 @@ def open_encoder(
     refuse_no_encoder(name)
     check_remote_code(name, options.get("trust_remote_code", False))
     resolve(name, revision=options.get("revision"), offline=offline or None)
-    with busy(f"opening {name}", quiet=quiet):
+    with busy(f"opening {name}", quiet=quiet), _uncollected():
         from labelspace.encoders import Encoder
 
         return Encoder(name, offline=offline or None, **options)
@@ -98,7 +101,7 @@ def open_model(
     decision = {"threshold": threshold, "min_probability": min_probability, "long_texts": long_texts}
     given = {name: value for name, value in decision.items() if value is not None}
     DecisionConfig(**given)  # checks them before torch is loaded
-    with busy(f"opening {folder}", quiet=quiet):
+    with busy(f"opening {folder}", quiet=quiet), _uncollected():
         from labelspace.classify.opening import load, open_to_answer
 
         model = (open_to_answer if to_answer else load)(folder, device=device, trust_remote_code=trust_remote_code)
@@ -110,3 +113,13 @@ def open_model(
         setattr(model, name, given[name])
     model.decision()  # it raises if the fitted model cannot use it
     return model
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause Python's garbage collector, which looks again and again and frees nothing while modules load."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -81,7 +81,7 @@ class Config(HTMLParser):
 
 async def health(room: Room, name: str) -> dict[str, Any]:
     """Say that the backend is up."""
-    return {"status": "UP", "model_class": type(model_of(room, name).classifier).__name__}
+    return {"status": "UP", "model_class": model_of(room, name).classifier.class_name}
 
 
 async def setup(room: Room, _: Any, name: str) -> dict[str, Any]:

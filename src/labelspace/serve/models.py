@@ -43,7 +43,7 @@ def _metadata(served: Served) -> Metadata:
     day = datetime.datetime.fromtimestamp(served.created, datetime.UTC).date()
     labels = f"{len(served.labels):,} labels: {', '.join(served.labels[:20])}"
     return Metadata(
-        name=served.name, description=f"{type(served.classifier).__name__}, {labels}", release_date=day.isoformat()
+        name=served.name, description=f"{served.classifier.class_name}, {labels}", release_date=day.isoformat()
     )
 
 

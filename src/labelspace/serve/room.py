@@ -180,7 +180,7 @@ def open_models(folders: Sequence[Path], config: ServingConfig, **options: Any) 
         ConfigError: two folders have the same name.
         ModelFolderError: a folder is no model.
     """
-    from labelspace.classify import load
+    from labelspace.classify.opening import open_to_answer
 
     named: dict[str, Path] = {}
     for folder in folders:
@@ -191,7 +191,7 @@ def open_models(folders: Sequence[Path], config: ServingConfig, **options: Any) 
     return [
         Served(
             name,
-            load(folder, **options),
+            open_to_answer(folder, **options),
             created=int(folder.stat().st_mtime) if folder.exists() else 0,
             max_options=config.max_options,
         )
