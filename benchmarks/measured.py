@@ -18,13 +18,14 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - started, value
 
 
-def measure(name: str, data: str, work: Callable[[], Mapping[str, Any]]) -> None:
+def measure(name: str, data: str, work: Callable[[], Mapping[str, Any]], table: Table = SINGLE) -> None:
     """Measure one thing and store it in place of the previous result.
 
     Args:
         name: name of the row.
         data: name of the data.
         work: function that measures and returns the result.
+        table: where the row goes.
     """
-    refuse_dirty(SINGLE.path)
-    SINGLE.add("measured", name, work(), provenance=provenance(seeds=[0], data=data) | {"commit": COMMIT})
+    refuse_dirty(table.path)
+    table.add("measured", name, work(), provenance=provenance(seeds=[0], data=data) | {"commit": COMMIT})

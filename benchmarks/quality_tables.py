@@ -159,6 +159,26 @@ def runs(encoder: str, rate: str = "uniformity") -> str:
     return markdown(["", "max_steps", "learning rate, each seed", "steps made", "uniformity, seed 0"], rows)
 
 
+OF_MANY_LABELS = {
+    "fit without training, encoding the descriptions = 1": ("fit", "of_encoding"),
+    "an update of training, encoding the descriptions = 1": ("train", "update_of_encoding"),
+    "lint with an encoder, encoding the descriptions = 1": ("lint_meaning", "of_encoding"),
+    "`predict`, encoding the documents = 1": ("predict", "of_encode_speed"),
+    "`predict_file`, encoding the documents = 1": ("predict_file", "of_encode_speed"),
+    "`evaluate`, encoding the documents = 1": ("evaluate", "of_encode_speed"),
+    "fit without training, MiB": ("fit", "peak_mib"),
+    "training, MiB": ("train", "peak_mib"),
+    "lint with an encoder, MiB": ("lint_meaning", "peak_mib"),
+    "`load`, MiB": ("load", "peak_mib"),
+    "`predict`, MiB": ("predict", "peak_mib"),
+    "`predict_file`, MiB": ("predict_file", "peak_mib"),
+    "`evaluate`, MiB": ("evaluate", "peak_mib"),
+    "`explain`, MiB": ("explain", "peak_mib"),
+    "saved model, MB": ("fit", "mb"),
+}
+"""Lines of the table of many labels: the job and its value. Speeds are turned into times."""
+
+
 def single(name: str) -> list[Row]:
     """Return the result of a single measurement as a list, empty if it was not run."""
     row = Table(RESULTS / "single.jsonl").row("measured", name)
@@ -280,6 +300,24 @@ def beside_encoding() -> str:
     return markdown(["", "speed of `predict_file`, share of that of `Encoder.encode`", "pairs of runs"], rows)
 
 
+def many_labels() -> str:
+    """What more labels cost: time beside that of encoding, peak memory, size on disk; and how many codes are found."""
+    told = "(not measured yet)"
+    for row in single("many_labels"):
+        sizes = sorted((size for size in row if size.isdigit()), key=int)
+        rows = []
+        for what, (job, value) in OF_MANY_LABELS.items():
+            values = [row[size][job][value] for size in sizes]
+            if "speed" in value:
+                values = [1 / each for each in values]
+            rows.append([what, *(f"{each:,.0f}" if value in ("peak_mib", "mb") else f"{each:.2f}" for each in values)])
+        told = markdown(["", *(f"{int(size):,} labels" for size in sizes)], rows)
+    for row in single("many_labels_icd"):
+        right = f"the right code is first for {row['in_top_1']:.1%} and among ten for {row['in_top_10']:.1%}"
+        told += f"\n\n{row['labels']:,} codes of ICD-10-CM, {row['documents']:,} held-out synonyms, untrained: {right}."
+    return told
+
+
 def paper_rows() -> str:
     """MiniLM with [CLS] pooling on the paper's rows, beside the published row."""
     path = RESULTS / "btzsc_paper_rows.jsonl"
@@ -353,6 +391,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "serving": serving,
     "million": million,
     "beside-encoding": beside_encoding,
+    "many-labels": many_labels,
     "paper-rows": paper_rows,
     "harness": harness,
     "prefix": prefix,

@@ -1,13 +1,15 @@
 """Lint: every code is found where it applies, and nowhere else."""
 
-import math
 import time
+import tracemalloc
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from labelspace.errors import ConfigError
-from labelspace.labels import Finding, Label, LabelSpace, lint
+from labelspace.labels import Finding, Label, LabelSpace, lint, lint_meaning
 
 SPORTS = ["The team won the final match.", "A runner broke the record.", "Fans fill every stadium tonight."]
 MONEY = ["Shares fell sharply on Monday.", "The company cut its profit forecast.", "Central banks raised rates again."]
@@ -25,9 +27,9 @@ class Angles:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 
-    def similarities(self, texts: Sequence[str]) -> list[list[float]]:
-        degrees = [self.angles[text] for text in texts]
-        return [[math.cos(math.radians(a - b)) for b in degrees] for a in degrees]
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        degrees = np.radians([self.angles[text] for text in texts])
+        return np.stack([np.cos(degrees), np.sin(degrees)], axis=1)
 
 
 def space_of(**descriptions: list[str]) -> LabelSpace:
@@ -201,6 +203,13 @@ def test_a_single_description_is_judged_by_its_verbalizer():
     assert "descriptions" not in finding.message
 
 
+def test_a_label_without_descriptions_is_not_compared_by_descriptions():
+    """A mean of nothing would be nearer to the descriptions of sports than they are to one another."""
+    space = space_of(sports=["a b c d", "e f g h", "i j k l"], art=[])
+    angles = Angles({space.verbalizers[0]: 0, space.verbalizers[1]: 180, "a b c d": 0, "e f g h": 120, "i j k l": 240})
+    assert all("descriptions of 'art'" not in f.message for f in found(space, "nearer-to-other-label", angles))
+
+
 def test_a_difference_within_the_margin_is_no_finding():
     space, angles = measured({"a b c d": 46}, {"m n o p": 90})
     assert found(space, "nearer-to-other-label", angles) == []
@@ -214,6 +223,107 @@ def test_labels_overlap_when_they_are_as_near_to_each_other_as_within():
     assert finding.labels == ("sports", "money")
     assert "mean cosine is 0.74 between the labels and 0.50 within them" in finding.message
     assert found(space, "overlapping-labels", angles, overlap=1.5) == []
+
+
+class Scattered:
+    """Measures texts by random vectors, the same for the same number of texts."""
+
+    max_tokens = 512
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [1] * len(texts)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.random.default_rng(0).normal(size=(len(texts), 8))
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def scattered(labels: int, *, most: int = 5) -> LabelSpace:
+    """Labels with 0 to `most` descriptions."""
+    names = [f"label{i:04}" for i in range(labels)]
+    return space_of(**{name: [f"{name} text {j}" for j in range(i % (most + 1))] for i, name in enumerate(names)})
+
+
+def by_loops(space: LabelSpace, *, cosine: float, margin: float, overlap: float) -> list[tuple[str, ...]]:
+    """The three checks by meaning, one text after another."""
+    vectors = Scattered().encode(lint_meaning.all_texts(space)).tolist()
+    owners = [i for i, label in enumerate(space) for _ in label.descriptions]
+    labels, texts = range(len(space)), range(len(owners))
+    at = [[len(space) + n for n in texts if owners[n] == i] for i in labels]
+
+    def cos(one: int, other: int) -> float:
+        return sum(a * b for a, b in zip(vectors[one], vectors[other], strict=True))
+
+    def mean(row: int, others: list[int]) -> float:
+        return sum(cos(row, other) for other in others) / len(others)
+
+    def best(scores: dict[int, float], own: int) -> int:
+        others = {i: score for i, score in scores.items() if i != own}
+        return max(others, key=lambda i: others[i])
+
+    told = []
+    for n in texts:
+        row, own = len(space) + n, owners[n]
+        for other in range(n + 1, len(owners)):
+            if cos(row, len(space) + other) >= cosine:
+                names = dict.fromkeys((space.names[own], space.names[owners[other]]))
+                told.append(("near-duplicate-description", *names))
+        beaten = []
+        scores = {i: cos(row, i) for i in labels}
+        if scores[i := best(scores, own)] > scores[own] + margin:
+            beaten.append(space.names[i])
+        if rest := [other for other in at[own] if other != row]:
+            scores = {i: mean(row, rest if i == own else at[i]) for i in labels if at[i]}
+            if scores[i := best(scores, own)] > scores[own] + margin:
+                beaten.append(space.names[i])
+        if beaten:
+            told.append(("nearer-to-other-label", space.names[own], *dict.fromkeys(beaten)))
+    some = [i for i in labels if len(at[i]) > 1]
+    within = {i: sum(mean(row, [o for o in at[i] if o != row]) for row in at[i]) / len(at[i]) for i in some}
+    for one in some:
+        for other in some:
+            inside = (within[one] + within[other]) / 2
+            between = sum(mean(row, at[other]) for row in at[one]) / len(at[one])
+            if other > one and between >= inside - (1 - overlap) * abs(inside):
+                told.append(("overlapping-labels", space.names[one], space.names[other]))
+    return sorted(told)
+
+
+@pytest.mark.parametrize("cells", [1, 100, lint_meaning.CELLS])
+def test_meanings_are_compared_as_if_one_text_after_another(cells: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lint_meaning, "CELLS", cells)
+    space = scattered(18)
+    expected = by_loops(space, cosine=0.8, margin=0.3, overlap=0.9)
+    findings = lint(space, Scattered(), near_duplicate_words=1, near_duplicate=0.8, margin=0.3, overlap=0.9)
+    told = [(finding.code, *finding.labels) for finding in findings]
+    codes = {"near-duplicate-description", "nearer-to-other-label", "overlapping-labels"}
+    assert {code for code, *_ in expected} == codes
+    assert sorted(each for each in told if each[0] in codes) == expected
+
+
+def test_of_many_labels_each_is_named_with_the_one_that_it_overlaps_most(monkeypatch: pytest.MonkeyPatch):
+    space, angles = measured({"a b c d": 0, "e f g h": 60}, {"m n o p": 11, "q r s t": 71})
+    space = LabelSpace([*space, Label("art", descriptions=["one two three", "four five six"])])
+    angles.angles |= {"one two three": 10, "four five six": 70, space.verbalizers[2]: 45}
+    everything = [finding.labels for finding in found(space, "overlapping-labels", angles)]
+    assert everything == [("sports", "money"), ("sports", "art"), ("money", "art")]
+    monkeypatch.setattr(lint_meaning, "MANY_LABELS", 2)
+    some = [finding.labels for finding in found(space, "overlapping-labels", angles)]
+    assert some == [("sports", "art"), ("money", "art")]
+
+
+def test_memory_for_meanings_does_not_grow_with_the_square_of_the_texts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lint_meaning, "CELLS", 10_000)
+    space = scattered(800)
+    texts = sum(map(len, space.descriptions))
+    meanings = lint_meaning.Meanings.of(space, Scattered())
+    tracemalloc.start()
+    assert lint_meaning.near_by_meaning(meanings, cosine=0.999) == {}
+    assert list(lint_meaning.nearer_to_other(meanings, margin=2)) == []
+    assert list(lint_meaning.overlapping(meanings, overlap=1e6)) == []
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < texts * texts / 4  # less than a sixteenth of the cosines of all pairs, which are four bytes each
 
 
 def test_a_near_duplicate_found_by_meaning_and_words_is_reported_once():

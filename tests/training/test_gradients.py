@@ -4,6 +4,7 @@ import random
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from torch import Tensor
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
 from labelspace.losses import infonce
+from labelspace.training import rows as rows_module
 from labelspace.training.description import sweep as sweep_module
 from labelspace.training.description.sweep import Sweep, build_sweep, sweep_gradient, sweep_loss, sweep_texts
 from labelspace.training.gradients import seeded
@@ -245,9 +247,9 @@ def most_held(encoder: Encoder, descriptions: int, memory: int) -> int:
 
 
 def test_activation_memory_depends_on_the_chunk_and_not_on_the_number_of_descriptions(encoder: Encoder):
-    few, many = most_held(encoder, 20, 100), most_held(encoder, 160, 100)
+    few, many = most_held(encoder, 160, 100), most_held(encoder, 640, 100)
     assert many <= 1.01 * few
-    assert most_held(encoder, 20, 200) > 1.5 * few
+    assert most_held(encoder, 160, 200) > 1.5 * few
 
 
 def test_memory_of_a_single_pass_grows_with_the_descriptions(encoder: Encoder):
@@ -292,6 +294,68 @@ def test_a_sweep_holds_every_text_once_and_its_targets(encoder: Encoder, space: 
 def test_a_label_without_descriptions_is_represented_by_its_verbalizer():
     space = LabelSpace.from_dict({"template": "On {label}.", "labels": {"a": ["one"], "b": []}})
     assert sweep_texts(space) == (["one", "On b."], [0, 1])
+
+
+def many_texts() -> LabelSpace:
+    """Labels of every length up to 30 tokens, in more chunks of 150 tokens than are cut by exact width."""
+    return LabelSpace.from_dict({"labels": {f"team {n}": [f"bank {'money ' * n}"] * 9 for n in range(1, 28)}})
+
+
+def test_many_texts_are_cut_to_few_widths_and_their_gradient_is_that_of_exact_widths(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+):
+    few = build_sweep(encoder, many_texts(), max_tokens_in_memory=150)
+    found, gradient = gradients(encoder, few, 150, dropout=False)
+    monkeypatch.setattr(rows_module, "MANY_CHUNKS", 10**9)
+    exact = build_sweep(encoder, many_texts(), max_tokens_in_memory=150)
+    value, expected = gradients(encoder, exact, 150, dropout=False)
+    widths, others = (
+        {chunk.batch.input_ids.shape[1] for chunk in sweep.chunks if chunk.batch.positions[0] < sweep.descriptions}
+        for sweep in (few, exact)
+    )
+    assert all(width % 4 == 0 for width in widths)
+    assert len(widths) <= 8 < len(others)
+    assert all(chunk.batch.tokens <= 150 for chunk in few.chunks)
+    assert found == pytest.approx(value, rel=1e-6)
+    assert_same(gradient, expected, tolerance=1e-4)  # padding rounds differently
+
+
+def test_few_texts_are_cut_by_exact_width(encoder: Encoder, space: LabelSpace):
+    """So small label spaces train to the bits that they have always trained to."""
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=EVERYTHING)
+    assert all(chunk.batch.attention_mask.sum(dim=1).max() == chunk.batch.input_ids.shape[1] for chunk in sweep.chunks)
+
+
+def test_no_text_is_padded_beyond_what_the_encoder_can_read(open_tiny: Callable[..., Encoder]):
+    encoder = open_tiny("bert-mean", max_tokens=27)
+    sweep = build_sweep(encoder, many_texts(), max_tokens_in_memory=150)
+    assert max(chunk.batch.input_ids.shape[1] for chunk in sweep.chunks) == 27
+
+
+def test_the_features_of_all_rows_are_held_once_and_not_beyond_the_loss(
+    encoder: Encoder, space: LabelSpace, monkeypatch: pytest.MonkeyPatch
+):
+    """With 60,000 texts each further copy would be 90 MB."""
+    sweep = build_sweep(encoder, space, max_tokens_in_memory=60)
+    vectors: weakref.WeakSet[Tensor] = weakref.WeakSet()
+    embed, before, at_loss = type(encoder.backbone).embed, [], []
+
+    def watched(*given: Any, **options: Any) -> Tensor:
+        before.append(len(vectors))
+        vectors.add(made := embed(*given, **options))
+        return made
+
+    def loss(descriptions: Tensor, verbalizers: Tensor, targets: Tensor) -> Tensor:
+        at_loss.append(len(vectors))
+        assert descriptions._base is not None
+        vectors.add(descriptions._base)
+        return LOSS(descriptions, verbalizers, targets)
+
+    monkeypatch.setattr(type(encoder.backbone), "embed", watched)
+    gradients(encoder, sweep, 60, dropout=False, loss=loss)
+    assert at_loss == [0]
+    assert before[: len(sweep.chunks)] == list(range(len(sweep.chunks)))  # this shows that the count works
+    assert max(before[len(sweep.chunks) :]) <= 1
 
 
 @pytest.mark.parametrize("objective", ["rows", "columns", "both"])

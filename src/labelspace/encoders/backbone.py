@@ -160,20 +160,23 @@ class Backbone:
         skips = any(isinstance(module, Pooling) and not module.include_prompt for module in self.model)
         return max(0, len(self.tokenize([prompt])[0]) - 1) if prompt and skips else 0
 
-    def batch(self, token_ids: Sequence[Sequence[int]], positions: list[int]) -> TokenBatch:
-        """Pad the texts at `positions` to one width, on the side this encoder expects."""
+    def batch(self, token_ids: Sequence[Sequence[int]], positions: list[int], *, at_least: int = 1) -> TokenBatch:
+        """Pad the texts at `positions` to one width, `at_least` or more, on the side this encoder expects."""
         pad_token_id = self.tokenizer.pad_token_id
         return pad(
             token_ids,
             positions,
             pad_token_id=0 if pad_token_id is None else int(pad_token_id),
             left=self.tokenizer.padding_side == "left",
+            at_least=at_least,
         )
 
-    def batch_types(self, token_types: Sequence[Sequence[int]], positions: list[int]) -> Int[Tensor, "text token"]:
+    def batch_types(
+        self, token_types: Sequence[Sequence[int]], positions: list[int], *, at_least: int = 1
+    ) -> Int[Tensor, "text token"]:
         """Pad token types of pairs the way `batch` pads token ids."""
-        fill = int(getattr(self.tokenizer, "pad_token_type_id", 0))
-        return pad(token_types, positions, pad_token_id=fill, left=self.tokenizer.padding_side == "left").input_ids
+        fill, left = int(getattr(self.tokenizer, "pad_token_type_id", 0)), self.tokenizer.padding_side == "left"
+        return pad(token_types, positions, pad_token_id=fill, left=left, at_least=at_least).input_ids
 
     def embed(
         self,

@@ -58,12 +58,24 @@ def plan_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     return batches
 
 
+def rounded_up(length: int) -> int:
+    """Return the next of few lengths: four for each doubling, multiples of 4 at least.
+
+    Example:
+        >>> [rounded_up(length) for length in (1, 4, 13, 33, 40, 65)]
+        [4, 4, 16, 40, 40, 80]
+    """
+    step = 2 ** max(2, (length - 1).bit_length() - 3)
+    return -(-length // step) * step
+
+
 def pad(
     token_ids: Sequence[Sequence[int]],
     positions: list[int],
     *,
     pad_token_id: int,
     left: bool,
+    at_least: int = 1,
 ) -> TokenBatch:
     """Pad the texts at `positions` to one width.
 
@@ -72,8 +84,9 @@ def pad(
         positions: the texts in the batch.
         pad_token_id: token id used as padding.
         left: True pads on the left, for models that pool the last token.
+        at_least: the least width, in tokens.
     """
-    width = max(1, max(len(token_ids[index]) for index in positions))
+    width = max(at_least, max(len(token_ids[index]) for index in positions))
     input_ids = torch.full((len(positions), width), pad_token_id, dtype=torch.long)
     attention_mask = torch.zeros((len(positions), width), dtype=torch.long)
     for row, index in enumerate(positions):

@@ -259,7 +259,9 @@ class Encoder:
         """Return token ids with prompt and special tokens, truncated to `max_tokens`."""
         check_choice("role", role, ROLES)
         prompt = self.prompts[role]
-        return self._reader.tokenize([prompt + text for text in texts] if prompt else texts)
+        # In windows, because a tokenizer holds some hundred bytes a token until all of its texts are done.
+        blocks = (self._reader.tokenize([prompt + text for text in block]) for block in windows(texts, WINDOW))
+        return [ids for block in blocks for ids in block]
 
     def tokenize_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Return token ids and, if the tokenizer has them, token types of text pairs, truncated to `max_tokens`.

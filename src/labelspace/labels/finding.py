@@ -48,6 +48,6 @@ class TextMeasures(Protocol):
         """Return the number of tokens of each text before truncation, special tokens included."""
         ...
 
-    def similarities(self, texts: Sequence[str]) -> Any:
-        """Return the cosines between all texts: a matrix `m` whose `m[i][j]` is a number."""
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Return the vectors of texts, [text dim]: an array as numpy's, with rows of unit length."""
         ...

@@ -33,8 +33,9 @@ def lint(
 
     Args:
         space: the label space.
-        encoder: anything that measures texts, see `TextMeasures`; None skips the checks that need it. The checks use
-            one matrix over all texts, so memory grows with the square of their number.
+        encoder: anything that measures texts, see `TextMeasures`; None skips the checks that need it. They compare
+            every two descriptions, in blocks, so time grows with the square of their number and memory does not. With
+            more than 1,000 labels, each is said to overlap with one other at most.
         few: report a label that has descriptions, but fewer than this. One or two describe documents, not a label.
         short: report a description with fewer words than this; a short sentence has about four.
         uneven: report when the largest count of descriptions is at least this many times the smallest. Each

@@ -1,44 +1,54 @@
 """The checks of a label space that need an encoder: texts too near one another, and texts too long to be read."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from labelspace.labels.finding import Finding, TextMeasures
 from labelspace.labels.label import quoted
 from labelspace.labels.lint_words import Place
 from labelspace.labels.space import LabelSpace
 
+CELLS = 2**22
+"""Cosines that are held at once: 16 MiB in float32."""
+
+MANY_LABELS = 1000
+"""With more labels, only the label that overlaps most with each is named: there can be millions of pairs."""
+
 
 @final
 @dataclass(frozen=True)
 class Meanings:
-    """The cosines between all verbalizers and descriptions of a space."""
+    """The vectors of all verbalizers and descriptions of a space, as arrays of the encoder's kind."""
 
     space: LabelSpace
-    rows: list[list[float]]
-    """texts by texts: the verbalizers first, then the descriptions, both in label order"""
-    at: tuple[tuple[int, ...], ...]
+    verbalizers: Any
+    """[label dim]"""
+    descriptions: Any
+    """[desc dim], in label order"""
+    means: Any
+    """[label dim], the mean of each label's descriptions; 0 without"""
+    at: tuple[range, ...]
     """the rows of each label's descriptions"""
 
     @classmethod
     def of(cls, space: LabelSpace, encoder: TextMeasures) -> "Meanings":
-        """Compute the cosines with one call of the encoder."""
-        texts = all_texts(space)
-        matrix = encoder.similarities(texts)
-        rows = []
-        for i in range(len(texts)):
-            row = matrix[i]
-            rows.append([float(row[j]) for j in range(len(texts))])
-        at, start = [], len(space)
-        for label in space:
-            at.append(tuple(range(start, start + len(label.descriptions))))
-            start += len(label.descriptions)
-        return cls(space, rows, tuple(at))
+        """Compute the vectors with one call of the encoder."""
+        vectors = encoder.encode(all_texts(space))
+        verbalizers, descriptions = vectors[: len(space)], vectors[len(space) :]
+        means, at, start = verbalizers * 0, [], 0
+        for i, label in enumerate(space):
+            at.append(range(start, start := start + len(label.descriptions)))
+            if label.descriptions:
+                means[i] = descriptions[at[i].start : start].mean(axis=0)
+        return cls(space, verbalizers, descriptions, means, tuple(at))
 
-    def mean(self, row: int, columns: Sequence[int]) -> float:
-        """Return the mean cosine of one text to several."""
-        return sum(self.rows[row][column] for column in columns) / len(columns)
+
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield slices of so many rows that a block has at most `CELLS` cosines."""
+    size = max(1, CELLS // max(1, columns))
+    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
 def all_texts(space: LabelSpace) -> list[str]:
@@ -66,13 +76,14 @@ def too_long(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
 
 def near_by_meaning(meanings: Meanings, *, cosine: float) -> dict[tuple[Place, Place], float]:
     """Return the pairs of descriptions whose cosine is at least `cosine`."""
-    places = [(row, (i, j)) for i, rows in enumerate(meanings.at) for j, row in enumerate(rows)]
-    return {
-        (one, other): meanings.rows[row][column]
-        for n, (row, one) in enumerate(places)
-        for column, other in places[n + 1 :]
-        if meanings.rows[row][column] >= cosine
-    }
+    places = [(i, j) for i, rows in enumerate(meanings.at) for j in range(len(rows))]
+    pairs: dict[tuple[Place, Place], float] = {}
+    for block in _blocks(len(places), len(places)):
+        cosines = meanings.descriptions[block] @ meanings.descriptions[block.start :].T
+        for row, column in zip(*(found.tolist() for found in (cosines >= cosine).nonzero()), strict=True):
+            if column > row:
+                pairs[places[block.start + row], places[block.start + column]] = float(cosines[row, column])
+    return pairs
 
 
 def nearer_to_other(meanings: Meanings, *, margin: float) -> Iterator[Finding]:
@@ -83,31 +94,34 @@ def nearer_to_other(meanings: Meanings, *, margin: float) -> Iterator[Finding]:
     label. Its cosine of 1 with itself is left out, or the means would not be comparable. A label's only description is
     judged by the verbalizer alone.
     """
-    for own, rows in enumerate(meanings.at):
-        for j, row in enumerate(rows):
-            by_verbalizer = {i: meanings.rows[row][i] for i in range(len(meanings.at))}
-            by_descriptions = {i: meanings.mean(row, others) for i, others in enumerate(meanings.at) if others}
-            rest = [other for other in rows if other != row]
-            if rest:
-                by_descriptions[own] = meanings.mean(row, rest)
-            else:
-                del by_descriptions[own]
-            found = {
-                kind: best
-                for kind, scores in (("verbalizer", by_verbalizer), ("descriptions", by_descriptions))
-                if (best := _beaten(scores, own, margin)) is not None
-            }
-            if found:
-                yield _nearer(meanings.space, own, j, found)
+    at = meanings.at
+    places = [(i, j) for i, rows in enumerate(at) for j in range(len(rows))]
+    bare = [i for i, rows in enumerate(at) if not rows]
+    for block in _blocks(len(places), len(at)):
+        texts, here = meanings.descriptions[block], places[block]
+        by_verbalizer = _own_and_best(texts @ meanings.verbalizers.T, here)
+        to_means = texts @ meanings.means.T
+        to_means[:, bare] = -math.inf
+        by_descriptions = _own_and_best(to_means, here)
+        itself = (texts * texts).sum(axis=1).tolist()
+        for row, (own, j) in enumerate(here):
+            found = {"verbalizer": by_verbalizer[row]}
+            others = len(at[own]) - 1
+            if others:
+                best, score, mine = by_descriptions[row]
+                found["descriptions"] = best, score, ((others + 1) * mine - itself[row]) / others
+            beaten = {kind: each for kind, each in found.items() if each[1] > each[2] + margin}
+            if beaten:
+                yield _nearer(meanings.space, own, j, beaten)
 
 
-def _beaten(scores: dict[int, float], own: int, margin: float) -> tuple[int, float, float] | None:
-    """Return the best label that beats the own one by more than `margin`, its score and the own score."""
-    others = {i: score for i, score in scores.items() if i != own}
-    if own not in scores or not others:
-        return None
-    best = max(others, key=lambda i: others[i])
-    return (best, others[best], scores[own]) if others[best] > scores[own] + margin else None
+def _own_and_best(scores: Any, places: Sequence[Place]) -> list[tuple[int, float, float]]:
+    """Return, for each row, the best of the other labels, its score and the own label's; changes `scores`."""
+    rows, own = range(len(places)), [i for i, _ in places]
+    mine = scores[rows, own].tolist()
+    scores[rows, own] = -math.inf
+    best = scores.argmax(axis=1).tolist()
+    return list(zip(best, scores[rows, best].tolist(), mine, strict=True))
 
 
 def _nearer(space: LabelSpace, own: int, j: int, found: dict[str, tuple[int, float, float]]) -> Finding:
@@ -131,27 +145,37 @@ def overlapping(meanings: Meanings, *, overlap: float) -> Iterator[Finding]:
     """overlapping-labels: two labels whose descriptions are nearly as close to each other as among themselves.
 
     Compares the mean cosine between the two labels with the mean of their means within. Labels with one description
-    are left out.
+    are left out. With more than `MANY_LABELS` labels, each is named with the one that it overlaps most.
     """
-    at, space = meanings.at, meanings.space
-    within = {
-        i: sum(meanings.mean(row, [other for other in rows if other != row]) for row in rows) / len(rows)
-        for i, rows in enumerate(at)
-        if len(rows) > 1
-    }
-    for one in within:
-        for other in within:
-            if other <= one:
-                continue
-            between = sum(meanings.mean(row, at[other]) for row in at[one]) / len(at[one])
-            inside = (within[one] + within[other]) / 2
-            if between >= inside - (1 - overlap) * abs(inside):
-                names = (space.names[one], space.names[other])
-                yield Finding(
-                    "warning",
-                    "overlapping-labels",
-                    names,
-                    f"the descriptions of {quoted(names[0])} and {quoted(names[1])} overlap: their mean cosine is "
-                    f"{between:.2f} between the labels and {inside:.2f} within them.",
-                    "Say in each what sets it apart from the other, or merge the labels.",
-                )
+    space, some = meanings.space, [i for i, rows in enumerate(meanings.at) if len(rows) > 1]
+    means, within = meanings.means[some], meanings.means[some].sum(axis=1)
+    for n, i in enumerate(some):
+        rows = meanings.at[i]
+        own, count = meanings.descriptions[rows.start : rows.stop], len(rows)
+        total = own.sum(axis=0)
+        within[n] = (total @ total - (own * own).sum()) / (count * (count - 1))
+    found: dict[tuple[int, int], tuple[float, float]] = {}
+    for block in _blocks(len(some), len(some)):
+        between = means[block] @ means.T
+        inside = (within[block, None] + within) / 2
+        above = between - (inside - (1 - overlap) * abs(inside))
+        rows = range(len(above))
+        above[rows, range(block.start, block.stop)] = -math.inf
+        if len(some) > MANY_LABELS:
+            pairs = [(row, best) for row, best in zip(rows, above.argmax(axis=1).tolist(), strict=True)]
+            pairs = [pair for pair in pairs if above[pair] >= 0]
+        else:
+            pairs = zip(*(each.tolist() for each in (above >= 0).nonzero()), strict=True)
+        for row, column in pairs:
+            pair = some[block.start + row], some[column]
+            found[min(pair), max(pair)] = float(between[row, column]), float(inside[row, column])
+    for (one, other), (between, inside) in sorted(found.items()):
+        names = (space.names[one], space.names[other])
+        yield Finding(
+            "warning",
+            "overlapping-labels",
+            names,
+            f"the descriptions of {quoted(names[0])} and {quoted(names[1])} overlap: their mean cosine is "
+            f"{between:.2f} between the labels and {inside:.2f} within them.",
+            "Say in each what sets it apart from the other, or merge the labels.",
+        )

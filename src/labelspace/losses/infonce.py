@@ -215,7 +215,7 @@ def infonce_in_blocks(
     """
 
     wide = torch.promote_types(torch.promote_types(descriptions.dtype, verbalizers.dtype), torch.float32)
-    texts = F.normalize(descriptions.to(wide), dim=-1)
+    texts = descriptions.to(wide)
     labels = F.normalize(verbalizers.to(wide), dim=-1) / temperature
     of_rows, everything, own = _Sums.apply(texts, labels, targets)  # [desc], [label], [desc]
     losses = []
@@ -229,39 +229,56 @@ def infonce_in_blocks(
 
 
 class _Sums(torch.autograd.Function):
-    """Log-sum-exp of each row and column of `texts @ labels.T`, and each row's score with its own label."""
+    """Log-sum-exp of each row and column of the scores, and each row's score with its own label.
+
+    The scores are `normalize(texts) @ labels.T`: normalised in here, no copy of all texts is needed.
+    """
 
     @staticmethod
     def forward(ctx: Any, texts: Tensor, labels: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        of_rows, own, of_columns = [], [], labels.new_full((len(labels),), -torch.inf)
-        for block, columns in _blocks(len(labels), texts, targets):
-            scores = block @ labels.T
-            of_rows.append(scores.logsumexp(dim=1))
-            own.append(scores.gather(1, columns[:, None])[:, 0])
-            of_columns = torch.logaddexp(of_columns, scores.logsumexp(dim=0))
-        rows = torch.cat(of_rows)
-        ctx.save_for_backward(texts, labels, targets, rows, of_columns)
-        return rows, of_columns, torch.cat(own)
+        of_rows, own = texts.new_empty(len(texts)), texts.new_empty(len(texts))
+        of_columns = labels.new_full((len(labels),), -torch.inf)
+        (table,) = _tables(1, texts, labels)
+        for block, columns, row_sum, own_score in _blocks(len(labels), texts, targets, of_rows, own):
+            scores = torch.mm(F.normalize(block, dim=-1), labels.T, out=table[: len(block)])
+            torch.logsumexp(scores, dim=1, out=row_sum)
+            own_score.copy_(scores.gather(1, columns[:, None])[:, 0])
+            torch.logaddexp(of_columns, scores.logsumexp(dim=0), out=of_columns)
+        ctx.save_for_backward(texts, labels, targets, of_rows, of_columns)
+        return of_rows, of_columns, own
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         by_rows, by_columns, by_own = grad_outputs
         texts, labels, targets, of_rows, of_columns = ctx.saved_tensors
-        by_texts, by_labels = [], torch.zeros_like(labels)
-        given = (texts, targets, of_rows, by_rows, by_own)
-        for block, columns, own_sum, by_row, by_score in _blocks(len(labels), *given):
-            scores = block @ labels.T
+        by_texts, by_labels = torch.empty_like(texts), torch.zeros_like(labels)
+        table, other = _tables(2, texts, labels)
+        given = (texts, by_texts, targets, of_rows, by_rows, by_own)
+        for block, by_text, columns, row_sum, by_row, by_score in _blocks(len(labels), *given):
+            unit = F.normalize(block, dim=-1)
+            scores = torch.mm(unit, labels.T, out=table[: len(block)])
             # d log-sum-exp / d score is the softmax, of the row and of the column.
-            gradient = (scores - own_sum[:, None]).exp_().mul_(by_row[:, None])
+            gradient = torch.sub(scores, row_sum[:, None], out=other[: len(block)]).exp_().mul_(by_row[:, None])
             gradient.addcmul_(scores.sub_(of_columns).exp_(), by_columns)
             gradient.scatter_add_(1, columns[:, None], by_score[:, None])
-            by_texts.append(gradient @ labels)
-            by_labels.addmm_(gradient.T, block)
-        return torch.cat(by_texts), by_labels, None
+            by_labels.addmm_(gradient.T, unit)
+            by_unit = gradient @ labels
+            # A unit vector changes only across its own direction, and the less the longer the vector is.
+            across = by_unit - unit * (unit * by_unit).sum(dim=-1, keepdim=True)
+            torch.div(across, block.norm(dim=-1, keepdim=True).clamp_min(1e-12), out=by_text)
+        return by_texts, by_labels, None
+
+
+def _tables(count: int, texts: Tensor, labels: Tensor) -> Tensor:
+    """Return room for the scores of a block; made once, because new room for every block leaves gaps in the memory."""
+    return texts.new_empty(count, min(len(texts), _rows(len(labels))), len(labels))
 
 
 def _blocks(labels: int, *rows: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Yield tensors in blocks of so many rows that a block has at most `BLOCK_SCORES` scores."""
-    size = max(1, BLOCK_SCORES // labels)
-    return zip(*(each.split(size) for each in rows), strict=True)
+    return zip(*(each.split(_rows(labels)) for each in rows), strict=True)
+
+
+def _rows(labels: int) -> int:
+    return max(1, BLOCK_SCORES // labels)

@@ -52,10 +52,15 @@ def run_chunk(backbone: "Backbone", chunk: Chunk, *, words: bool, training: bool
     return Features(vectors, None)
 
 
+def rows_of(chunks: Sequence[Chunk]) -> list[Tensor]:
+    """Return the place of each chunk's rows among the rows of all chunks, in row order."""
+    order = torch.tensor([row for chunk in chunks for row in chunk.batch.positions])
+    return list(order.argsort().argsort().split([len(chunk.batch.positions) for chunk in chunks]))
+
+
 def gather(parts: Sequence[Features], chunks: Sequence[Chunk]) -> Features:
     """Restore row order, and pad token states to one width."""
-    order = torch.tensor([row for chunk in chunks for row in chunk.batch.positions])
-    back = order.argsort().to(parts[0].values.device)
+    back = torch.cat(rows_of(chunks)).argsort().to(parts[0].values.device)
     if parts[0].mask is None:
         return Features(torch.cat([part.values for part in parts])[back], None)
     width = max(part.values.shape[1] for part in parts)

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from labelspace.encoders.backbone import Backbone
 from labelspace.seeds import child_seed
-from labelspace.training.features import Features, gather, run_chunk
+from labelspace.training.features import Features, gather, rows_of, run_chunk
 from labelspace.training.rows import Chunk
 
 # Torch's generators are global: without a lock, two fits in threads would draw from each other's seeds.
@@ -79,16 +79,22 @@ def backpropagate(
         for number, chunk in enumerate(chunks):
             with seeded(backbone.device, seed, "dropout", number):
                 parts.append(run_chunk(backbone, chunk, words=words, training=True))
-    if bounded:
-        for part in parts:
-            part.values.requires_grad_()
-    value = backward(loss(gather(parts, chunks)))
-    for number, (chunk, part) in enumerate(zip(chunks, parts, strict=True) if bounded else ()):
-        if part.values.grad is None:  # the loss is not finite
-            break
+    features = gather(parts, chunks)
+    if not bounded:
+        return backward(loss(features))
+    # Of the first pass only the features of all rows stay, and after the loss only their gradient.
+    del parts
+    values = features.values.requires_grad_()
+    value = backward(loss(features))
+    gradient = values.grad
+    del features, values
+    if gradient is None:  # the loss is not finite
+        return value
+    for number, (chunk, own) in enumerate(zip(chunks, rows_of(chunks), strict=True)):
         with seeded(backbone.device, seed, "dropout", number):
-            again = run_chunk(backbone, chunk, words=words, training=True)
-        again.values.backward(part.values.grad)
+            again = run_chunk(backbone, chunk, words=words, training=True).values
+        given = gradient[own.to(gradient.device)]
+        again.backward(given[:, : again.shape[1]] if words else given)
     return value
 
 

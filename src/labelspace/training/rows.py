@@ -11,7 +11,7 @@ from torch import Tensor
 
 from labelspace.corpus import Document
 from labelspace.encoders import Encoder
-from labelspace.encoders.batching import TokenBatch, plan_batches
+from labelspace.encoders.batching import TokenBatch, plan_batches, rounded_up
 from labelspace.seeds import child_seed
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ Targets = NDArray[np.intp]
 
 # Up to this size a chunk stays in the processor's cache, and its products are wide enough.
 CHUNK_TOKENS = 2048
+
+# Every shape of a chunk costs memory that stays: its kernels, and gaps between them, some 30 MB for MiniLM in bfloat16.
+MANY_CHUNKS = 16
+"""More chunks than this are cut anew, half as large and of few widths, so that all shapes together stay small."""
 
 
 @final
@@ -119,14 +123,21 @@ def tokenize(encoder: Encoder, documents: Sequence[Document], *, role: str = "te
 
 def cut(backbone: "Backbone", rows: Rows, max_tokens_in_memory: int) -> list[Chunk]:
     """Cut rows into chunks of similar length, each within the token limits."""
-    plan = plan_batches(rows.lengths, min(CHUNK_TOKENS, max_tokens_in_memory))
-    return [make_chunk(backbone, rows, positions) for positions in plan]
+    lengths = rows.lengths
+    plan = plan_batches(lengths, min(CHUNK_TOKENS, max_tokens_in_memory))
+    if len(plan) <= MANY_CHUNKS:
+        return [make_chunk(backbone, rows, positions) for positions in plan]
+    widths = [min(rounded_up(length), max(length, backbone.max_tokens)) for length in lengths]
+    plan = plan_batches(widths, min(CHUNK_TOKENS // 2, max_tokens_in_memory))
+    return [make_chunk(backbone, rows, positions, at_least=widths[positions[0]]) for positions in plan]
 
 
-def make_chunk(backbone: "Backbone", rows: Rows, positions: list[int]) -> Chunk:
-    """Pad some of the rows to one width."""
-    types = None if rows.token_types is None else backbone.batch_types(rows.token_types, positions)
-    return Chunk(backbone.batch(rows.token_ids, positions), types, rows.prompt_tokens)
+def make_chunk(backbone: "Backbone", rows: Rows, positions: list[int], *, at_least: int = 1) -> Chunk:
+    """Pad some of the rows to one width, `at_least` or more."""
+    ids, types = backbone.batch(rows.token_ids, positions, at_least=at_least), None
+    if rows.token_types is not None:
+        types = backbone.batch_types(rows.token_types, positions, at_least=at_least)
+    return Chunk(ids, types, rows.prompt_tokens)
 
 
 def split(targets: Targets, share: float, *, seed: int) -> tuple[list[int], list[int]]:

@@ -96,7 +96,7 @@ def test_what_cannot_be_estimated_says_why(label_file, encoder):
 def test_the_study_goes_on_after_a_lint_that_failed(session, monkeypatch):
     studied(session)
     with monkeypatch.context() as broken:
-        broken.setattr(type(session.known), "similarities", lambda *_: 1 / 0)
+        broken.setattr(type(session.known), "count_tokens", lambda *_: 1 / 0)
         session.edit(GOAL)
         assert "ZeroDivisionError" in studied(session)["lint"][0]["message"]
     session.edit({**GOAL, "text": "A goal is shot."})

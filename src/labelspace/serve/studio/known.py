@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -76,12 +76,7 @@ class KnownTexts:
         with self.one_at_a_time:
             return self.encoder.count_tokens(texts)
 
-    def similarities(self, texts: Sequence[str]) -> Any:
-        """Return the cosine of every pair of texts, [text text]."""
-        vectors = self.encode(texts)
-        return vectors @ vectors.T
-
-    # ---- what labels are encoded by
+    # ---- what labels are encoded by, and lint compares
 
     def encode(self, texts: Sequence[str], *, role: str = "text") -> Matrix:
         """Return the vectors of texts of labels, [text dim]; only new ones are encoded."""

@@ -101,7 +101,9 @@ def sweep_gradient(backbone: Backbone, sweep: Sweep, loss: SweepLoss, *, seed: i
     """Add the gradient of a sweep's loss to the encoder's weights and return the loss; see `backpropagate`."""
 
     def of_features(features: Features) -> Tensor:
-        descriptions, verbalizers = features.values[: sweep.descriptions], features.values[sweep.descriptions :]
+        # Two slices would each take room for the gradient of all rows.
+        count = sweep.descriptions
+        descriptions, verbalizers = features.values.split([count, len(features.values) - count])
         return loss(descriptions, verbalizers, sweep.targets.to(backbone.device))
 
     return backpropagate(
