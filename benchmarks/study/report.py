@@ -14,6 +14,7 @@ from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study import overlap
 from study.ablations import CHANGES, FEWER_UPDATES
 from study.rivals import PER_CLASS, RUNS
+from study.schedule import LONG, RATES, SHORT
 from study.spaces import INTENTS, MISLEADING, TASKS, share_drawn
 
 ENCODER = store.ENCODER
@@ -37,6 +38,8 @@ METHODS = {
     "setfit-template": "SetFit, 8 a class and its template",
     "logistic": "logistic regression, 8 a class",
 }
+ANCHOR_TITLES = {"descriptions": "mean of descriptions", "verbalizer": "verbalizer"}
+RATE_TITLES = {"base": "published", "uniformity": "by uniformity"}
 CORNER = "mean ± corrected deviation"
 
 
@@ -212,10 +215,46 @@ def curve() -> str:
     return markdown(["", "descriptions alone ± corrected", "labels a class to match", *map(str, PER_CLASS)], rows)
 
 
+def schedule() -> str:
+    """60 updates and 1,000 with patience: macro-F1, mean and standard deviation over writers, whose texts are apart."""
+    rows: list[list[str]] = []
+    for anchor, rate in itertools.product((DEFAULT_ANCHOR, "verbalizer"), RATES):
+        runs = runs_of("schedule", rate=rate)
+        both = runs.groupby(["task", "writer"]).max_steps.transform("nunique") == 2
+        scores = runs[both & runs.task.isin(TASKS)].set_index(["task", "writer", "max_steps"])
+        if scores.empty:
+            continue
+        found = scores[f"macro_f1_predicted.{anchor}"].unstack("max_steps")
+        lines = {"untrained": scores.xs(SHORT, level="max_steps")[f"untrained.{anchor}"]}
+        lines |= {f"{SHORT} updates": found[SHORT], f"{LONG:,} with patience": found[LONG]}
+        gap = found[SHORT] - found[LONG]
+        for title, values in lines.items():
+            cells = [spread(values.get(task, pd.Series(dtype=float)).tolist()) for task in TASKS]
+            rows.append(
+                [ANCHOR_TITLES[anchor], RATE_TITLES[rate], title, *cells, f"{values.groupby('task').mean().mean():.3f}"]
+            )
+        cells = [f"{gap[task].mean():+.3f}; {int((gap[task] > 0).sum())} of {len(gap[task])}" for task in TASKS]
+        rows.append(
+            [
+                ANCHOR_TITLES[anchor],
+                RATE_TITLES[rate],
+                f"{SHORT} minus {LONG:,}",
+                *cells,
+                f"{gap.groupby('task').mean().mean():+.3f}",
+            ]
+        )
+    return (
+        markdown(["anchor", "learning rate", "updates", *(TITLES[task] for task in TASKS), "mean of the four"], rows)
+        if rows
+        else NOT_YET
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "study-table1": before_and_after,
     "study-gains": gains,
     "study-seeds": lambda: seeds_of("ablations"),
+    "study-schedule": schedule,
     "study-anchors": anchors,
     "study-ablations": ablations,
     "study-ablations-verbalizer": lambda: ablations("verbalizer"),
