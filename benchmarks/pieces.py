@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from store import COMMIT, ENCODER, Row, Table, refuse_dirty
+from store import COMMIT, ENCODER, Row, Table, refuse_dirty, rounded
 
 from labelspace.evaluate.provenance import provenance
 
@@ -142,8 +142,8 @@ def refuse_stale(pieces: Sequence[Piece], out: Path) -> None:
 
 def differences(facts: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
     """List the facts in which a stored result differs from the wanted ones."""
-    wanted = json.loads(json.dumps(facts))
-    return [f"{name} {there.get(name)}, not {value}" for name, value in wanted.items() if there.get(name) != value]
+    wanted, stored = rounded(json.loads(json.dumps(facts))), rounded(there)
+    return [f"{name} {stored.get(name)}, not {value}" for name, value in wanted.items() if stored.get(name) != value]
 
 
 def run_piece(piece: Piece, out: Path) -> None:

@@ -140,7 +140,7 @@ def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
         shared[key] = value
         return key
 
-    packed = {key: share(value) if key in SHARED else _rounded(value) for key, value in row.items()}
+    packed = {key: share(value) if key in SHARED else rounded(value) for key, value in row.items()}
     packed["provenance"] = {
         "code": share({key: provenance[key] for key in CODE}),
         "data": share(provenance["data"]),
@@ -151,12 +151,12 @@ def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
     return packed, shared
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """Round floats to as many digits as a result can mean, and keep the table small."""
     if isinstance(value, Mapping):
-        return {key: _rounded(part) for key, part in value.items()}
+        return {key: rounded(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(part) for part in value]
+        return [rounded(part) for part in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 

@@ -10,11 +10,12 @@ import pandas as pd
 from panels import Figures, bare, dots, level, panelled, quiet
 
 from labelspace.evaluate.palette import FEW, MARKERS, label_colours
+from prefinetune.printed import PRINTED
 from prefinetune.report import SPACES, STARTS, WEIGHTED, runs_of, weight_averages
 from prefinetune.sets import DOMAINS
 from prefinetune.settings import SIZES
 
-BARS = {"base": "as it came", **SPACES}
+BARS = {"base": "as it came", **{method: title for method, title in SPACES.items() if method not in PRINTED}}
 HATCHES = ("", "///", "...", "xxx", "---")
 
 

@@ -186,11 +186,11 @@ def test_the_small_study_runs_once_and_resumes(store, tmp_path, capfd):
     command = ["study", "--small", "--out", str(out)]
     command += ["--encoder", str(ROOT / "tests" / "data" / "tiny-bert"), "--test-rows", "40", "--max-steps", "2"]
     run([*command, "--minutes", "0"])
-    assert "9 of 9 pieces are left" in capfd.readouterr().out
+    assert "13 of 13 pieces are left" in capfd.readouterr().out
     run(command)
     assert "all pieces are done" in capfd.readouterr().out
     rows = store.Table(out).rows()
-    assert len(rows) == 9
+    assert len(rows) == 13
     assert all(row["provenance"]["commit"] and "macro_f1_predicted" in row for row in rows)
     lines = out.read_text().splitlines(keepends=True)
     out.write_text("".join(lines[1:]))
