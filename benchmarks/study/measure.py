@@ -1,7 +1,9 @@
 """Train once on a label space, and score every anchor, untrained and trained."""
 
+import contextlib
 import functools
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,20 @@ from study.settings import Settings
 def opened(settings: Settings) -> Encoder:
     """Open the encoder, once per process; classifiers copy it before training."""
     return Encoder(settings.encoder, pooling=settings.pooling)
+
+
+@contextlib.contextmanager
+def evaluating(encoder: Encoder) -> Iterator[None]:
+    """Measure an encoder in the middle of its training: without dropout, and without copies of earlier weights."""
+    backbone = encoder.backbone
+    learning = backbone.model.training
+    backbone.model.eval()
+    backbone.weights_changed()
+    try:
+        yield
+    finally:
+        backbone.model.train(learning)
+        backbone.weights_changed()
 
 
 _ENCODED: dict[tuple[str, str], np.ndarray] = {}

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 from pieces import Piece
 from scoring import answers_by_anchor, by_anchor
-from tasks import Task, load_task
+from tasks import Task
 
 from labelspace import Encoder, LabelSpace
 from labelspace.classify.arguments import own_encoder
@@ -22,7 +22,8 @@ from labelspace.consensus.signals import signals
 from labelspace.corpus import Pool, sample_pool
 from labelspace.training import train_on_descriptions
 from labelspace.training.description.learning_rate import PoolUniformity
-from study.measure import encoded, opened
+from study.ablations import task_of
+from study.measure import encoded, evaluating, opened
 from study.settings import Settings
 from study.spaces import INTENTS, LABELS, TASKS, with_descriptions
 
@@ -68,17 +69,12 @@ def schedule_pieces(settings: Settings) -> Iterator[Piece]:
             )
 
 
-_TASKS: dict[str, Task] = {}
-
-
 def _run(settings: Settings, task: str, rate: str, max_steps: int, writer: int) -> dict[str, Any]:
-    if task not in _TASKS:
-        _TASKS.clear()
-        _TASKS[task] = load_task(task, settings.data, "official", test_rows=settings.test_rows)
-    return _trained(settings, _TASKS[task], written(task, writer, _TASKS[task].labels), rate, max_steps)
+    return _trained(settings, task_of(settings, task), rate, max_steps, writer)
 
 
-def _trained(settings: Settings, task: Task, space: LabelSpace, rate: str, max_steps: int) -> dict[str, Any]:
+def _trained(settings: Settings, task: Task, rate: str, max_steps: int, writer: int) -> dict[str, Any]:
+    space = written(task.name, writer, task.labels)
     search = SearchConfig()
     encoder = own_encoder(opened(settings))
     pool = sample_pool(task.pool, size=search.documents, seed=0)
@@ -116,12 +112,7 @@ def _trained(settings: Settings, task: Task, space: LabelSpace, rate: str, max_s
 
 def _measured(encoder: Encoder, space: LabelSpace, task: Task, pool: Pool, uniform: PoolUniformity) -> dict[str, Any]:
     """Score the encoder as it is now, and measure what needs no label."""
-    backbone = encoder.backbone
-    learning = backbone.model.training
-    # In the middle of training: without dropout, and without copies of earlier weights.
-    backbone.model.eval()
-    backbone.weights_changed()
-    try:
+    with evaluating(encoder):
         vectors = encoder.encode(pool.texts)
         chosen = answers_by_anchor(encoder, space, vectors)[DEFAULT_ANCHOR]
         columns = np.array([space.names.index(label) for label in chosen])
@@ -132,6 +123,3 @@ def _measured(encoder: Encoder, space: LabelSpace, task: Task, pool: Pool, unifo
             "words": said.words,
             "neighbours": said.neighbours,
         }
-    finally:
-        backbone.model.train(learning)
-        backbone.weights_changed()

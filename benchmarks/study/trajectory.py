@@ -20,6 +20,7 @@ from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.geometry import alignment
 from labelspace.training import train_on_descriptions
 from labelspace.training.description.learning_rate import PoolUniformity
+from study.measure import evaluating
 from study.rates_figure import progress_colours, rate_words
 
 MEASUREMENTS = 40
@@ -195,18 +196,10 @@ class _Measure:
         self._verbalizers = encoder.tokenize(space.verbalizers, role="label")
 
     def __call__(self, step: int) -> TrajectoryPoint:
-        backbone = self._encoder.backbone
-        learning = backbone.model.training
-        # Measure during training: without dropout, and without vectors cached from earlier weights.
-        backbone.model.eval()
-        backbone.weights_changed()
-        try:
+        with evaluating(self._encoder):
             descriptions = torch.from_numpy(self._encoder.embed(self._descriptions))
             verbalizers = torch.from_numpy(self._encoder.embed(self._verbalizers, role="label"))
             return TrajectoryPoint(step, alignment(descriptions, verbalizers[self._own]).item(), self._uniformity())
-        finally:
-            backbone.model.train(learning)
-            backbone.weights_changed()
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:

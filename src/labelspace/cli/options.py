@@ -118,8 +118,10 @@ def open_model(
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Pause Python's garbage collector, which looks again and again and frees nothing while modules load."""
+    was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_on:
+            gc.enable()
