@@ -108,7 +108,9 @@ def read(
     from labelspace.encoders import Encoder
 
     try:
-        encoding = EncodingConfig.from_dict({**header["encoding"]}).to_dict()
+        # Models of November 2026 name an engine; all are computed by torch again.
+        known = {key: value for key, value in header["encoding"].items() if key != "engine"}
+        encoding = EncodingConfig.from_dict(known).to_dict()
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
         prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
         parameters = {**header["parameters"]}
