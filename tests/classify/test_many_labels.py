@@ -47,8 +47,9 @@ def many(encoders: dict[str, Encoder]) -> ZeroShotClassifier:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two documents at a time are compared with the labels."""
+    """Four documents at a time are encoded, and two compared with the labels."""
     monkeypatch.setattr(distinct, "CELLS", 2 * len(NAMES))
+    monkeypatch.setattr(distinct, "KEPT", 4 * len(NAMES))
 
 
 def documents(count: int) -> list[str]:
@@ -118,6 +119,7 @@ def test_with_several_labels_a_text_the_top_ones_are_furthest_above_their_cuts(e
 def test_predict_never_holds_the_scores_of_all_documents(many: ZeroShotClassifier, monkeypatch: pytest.MonkeyPatch):
     asked = documents(3000)
     monkeypatch.setattr(distinct, "CELLS", 2**14)
+    monkeypatch.setattr(distinct, "KEPT", 2**15)
     many.predict(asked[:10])
     tracemalloc.start()
     many.predict(asked)

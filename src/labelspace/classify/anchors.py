@@ -12,7 +12,7 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.classify.distinct import at_once
+from labelspace.classify.distinct import at_once, tiles
 from labelspace.labels import Label, LabelSpace
 
 Matrix = NDArray[np.float32]
@@ -110,9 +110,11 @@ def cosines(texts: Matrix, anchors: Matrix) -> Matrix:
     for start in range(0, len(texts), size):
         product = texts[start : start + size].astype(np.float64) @ wide
         # In place, because with ten thousand labels the product is larger than the texts.
-        product *= GRID
-        np.rint(product, out=product)
-        product /= GRID
+        for rows in tiles(len(product), len(anchors)):
+            part = product[rows]
+            part *= GRID
+            np.rint(part, out=part)
+            part /= GRID
         found[start : start + size] = product
     return found
 

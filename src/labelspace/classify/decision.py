@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from labelspace.classify.answers import Answers
 from labelspace.classify.cuts import Cuts
+from labelspace.classify.distinct import tiles
 from labelspace.classify.none_of_these import NoneLimit
 from labelspace.classify.several import joined_names
 from labelspace.config import DecisionConfig
@@ -132,13 +133,15 @@ class Decision:
 
     def _probabilities(self, scores: NDArray[np.float32], by_name: NDArray[np.intp]) -> NDArray[np.float64]:
         # float64 keeps cosines apart that differ in the last bit, so that both rank the same label first.
-        powers = scores.astype(np.float64)
-        powers /= self.temperature
-        powers -= powers.max(axis=1, keepdims=True)
-        np.exp(powers, out=powers)
-        # Sum in the order of names, so that the order of columns does not change the last bit.
-        powers /= powers[:, by_name].sum(axis=1, keepdims=True)
-        return powers
+        found = np.empty(scores.shape)
+        for rows in tiles(*scores.shape):
+            powers = found[rows]
+            np.divide(scores[rows], self.temperature, out=powers, dtype=np.float64)
+            powers -= powers.max(axis=1, keepdims=True)
+            np.exp(powers, out=powers)
+            # Sum in the order of names, so that the order of columns does not change the last bit.
+            powers /= powers[:, by_name].sum(axis=1, keepdims=True)
+        return found
 
 
 def _several(

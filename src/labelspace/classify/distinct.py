@@ -11,6 +11,12 @@ from labelspace.config.encoding import WINDOW
 CELLS = 2**23
 """Most scores, documents times labels, that are computed together: 64 MiB in float64."""
 
+KEPT = 2**26
+"""Most scores of documents that are encoded together: 256 MiB in float32."""
+
+TILE = 2**17
+"""Scores that a processor's cache holds, 1 MiB in float64: several steps on each tile are faster than each on all."""
+
 
 def at_once(labels: int) -> int:
     """Return how many documents are compared with so many labels together: a window, or fewer of thousands of labels.
@@ -19,7 +25,22 @@ def at_once(labels: int) -> int:
         >>> at_once(100), at_once(2048), at_once(10_000)
         (4096, 4096, 838)
     """
-    return max(1, min(WINDOW, CELLS // max(labels, 1)))
+    return _most(CELLS, labels)
+
+
+def _most(cells: int, labels: int) -> int:
+    return max(1, min(WINDOW, cells // max(labels, 1)))
+
+
+def tiles(rows: int, labels: int) -> Iterator[slice]:
+    """Yield the rows of a matrix [row label] in parts that a processor's cache holds.
+
+    Example:
+        >>> list(tiles(3, TILE // 2))
+        [slice(0, 2, None), slice(2, 3, None)]
+    """
+    size = max(1, TILE // max(labels, 1))
+    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
 def in_windows(
@@ -39,7 +60,7 @@ def in_windows(
     """
     first: dict[Any, int] = {}
     place = np.fromiter((first.setdefault(document, len(first)) for document in documents), np.intp, len(documents))
-    different, size = list(first), at_once(labels)
+    different, size = list(first), _most(KEPT, labels)
     rows = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[rows], np.arange(size, len(different) + size, size))
     start = 0

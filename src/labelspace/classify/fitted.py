@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from labelspace.classify.answers import AnswerBlock, Answers
 from labelspace.classify.decision import Decision
-from labelspace.classify.distinct import in_windows
+from labelspace.classify.distinct import at_once, in_windows
 from labelspace.classify.head import Judged, Matrix
 from labelspace.classify.none_of_these import NoneLimit
 from labelspace.corpus import Documents, Kind, as_texts_or_pairs
@@ -70,8 +70,8 @@ class Fitted(ABC):
     def answer_blocks(self, X: Any) -> Iterator[AnswerBlock]:
         """Yield what `answers` returns in blocks, none of which holds the scores of all documents.
 
-        A block holds the different documents of a window that the encoder reads together, fewer with thousands of
-        labels; without documents there is one empty block.
+        A block holds different documents that the encoder reads together, with thousands of labels a part of them;
+        without documents there is one empty block.
 
         Args:
             X: as for `answers`.
@@ -81,9 +81,13 @@ class Fitted(ABC):
         if not len(documents):
             none = np.empty(0, dtype=np.intp)
             yield AnswerBlock(none, none, self.answers(documents))
+        size = at_once(len(space))
         for rows, window, which in in_windows(documents, len(space)):
             judged = self.judge(Documents(window, documents.kind), space)
-            yield AnswerBlock(rows, which, decision.answers(space.names, *judged))
+            for start in range(0, len(window), size):
+                part = judged.rows(slice(start, start + size))
+                own = slice(*np.searchsorted(which, [start, start + size]))  # `which` ascends
+                yield AnswerBlock(rows[own], which[own] - start, decision.answers(space.names, *part))
 
     def scores(self, texts: Sequence[Any], space: LabelSpace) -> Matrix:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""

@@ -29,6 +29,11 @@ class Judged(NamedTuple):
     outside: Matrix | None = None
     """[text], how near documents are to what lies outside of all labels; None if nothing is said of it."""
 
+    def rows(self, part: slice) -> "Judged":
+        """Return the output for some of the documents."""
+        others = (None if each is None else each[part] for each in self[1:])
+        return Judged(self.scores[part], *others)
+
 
 class Head(Protocol):
     """Turns documents into scores against labels.
