@@ -14,7 +14,7 @@ from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study import overlap
 from study.ablations import CHANGES, FEWER_UPDATES
 from study.rivals import PER_CLASS, RUNS
-from study.schedule import LONG, RATES, SHORT
+from study.schedule import LONG, SHORT
 from study.spaces import INTENTS, MISLEADING, TASKS, share_drawn
 
 ENCODER = store.ENCODER
@@ -39,7 +39,12 @@ METHODS = {
     "logistic": "logistic regression, 8 a class",
 }
 ANCHOR_TITLES = {"descriptions": "mean of descriptions", "verbalizer": "verbalizer"}
-RATE_TITLES = {"base": "published", "uniformity": "by uniformity"}
+SCHEDULES = {
+    "published": {"encoder": ENCODER, "rate": "base"},
+    "by uniformity": {"encoder": ENCODER, "rate": "uniformity"},
+    "published, [CLS] pooling": {"encoder": f"{ENCODER}-cls", "rate": "base"},
+}
+SCHEDULED = (*TASKS, INTENTS)
 CORNER = "mean ± corrected deviation"
 
 
@@ -218,36 +223,31 @@ def curve() -> str:
 def schedule() -> str:
     """60 updates and 1,000 with patience: macro-F1, mean and standard deviation over writers, whose texts are apart."""
     rows: list[list[str]] = []
-    for anchor, rate in itertools.product((DEFAULT_ANCHOR, "verbalizer"), RATES):
-        runs = runs_of("schedule", rate=rate)
-        both = runs.groupby(["task", "writer"]).max_steps.transform("nunique") == 2
-        scores = runs[both & runs.task.isin(TASKS)].set_index(["task", "writer", "max_steps"])
-        if scores.empty:
+    for anchor, (title, facts) in itertools.product((DEFAULT_ANCHOR, "verbalizer"), SCHEDULES.items()):
+        runs = store.frame("study", "schedule", **facts)
+        if runs.empty:
             continue
-        found = scores[f"macro_f1_predicted.{anchor}"].unstack("max_steps")
-        lines = {"untrained": scores.xs(SHORT, level="max_steps")[f"untrained.{anchor}"]}
-        lines |= {f"{SHORT} updates": found[SHORT], f"{LONG:,} with patience": found[LONG]}
-        gap = found[SHORT] - found[LONG]
-        for title, values in lines.items():
-            cells = [spread(values.get(task, pd.Series(dtype=float)).tolist()) for task in TASKS]
-            rows.append(
-                [ANCHOR_TITLES[anchor], RATE_TITLES[rate], title, *cells, f"{values.groupby('task').mean().mean():.3f}"]
-            )
-        cells = [f"{gap[task].mean():+.3f}; {int((gap[task] > 0).sum())} of {len(gap[task])}" for task in TASKS]
-        rows.append(
-            [
-                ANCHOR_TITLES[anchor],
-                RATE_TITLES[rate],
-                f"{SHORT} minus {LONG:,}",
-                *cells,
-                f"{gap.groupby('task').mean().mean():+.3f}",
-            ]
-        )
-    return (
-        markdown(["anchor", "learning rate", "updates", *(TITLES[task] for task in TASKS), "mean of the four"], rows)
-        if rows
-        else NOT_YET
-    )
+        runs["length"] = runs.max_steps.eq(SHORT).map({True: "short", False: "long"})
+        both = runs[runs.groupby(["task", "writer"]).length.transform("nunique") == 2]
+        found = both.pivot(index=["task", "writer"], columns="length", values=f"macro_f1_predicted.{anchor}")
+        before = both[both.length == "short"].set_index(["task", "writer"])[f"untrained.{anchor}"]
+        gap = found["short"] - found["long"]
+        lines = {"untrained": before, f"{SHORT} updates": found["short"], f"{LONG:,} with patience": found["long"]}
+        for line, values in lines.items():
+            cells = [spread(values.get(task, pd.Series(dtype=float)).tolist()) for task in SCHEDULED]
+            rows.append([ANCHOR_TITLES[anchor], title, line, *cells, _mean_of_tasks(values, "{:.3f}")])
+        cells = [
+            f"{own.mean():+.3f}; {int((own > 0).sum())} of {len(own)}" if len(own) else ""
+            for own in (gap.get(task, pd.Series(dtype=float)) for task in SCHEDULED)
+        ]
+        rows.append([ANCHOR_TITLES[anchor], title, f"{SHORT} minus {LONG:,}", *cells, _mean_of_tasks(gap, "{:+.3f}")])
+    head = ["anchor", "learning rate", "updates", *(TITLES[task] for task in SCHEDULED), "mean of the first four"]
+    return markdown(head, rows) if rows else NOT_YET
+
+
+def _mean_of_tasks(values: pd.Series, form: str) -> str:
+    means = values.groupby("task").mean()
+    return form.format(means[list(TASKS)].mean()) if set(TASKS) <= set(means.index) else ""
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

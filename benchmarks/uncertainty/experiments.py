@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -101,9 +101,17 @@ def _piece(settings: Settings, part: str, name: str, variant: str, seed: int, wo
 
 
 def trained_head(
-    settings: Settings, name: str, options: Options, seed: int, chosen: Sequence[int] | None = None
+    settings: Settings,
+    name: str,
+    options: Options,
+    seed: int,
+    chosen: Sequence[int] | None = None,
+    change: Callable[[GaussianHead], None] | None = None,
 ) -> tuple[GaussianHead, dict[str, Any]]:
-    """Train a head on all rows, or on those chosen, and return it with the facts of the run."""
+    """Train a head on all rows, or on those chosen, and return it with the facts of the run.
+
+    `change` is called with the new head before training.
+    """
     config = UncertaintyConfig(validation=0.0, **options)
     encoder = opened(settings)
     rows, states = both(settings, name)[0], states_of(settings, name)[0]
@@ -116,7 +124,10 @@ def trained_head(
         extractor=config.extractor,
         uncertain=config.uncertain,
         dropout=config.dropout,
-    ).to(encoder.backbone.device)
+    )
+    if change is not None:
+        change(head)
+    head.to(encoder.backbone.device)
     place = {name: column for column, name in enumerate(names)}
     targets = np.array([place[truth] for truth in rows.truth], dtype=np.intp)
     curve = run(

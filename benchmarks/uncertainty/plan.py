@@ -5,9 +5,10 @@
     python benchmarks/run.py uncertainty --parts cost            # on an otherwise idle machine
 
 Parts: choice (learning rates and weights, on train rows only), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
-(figure 3), compared (main's answers row by row: gains, areas, figure 5), usage (calibration and abstention with
-defaults). The part cost (table 5, epochs) needs an idle machine, so it is run only if --parts names it. Chosen options
-are runs of main and ablations too: the first call after choice is complete runs them.
+(figure 3), deviation (its form, the sum of KL, what ranks documents; with --full IMDB alone), compared (main's answers
+row by row: gains, areas, figure 5), usage (calibration and abstention with defaults). The part cost (table 5, epochs)
+needs an idle machine, so it is run only if --parts names it. Chosen options are runs of main and ablations too: the
+first call after choice is complete runs them.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from uncertainty import aims, report
 from uncertainty.choose import choice_pieces
 from uncertainty.compared import compared_pieces
 from uncertainty.cost import cost_pieces
+from uncertainty.deviation import deviation_pieces
 from uncertainty.experiments import ablation_pieces, grid_pieces, main_pieces
 from uncertainty.pictures import FIGURES
 from uncertainty.selection import waiting
@@ -55,6 +57,7 @@ STUDY = Study(
         "main": main_pieces,
         "ablations": ablation_pieces,
         "grid": grid_pieces,
+        "deviation": deviation_pieces,
         "compared": compared_pieces,
         "usage": usage_pieces,
         "cost": cost_pieces,

@@ -12,6 +12,7 @@ from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 from store import Row as Result
 
 from uncertainty import paper
+from uncertainty.deviation import FORMS, KL, LONG_SETS, PAPER_TOKENS
 from uncertainty.selection import winner
 from uncertainty.sets import NOT_COMPARABLE, OTHER_TRAIN_ROWS, SETS
 from uncertainty.variants import ABLATIONS, CHOICES, FAMILIES, GRID, GRID_SETS, PARTS, grid_twin
@@ -206,6 +207,26 @@ def grid() -> str:
     return table(titled(cells, rows, {name: SETS[name] for name in GRID_SETS}), AREAS)
 
 
+def deviation() -> str:
+    """What the paper leaves open: the form of the deviation, how KL is summed, what ranks documents; MiniLM."""
+    runs = runs_of("deviation", encoder=ENCODERS[0])
+    if runs.empty:
+        return NOT_YET
+    cells = crossed(runs, ["form", "kl", "kl_weight"], ["set"], lambda own, *_: _above_random(own))
+    rows = {(form, kl, weight): (form, kl, f"{weight:g}") for form in FORMS for kl in KL for weight in KL[kl]}
+    sets = {name: SETS[name] for name in GRID_SETS} | {
+        name: f"{SETS[name]}, {PAPER_TOKENS} tokens" for name in LONG_SETS
+    }
+    return table(titled(cells, rows, sets), "form", "KL", "weight")
+
+
+def _above_random(runs: pd.DataFrame) -> str:
+    """Format accuracy, and how far the areas lie above random by deviation, variance and entropy, in points."""
+    gains = [100 * (runs[f"area.{by}"] - runs["area.random"]).mean() for by in ("uncertainty", "variance", "entropy")]
+    hard = 100 * runs["levels.hard"].sum() / runs.test_rows.sum()
+    return f"{100 * runs.accuracy.mean():.1f}; " + ", ".join(f"{gain:+.1f}" for gain in gains) + f"; {hard:.0f} %"
+
+
 def by_place(part: str, **facts: Any) -> list[tuple[str, str, pd.DataFrame]]:
     """Return encoder, set and the runs of a part on each set that has some, in the order of the tables."""
     runs = runs_of(part, **facts)
@@ -353,6 +374,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "uncertainty-extractors": extractors,
     "uncertainty-every-part": every_part,
     "uncertainty-grid": grid,
+    "uncertainty-deviation": deviation,
     "uncertainty-rejection": rejection,
     "uncertainty-difficulty": difficulty,
     "uncertainty-usage": usage,

@@ -29,6 +29,7 @@ MODULES = (
     "choose",
     "compared",
     "cost",
+    "deviation",
     "draws",
     "experiments",
     "paper",
@@ -84,7 +85,8 @@ def test_samples_are_stratified_and_repeatable(parts, data):
 def test_every_part_runs_and_resumes_and_the_page_gets_its_tables(parts, data, tmp_path, monkeypatch, capsys):
     words = ["uncertainty", "--data", str(data), "--out", str(tmp_path / "uncertainty.jsonl")]
     words += ["--states", str(tmp_path / "states"), "--answers", str(tmp_path / "answers")]
-    words += ["--encoder", str(TINY), "--small", "--parts", "choice", "main", "ablations", "grid", "compared"]
+    words += ["--encoder", str(TINY), "--small", "--parts", "choice", "main", "ablations", "grid", "deviation"]
+    words += ["compared"]
     monkeypatch.setattr(parts.experiments, "SHOWN", {"toxic_conversations": 8})
     monkeypatch.setattr(parts.experiments, "ENCODER", "tiny-bert")
     parts.run.run([*words, "--minutes", "0"])
@@ -106,7 +108,18 @@ def test_every_part_runs_and_resumes_and_the_page_gets_its_tables(parts, data, t
     monkeypatch.setattr(parts.report, "GRID_SETS", ("toxic_conversations",))
     monkeypatch.setattr(parts.aims, "ENCODERS", ("tiny-bert",))
     every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
-    for name in ("choice", "main", "extractors", "grid", "rejection", "difficulty", "gains", "targets", "seeds"):
+    for name in (
+        "choice",
+        "main",
+        "extractors",
+        "grid",
+        "rejection",
+        "difficulty",
+        "gains",
+        "targets",
+        "seeds",
+        "deviation",
+    ):
         assert every[f"uncertainty-{name}"]() != parts.report.NOT_YET, name
     assert "| tiny-bert | TextCNN + both |" in parts.report.main()
 
@@ -119,6 +132,27 @@ def test_every_part_runs_and_resumes_and_the_page_gets_its_tables(parts, data, t
         "uncertainty-maps.png",
         "uncertainty-rejection.png",
     ]
+
+
+def test_the_softplus_form_and_the_variance_are_what_they_say(parts, data, tmp_path):
+    options, name = settings(parts, data, tmp_path), "toxic_conversations"
+    head, _ = parts.experiments.trained_head(options, name, {}, 0, change=parts.deviation.with_softplus)
+    values, mask = parts.states.states_of(options, name)[1].take(range(10))
+    with torch.inference_mode():
+        raw = head.log_variance.layer(head.extractor(values.to(parts.states.opened(options).backbone.dtype), mask))
+    _, deviations = parts.deviation.outputs(options, head, name)
+    assert deviations == pytest.approx(np.log1p(np.exp(raw.float().numpy())), rel=0.05)
+    by_sum, by_mean = (
+        parts.deviation._run(options, name, 0, form="exp", kl=kl, kl_weight=weight)
+        for kl, weight in (("sum", 0.5), ("mean", 0.5 * head.dim))
+    )
+    assert by_sum == by_mean, "a mean over the coordinates is a sum with a smaller weight"
+    plain, _ = parts.experiments.trained_head(options, name, {}, 0)
+    assert parts.deviation.outputs(options, plain, name)[1].mean(axis=1) == pytest.approx(
+        parts.experiments.outputs_of_states(
+            parts.states.opened(options), plain, parts.states.states_of(options, name)[1], range(10)
+        ).uncertainty
+    )
 
 
 def test_states_in_parts_equal_those_of_the_whole(parts, data, tmp_path, monkeypatch):
@@ -228,7 +262,7 @@ def test_costs_are_measured_on_request_only(parts, monkeypatch):
     from runner import new_parser
 
     parser = new_parser(parts.plan.STUDY)
-    assert parser.parse_args([]).parts == ["choice", "main", "ablations", "grid", "compared", "usage"]
+    assert parser.parse_args([]).parts == ["choice", "main", "ablations", "grid", "deviation", "compared", "usage"]
     assert parser.parse_args(["--parts", "cost"]).parts == ["cost"]
 
 
@@ -504,6 +538,9 @@ def made_up_results(parts: Any) -> list[dict[str, Any]]:
         for option, values in parts.variants.GRID.items():
             for value in values:
                 write("grid", set=name, variant=f"{option}-{value:g}", **whole)
+        area = whole["area"] | {"variance": whole["area"]["random"] + 0.125}
+        facts = {"form": "softplus", "kl": "mean", "kl_weight": 0.1, "levels": {"hard": 5}, "area": area}
+        write("deviation", set=name, **whole | facts)
     for length in ("short", "long"):
         parameters = {"encoder": 1000, "head": 250}
         rates = {"encoder": 64.0, "with head": 51.2}
@@ -527,6 +564,9 @@ def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypa
         assert "not run yet" not in block, name
         assert "nan" not in block, name
         assert len({line.count("|") for line in block.splitlines() if "|" in line}) == 1 or name == "seeds", name
+    assert page["deviation"].count("| softplus | mean | 0.1 | 80.0; ") == 1
+    assert "+12.5, " in page["deviation"]
+    assert page["deviation"].count("; 25 %") == 3, "IMDB was not run at 512 tokens"
 
     def cells(name: str, *starts: str) -> list[str]:
         (line,) = [
