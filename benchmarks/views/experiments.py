@@ -163,7 +163,7 @@ def run(
     names = np.array(setting.space.names, dtype=object)
     together = joint_of(found, setting, config).join(tested, texts)
     result["test_rows"] = len(texts)
-    result["scores"] = _rounded(accuracy_and_macro_f1(truth, names[together.argmax(axis=1)]))
+    result["scores"] = rounded(accuracy_and_macro_f1(truth, names[together.argmax(axis=1)]))
     if part == EXAMPLES:
         result["macro_f1_predicted"] = macro_f1_predicted(truth, names[together.argmax(axis=1)])
     if student is not None:
@@ -172,11 +172,11 @@ def run(
         answers = taught.model.scores(texts, setting.space).argmax(axis=1)
         return {
             **result,
-            "student_scores": _rounded(accuracy_and_macro_f1(truth, names[answers])),
+            "student_scores": rounded(accuracy_and_macro_f1(truth, names[answers])),
             "follows": round(taught.kappa, 3),
         }
     result["steps"] = {step.name.split()[0]: step.kept for step in found.steps}
-    result["alone"] = [_rounded(accuracy_and_macro_f1(truth, names[one.logits.argmax(axis=1)])) for one in tested]
+    result["alone"] = [rounded(accuracy_and_macro_f1(truth, names[one.logits.argmax(axis=1)])) for one in tested]
     near = looked[found.near or 0].vectors
     answered = [(one.logits, one.vectors, test.logits) for one, test in zip(looked, tested, strict=True)]
     told = [_told(*each, pool, truth, setting, seed) for each in (*answered, (found.logits, near, together))]
@@ -233,5 +233,6 @@ def _told(
     return [round(found.words, 4), round(found.neighbours or 0.0, 4)], each
 
 
-def _rounded(scores: dict[str, float]) -> dict[str, float]:
+def rounded(scores: dict[str, float]) -> dict[str, float]:
+    """Keep four digits, so that a row stays small."""
     return {name: round(value, 4) for name, value in scores.items()}

@@ -3,6 +3,7 @@
 python benchmarks/run.py consensus                                       # MiniLM and words
 python benchmarks/run.py consensus --encoder runs/all-mpnet-base-v2      # MiniLM, mpnet and words
 python benchmarks/run.py consensus --parts student                       # students of the same
+python benchmarks/run.py consensus --parts third --encoder runs/all-mpnet-base-v2 --llm FILE.gguf
 
 Encoders look at a set once; what they saw is kept in `runs/views`. The other variants start from there.
 """
@@ -25,6 +26,7 @@ from views.experiments import (
 from views.fitting import none_pieces, probabilities_pieces
 from views.report import BLOCKS
 from views.settings import Settings
+from views.third import third_pieces
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +34,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--test-rows", type=int, default=Settings.test_rows, help="maximum, a fixed sample")
     parser.add_argument("--documents", type=int, default=Settings.documents, help="size of the pool")
     parser.add_argument("--cache", type=Path, default=Settings.cache, help="what encoders saw is kept here")
+    parser.add_argument("--llm", type=Path, help="part third: a GGUF file, or the folder of a language model")
     parser.add_argument("--seeds", type=int, default=Settings.seeds, help="draws of descriptions")
 
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
     """Make the settings from the options."""
-    own = {name: getattr(options, name) for name in ("test_rows", "documents", "cache", "seeds")}
+    own = {name: getattr(options, name) for name in ("test_rows", "documents", "cache", "seeds", "llm")}
     return Settings(**common, **own)
 
 
@@ -53,9 +56,10 @@ STUDY = Study(
         "none": none_pieces,
         "probabilities": probabilities_pieces,
         "student": student_pieces,
+        "third": third_pieces,
         "cost": cost_pieces,
     },
-    on_request=("student", "cost"),
+    on_request=("student", "third", "cost"),
     blocks=BLOCKS,
     settings=settings,
     options=add_options,

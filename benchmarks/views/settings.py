@@ -23,6 +23,9 @@ class Settings(pieces.Settings):
     cache: Path = ROOT / "runs" / "views"
     """What encoders saw is kept here, so that every variant of a consensus starts from the same views."""
 
+    llm: Path | None = None
+    """A GGUF file, or the folder of a language model, for the part `third`."""
+
     @property
     def encoders(self) -> tuple[str, ...]:
         """MiniLM, and the other encoder if one is given."""

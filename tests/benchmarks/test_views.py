@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from contracts.source import ROOT
+from families.tiny_causal import tiny_causal
 
 pytestmark = pytest.mark.skipif(not (ROOT.parent / "shared" / "data").is_dir(), reason="no data")
 
@@ -15,11 +16,16 @@ pytestmark = pytest.mark.skipif(not (ROOT.parent / "shared" / "data").is_dir(), 
 def test_a_small_run_scores_the_consensus_and_each_view_alone(tmp_path):
     out = tmp_path / "consensus.jsonl"
     command = [sys.executable, "benchmarks/run.py", "consensus", "--small", "--documents", "300", "--test-rows", "100"]
-    command += ["--cache", str(tmp_path / "views"), "--parts", "consensus", "sets", "pools", "student"]
+    command += ["--cache", str(tmp_path / "views"), "--parts", "consensus", "sets", "pools", "student", "third"]
+    command += ["--llm", str(tiny_causal("qwen3"))]
     done = subprocess.run([*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert {row["part"] for row in rows} == {"consensus", "sets", "pools", "student"}
+    assert {row["part"] for row in rows} == {"consensus", "sets", "pools", "student", "third"}
+    (third,) = [row for row in rows if row["part"] == "third"]
+    assert third["asked"] == third["pool_documents"] == 300, "fewer than a slow view may see"
+    assert set(third["with"]) - set(third["without"]) == {"all-MiniLM-L6-v2"}
+    rows.remove(third)
     assert all(0.2 < row["scores"]["macro_f1"] <= 1 for row in rows)
     assert all(len(row["alone"]) == 1 for row in rows if row["part"] != "student")
     assert {row["student"] for row in rows if row["part"] == "student"} == {"all-MiniLM-L6-v2", "words"}

@@ -78,7 +78,7 @@ def ask(views: Sequence[View], texts: list[str], members: Members) -> tuple[tupl
             tell_cost(fitted[-1], texts)
         with progress_bar("reading the pool", verbose=members.verbose) as report:
             if view.slow:
-                seen.append(_ask_slow(view.name, texts, seen[: len(fitted)], members, report))
+                seen.append(ask_slow(view.name, texts, seen[: len(fitted)], members, report))
             else:
                 scale = scale_of(fitted[-1], members.config)
                 seen.append(see(fitted[-1], texts, members.space, scale=scale, report=report))
@@ -90,7 +90,7 @@ def scale_of(model: Classifier, config: ConsensusConfig) -> float:
     return model.decision().temperature / config.temperature if isinstance(model, DescriptionClassifier) else 1.0
 
 
-def _ask_slow(view: str, texts: list[str], fast: Sequence[Seen], members: Members, report: Progress) -> Seen:
+def ask_slow(view: str, texts: list[str], fast: Sequence[Seen], members: Members, report: Progress) -> Seen:
     """Return what a slow view says about the documents where the fast ones are least sure together."""
     together = np.mean([softmax(one.logits, axis=1) for one in fast], axis=0)
     asked = np.sort(np.argsort(together.max(axis=1), kind="stable")[: members.config.slow_documents])
