@@ -41,10 +41,10 @@ def records() -> list[Record]:
     return ResultStore(STORE).records() if STORE.is_file() else []
 
 
-def table_of(benchmark: str, beside: Sequence[str]) -> BenchTable | None:
+def table_of(benchmark: str, beside: Sequence[str], metric: str = "macro_f1_predicted") -> BenchTable | None:
     """Return the table of one benchmark; None if it has no record."""
     found = records()
-    tables = bench_tables(found, beside=beside) if found else []
+    tables = bench_tables(found, metric=metric, beside=beside) if found else []
     return next((each for each in tables if each.benchmark == benchmark), None)
 
 
@@ -87,6 +87,23 @@ def by_set(benchmark: str) -> str:
         return NOT_YET
     head, *rows = table.by_set()
     return noted(markdown(head, [[with_mark(name), *cells] for name, *cells in rows]))
+
+
+def recall_and_precision() -> str:
+    """The paper's tables 7 and 8 for the measured models: macro recall and macro precision of each data set."""
+    recall, precision = (table_of("btzsc", (), f"macro_{which}_predicted") for which in ("recall", "precision"))
+    if recall is None or precision is None:
+        return NOT_YET
+    head, *rows = recall.by_set()
+    cells = [
+        [with_mark(name), *(f"{_first(one)}, {_first(other)}" for one, other in zip(own, others, strict=True))]
+        for (name, *own), (_, *others) in zip(rows, precision.by_set()[1:], strict=True)
+    ]
+    return noted(markdown(head, cells))
+
+
+def _first(cell: str) -> str:
+    return cell.partition(" ")[0]
 
 
 def rows() -> str:
@@ -150,6 +167,7 @@ def agreement() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "btzsc-means": lambda: means("btzsc"),
     "btzsc-sets": lambda: by_set("btzsc"),
+    "btzsc-recall": recall_and_precision,
     "mteb-means": lambda: means("mteb"),
     "mteb-sets": lambda: by_set("mteb"),
     "btzsc-rows": rows,
