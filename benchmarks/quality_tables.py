@@ -297,7 +297,17 @@ def beside_encoding() -> str:
         for what, name in (("seconds", "ratio"), ("seconds of the processor", "processor_ratio")):
             ratios = ", ".join(f"{pair[name]:.2f}" for pair in row["pairs"])
             rows.append([f"{row['rows']:,} rows, {what}", f"{row[name]:.2f}", ratios])
-    return markdown(["", "speed of `predict_file`, share of that of `Encoder.encode`", "pairs of runs"], rows)
+    told = ""
+    for row in single("million_killed"):
+        once = "each row is there once" if row["each_row_once"] else "**rows are missing or there twice**"
+        same = "same answers" if row["same_answers"] else "**other answers**"
+        told = (
+            f"\n\n{row['rows']:,} rows in Parquet, killed after {row['rows_left_by_the_kill']:,} and resumed: {once}, "
+            f"with the {same} as a file of a tenth in its {row['rows_compared']:,} rows. Peak memory "
+            f"{row['peak_mib']:,.0f} MiB, of the tenth {row['peak_mib_of_a_tenth']:,.0f}."
+        )
+    head = ["", "speed of `predict_file`, share of that of `Encoder.encode`", "pairs of runs"]
+    return markdown(head, rows) + told
 
 
 def many_labels() -> str:
