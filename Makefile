@@ -95,6 +95,7 @@ $(MODELS): $(PEERS)
 
 bench: $(PEERS) $(MODELS)  ## the numbers of docs/benchmarks.md; hours on two cores, resumable; what has its file is skipped
 	$(QUALITY) --parts untrained --tasks $(SMALL) --pooling cls
+	$(QUALITY) --learning-rate base --seeds 0
 	$(QUALITY) --tasks $(SMALL) --max-steps 200
 	$(QUALITY) --tasks banking77 --max-steps 40 --search-steps 12
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --learning-rate base --seeds 0
@@ -102,7 +103,6 @@ bench: $(PEERS) $(MODELS)  ## the numbers of docs/benchmarks.md; hours on two co
 	$(QUALITY) --tasks $(SMALL) --max-steps 200 --strategy grid --seeds 0
 	$(QUALITY) --encoder runs/all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --learning-rate base --seeds 0
 	$(QUALITY) --encoder runs/all-mpnet-base-v2 --tasks banking77 --max-steps 10 --learning-rate base --seeds 0
-	$(QUALITY) --tasks banking77_cards rottentomatoes --seeds 0
 	$(QUALITY) --encoder runs/all-mpnet-base-v2 --tasks $(SMALL) --max-steps 40 --search-steps 20 --seeds 0
 	$(BIN)/labelspace bench run embedding:all-MiniLM-L6-v2@cls --protocol paper --dtype float32 --offline \
 		--data ../shared/data --tasks agnews,banking77,emotiondair,massive,rottentomatoes \

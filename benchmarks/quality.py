@@ -19,7 +19,7 @@ from scoring import by_anchor
 from tasks import SOURCES, Task, load_task
 
 from labelspace import DescriptionClassifier, Encoder
-from labelspace.config import SearchConfig
+from labelspace.config import SearchConfig, TrainingConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", nargs="+", default=list(SOURCES), choices=list(SOURCES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--verbalizers", choices=["official", "own"], default="official")
-    parser.add_argument("--max-steps", type=int, default=1000)
+    parser.add_argument("--max-steps", type=int, default=TrainingConfig.max_steps)
     parser.add_argument("--learning-rate", default="uniformity", choices=["uniformity", "base"])
     parser.add_argument("--test-rows", type=int, help="maximum test rows, a fixed sample; default: all")
     parser.add_argument("--search-steps", type=int, default=SearchConfig.steps)

@@ -39,11 +39,11 @@ def by_task(runs: pd.DataFrame) -> Runs:
     return {task: groups[task] for task in TASKS if task in groups}
 
 
-def trained_runs(encoder: str, rate: str = "uniformity", strategy: str = "halving", *, full: bool = False) -> Runs:
-    """Return trained runs by task, with the official verbalizers; `full`: only those with the default steps."""
+def trained_runs(encoder: str, rate: str = "uniformity", strategy: str = "halving", *, default: bool = False) -> Runs:
+    """Return trained runs by task, with the official verbalizers; `default`: those with the default updates."""
     facts = {"search.strategy": strategy, "training.learning_rate": rate, "verbalizers": "official"}
     runs = frame("quality", "trained", encoder=encoder, pooling=None, **facts)
-    return by_task(runs[(runs["training.max_steps"] == TrainingConfig.max_steps) == full])
+    return by_task(runs[(runs["training.max_steps"] == TrainingConfig.max_steps) == default])
 
 
 def untrained(encoder: str, pooling: str | None = None) -> Runs:
@@ -64,7 +64,7 @@ def trained(encoder: str, rate: str = "uniformity") -> str:
 
 def readme() -> str:
     """The main table, and what unlabelled documents add."""
-    before, after, rows = untrained(MINILM), trained_runs(MINILM, "base"), []
+    before, after, rows = untrained(MINILM), trained_runs(MINILM, "base", default=True), []
     runs = frame("consensus", "examples", "task", "views", "macro_f1_predicted")
     pool = dict(zip(runs["task"], runs["macro_f1_predicted"], strict=True)) if len(runs) else {}
     for task, own in after.items():
@@ -77,7 +77,7 @@ def readme() -> str:
 
 def anchors(encoder: str, rate: str = "base") -> str:
     """Every anchor, untrained and trained."""
-    before, after = untrained(encoder), trained_runs(encoder, rate)
+    before, after = untrained(encoder), trained_runs(encoder, rate, default=encoder == MINILM)
     rows = []
     for task, runs in after.items():
         cells = (spread(own[kind]) for own in (before[task], runs) for kind in ANCHORS)
@@ -138,20 +138,10 @@ def rates() -> str:
     return beside(trained_runs(MINILM), trained_runs(MINILM, "base"), head, lambda *_: ([], []))
 
 
-def steps() -> str:
-    """The default number of steps against the smaller one of the other tables, both with the search."""
-
-    def made(*pair: Row) -> tuple[list[str], list[str]]:
-        return [f"{run['steps']} of {run['training.max_steps']}" for run in pair], []
-
-    head = ["steps, fewer", "steps, default", "rate, fewer", "rate, default", "macro-F1, fewer", "macro-F1, default"]
-    return beside(trained_runs(MINILM), trained_runs(MINILM, full=True), head, made)
-
-
 def runs(encoder: str, rate: str = "uniformity") -> str:
     """Learning rates, steps and uniformity of the training runs."""
     rows = []
-    for task, done in trained_runs(encoder, rate).items():
+    for task, done in trained_runs(encoder, rate, default=(encoder, rate) == (MINILM, "base")).items():
         used = [", ".join(done.learning_rate.map("{:.0e}".format)), ", ".join(map(str, done.steps))]
         before, after = done.uniformity.iloc[0]
         most = str(done["training.max_steps"].iloc[0])
@@ -393,7 +383,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "runs-search": lambda: runs(MINILM),
     "runs-mpnet": lambda: runs(MPNET, "base"),
     "rates": rates,
-    "steps": steps,
     "encoding": encoding,
     "predicting": predicting,
     "scale": scale,

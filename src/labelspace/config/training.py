@@ -63,8 +63,9 @@ class TrainingConfig(SavedConfig):
     `"uniformity"`: chosen on the pool, or as `"base"` without one; `"auto"`: `"base"` if a rate is published, the
     encoder keeps its own pooling and the search has its defaults, else `"uniformity"`."""
 
-    max_steps: int = 1000
-    """Maximum number of updates. Each is one sweep over all descriptions x verbalizers."""
+    max_steps: int = 60
+    """Maximum number of updates. Each is one sweep over all descriptions x verbalizers. The paper has 1,000, which were
+    no better (docs/study.md)."""
 
     warmup: float = 0.5
     """Share of `max_steps` over which the learning rate rises linearly."""
