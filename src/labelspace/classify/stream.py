@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from labelspace.checks import check_number, plain
 from labelspace.classify.columns import output_schema
-from labelspace.classify.fitted import Fitted, check_fitted
+from labelspace.classify.fitted import Fitted, answerer, check_fitted
 from labelspace.classify.long_texts import reads_windows, tell_cost
 from labelspace.classify.workers import answered
 from labelspace.corpus import Documents, DocumentTable, ResumableWriter, open_table
@@ -117,6 +117,7 @@ def predict_file(
         ...     done.rows, done.path.read_text().splitlines()[0]
         (2, 'id,text,predicted_label,predicted_score,predicted_probability')
     """
+    model = answerer(model)
     check_fitted(model)
     check_number("workers", workers, least=1, whole=True)
     table = open_table(
