@@ -1,12 +1,14 @@
 """scikit-learn's rules: init stores, fit checks and returns self, a second fit forgets the first, clone works."""
 
 import inspect
+import io
 import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -431,6 +433,9 @@ def test_an_invalid_parameter_set_after_fit_is_refused_before_encoding(
         ({"seed": None}, "seed must be a whole number at least 0. Got None instead"),
         ({"seed": -1}, "seed must be a whole number at least 0. Got -1 instead"),
         ({"labels": 3}, "labels must be a LabelSpace"),
+        ({"labels": pd.DataFrame({"label": ["a", "b"], "description": ["c", "d"]})}, "Got DataFrame instead"),
+        ({"labels": io.StringIO("sports\nmoney\n")}, "Got StringIO instead"),
+        ({"labels": ["sports", 1]}, "Got a list that holds 1, a number instead"),
         ({"encoder": 3}, "encoder must be a name, a folder, an Encoder or a dictionary of its arguments. Got int"),
     ],
 )

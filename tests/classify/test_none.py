@@ -240,3 +240,12 @@ def test_a_label_file_with_not_and_outside_reads_back(tmp_path):
     assert LabelSpace.from_file(tmp_path / "labels.yaml") == space
     assert space.rename("a", "c")["c"].excludes == ("two",)
     assert space.add(space["b"].__class__("d")).outside == ("three",)
+
+
+def test_another_anchor_takes_the_limit_away_and_other_parameters_keep_it(clf):
+    clf.set_none(POOL, by="left-out").set_params(temperature=0.5, anchor=clf.anchor)
+    assert clf.none_ is not None
+    with pytest.warns(LabelSpaceWarning, match="set with the anchor 'descriptions', and is not used with 'verbalizer'"):
+        clf.set_params(anchor="verbalizer")
+    assert clf.none_ is None
+    assert None not in clf.predict(POOL).tolist()

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
@@ -297,3 +298,13 @@ def test_rows_whose_labels_are_not_known_set_no_cut():
     assert found.truth.astype(int).tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [1, 0]]
     with pytest.raises(InputError, match="set of labels for each document"):
         as_label_sets("a|b", ["b", "a"], n_documents=1, separator="|")
+
+
+def test_a_frame_that_names_its_columns_in_another_order_is_not_read_by_position():
+    frame = pd.DataFrame({"b": [1, 0], "a": [0, 1]})
+    with pytest.raises(InputError, match=r"columns are not the sorted label names\. Got b, a; take the columns"):
+        as_label_sets(frame, ["b", "a"], n_documents=2, separator="|")
+    found = as_label_sets(frame[["a", "b"]], ["b", "a"], n_documents=2, separator="|")
+    assert found.truth.tolist() == [[True, False], [False, True]]
+    by_number = as_label_sets(pd.DataFrame(frame[["a", "b"]].to_numpy()), ["b", "a"], n_documents=2, separator="|")
+    assert by_number.truth.tolist() == found.truth.tolist()

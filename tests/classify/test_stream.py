@@ -221,6 +221,29 @@ def test_resuming_a_file_without_predictions_is_refused(source: Path, fitted: Ma
     assert target.read_text(encoding="utf-8") == "text\nmine\n"
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_a_file_finished_by_another_run_is_not_passed_off_as_this_one(
+    suffix: str, source: Path, fitted: Maker, tmp_path: Path
+):
+    clf, target = fitted("zero-shot"), tmp_path / f"out.{suffix}"
+    predict_file(clf, source, target)
+    before = target.read_bytes()
+    with pytest.raises(InputError, match=r"finished by a run with other input.*'predicted_label:1'.*--overwrite"):
+        predict_file(clf, source, target, resume=True, top=1)
+    fewer = tmp_path / "fewer.csv"
+    fewer.write_text("id,text,note\n1,the match,n\n", encoding="utf-8")
+    with pytest.raises(InputError, match=rf"finished by a run with other input.*it has {ROWS} rows, the input 1\)"):
+        predict_file(clf, fewer, target, resume=True)
+    assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_resuming_a_finished_file_without_rows_keeps_it(suffix: str, fitted: Maker, tmp_path: Path):
+    clf, target, empty = fitted("zero-shot"), tmp_path / f"out.{suffix}", table().slice(0, 0)
+    predict_file(clf, empty, target)
+    assert predict_file(clf, empty, target, resume=True).rows == 0
+
+
 def test_a_stream_is_read_only_once(fitted: Maker, tmp_path: Path):
     datasets = pytest.importorskip("datasets")
     read = []

@@ -110,6 +110,15 @@ def test_the_summary_has_the_result_and_the_next_command(run, label_file, tiny_e
     assert "training: 3 of 3" in result.stderr
 
 
+def test_the_next_command_can_be_copied_where_a_name_has_spaces(run, label_file, tiny_encoder_folder, tmp_path):
+    spaced, out = tmp_path / "my labels.yaml", tmp_path / "my model"
+    label_file.rename(spaced)
+    lint = run("lint", spaced)
+    fit = run("fit", spaced, "--encoder", tiny_encoder_folder, "--out", out, "--method", "zero-shot")
+    assert f"labelspace lint '{spaced}' --encoder" in lint.stderr
+    assert f"note: next: labelspace predict '{out}' documents.csv" in fit.stderr
+
+
 def test_fit_prints_json(run, label_file, tiny_encoder_folder, tmp_path):
     out = tmp_path / "model"
     result = run("fit", label_file, "--encoder", tiny_encoder_folder, "--out", out, *SHORT, "--json")

@@ -116,9 +116,11 @@ def test_none_sets_a_limit_that_predict_honours_and_counts(run, line, tmp_path, 
 def test_a_pool_that_tells_no_limit_leaves_the_model_without_one(run, line, tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("text\n" + "\n".join(f"{text} {row}" for row, text in enumerate(tiny_rows(40)[0])) + "\n")
-    result = run(*line, "--pool", few, "--none", "auto")
+    result = run(*line, "--pool", few, "--none", "auto", "--quiet")
     assert result.exit_code == 0, result.output
-    assert "no limit for 'none of these' is set: a limit for 'none of these' needs 50 documents" in result.stderr
+    assert (
+        "warning: no limit for 'none of these' is set: a limit for 'none of these' needs 50 documents" in result.stderr
+    )
     assert load(tmp_path / "model").none_ is None
 
 

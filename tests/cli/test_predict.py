@@ -65,6 +65,18 @@ def test_lines_of_stdin_are_answered_in_lines(run, saved):
     assert [float(row[1]) for row in rows] == pytest.approx(scores.max(axis=1), abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-", "--text-column", "body"), "--text-column needs a file"),
+        (("-", "--pair-column", "body"), "--pair-column needs a file"),
+        (("-", "--prefix", "my_"), "--prefix names columns of an OUT file"),
+    ],
+)
+def test_an_option_of_files_is_refused_for_lines(run, refused, tmp_path, words, message):
+    assert message in refused(run("predict", tmp_path / "model", *words, input="the match\n"))
+
+
 def test_lines_of_stdin_can_be_answered_in_json(run, saved):
     result = run("predict", saved, "-", "--json", "--all-scores", "--threshold", 1, input="the team won\na loan\n")
     told = [json.loads(line) for line in result.stdout.splitlines()]

@@ -54,6 +54,11 @@ def test_a_pool_means_the_description_method_and_its_cuts_are_told(run, line, po
     assert cuts["per_text"] == pytest.approx(1.2, abs=0.02)
 
 
+def test_a_limit_for_none_is_refused_before_any_training(run, refused, line, pool, tmp_path):
+    words = refused(run(*line, "--pool", pool, "--none", "auto", "--encoder", tmp_path / "never opened"))
+    assert "--none does nothing where the label file says several: true" in words
+
+
 def test_predictions_are_evaluated_as_they_are_written(run, line, pool, tmp_path):
     assert run(*line, "--pool", pool, "--max-steps", 2).exit_code == 0
     out = tmp_path / "out.csv"

@@ -3,12 +3,14 @@
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
 from families.tiny_causal import tiny_causal
 from labelspace import ConsensusClassifier, DescriptionClassifier, LaConClassifier, load
-from labelspace.classify import WordsClassifier, ZeroShotClassifier
+from labelspace.classify import WordsClassifier, ZeroShotClassifier, predict_file
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import StudentConfig
 from labelspace.consensus.store import ScoreStore
@@ -23,7 +25,9 @@ from labelspace.errors import (
     ModelFolderError,
     RemoteCodeError,
 )
+from labelspace.evaluate import evaluate, evaluate_table, label_similarity_figure
 from labelspace.header import UNFINISHED, kind_of
+from labelspace.serve.room import Served
 
 # A tiny encoder with random weights follows nobody; tests/consensus/test_teach.py looks at the warning.
 pytestmark = pytest.mark.filterwarnings("ignore:the student follows the consensus poorly")
@@ -79,6 +83,22 @@ def test_a_saved_consensus_is_an_ordinary_model_with_the_same_bits(fitted, stude
     assert (again.predict(POOL) == clf.predict(POOL)).all()
     again.save(tmp_path / "twice")
     assert (load(tmp_path / "twice").answers(POOL).scores == clf.answers(POOL).scores).all()
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_a_consensus_is_evaluated_drawn_served_and_answers_files_as_its_saved_model_does(fitted, student, tmp_path):
+    clf = fitted[student]
+    names = clf.predict(POOL).tolist()
+    assert evaluate(clf, POOL, names, baselines=False).metrics.accuracy == 1
+    table = pa.table({"text": POOL, "label": names})
+    assert evaluate_table(clf, table, baselines=False).metrics.accuracy == 1
+    done = predict_file(clf, table, tmp_path / "out.parquet")
+    assert pq.read_table(done.path)["predicted_label"].to_pylist() == names
+    served = Served("topics", clf)
+    assert served.answers(POOL).names.tolist() == names
+    assert not served.reads_pairs
+    if student == "encoder":
+        assert label_similarity_figure(clf, tmp_path / "labels.svg") == (tmp_path / "labels.svg",)
 
 
 @pytest.mark.parametrize("student", STUDENTS)

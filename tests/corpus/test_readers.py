@@ -138,6 +138,14 @@ def test_jsonl_keeps_nested_values_and_fills_missing_keys(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("text", ["text", "id,text", "id,text\n", "id,text\r\n"])
+def test_a_csv_header_alone_has_no_rows_with_or_without_a_line_break(tmp_path, text):
+    path = tmp_path / "in.csv"
+    path.write_bytes(text.encode())
+    table = open_table(path)
+    assert (table.columns, list(table.batches())) == (text.strip().split(","), [])
+
+
 def test_jsonl_without_rows_has_no_rows(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_text("\n")

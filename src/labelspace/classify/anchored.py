@@ -1,5 +1,6 @@
 """The base of the two classifiers by anchors, which train nothing but the encoder."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -18,7 +19,7 @@ from labelspace.classify.opened_anchors import AnswersByAnchors, saved_cuts
 from labelspace.classify.several import Material, check_several, digest_of, set_cuts
 from labelspace.classify.state import State
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError
+from labelspace.errors import ConfigError, LabelSpaceWarning
 from labelspace.labels import Label, LabelSpace
 
 
@@ -28,6 +29,24 @@ class AnchoredClassifier(AnswersByAnchors, BiEncoderClassifier):
     not_parameters = (*BiEncoderClassifier.not_parameters, "several")
 
     card_of = staticmethod(anchored_card)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as in scikit-learn; another anchor takes the limit for "none of these" away.
+
+        Warns:
+            LabelSpaceWarning: the limit is taken away.
+        """
+        before = self.anchor
+        super().set_params(**params)
+        if self.none_ is not None and self.anchor != before:
+            self.none_ = None
+            warnings.warn(
+                f"the limit for 'none of these' was set with the anchor {before!r}, and is not used with "
+                f"{self.anchor!r}; set it again with documents.",
+                LabelSpaceWarning,
+                stacklevel=2,
+            )
+        return self
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Add a label to a fitted model without training; the other labels' scores stay as they are.

@@ -10,6 +10,7 @@ from labelspace.checks import check_keys
 from labelspace.corpus import as_targets
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels import Label, LabelSpace
+from labelspace.labels.label import described
 
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
@@ -43,15 +44,18 @@ def as_label_space(labels: Any) -> LabelSpace:
         return LabelSpace.from_file(labels)
     if isinstance(labels, Mapping):
         return LabelSpace.from_dict(dict(labels))
-    if isinstance(labels, Iterable):
+    came = type(labels).__name__
+    # A table iterates over its columns' names, and an open file over its lines: both would pass for label names.
+    if isinstance(labels, Iterable) and not (hasattr(labels, "columns") or hasattr(labels, "read")):
         entries = list(labels)
         if all(isinstance(entry, Label) for entry in entries):
             return LabelSpace(entries)
         if all(isinstance(entry, str) for entry in entries):
             return LabelSpace.from_names(entries)
+        odd = next(entry for entry in entries if not isinstance(entry, str))
+        came = f"a {came} that holds {described(odd)}"
     raise ConfigError(
-        "labels must be a LabelSpace, a label file, a dictionary like one, or a list of names. "
-        f"Got {type(labels).__name__} instead."
+        f"labels must be a LabelSpace, a label file, a dictionary like one, or a list of names. Got {came} instead."
     )
 
 

@@ -99,6 +99,11 @@ class Fitted(ABC):
         return self.head_.judge(documents, space)
 
 
+def answerer(model: Any) -> Any:
+    """Return the model that answers documents: of a consensus the one that it made, else the model itself."""
+    return getattr(model, "model_", model)
+
+
 def check_fitted(model: Any) -> None:
     """Let scikit-learn refuse a model that is not fitted; a fitted one does not import it.
 

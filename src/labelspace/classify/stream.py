@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from labelspace.checks import check_number, plain
 from labelspace.classify.columns import output_schema
-from labelspace.classify.fitted import Fitted, check_fitted
+from labelspace.classify.fitted import Fitted, answerer, check_fitted
 from labelspace.classify.long_texts import reads_windows, tell_cost
 from labelspace.classify.workers import answered
 from labelspace.corpus import Documents, DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
 from labelspace.corpus.stores import located
-from labelspace.errors import OutputError
+from labelspace.errors import InputError, OutputError
 from labelspace.progress import progress_bar
 
 CHUNK_ROWS = 2048
@@ -103,7 +103,7 @@ def predict_file(
         ConfigError: `top` is no number of labels, or stands beside `all_scores`; too many labels for `all_scores`.
         ColumnError: no such column.
         InputError: unreadable input or a row without a text (raised before anything is written), an existing output,
-            or parts of another run.
+            or parts of another run, or with `resume` a finished file with other columns or rows.
         OutputError: the output cannot be written, or a worker was killed; finished rows are safe.
         ConfigError: `workers` is not a positive whole number.
 
@@ -117,6 +117,7 @@ def predict_file(
         ...     done.rows, done.path.read_text().splitlines()[0]
         (2, 'id,text,predicted_label,predicted_score,predicted_probability')
     """
+    model = answerer(model)
     check_fitted(model)
     check_number("workers", workers, least=1, whole=True)
     table = open_table(
@@ -143,7 +144,7 @@ def predict_file(
         table.check_documents()
     with out as writer, progress_bar("predicting", verbose=verbose) as report:
         if writer.already_done:
-            rows = _rows_of(target, label=schema.names[len(table.schema)])
+            rows = _rows_of(target, table, schema)
             return Predicted(path=writer.place, rows=rows, resumed_at=rows, abstained=0)
         resumed_at = read = writer.rows_done
 
@@ -204,13 +205,29 @@ def model_fingerprint(model: Fitted) -> str:
     return digest.hexdigest()
 
 
-def _rows_of(target: str | Path, *, label: str) -> int:
-    """Count the rows of a finished file; it must have the label column."""
+def _rows_of(target: str | Path, table: DocumentTable, schema: pa.Schema) -> int:
+    """Count the rows of a finished file; it must have the columns and the rows that this run would write.
+
+    Nothing tells the model and the other options of a finished run.
+    """
     # This library wrote the file, so its name decides the format; do not guess from the content.
+    label = schema.names[len(table.schema)]
     finished = open_table(
         target, label_column=label, text_column=label, delimiter=own_delimiter(located(target)), encoding="utf-8"
     )
-    return sum(batch.num_rows for batch in finished.batches()) if finished.rows is None else finished.rows
+    rows, due = _counted(finished), _counted(table) if table.countable else None
+    odd = sorted(set(finished.columns) ^ set(schema.names)) if rows else []  # JSONL without rows names no column
+    if odd or (due is not None and rows != due):
+        what = f"only one of the two has the column {odd[0]!r}" if odd else f"it has {rows:,} rows, the input {due:,}"
+        raise InputError(
+            f"{located(target)}: finished by a run with other input or options ({what}); choose another name, or "
+            "replace it with --overwrite."
+        )
+    return rows
+
+
+def _counted(table: DocumentTable) -> int:
+    return sum(batch.num_rows for batch in table.batches()) if table.rows is None else table.rows
 
 
 def estimated_rows(table: DocumentTable, done: int) -> float | None:

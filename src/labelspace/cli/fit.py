@@ -1,5 +1,6 @@
 """`labelspace fit`: train a classifier from a label file and save it."""
 
+import shlex
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -200,7 +201,7 @@ def fit_command(
         offline=offline,
     )
     if warned:
-        note(f"lint has {warned} warning{'s' if warned > 1 else ''}: labelspace lint {labels}")
+        note(f"lint has {warned} warning{'s' if warned > 1 else ''}: labelspace lint {shlex.quote(str(labels))}")
     if METHODS[method].config is not None:
         settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
     if method == "consensus":
@@ -249,7 +250,7 @@ def _set_limit(model: Any, texts: list[str], limit: str | float) -> None:
     try:
         model.set_coverage(limit, texts) if isinstance(limit, float) else model.set_none(texts, by=limit)
     except InputError as error:
-        note(f"no limit for 'none of these' is set: {error}")
+        warnings.warn(f"no limit for 'none of these' is set: {error}", LabelSpaceWarning, stacklevel=2)
 
 
 def _rate(word: str | None) -> float | str | None:
@@ -298,7 +299,7 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
         limit = [("none of these", str(model.none_))] if model.none_ is not None else []
         print_pairs([*summary_of(result), *cuts_of(getattr(model, "cuts_", None)), *limit, ("saved", str(out))])
         if not interrupted:
-            note(f"next: labelspace predict {out} documents.csv predicted.csv")
+            note(f"next: labelspace predict {shlex.quote(str(out))} documents.csv predicted.csv")
     if not interrupted:
         return 0
     # Held-out rows choose the epoch in LaCon only.
@@ -307,7 +308,8 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
         kept = f"{'best' if method == 'lacon' and result is not None and result.held_out else 'last'} whole epoch"
     tell(f"interrupted: {out} holds the {kept}, and can be used as it is.")
     if not _tell_of(checkpoint) and method == "description":
-        tell(f"to go on from it: labelspace fit {labels} --encoder {out} --out ANOTHER")
+        known = shlex.join(["fit", str(labels), "--encoder", str(out)])
+        tell(f"to go on from it: labelspace {known} --out ANOTHER")
     return 130
 
 
@@ -349,7 +351,9 @@ def _linted(file: Path, template: str | None) -> tuple[LabelSpace, int]:
     errors = [found for found in findings if found.severity == "error"]
     if errors:
         more = f" And {len(errors) - 1} more." if errors[1:] else ""
-        raise LabelFileError(f"{file}: {errors[0].message} {errors[0].cure}{more} See: labelspace lint {file}")
+        raise LabelFileError(
+            f"{file}: {errors[0].message} {errors[0].cure}{more} See: labelspace lint {shlex.quote(str(file))}"
+        )
     return space, sum(found.severity == "warning" for found in findings)
 
 

@@ -1,5 +1,6 @@
 """`labelspace init` and `labelspace lint`: start a label file, and check one."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -67,7 +68,7 @@ def init_command(
     except OSError as error:
         raise OutputError(f"{file} cannot be written ({error.strerror}).") from error
     print(f"wrote {file} with {len(found)} labels")
-    note(f"write some descriptions into it, then: labelspace lint {file}")
+    note(f"write some descriptions into it, then: labelspace lint {shlex.quote(str(file))}")
 
 
 def lint_command(
@@ -128,7 +129,7 @@ def lint_command(
         if advice is not None:
             print(f"\n{advice}")
         elif encoder is None and not counts["error"]:
-            note(f"meanings are compared too with: labelspace lint {file} --encoder all-MiniLM-L6-v2")
+            note(f"meanings are compared too with: labelspace lint {shlex.quote(str(file))} --encoder all-MiniLM-L6-v2")
     return int(bool(counts["error"] or (strict and counts["warning"])))
 
 

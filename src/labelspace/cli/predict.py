@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from labelspace.corpus import Documents
 
 STDIN = "-"
+PREFIX, TEXT = "predicted_", "text"
 LINES_AT_ONCE = 256
 _READ_BYTES = 64 * 1024
 _LINE_BYTES = 64 * 1024 * 1024  # the limit for one row of a file
@@ -55,11 +56,11 @@ def predict_command(
     target: Annotated[
         str, typer.Argument(metavar="[OUT]", help="The file to write, format by its extension; - or none: stdout.")
     ] = STDIN,
-    text_column: TextColumn = "text",
+    text_column: TextColumn = TEXT,
     pair_column: PairColumn = None,
     delimiter: Delimiter = "auto",
     encoding: TextEncoding = "auto",
-    prefix: Annotated[str, typer.Option(help="Prefix of the added columns.")] = "predicted_",
+    prefix: Annotated[str, typer.Option(help="Prefix of the added columns.")] = PREFIX,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Overwrite = False,
     threshold: Threshold = None,
@@ -112,6 +113,8 @@ def predict_command(
     if target == STDIN:
         if resume or overwrite:
             raise ConfigError("--resume and --overwrite need an OUT file.")
+        if prefix != PREFIX:
+            raise ConfigError("--prefix names columns of an OUT file; leave it out here.")
         if (all_scores or top is not None) and not as_json:
             raise ConfigError("--all-scores and --top on stdout need --json.")
     elif source == STDIN:
@@ -122,8 +125,9 @@ def predict_command(
     if source == STDIN:
         if any(option != "auto" for option in dialect.values()):
             raise ConfigError("lines of stdin are UTF-8 texts; --delimiter and --encoding need a file.")
-        if pair_column is not None:
-            raise ConfigError("a line of stdin is one text; --pair-column needs a file.")
+        if pair_column is not None or text_column != TEXT:
+            option = "--text-column" if pair_column is None else "--pair-column"
+            raise ConfigError(f"a line of stdin is one text; {option} needs a file.")
         blocks: Iterator[Documents] = _lines()
     else:
         from labelspace.corpus import open_table

@@ -121,6 +121,8 @@ def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Pie
                     f"{path}: cannot be read, a row does not fit the header with the delimiter {dialect.delimiter!r} "
                     f"({one_line(error)}); quote cells that contain it, or name another delimiter (--delimiter)."
                 ) from error
+            if "Empty CSV file" in str(error):  # a header without a line break at its end; `csv_schema` has read it
+                return
             if "straddling" not in str(error):
                 raise
             if block >= _CSV_ROW_BYTES:

@@ -36,8 +36,8 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
         what: the caller's name for `y`, used in messages.
 
     Raises:
-        InputError: an unknown label, a matrix of another shape or with other values than 0 and 1, or not one set of
-            labels per document.
+        InputError: an unknown label, a matrix of another shape or with other values than 0 and 1, a table that names
+            its columns in another order, or not one set of labels per document.
 
     Example:
         >>> found = as_label_sets([["money", "sports"], "sports", [], None], ["sports", "money"], n_documents=4,
@@ -49,6 +49,12 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
         raise InputError(f"{what} must hold a set of labels for each document. Got {type(y).__name__} instead.")
     matrix = _as_matrix(y)
     if matrix is not None:
+        columns = [str(name) for name in getattr(y, "columns", ())]
+        if columns != sorted(names) and not set(columns).isdisjoint(names):
+            raise InputError(
+                f"{what} is a table whose columns are not the sorted label names. Got {', '.join(columns[:20])}; take "
+                "the columns in the order of classes_."
+            )
         return _of_matrix(matrix, names, n_documents, what)
     sets = list(y)
     if len(sets) != n_documents:

@@ -80,6 +80,11 @@ class DocumentTable:
         """Return how many of `bytes_total` have been read, for a progress bar."""
         return self._source.bytes_read()
 
+    @property
+    def countable(self) -> bool:
+        """Whether all rows can be read to count them: False for a stream, which may be slow or endless."""
+        return not isinstance(self._source, _StreamSource)
+
     def batches(self, skip_rows: int = 0) -> Iterator[pa.RecordBatch]:
         """Yield the rows after the first `skip_rows`, `batch_rows` at a time; only the last batch may be shorter.
 
@@ -144,7 +149,7 @@ class DocumentTable:
         Raises:
             InputError: a row without a text, or a damaged file; the message names file and row.
         """
-        if isinstance(self._source, _StreamSource):  # a stream may be slow or endless
+        if isinstance(self._source, _StreamSource):
             return
         row = 0
         for piece in self._source.pieces(0, self.batch_rows, self._columns):
@@ -238,7 +243,8 @@ def open_table(
     """
     check_number("batch_rows", batch_rows, least=1, whole=True)
     asked = check_dialect(delimiter, encoding)
-    wanted = [name for name in (text_column, pair_column, id_column, label_column) if name is not None]
+    asked_for = (text_column, pair_column, id_column, label_column)
+    wanted = list(dict.fromkeys(name for name in asked_for if name is not None))
     opened = _opened(source, wanted, asked)
     for name in wanted:
         if name not in opened.schema.names:

@@ -19,6 +19,7 @@ from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.answers import Answering
 from labelspace.classify.by_anchors import Anchored
 from labelspace.classify.distinct import at_once
+from labelspace.classify.fitted import answerer
 from labelspace.classify.joint import JointClassifier
 from labelspace.classify.long_texts import in_full, read_on, reads_windows, tell_cost
 from labelspace.corpus import Documents, Kind, as_targets, open_table
@@ -85,7 +86,7 @@ def evaluate(
         >>> [name for name, _, _ in found.baselines]
         ['untrained: nearest verbalizer', 'untrained: mean of descriptions']
     """
-    _check_model(model)
+    model = _checked(model)
     documents = model.read(X)
     if model.label_space_.several:
         return evaluate_sets(model, documents, y, rejections, verbose=verbose)
@@ -145,7 +146,7 @@ def evaluate_table(
         >>> evaluate_table(clf, table, baselines=False).metrics.documents
         2
     """
-    _check_model(model)
+    model = _checked(model)
     table = open_table(
         source,
         text_column=text_column,
@@ -180,10 +181,11 @@ def evaluate_table(
     )
 
 
-def _check_model(model: Classifier) -> None:
+def _checked(model: Any) -> Classifier:
     if not isinstance(model, Answering):
         raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
     check_is_fitted(model)
+    return answerer(model)
 
 
 def untrained_encoder(encoder: Encoder) -> Encoder:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from labelspace.checks import as_seed
 from labelspace.classify import Classifier
 from labelspace.classify.by_joint import Seen, see
+from labelspace.classify.fitted import answerer
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import ConsensusConfig
-from labelspace.consensus import ConsensusClassifier
 from labelspace.consensus.signals import Columns, Range, Signals, Values, ranges, signals
 from labelspace.corpus import Kind, as_targets
 from labelspace.errors import ConfigError, InputError
@@ -196,8 +196,7 @@ class _Look(NamedTuple):
 
 def _look(model: Any, X: Any, y: Any, seed: int) -> _Look:
     """Check the arguments, and ask the model about the documents."""
-    if isinstance(model, ConsensusClassifier):
-        model = getattr(model, "model_", None)
+    model = answerer(model)
     if not isinstance(model, Classifier) or not hasattr(model, "head_"):
         raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
     if model.reads_ is not Kind.TEXTS:

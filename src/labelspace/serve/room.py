@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from labelspace.classify.answers import Answers
+from labelspace.classify.fitted import answerer
 from labelspace.config.serving import ServingConfig
 from labelspace.corpus import Documents, Kind
 from labelspace.errors import ConfigError
@@ -31,6 +32,7 @@ class Served:
     """
 
     def __init__(self, name: str, classifier: Any, *, created: int = 0, max_options: int = 10_000) -> None:
+        classifier = answerer(classifier)
         self.name, self.classifier, self.created = name, classifier, created
         self.labels: tuple[str, ...] = classifier.label_space_.names
         self.encoder: Encoder | None = getattr(classifier, "encoder_", None)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.classify import BiEncoderClassifier
 from labelspace.classify.anchors import cosines
+from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.figures.spaces import check_drawable, label_head
@@ -58,6 +59,7 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
         bench.figures.similarity_figure: word overlap of data sets.
     """
     check_is_fitted(model)
+    model = answerer(model)
     check_drawable(model, "similarity")
     files = files_of(path)
     with drawing("the heat map of labels") as new_figure:

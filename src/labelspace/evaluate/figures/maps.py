@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_choice, check_number
 from labelspace.classify import BiEncoderClassifier
+from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import (
     BEFORE,
@@ -89,6 +90,7 @@ def map_figure(
         "Description-only supervision", Figure 1.
     """
     check_is_fitted(model)
+    model = answerer(model)
     check_choice("projection", projection, PROJECTIONS)
     check_number("seed", seed, whole=True)
     check_number("max_documents", max_documents, least=1, whole=True)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import check_number
 from labelspace.classify import BiEncoderClassifier
+from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import (
     BEFORE,
@@ -92,6 +93,7 @@ def sphere_figure(
         "Description-only supervision", Figure 2b; it shows the documents of a trained encoder only.
     """
     check_is_fitted(model)
+    model = answerer(model)
     check_number("seed", seed, whole=True)
     check_number("max_documents", max_documents, least=1, whole=True)
     check_drawable(model, "sphere")
