@@ -1,17 +1,15 @@
 """LaCon's heads and its two label-embedding baselines: the equations as loops, padding, seeds, shapes and refusals."""
 
-import importlib
 import math
-import sys
 from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from jaxtyping import install_import_hook
 from torch import Tensor, nn
 
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.heads import FusionHead, LabelEmbeddings, LEAMHead, LSANHead, ProjectionHead
+from shape_checked import imported_anew
 
 DIM, COUNT = 6, 4
 LENGTHS = [5, 2, 1, 7]
@@ -498,14 +496,7 @@ def test_a_generator_that_is_not_on_the_cpu_is_refused(name: str):
 
 
 def test_the_shapes_hold_under_the_checking_hook():
-    name = "labelspace.heads.lacon"
-    kept = sys.modules.pop(name)
-    try:
-        with install_import_hook([name], "beartype.beartype"):
-            checked = importlib.import_module(name)
-    finally:
-        sys.modules[name] = kept
-        importlib.import_module("labelspace.heads").lacon = kept  # pyright: ignore[reportAttributeAccessIssue]
+    checked = imported_anew("labelspace.heads.lacon", "labelspace.heads.lacon")
     states, mask = batch(dtype=torch.float32)
     own = checked.LabelEmbeddings(COUNT, DIM, generator=seeded())
     fused = checked.FusionHead(generator=seeded())
