@@ -1,7 +1,9 @@
 """Fixtures with made-up results in separate tables."""
 
+import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +30,18 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(store, "TABLES", {})
     monkeypatch.setattr(store, "ENCODER", store.ENCODER)
     return store
+
+
+@pytest.fixture
+def study_of(store: Any) -> Callable[[str], SimpleNamespace]:
+    """Return the modules of a study by name, and the one that runs it; they import one another from benchmarks/."""
+
+    def study_of(study: str) -> SimpleNamespace:
+        names = [path.stem for path in (BENCHMARKS / study).glob("*.py") if path.stem != "__init__"]
+        modules = {name: importlib.import_module(f"{study}.{name}") for name in names}
+        return SimpleNamespace(run=importlib.import_module("run"), **modules)
+
+    return study_of
 
 
 @pytest.fixture
