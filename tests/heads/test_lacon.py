@@ -7,33 +7,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from heads.layers_by_hand import Table, dot, linear, relu
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.heads import FusionHead, LabelEmbeddings, LEAMHead, LSANHead, ProjectionHead
+from losses.oracles import cosine_by_hand
 from shape_checked import imported_anew
 
 DIM, COUNT = 6, 4
 LENGTHS = [5, 2, 1, 7]
-Table = Sequence[Sequence[float]]
 
 
 # ---- the equations, term by term, in Python floats
-
-
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
-
-
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    return dot(one, other) / math.sqrt(dot(one, one)) / math.sqrt(dot(other, other))
-
-
-def linear(layer: nn.Linear, values: Sequence[float]) -> list[float]:
-    bias = layer.bias.tolist() if layer.bias is not None else [0.0] * layer.out_features
-    return [dot(row, values) + shift for row, shift in zip(layer.weight.tolist(), bias, strict=True)]
-
-
-def relu(values: Sequence[float]) -> list[float]:
-    return [max(0.0, value) for value in values]
 
 
 def softmax(values: Sequence[float]) -> list[float]:
@@ -51,7 +35,7 @@ def smoothed(words: Table, label: Sequence[float], kernel: Sequence[float], at: 
     for r, weight in enumerate(kernel):
         there = at + r - len(kernel) // 2
         if 0 <= there < len(words):
-            total += weight * cosine(words[there], label)
+            total += weight * cosine_by_hand(words[there], label)
     return total
 
 

@@ -1,12 +1,12 @@
 """The Gaussian head: each extractor as a loop, padding, noise, the paper's sizes, seeds and refusals."""
 
 import math
-from collections.abc import Sequence
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from heads.layers_by_hand import Table, dot, linear, relu
 from labelspace.config import EXTRACTORS
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.heads import GaussianHead, TextCNN, sample
@@ -16,23 +16,9 @@ from shape_checked import imported_anew
 DIM, LABELS = 6, 4
 LENGTHS = [7, 5, 4, 3, 2, 1]  # longer than each kernel, exactly each, and shorter than each
 RUBBISH = [1e30, math.inf, -math.inf, math.nan]
-Table = Sequence[Sequence[float]]
 
 
 # ---- the extractors, term by term, in Python floats
-
-
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
-
-
-def linear(layer: nn.Linear, values: Sequence[float]) -> list[float]:
-    bias = layer.bias.tolist() if layer.bias is not None else [0.0] * layer.out_features
-    return [dot(row, values) + shift for row, shift in zip(layer.weight.tolist(), bias, strict=True)]
-
-
-def relu(values: Sequence[float]) -> list[float]:
-    return [max(0.0, value) for value in values]
 
 
 def mean_of(words: Table) -> list[float]:
