@@ -33,13 +33,13 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def study_of(store: Any) -> Callable[[str], SimpleNamespace]:
-    """Return the modules of a study by name, and the one that runs it; they import one another from benchmarks/."""
+def study_of(store: Any) -> Callable[..., SimpleNamespace]:
+    """Return the modules of a study by name, and others of benchmarks/, from where they import one another."""
 
-    def study_of(study: str) -> SimpleNamespace:
-        names = [path.stem for path in (BENCHMARKS / study).glob("*.py") if path.stem != "__init__"]
-        modules = {name: importlib.import_module(f"{study}.{name}") for name in names}
-        return SimpleNamespace(run=importlib.import_module("run"), **modules)
+    def study_of(study: str, *others: str) -> SimpleNamespace:
+        names = {path.stem: f"{study}.{path.stem}" for path in (BENCHMARKS / study).glob("*.py")}
+        names |= {other: other for other in others}
+        return SimpleNamespace(**{name: importlib.import_module(place) for name, place in names.items()})
 
     return study_of
 

@@ -23,7 +23,7 @@ QUICK += ["--curve-rows", "12", "--description-steps", "2"]
 
 @pytest.fixture
 def lacon(study_of) -> Any:
-    return study_of("lacon")
+    return study_of("lacon", "run")
 
 
 def texts(name: str, count: int) -> list[str]:

@@ -40,7 +40,7 @@ PLANTED = ("fomc  TEST of day 1", "fomc train of day 2", "tatqa test query 3", "
 
 @pytest.fixture
 def modules(study_of) -> Any:
-    return study_of("prefinetune")
+    return study_of("prefinetune", "run")
 
 
 def write(folder: Path, part: str, **columns: list[Any]) -> None:
