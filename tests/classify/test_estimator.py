@@ -86,22 +86,21 @@ CANNOT_HOLD = {
 }
 
 
-class _OnTables(ZeroShotClassifier):  # type: ignore[misc]
+class _TakesTables:
     """Claims to take tables, so that scikit-learn runs all of its checks."""
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.two_d_array = True
         return tags
 
 
-class _TrainedOnTables(DescriptionClassifier):  # type: ignore[misc]
-    """Like `_OnTables`, for the classifier that trains."""
+class _OnTables(_TakesTables, ZeroShotClassifier):  # type: ignore[misc]
+    pass
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = True
-        return tags
+
+class _TrainedOnTables(_TakesTables, DescriptionClassifier):  # type: ignore[misc]
+    pass
 
 
 def cannot_hold(estimator: BaseEstimator) -> dict[str, str]:
