@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import peers
-from measured import measure
+from measured import measure, seconds
 from tasks import DATA, load_task
 
 from labelspace import LabelSpace, ZeroShotClassifier
@@ -39,7 +39,7 @@ print(json.dumps(asyncio.run(load({port}, {clients}, json.load(sys.stdin)))))
 async def load(port: int, clients: int, texts: list[str]) -> dict[str, Any]:
     """Send all texts by some clients; return the seconds of each request, of all, and the answers by text."""
     waiting = iter(texts)
-    seconds: list[float] = []
+    each: list[float] = []
     answers: dict[str, str] = {}
 
     async def client() -> None:
@@ -52,13 +52,13 @@ async def load(port: int, clients: int, texts: list[str]) -> dict[str, Any]:
             answer = await reader.readuntil(b"\r\n\r\n")
             length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
             found = json.loads(await reader.readexactly(length))
-            seconds.append(time.perf_counter() - started)
+            each.append(time.perf_counter() - started)
             answers[text] = found[0][0]["label"]
         writer.close()
 
     started = time.perf_counter()
     await asyncio.gather(*(client() for _ in range(clients)))
-    return {"all": time.perf_counter() - started, "each": seconds, "answers": answers}
+    return {"all": time.perf_counter() - started, "each": each, "answers": answers}
 
 
 def run_load(port: int, clients: int, texts: list[str]) -> dict[str, Any]:
@@ -87,13 +87,6 @@ def by_64(clf: Any, texts: list[str]) -> None:
         clf.predict(texts[start : start + 64])
 
 
-def timed(work: Any) -> float:
-    """Return the seconds of a call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
 def serving(options: argparse.Namespace) -> dict[str, Any]:
     """Measure in turns; give the median of the turns."""
     task = load_task("agnews", options.data, "official")
@@ -101,7 +94,7 @@ def serving(options: argparse.Namespace) -> dict[str, Any]:
     labels = LabelSpace.from_file(Path(__file__).parent.parent / "examples" / "agnews.yaml")
     clf = ZeroShotClassifier(labels, encoder=options.encoder).fit()
     right = dict(zip(texts, clf.predict(texts).tolist(), strict=True))
-    alone = [1000 * timed(lambda text=text: clf.answers([text])) for text in texts[:300]]
+    alone = [1000 * seconds(lambda text=text: clf.answers([text]))[0] for text in texts[:300]]
     pipeline = peers.zero_shot(clf.encoder_.folder, labels.names)
     pipeline(texts[:8])
     rates: dict[str, list[float]] = {
@@ -117,9 +110,9 @@ def serving(options: argparse.Namespace) -> dict[str, Any]:
         try:
             run_load(port, 8, texts[:200])
             for _ in range(options.repeats):
-                rates["predict"].append(len(texts) / timed(lambda: clf.predict(texts)))
-                rates["predict, 64 at a time"].append(len(texts) / timed(lambda: by_64(clf, texts)))
-                rates["pipeline"].append(50 / timed(lambda: pipeline(texts[:50])))
+                rates["predict"].append(len(texts) / seconds(lambda: clf.predict(texts))[0])
+                rates["predict, 64 at a time"].append(len(texts) / seconds(lambda: by_64(clf, texts))[0])
+                rates["pipeline"].append(50 / seconds(lambda: pipeline(texts[:50]))[0])
                 for clients in CLIENTS:
                     asked = texts[: max(300, len(texts) // (1 if clients > 1 else 4))]
                     found = run_load(port, clients, asked)

@@ -35,6 +35,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name != "test_package.py")
 
 
+@pytest.fixture
+def no_key_in_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away the developer's own key and server of a hosted model."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Compute on two threads."""
+    import torch  # late: tests without an encoder should not load it
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def tiny_encoder_folder() -> Path:
     """The tiny BERT with mean pooling that is in the repository."""

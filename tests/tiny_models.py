@@ -21,6 +21,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -52,6 +53,12 @@ HEADS = 2
 LAYERS = 2
 INNER = 64
 MAX_TOKENS = 128
+SIZES: dict[str, Any] = {
+    "hidden_size": WIDTH,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "intermediate_size": INNER,
+}
 
 COMMITTED = Path(__file__).parent / "data" / "tiny-bert"
 
@@ -153,10 +160,7 @@ def _bert() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     vocabulary = _wordpiece_vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     config = BertConfig(
         vocab_size=len(vocabulary),
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=INNER,
+        **SIZES,
         max_position_embeddings=MAX_TOKENS,
     )
     return _new(BertModel, config), BertTokenizer(vocab=vocabulary, model_max_length=MAX_TOKENS)
@@ -174,10 +178,7 @@ def _mpnet_mean() -> Parts:
     vocabulary = _wordpiece_vocabulary(["<s>", "<pad>", "</s>", "[UNK]", "<mask>"])
     config = MPNetConfig(
         vocab_size=len(vocabulary),
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=INNER,
+        **SIZES,
         max_position_embeddings=MAX_TOKENS + 2,  # positions start after the padding index, which is 1
         bos_token_id=0,
         pad_token_id=1,
@@ -198,10 +199,15 @@ def _merges(alphabet: list[str], space: str) -> tuple[list[str], list[tuple[str,
     return list(tokens), list(merges)
 
 
-def _byte_level(specials: list[str]) -> Tokenizer:
-    """Byte-level BPE, as ModernBERT and Qwen3 have: any text becomes tokens, nothing is unknown."""
+def byte_pairs(specials: list[str]) -> tuple[dict[str, int], list[Any]]:
+    """Return a byte-level vocabulary and its merges: every byte, and every word with its space."""
     tokens, merges = _merges(sorted(pre_tokenizers.ByteLevel.alphabet()), "\u0120")
-    vocabulary = {token: index for index, token in enumerate([*specials, *tokens])}
+    return {token: index for index, token in enumerate([*specials, *tokens])}, merges
+
+
+def byte_level(specials: list[str]) -> Tokenizer:
+    """Byte-level BPE, as ModernBERT and Qwen3 have: any text becomes tokens, nothing is unknown."""
+    vocabulary, merges = byte_pairs(specials)
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -216,7 +222,7 @@ def _with_ends(tokenizer: Tokenizer, single: str, specials: list[str]) -> None:
 
 def _modernbert_cls() -> Parts:
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    backend = _byte_level(specials)
+    backend = byte_level(specials)
     _with_ends(backend, "[CLS] $A [SEP]", ["[CLS]", "[SEP]"])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,
@@ -230,10 +236,7 @@ def _modernbert_cls() -> Parts:
     )
     config = ModernBertConfig(
         vocab_size=backend.get_vocab_size(),
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=INNER,
+        **SIZES,
         max_position_embeddings=MAX_TOKENS,
         layer_types=["full_attention", "sliding_attention"],
         local_attention=16,
@@ -247,7 +250,7 @@ def _modernbert_cls() -> Parts:
 
 
 def _qwen3_last() -> Parts:
-    backend = _byte_level(["<|endoftext|>", "<|im_end|>"])
+    backend = byte_level(["<|endoftext|>", "<|im_end|>"])
     _with_ends(backend, "$A <|endoftext|>", ["<|endoftext|>"])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,
@@ -259,12 +262,9 @@ def _qwen3_last() -> Parts:
     )
     config = Qwen3Config(
         vocab_size=backend.get_vocab_size(),
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
+        **SIZES,
         num_key_value_heads=1,
         head_dim=WIDTH // HEADS,
-        intermediate_size=INNER,
         max_position_embeddings=MAX_TOKENS,
         tie_word_embeddings=True,
         bos_token_id=0,
@@ -294,12 +294,9 @@ def _gemma3_mean() -> Parts:
     )
     config = Gemma3TextConfig(
         vocab_size=backend.get_vocab_size(),
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
+        **SIZES,
         num_key_value_heads=1,
         head_dim=WIDTH // HEADS,
-        intermediate_size=INNER,
         max_position_embeddings=MAX_TOKENS,
         sliding_window=16,
         query_pre_attn_scalar=WIDTH // HEADS,

@@ -20,6 +20,7 @@ from labelspace import Encoder, prefinetune
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
 from labelspace.errors import TrainingError
+from labelspace.folders import sha256_of
 from labelspace.header import peek
 from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import PrefinetuneResult
@@ -172,8 +173,7 @@ def told_of(folder: Path) -> dict[str, Any]:
 
 def checksum(folder: Path) -> str:
     """Return the sha256 of an encoder's weights."""
-    with (folder / "model.safetensors").open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(folder / "model.safetensors")
 
 
 def _run(settings: Settings, mix: str, method: str, seed: int) -> dict[str, Any]:

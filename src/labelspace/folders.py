@@ -119,7 +119,7 @@ def check_files(folder: Path, files: dict[str, dict[str, Any]]) -> None:
                 f"{path} has {path.stat().st_size:,} bytes and should have {facts['bytes']:,}; "
                 "it was cut off or changed, copy or save it again."
             )
-        if "sha256" in facts and _sha256(path) != facts["sha256"]:
+        if "sha256" in facts and sha256_of(path) != facts["sha256"]:
             raise ModelFolderError(f"{path} is not the file that was saved; copy or save it again.")
 
 
@@ -138,11 +138,12 @@ def refuse_pickles(folder: Path) -> None:
 
 
 def _fingerprint(path: Path, hashed: bool) -> dict[str, Any]:
-    digest = {"sha256": _sha256(path)} if hashed and path.suffix == ".safetensors" else {}
+    digest = {"sha256": sha256_of(path)} if hashed and path.suffix == ".safetensors" else {}
     return {"bytes": path.stat().st_size, **digest}
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -13,11 +13,6 @@ from labelspace.bench.store import SCHEMA_VERSION, ResultStore, chosen, key_of
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 
 
-@pytest.fixture
-def store(tmp_path):
-    return ResultStore(tmp_path / "results.jsonl")
-
-
 def test_what_is_appended_is_read_back_with_its_schema(store):
     store.append(record(score=0.25))
     assert store.records() == [{"schema": SCHEMA_VERSION, **record(score=0.25)}]

@@ -1,7 +1,9 @@
 """Fixtures with made-up results in separate tables."""
 
+import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +30,18 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(store, "TABLES", {})
     monkeypatch.setattr(store, "ENCODER", store.ENCODER)
     return store
+
+
+@pytest.fixture
+def study_of(store: Any) -> Callable[..., SimpleNamespace]:
+    """Return the modules of a study by name, and others of benchmarks/, from where they import one another."""
+
+    def study_of(study: str, *others: str) -> SimpleNamespace:
+        names = {path.stem: f"{study}.{path.stem}" for path in (BENCHMARKS / study).glob("*.py")}
+        names |= {other: other for other in others}
+        return SimpleNamespace(**{name: importlib.import_module(place) for name, place in names.items()})
+
+    return study_of
 
 
 @pytest.fixture

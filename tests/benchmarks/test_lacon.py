@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -21,45 +21,9 @@ QUICK = ["--rows", "16", "--test-rows", "12", "--epochs", "1", "--few-epochs", "
 QUICK += ["--curve-rows", "12", "--description-steps", "2"]
 
 
-class Lacon(NamedTuple):
-    """The modules under test; they import one another from benchmarks/."""
-
-    run: Any
-    plan: Any
-    sets: Any
-    protocol: Any
-    methods: Any
-    experiments: Any
-    curve: Any
-    setfit_curve: Any
-    paper: Any
-    runs: Any
-    aims: Any
-    report: Any
-    pictures: Any
-
-
 @pytest.fixture
-def lacon(store) -> Lacon:
-    import run
-    from lacon import (
-        aims,
-        curve,
-        experiments,
-        methods,
-        paper,
-        pictures,
-        plan,
-        protocol,
-        report,
-        runs,
-        setfit_curve,
-        sets,
-    )
-
-    return Lacon(
-        run, plan, sets, protocol, methods, experiments, curve, setfit_curve, paper, runs, aims, report, pictures
-    )
+def lacon(study_of) -> Any:
+    return study_of("lacon", "run")
 
 
 def texts(name: str, count: int) -> list[str]:
@@ -98,7 +62,7 @@ def data(tmp_path_factory) -> Path:
     return folder
 
 
-def settings(lacon: Lacon, data: Path, out: Path, **options: Any) -> Any:
+def settings(lacon: Any, data: Path, out: Path, **options: Any) -> Any:
     return lacon.protocol.Settings(data=data, out=out, encoder=str(TINY), **options)
 
 
@@ -192,7 +156,7 @@ def test_without_setfit_its_curve_is_skipped_with_a_note(lacon, data, tmp_path, 
     assert "setfit is not installed" in capsys.readouterr().err
 
 
-def run(lacon: Lacon, data: Path, out: Path, *words: str) -> None:
+def run(lacon: Any, data: Path, out: Path, *words: str) -> None:
     lacon.run.run(["lacon", "--small", "--data", str(data), "--out", str(out), "--encoder", str(TINY), *QUICK, *words])
 
 

@@ -9,7 +9,7 @@ import re
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,57 +38,9 @@ LABELS = {
 PLANTED = ("fomc  TEST of day 1", "fomc train of day 2", "tatqa test query 3", "tatqa report 4", "tatqa train query 5")
 
 
-class Modules(NamedTuple):
-    """The modules under test; they import one another from benchmarks/."""
-
-    run: Any
-    plan: Any
-    settings: Any
-    sets: Any
-    ranking: Any
-    encoders: Any
-    experiments: Any
-    descriptions: Any
-    maps: Any
-    paper: Any
-    report: Any
-    pictures: Any
-    target_facts: Any
-
-
 @pytest.fixture
-def modules(store: Any) -> Modules:
-    import run
-    from prefinetune import (
-        descriptions,
-        encoders,
-        experiments,
-        maps,
-        paper,
-        pictures,
-        plan,
-        ranking,
-        report,
-        sets,
-        settings,
-        target_facts,
-    )
-
-    return Modules(
-        run,
-        plan,
-        settings,
-        sets,
-        ranking,
-        encoders,
-        experiments,
-        descriptions,
-        maps,
-        paper,
-        report,
-        pictures,
-        target_facts,
-    )
+def modules(study_of) -> Any:
+    return study_of("prefinetune", "run")
 
 
 def write(folder: Path, part: str, **columns: list[Any]) -> None:
@@ -130,7 +82,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def made(modules: Modules, data: Path, out: Path, **options: Any) -> Any:
+def made(modules: Any, data: Path, out: Path, **options: Any) -> Any:
     options = {"small": True, "per_source": 12, **options}
     return modules.settings.Settings(data=data, out=out, encoders=out / "encoders", encoder=str(TINY), **options)
 
@@ -753,7 +705,7 @@ def test_the_page_names_labels_and_answers_seen_in_training(modules, tmp_path):
     assert not held["stackoverflow_topics"]
 
 
-def test_the_result_of_an_encoder_saved_by_0_1_0_can_be_read(modules: Modules, tmp_path: Path):
+def test_the_result_of_an_encoder_saved_by_0_1_0_can_be_read(modules: Any, tmp_path: Path):
     told = modules.encoders.told_of(old_folder("encoder", tmp_path))
     assert told["training"]["total_steps"] == 3
     assert told["neighbours_kept"] == 1.0

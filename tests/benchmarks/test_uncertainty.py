@@ -1,7 +1,6 @@
 """The uncertainty-aware paper's experiments: every part runs, the runner resumes, tables and figures are made."""
 
 import dataclasses
-import importlib
 import json
 import re
 import statistics
@@ -23,34 +22,11 @@ SHARED = ROOT.parent / "shared"
 PAPER = SHARED / "papers" / "uncertainty-aware-contrastive.txt"
 TINY = ROOT / "tests" / "data" / "tiny-bert"
 LABELS = ("not toxic", "toxic")
-MODULES = (
-    "aims",
-    "answers",
-    "choose",
-    "compared",
-    "cost",
-    "deviation",
-    "draws",
-    "experiments",
-    "paper",
-    "pictures",
-    "report",
-    "selection",
-    "sets",
-    "settings",
-)
-MODULES += ("plan", "states", "usage", "variants")
 
 
 @pytest.fixture
-def parts(store: Any) -> Any:
-    """The modules under test by name; they import one another from benchmarks/."""
-    import pieces
-    import probe
-    import run
-
-    names = {name: importlib.import_module(f"uncertainty.{name}") for name in MODULES}
-    return type("Parts", (), {**names, "run": run, "store": store, "pieces": pieces, "probe": probe})
+def parts(study_of) -> Any:
+    return study_of("uncertainty", "run", "store", "pieces", "probe")
 
 
 @pytest.fixture(scope="module")

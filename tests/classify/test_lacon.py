@@ -1,6 +1,5 @@
 """`LaConClassifier` as a scikit-learn estimator: what it learns from, answers, and how it is edited and saved."""
 
-import inspect
 import itertools
 import json
 from collections.abc import Callable
@@ -205,12 +204,6 @@ def test_labels_that_start_at_random_use_the_papers_projection(make: Maker):
 
 
 # ---- scikit-learn
-
-
-def test_init_stores_what_it_is_given_and_does_nothing_else():
-    sentinels = {name: object() for name in inspect.signature(LaConClassifier).parameters}
-    made = LaConClassifier(**sentinels)  # type: ignore[arg-type]
-    assert vars(made) == sentinels
 
 
 def test_fit_learns_names_that_end_in_an_underscore_and_changes_no_parameter(make: Maker):

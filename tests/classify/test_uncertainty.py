@@ -1,7 +1,6 @@
 """`UncertaintyClassifier` as a scikit-learn estimator: what it learns from, answers and refuses."""
 
 import copy
-import inspect
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -228,12 +227,6 @@ def test_the_warning_names_five_labels_without_rows_and_counts_the_rest(make: Ma
 
 
 # ---- scikit-learn
-
-
-def test_init_stores_what_it_is_given_and_does_nothing_else():
-    sentinels = {name: object() for name in inspect.signature(UncertaintyClassifier).parameters}
-    made = UncertaintyClassifier(**sentinels)  # type: ignore[arg-type]
-    assert vars(made) == sentinels
 
 
 def test_the_tags_say_that_it_learns_from_labels():

@@ -12,11 +12,7 @@ from tiny_rows import WORDS, tiny_rows
 
 NAMES = sorted(WORDS)
 
-
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("no_key_in_environment")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @needs_minilm
 def test_the_hash_is_computed_once_and_then_remembered(monkeypatch: pytest.MonkeyPatch):
     packaged_folder(KNOWN_ENCODERS[0])
-    monkeypatch.setattr(packaged, "_hash", lambda file: pytest.fail("hashed again"))
+    monkeypatch.setattr(packaged, "sha256_of", lambda file: pytest.fail("hashed again"))
     assert packaged_folder(KNOWN_ENCODERS[0]) is not None
     assert len(list((user_cache() / "checked").iterdir())) == 1
 

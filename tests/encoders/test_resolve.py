@@ -288,7 +288,7 @@ def test_a_hub_that_does_not_know_the_name_is_quoted_in_one_line(tmp_path: Path)
 
 @needs_minilm
 def test_where_names_the_place_without_reading_weights(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(packaged, "_hash", lambda file: pytest.fail("hashed"))
+    monkeypatch.setattr(packaged, "sha256_of", lambda file: pytest.fail("hashed"))
     assert where(KNOWN_ENCODERS[0]) == "package"
     assert where(known("Qwen3-Embedding-0.6B")) is None
 

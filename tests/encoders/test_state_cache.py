@@ -303,7 +303,7 @@ def test_a_full_disk_leaves_no_partial_entry(plain: Encoder, tmp_path: Path, mon
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "_sha256", full)
+    monkeypatch.setattr(module, "sha256_of", full)
     with pytest.warns(LabelSpaceWarning, match="No space left"):
         states = StateCache(tmp_path).open(plain, plain.tokenize(TEXTS))
     assert isinstance(states, FreshStates)

@@ -5,7 +5,6 @@ The reference is the whole model on one prompt at a time, with all logits and wi
 
 import functools
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -35,14 +34,6 @@ def one_by_one(model: CausalModel, prompts: list[list[int]]) -> torch.Tensor:
 
 def prompts_of(lengths: list[int]) -> list[list[int]]:
     return [[(7 * row + 3 * place) % 250 + 10 for place in range(length)] for row, length in enumerate(lengths)]
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 # ---- batches

@@ -18,11 +18,7 @@ SPACE = LabelSpace.from_dict({"labels": {"sports": ["A match is won."], "money":
 PAIR = Confused(("sports", "money"), 7, ("the club was sold",))
 SCHEMA = {"type": "object"}
 
-
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("no_key_in_environment")
 
 
 def question_of(body) -> str:

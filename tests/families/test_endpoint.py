@@ -31,11 +31,7 @@ SPACE = LabelSpace.from_dict(
 TEXTS = ["the match was won", "the court", "a bank closed", "nothing of all that"]
 SECRET = "sk-very-secret"
 
-
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("no_key_in_environment")
 
 
 def scorer_of(server: Server, **options) -> EndpointScorer:

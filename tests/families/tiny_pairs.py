@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import processors
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -51,15 +51,21 @@ from transformers import (
 )
 
 from labelspace.seeds import child_seed
-from tiny_models import HEADS, INNER, LAYERS, LETTERS, MAX_TOKENS, PUNCTUATION, WIDTH, WORDS
+from tiny_models import (
+    HEADS,
+    INNER,
+    LAYERS,
+    LETTERS,
+    MAX_TOKENS,
+    PUNCTUATION,
+    SIZES,
+    WIDTH,
+    WORDS,
+    byte_level,
+    byte_pairs,
+)
 
 NLI = {0: "entailment", 1: "neutral", 2: "contradiction"}
-SIZES: dict[str, Any] = {
-    "hidden_size": WIDTH,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "intermediate_size": INNER,
-}
 
 Parts = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 
@@ -112,26 +118,6 @@ def _pieces(specials: list[str]) -> dict[str, int]:
     return {token: index for index, token in enumerate(dict.fromkeys([*specials, *signs, *WORDS]))}
 
 
-def _bytes(specials: list[str]) -> tuple[dict[str, int], list[Any]]:
-    """A byte-level vocabulary: every byte, every word with its space, and the merges that build it."""
-    tokens, merges = dict.fromkeys(sorted(pre_tokenizers.ByteLevel.alphabet())), {}
-    for word in WORDS:
-        left = "\u0120"
-        for letter in word:
-            merges[(left, letter)] = None
-            left += letter
-            tokens[left] = None
-    return {token: index for index, token in enumerate([*specials, *tokens])}, list(merges)
-
-
-def _byte_level(specials: list[str]) -> Tokenizer:
-    vocabulary, merges = _bytes(specials)
-    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    return backend
-
-
 def _unigrams(specials: list[str]) -> list[tuple[str, float]]:
     words = [f"\u2581{word}" for word in WORDS]
     signs = ["\u2581", *PUNCTUATION, *LETTERS]
@@ -168,7 +154,7 @@ def _deberta(labels: dict[str, Any]) -> Parts:
 
 
 def _modernbert(labels: dict[str, Any]) -> Parts:
-    backend = _byte_level(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    backend = byte_level(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -202,7 +188,7 @@ _ROBERTA_IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
 
 
 def _roberta(labels: dict[str, Any]) -> Parts:
-    vocabulary, merges = _bytes(_ROBERTA_SPECIALS)
+    vocabulary, merges = byte_pairs(_ROBERTA_SPECIALS)
     positions = MAX_TOKENS + 2  # positions start after the padding index, which is 1
     config = RobertaConfig(
         vocab_size=len(vocabulary),
@@ -229,7 +215,7 @@ def _xlm_roberta(labels: dict[str, Any]) -> Parts:
 
 
 def _bart(labels: dict[str, Any]) -> Parts:
-    vocabulary, merges = _bytes(_ROBERTA_SPECIALS)
+    vocabulary, merges = byte_pairs(_ROBERTA_SPECIALS)
     config = BartConfig(
         vocab_size=len(vocabulary),
         max_position_embeddings=MAX_TOKENS,
@@ -250,7 +236,7 @@ def _bart(labels: dict[str, Any]) -> Parts:
 
 def _qwen3(labels: dict[str, Any]) -> Parts:
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_byte_level(["<|endoftext|>", "<|im_end|>"]),
+        tokenizer_object=byte_level(["<|endoftext|>", "<|im_end|>"]),
         pad_token="<|endoftext|>",
         eos_token="<|im_end|>",
         padding_side="left",

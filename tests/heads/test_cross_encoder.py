@@ -1,15 +1,13 @@
 """The head of the cross-encoder: C.1 as loops, the entailment score, shapes and refusals."""
 
-import importlib
 import math
-import sys
 
 import pytest
 import torch
-from jaxtyping import install_import_hook
 
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.heads import CrossEncoderHead, entailment_score
+from shape_checked import imported_anew
 
 TABLE = [[2.0, -1.0, 0.5], [0.0, 0.0, 0.0], [-3.0, 4.0, 1.0], [30.0, -40.0, 20.0]]
 
@@ -139,14 +137,7 @@ def test_logits_of_another_shape_are_refused(shape):
 
 
 def test_the_shapes_hold_under_the_checking_hook():
-    name = "labelspace.heads.cross_encoder"
-    kept = sys.modules.pop(name)
-    try:
-        with install_import_hook([name], "beartype.beartype"):
-            checked = importlib.import_module(name)
-    finally:
-        sys.modules[name] = kept
-        importlib.import_module("labelspace.heads").cross_encoder = kept
+    checked = imported_anew("labelspace.heads.cross_encoder", "labelspace.heads.cross_encoder")
     made = checked.CrossEncoderHead(4, classes=3, generator=torch.Generator())
     assert checked.entailment_score(made(torch.zeros(2, 4))).shape == (2,)
     with pytest.raises(Exception, match="entailment_score"):

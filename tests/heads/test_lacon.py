@@ -1,41 +1,23 @@
 """LaCon's heads and its two label-embedding baselines: the equations as loops, padding, seeds, shapes and refusals."""
 
-import importlib
 import math
-import sys
 from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from jaxtyping import install_import_hook
 from torch import Tensor, nn
 
+from heads.layers_by_hand import Table, dot, linear, relu
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.heads import FusionHead, LabelEmbeddings, LEAMHead, LSANHead, ProjectionHead
+from losses.oracles import cosine_by_hand
+from shape_checked import imported_anew
 
 DIM, COUNT = 6, 4
 LENGTHS = [5, 2, 1, 7]
-Table = Sequence[Sequence[float]]
 
 
 # ---- the equations, term by term, in Python floats
-
-
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
-
-
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    return dot(one, other) / math.sqrt(dot(one, one)) / math.sqrt(dot(other, other))
-
-
-def linear(layer: nn.Linear, values: Sequence[float]) -> list[float]:
-    bias = layer.bias.tolist() if layer.bias is not None else [0.0] * layer.out_features
-    return [dot(row, values) + shift for row, shift in zip(layer.weight.tolist(), bias, strict=True)]
-
-
-def relu(values: Sequence[float]) -> list[float]:
-    return [max(0.0, value) for value in values]
 
 
 def softmax(values: Sequence[float]) -> list[float]:
@@ -53,7 +35,7 @@ def smoothed(words: Table, label: Sequence[float], kernel: Sequence[float], at: 
     for r, weight in enumerate(kernel):
         there = at + r - len(kernel) // 2
         if 0 <= there < len(words):
-            total += weight * cosine(words[there], label)
+            total += weight * cosine_by_hand(words[there], label)
     return total
 
 
@@ -498,14 +480,7 @@ def test_a_generator_that_is_not_on_the_cpu_is_refused(name: str):
 
 
 def test_the_shapes_hold_under_the_checking_hook():
-    name = "labelspace.heads.lacon"
-    kept = sys.modules.pop(name)
-    try:
-        with install_import_hook([name], "beartype.beartype"):
-            checked = importlib.import_module(name)
-    finally:
-        sys.modules[name] = kept
-        importlib.import_module("labelspace.heads").lacon = kept  # pyright: ignore[reportAttributeAccessIssue]
+    checked = imported_anew("labelspace.heads.lacon", "labelspace.heads.lacon")
     states, mask = batch(dtype=torch.float32)
     own = checked.LabelEmbeddings(COUNT, DIM, generator=seeded())
     fused = checked.FusionHead(generator=seeded())

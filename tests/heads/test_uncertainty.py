@@ -1,40 +1,24 @@
 """The Gaussian head: each extractor as a loop, padding, noise, the paper's sizes, seeds and refusals."""
 
-import importlib
 import math
-import sys
-from collections.abc import Sequence
 
 import pytest
 import torch
-from jaxtyping import install_import_hook
 from torch import Tensor, nn
 
+from heads.layers_by_hand import Table, dot, linear, relu
 from labelspace.config import EXTRACTORS
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.heads import GaussianHead, TextCNN, sample
 from labelspace.heads.uncertainty import LOG_VARIANCES
+from shape_checked import imported_anew
 
 DIM, LABELS = 6, 4
 LENGTHS = [7, 5, 4, 3, 2, 1]  # longer than each kernel, exactly each, and shorter than each
 RUBBISH = [1e30, math.inf, -math.inf, math.nan]
-Table = Sequence[Sequence[float]]
 
 
 # ---- the extractors, term by term, in Python floats
-
-
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
-
-
-def linear(layer: nn.Linear, values: Sequence[float]) -> list[float]:
-    bias = layer.bias.tolist() if layer.bias is not None else [0.0] * layer.out_features
-    return [dot(row, values) + shift for row, shift in zip(layer.weight.tolist(), bias, strict=True)]
-
-
-def relu(values: Sequence[float]) -> list[float]:
-    return [max(0.0, value) for value in values]
 
 
 def mean_of(words: Table) -> list[float]:
@@ -619,15 +603,8 @@ def test_a_generator_that_is_not_on_the_cpu_is_refused(name: str):
 
 
 def test_the_shapes_hold_under_the_checking_hook():
-    names = ["labelspace.heads.layers", "labelspace.heads.uncertainty"]
-    kept = {name: sys.modules.pop(name) for name in names}
-    try:
-        with install_import_hook(names, "beartype.beartype"):
-            checked = importlib.import_module(names[1])
-    finally:
-        for name, module in kept.items():
-            sys.modules[name] = module
-            setattr(importlib.import_module("labelspace.heads"), name.rpartition(".")[2], module)
+    names = ("labelspace.heads.layers", "labelspace.heads.uncertainty")
+    checked = imported_anew(names[1], *names)
     for dtype in (torch.float32, torch.bfloat16):
         states, mask = batch(dtype, left=True)
         for name in EXTRACTORS:

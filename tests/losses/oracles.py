@@ -41,6 +41,15 @@ def cosine_by_hand(one: Row, other: Row) -> float:
     return dot / math.sqrt(sum(a * a for a in one)) / math.sqrt(sum(b * b for b in other))
 
 
+def pairs_by_hand(anchors: Table, positives: Table, t: float) -> float:
+    """REZE, equation 9; Gao et al., equation 1."""
+    total = 0.0
+    for i, anchor in enumerate(anchors):
+        below = sum(math.exp(cosine_by_hand(anchor, other) / t) for other in positives)
+        total += math.log(math.exp(cosine_by_hand(anchor, positives[i]) / t) / below)
+    return -total / len(anchors)
+
+
 def squared_distance_by_hand(one: Row, other: Row) -> float:
     """Sum of the squared differences."""
     return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))

@@ -11,7 +11,7 @@ from torch import Tensor
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.losses import cosine_scores, infonce_rows
 from losses.checked import losses as checked
-from losses.oracles import Table, cosine_by_hand
+from losses.oracles import Table, cosine_by_hand, pairs_by_hand
 
 TEMPERATURE = 0.05
 
@@ -25,15 +25,6 @@ def relation_by_hand(current: Table, target: Table) -> float:
     for one, other in zip(current, target, strict=True):
         total += 1 - cosine_by_hand(one, other)
     return total / len(current)
-
-
-def pairs_by_hand(anchors: Table, positives: Table, t: float) -> float:
-    """REZE, equation 9."""
-    total = 0.0
-    for i, anchor in enumerate(anchors):
-        below = sum(math.exp(cosine_by_hand(anchor, other) / t) for other in positives)
-        total += math.log(math.exp(cosine_by_hand(anchor, positives[i]) / t) / below)
-    return -total / len(anchors)
 
 
 def vectors(rows: int, dim: int, seed: int) -> Tensor:

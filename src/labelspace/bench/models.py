@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError
+from labelspace.folders import sha256_of
 from labelspace.header import CLASSIFIER, NLI, kind_of, read_header
 from labelspace.labels import LabelSpace
 
@@ -307,8 +308,7 @@ def weights_revision(place: Path) -> str | None:
 
 @functools.lru_cache(maxsize=256)
 def _hash(path: Path, size: int, changed: int) -> str:  # noqa: ARG001  size and time make a changed file a new cache entry
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+    return sha256_of(path)
 
 
 def _split(name: str, sign: str, wanted: bool) -> tuple[str, str | None]:

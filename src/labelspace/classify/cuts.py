@@ -94,13 +94,12 @@ class Cuts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; `from_dict` is the inverse."""
-        return {**asdict(self), "standard": {name: list(own) for name, own in self.standard.of_labels.items()}}
+        return {**asdict(self), "standard": self.standard.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Cuts":
         """Return the cuts that `to_dict` was called on."""
-        of_labels = {name: (float(mean), float(deviation)) for name, (mean, deviation) in values["standard"].items()}
-        return cls(**{**values, "standard": Standard(of_labels)})
+        return cls(**{**values, "standard": Standard.from_dict(values["standard"])})
 
 
 def cuts_of_pool(labels: Sequence[str], scores: NDArray[np.float32]) -> Cuts:

@@ -88,13 +88,13 @@ class NoneLimit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {**asdict(self), "standard": {name: list(pair) for name, pair in self.standard.of_labels.items()}}
+        return {**asdict(self), "standard": self.standard.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "NoneLimit":
         """Return the limit of `to_dict`."""
-        pairs = {str(name): (float(mean), float(wide)) for name, (mean, wide) in values["standard"].items()}
-        return cls(**{**values, "value": float(values["value"]), "standard": Standard(pairs)})
+        standard = Standard.from_dict(values["standard"])
+        return cls(**{**values, "value": float(values["value"]), "standard": standard})
 
     def __str__(self) -> str:
         how = f"{self.way}, closeness below {self.value:.2f}"

@@ -63,3 +63,12 @@ class Standard:
     def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "Standard":
         """Return the standard with a label renamed or removed."""
         return Standard(change(dict(self.of_labels)))
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return plain values, ready for JSON; `from_dict` is the inverse."""
+        return {name: list(pair) for name, pair in self.of_labels.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Standard":
+        """Return the standard that `to_dict` was called on."""
+        return cls({name: (float(mean), float(deviation)) for name, (mean, deviation) in values.items()})

@@ -114,7 +114,7 @@ def draft_command(
     choice = judge.choose(drafts, keep=keep) if judge is not None else None
     kept = drafts if choice is None else list(choice.kept)
     if out is not None:
-        _write(out, labels, space, kept, mark=_mark(model, seed))
+        _write(out, labels, space, kept, model, seed)
     _print(drafts, kept, choice, out, as_json=as_json)
 
 
@@ -226,14 +226,10 @@ def _ask(
         note(f"{left_out} texts were left out: too short or long, there already, or with another label's name.")
 
 
-def _mark(model: str, seed: int) -> str:
+def _write(out: Path, labels: Path, space: LabelSpace, kept: Sequence[Draft], model: str, seed: int) -> None:
     from labelspace.families.drafting import PROMPT
 
-    return f"draft by {model}, prompt {PROMPT}, seed {seed}"
-
-
-def _write(out: Path, labels: Path, space: LabelSpace, kept: Sequence[Draft], *, mark: str) -> None:
-    text, own = marked_file(labels, space, kept, mark)
+    text, own = marked_file(labels, space, kept, f"draft by {model}, prompt {PROMPT}, seed {seed}")
     write_atomically(out, text)
     if not own:
         note(f"{out} was written anew, because {labels} has no room for comments; its own comments are not in it.")
@@ -250,17 +246,12 @@ def _print(
             figures = {"documents": choice.documents, **{name: asdict(one) for name, one in named.items()}}
         print_json({"drafts": listed, "estimate": figures, "out": None if out is None else str(out)})
         return
-    for label, of_label in _by_label(drafts):
+    for label in dict.fromkeys(draft.label for draft in drafts):
         print(f"{label}:")
-        for draft in of_label:
+        for draft in (draft for draft in drafts if draft.label == label):
             against = "" if draft.against is None else f" (against {draft.against})"
             print(f"  {'+' if draft in kept else '-'} {draft.text}{against}")
     if choice is not None:
         print(f"\n{choice}")
     where = "" if out is None else f", written to {out}"
     print(f"\nkept {len(kept)} of {len(drafts)} drafts (+){where}")
-
-
-def _by_label(drafts: Sequence[Draft]) -> list[tuple[str, list[Draft]]]:
-    names = dict.fromkeys(draft.label for draft in drafts)
-    return [(name, [draft for draft in drafts if draft.label == name]) for name in names]

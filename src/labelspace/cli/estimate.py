@@ -9,6 +9,7 @@ from labelspace.cli.options import (
     AsJson,
     Delimiter,
     Device,
+    Model,
     Quiet,
     TextColumn,
     TextEncoding,
@@ -22,7 +23,7 @@ from labelspace.config import EncodingConfig
 
 
 def estimate_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")],
+    model: Model,
     file: Annotated[
         str,
         typer.Argument(

@@ -18,6 +18,7 @@ from labelspace.cli.options import (
     LabelColumn,
     LongTexts,
     MinProbability,
+    Model,
     Offline,
     PairColumn,
     Quiet,
@@ -31,6 +32,7 @@ from labelspace.cli.options import (
 from labelspace.cli.pictures import check_folder, check_picture
 from labelspace.cli.printing import busy, hush, note, print_json
 from labelspace.cli.sampling import sample_rows
+from labelspace.cli.settings import is_given
 from labelspace.config import DecisionConfig, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, OutputError
@@ -153,7 +155,7 @@ def evaluate_command(
 
 
 def figures_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")],
+    model: Model,
     file: Labelled,
     out: Annotated[Path, typer.Option(help="Folder for the figures, created if missing.")],
     only: Annotated[
@@ -247,8 +249,7 @@ def _figures(only: str | None, label_column: str | None) -> list[str]:
 
 def _refuse_for_saved(context: typer.Context) -> None:
     for name in ("encoder", "anchor", "dtype"):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if is_given(context, name):
             raise ConfigError(
                 f"--{name} goes with a label file; MODEL is a saved model and brings its own. Leave it out."
             )

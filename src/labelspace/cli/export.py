@@ -10,6 +10,7 @@ from labelspace.checks import check_choice
 from labelspace.cli.options import (
     AsJson,
     Delimiter,
+    Model,
     Quiet,
     TextColumn,
     TextEncoding,
@@ -28,7 +29,7 @@ _SEED = 0
 
 
 def export_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")],
+    model: Model,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write; an older export is replaced.")],
     to: Annotated[str, typer.Option(metavar=choices(RUNTIMES), help="Format of the files.")] = RUNTIMES[0],
     documents: Annotated[

@@ -43,7 +43,7 @@ from labelspace.cli.options import (
     open_encoder,
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
-from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, print_settings, read_settings, read_words
+from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, is_given, print_settings, read_settings
 from labelspace.config import NONE_WAYS, ConsensusConfig, EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
@@ -169,7 +169,7 @@ def fit_command(
     own["slow_documents"] = slow_documents
     own |= {"threshold": threshold, "min_probability": min_probability, "long_texts": long_texts}
     check_options(context, method, own, several=space.several)
-    settings = check_settings(method, read_settings(settings_of_method(method), read_words(words), own))
+    settings = check_settings(method, read_settings(settings_of_method(method), words, own))
     compute = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens)
     limit = _limit(none, pool)
     _check_out(out, overwrite or resume)
@@ -217,8 +217,7 @@ def fit_command(
 
 def _print_settings(context: typer.Context, method: str, *, as_json: bool) -> None:
     """Print the settings of all methods, or of the one given, and the options that --help leaves out."""
-    named = context.get_parameter_source("method")
-    chosen = (method,) if named is not None and named.name == "COMMANDLINE" else tuple(METHODS)
+    chosen = (method,) if is_given(context, "method") else tuple(METHODS)
     tables: dict[str, Any] = {f"--method {name}": settings_of_method(name) for name in chosen}
     options = {
         each.opts[0]: Setting(each.name or "", str, each.default, getattr(each, "help", "") or "")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from labelspace.checks import check_choice
-from labelspace.cli.settings import Known, default_of, flag
+from labelspace.cli.settings import Known, default_of, flag, is_given
 from labelspace.config import (
     ConsensusConfig,
     DecisionConfig,
@@ -115,9 +115,9 @@ def choose_method(context: typer.Context, *, labelled: bool, several: bool) -> s
     check_choice("--method", method, METHODS)
     if several:
         return _of_several(context, method, labelled=labelled)
-    if labelled and not _given(context, "method"):
+    if labelled and not is_given(context, "method"):
         return OF_ROWS[0]
-    if context.params["pool"] is not None and not _given(context, "method"):
+    if context.params["pool"] is not None and not is_given(context, "method"):
         return "consensus"
     if labelled and method not in OF_ROWS:
         raise ConfigError(f"--method must be lacon or uncertainty with --labelled. Got {method!r} instead.")
@@ -163,8 +163,8 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *
                 "texts without a label; leave it out."
             )
     for name, methods in goes_with.items():
-        if _given(context, name) and method not in methods:
-            implied = "" if _given(context, "method") or method != "consensus" else ", which --pool means"
+        if is_given(context, name) and method not in methods:
+            implied = "" if is_given(context, "method") or method != "consensus" else ", which --pool means"
             raise ConfigError(
                 f"{flag(name)} does nothing with --method {method}{implied}; it is for {' and '.join(methods)}."
             )
@@ -210,8 +210,3 @@ def make(method: str, space: "LabelSpace", encoder: "Encoder", settings: Mapping
 
 def _methods_with(name: str) -> tuple[str, ...]:
     return tuple(method for method in METHODS if name in settings_of_method(method))
-
-
-def _given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"

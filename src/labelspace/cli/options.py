@@ -26,6 +26,7 @@ def choices(values: tuple[str, ...]) -> str:
     return "|".join(values)
 
 
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")]
 EncoderName = Annotated[
     str,
     typer.Option(

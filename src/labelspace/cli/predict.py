@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ from labelspace.cli.options import (
     Device,
     LongTexts,
     MinProbability,
+    Model,
     Overwrite,
     PairColumn,
     Quiet,
@@ -39,8 +39,6 @@ _READ_BYTES = 64 * 1024
 _LINE_BYTES = 64 * 1024 * 1024  # the limit for one row of a file
 
 _DOUBT = "Uncertainty, for models that measure it"
-
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")]
 
 
 def _doubt(help: str, metavar: str) -> Any:

@@ -25,14 +25,7 @@ from labelspace.cli.options import (
 )
 from labelspace.cli.pair_files import open_files, parse_files
 from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, resuming, tell
-from labelspace.cli.settings import (
-    Set,
-    ShowSettings,
-    from_field,
-    print_settings,
-    read_settings,
-    read_words,
-)
+from labelspace.cli.settings import Set, ShowSettings, from_field, print_settings, read_settings
 from labelspace.config import EncodingConfig, PrefinetuneConfig
 from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
@@ -125,7 +118,7 @@ def prefinetune_command(
     hush(quiet)
     # Check everything cheap first, then open the encoder, then train.
     own = {"learning_rate": learning_rate, "epochs": epochs, "per_source": per_source, "max_tokens": max_tokens}
-    config = PrefinetuneConfig(**read_settings(known, read_words(words), own))
+    config = PrefinetuneConfig(**read_settings(known, words, own))
     encoding, seed = EncodingConfig(dtype=dtype, device=device), as_seed(seed)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
     _check_out(out, work, encoder, resume=resume, overwrite=overwrite)

@@ -44,12 +44,7 @@ def to_change(made: type, name: str, *, metavar: str | None = None) -> Any:
     return typer.Option(metavar=metavar, help=f"{settings_of(made)[name].summary}.")
 
 
-def read_words(words: Sequence[str] | None) -> dict[str, str]:
-    """Parse the values of `--set`.
-
-    Raises:
-        ConfigError: a value without a name or `=`, or a repeated name.
-    """
+def _read_words(words: Sequence[str] | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for word in words or ():
         name, equals, value = word.partition("=")
@@ -62,24 +57,32 @@ def read_words(words: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def read_settings(known: Known, words: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(known: Known, words: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings by name, from `--set` and from the options of single settings.
 
     Args:
         known: the settings of the command.
-        words: from `read_words`.
+        words: the values of `--set`.
         options: values by name; None: not given.
 
     Raises:
-        ConfigError: an unknown name, or one also given by its own option.
+        ConfigError: a value of `--set` without a name or `=`, an unknown or repeated name, or one also given by its
+            own option.
     """
+    read = _read_words(words)
     given = {name: value for name, value in options.items() if value is not None}
-    for name in words:
+    for name in read:
         if name not in known:
             raise ConfigError(f"--set has no setting {name!r}.{did_you_mean(name, known)} See them with --settings.")
         if name in given:
             raise ConfigError(f"--set {name} and {flag(name)} are one setting; leave one out.")
-    return {**given, **{name: known[name].read(value) for name, value in words.items()}}
+    return {**given, **{name: known[name].read(value) for name, value in read.items()}}
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Return whether an option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def flag(name: str) -> str:

@@ -7,14 +7,7 @@ import typer
 
 from labelspace.cli.options import AsJson, Device, Dtype, EncoderName, Offline, Quiet, TrustRemoteCode, choices
 from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, resuming, tell
-from labelspace.cli.settings import (
-    Set,
-    ShowSettings,
-    from_field,
-    print_settings,
-    read_settings,
-    read_words,
-)
+from labelspace.cli.settings import Set, ShowSettings, from_field, print_settings, read_settings
 from labelspace.config import NLI_VARIANTS, NLIConfig
 from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
@@ -73,7 +66,7 @@ def train_nli_command(
         **{"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size, "max_pairs": max_pairs},
         **{"max_steps": max_steps, "max_seconds": max_seconds},
     }
-    config = NLIConfig(**read_settings(known, read_words(words), own))
+    config = NLIConfig(**read_settings(known, words, own))
     _check_out(out, resume)
     files = [data / "train.parquet", data / "dev.parquet"]
     for file in files:

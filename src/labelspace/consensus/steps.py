@@ -274,15 +274,9 @@ class _Judge:
 
     def _swallows(self, before: Columns, after: Columns) -> str:
         """Return a reason if one label has most of the documents after a step, and had far fewer before it."""
-        grown = [
-            after_share - before_share
-            for before_share, after_share in zip(self._shares(before), self._shares(after), strict=True)
-            if after_share > 0.5
-        ]
-        return "one label would have most of the documents" if grown and max(grown) > 0.2 else ""
-
-    def _shares(self, columns: Columns) -> list[float]:
-        return (np.bincount(columns, minlength=self._labels) / len(columns)).tolist()
+        was, share = (np.bincount(each, minlength=self._labels) / len(each) for each in (before, after))
+        swallows = ((share > 0.5) & (share - was > 0.2)).any()
+        return "one label would have most of the documents" if swallows else ""
 
 
 @final

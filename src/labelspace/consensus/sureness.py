@@ -67,12 +67,7 @@ def sureness(
     if len(texts) < FEWEST or len(np.unique(answers)) == 1:
         return None
     accuracy, _ = ranges(signals(answers, texts, space, vectors, seed=seed), len(space), consensus=consensus)
-    return Sureness(
-        temperature=temperature_for_accuracy(logits, accuracy.expected),
-        accuracy=accuracy,
-        confidence_before=float(softmax(logits, axis=1).max(axis=1).mean()),
-        documents=len(texts),
-    )
+    return _as_sure_as(logits, accuracy)
 
 
 def of_student(teacher: Sureness, logits: Logits, *, agreed: float) -> Sureness:
@@ -88,10 +83,13 @@ def of_student(teacher: Sureness, logits: Logits, *, agreed: float) -> Sureness:
     """
     share = (1 + agreed) / 2
     own = teacher.accuracy
-    likely = Range(share * own.low, share * own.expected, share * own.high)
+    return _as_sure_as(logits, Range(share * own.low, share * own.expected, share * own.high))
+
+
+def _as_sure_as(logits: Logits, accuracy: Range) -> Sureness:
     return Sureness(
-        temperature=temperature_for_accuracy(logits, likely.expected),
-        accuracy=likely,
+        temperature=temperature_for_accuracy(logits, accuracy.expected),
+        accuracy=accuracy,
         confidence_before=float(softmax(logits, axis=1).max(axis=1).mean()),
         documents=len(logits),
     )

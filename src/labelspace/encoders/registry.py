@@ -15,7 +15,7 @@ queries get an instruction, documents do not), the text is the query and the lab
 """
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Any, Literal, final
 
 Pooling = Literal["mean", "cls", "last"]
 
@@ -87,7 +87,15 @@ class EncoderSpec:
 
 # E5: the card's FAQ recommends the "query: " prefix for symmetric tasks such as semantic similarity, and for
 # embeddings used as features, such as linear probing. So both sides get it; "passage: " is for retrieval.
-_E5_PROMPT = "query: "
+_E5: dict[str, Any] = {
+    "pooling": "mean",
+    "max_tokens": 512,
+    "licence": "mit",
+    "year": 2023,
+    "text_prompt": "query: ",
+    "label_prompt": "query: ",
+    "passage_prompt": "passage: ",
+}
 
 # EmbeddingGemma: config_sentence_transformers.json has this prompt under "Classification". It is a query prompt
 # ("task: ... | query: "), which the authors use on both sides of a symmetric task.
@@ -119,30 +127,18 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         name="intfloat/e5-base-v2",
         short_name="e5-base-v2",
         parameters=109_482_240,
-        pooling="mean",
         dimension=768,
-        max_tokens=512,
-        licence="mit",
-        year=2023,
         revision="f52bf8ec8c7124536f0efb74aca902b2995e5bcd",
-        text_prompt=_E5_PROMPT,
-        label_prompt=_E5_PROMPT,
-        passage_prompt="passage: ",
+        **_E5,
         note="The paper rounds to 110M.",
     ),
     EncoderSpec(
         name="intfloat/e5-large-v2",
         short_name="e5-large-v2",
         parameters=335_141_888,
-        pooling="mean",
         dimension=1024,
-        max_tokens=512,
-        licence="mit",
-        year=2023,
         revision="f169b11e22de13617baa190a028a32f3493550b6",
-        text_prompt=_E5_PROMPT,
-        label_prompt=_E5_PROMPT,
-        passage_prompt="passage: ",
+        **_E5,
     ),
     EncoderSpec(
         name="BAAI/bge-base-en-v1.5",
@@ -240,15 +236,9 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         name="intfloat/multilingual-e5-small",
         short_name="multilingual-e5-small",
         parameters=117_653_760,
-        pooling="mean",
         dimension=384,
-        max_tokens=512,
-        licence="mit",
-        year=2023,
         revision="fd1525a9fd15316a2d503bf26ab031a61d056e98",
-        text_prompt=_E5_PROMPT,
-        label_prompt=_E5_PROMPT,
-        passage_prompt="passage: ",
+        **_E5,
         in_paper=False,
         note="Not in the paper; reads some 100 languages.",
     ),
@@ -256,15 +246,9 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         name="intfloat/multilingual-e5-base",
         short_name="multilingual-e5-base",
         parameters=278_043_648,
-        pooling="mean",
         dimension=768,
-        max_tokens=512,
-        licence="mit",
-        year=2023,
         revision="d13f1b27baf31030b7fd040960d60d909913633f",
-        text_prompt=_E5_PROMPT,
-        label_prompt=_E5_PROMPT,
-        passage_prompt="passage: ",
+        **_E5,
         in_paper=False,
         note="Not in the paper; reads some 100 languages.",
     ),
@@ -272,15 +256,9 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         name="intfloat/multilingual-e5-large",
         short_name="multilingual-e5-large",
         parameters=559_890_432,
-        pooling="mean",
         dimension=1024,
-        max_tokens=512,
-        licence="mit",
-        year=2023,
         revision="ab10c1a7f42e74530fe7ae5be82e6d4f11a719eb",
-        text_prompt=_E5_PROMPT,
-        label_prompt=_E5_PROMPT,
-        passage_prompt="passage: ",
+        **_E5,
         in_paper=False,
         note="Not in the paper; reads some 100 languages.",
     ),

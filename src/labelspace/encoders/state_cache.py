@@ -39,7 +39,7 @@ from labelspace.encoders.encoder import Encoder
 from labelspace.encoders.identity import encoder_hash
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import LabelSpaceWarning, OutputError
-from labelspace.folders import clear_away_killed, staged
+from labelspace.folders import clear_away_killed, sha256_of, staged
 from labelspace.progress import Progress, silent
 
 FORMAT = 2
@@ -333,7 +333,7 @@ def _write(entry: Path, encoder: Encoder, token_ids: TokenIds, lengths: NDArray[
             "texts": len(token_ids),
             "tokens": int(lengths.sum()),
             "dim": encoder.backbone.hidden_size,
-            "sha256": _sha256(scratch / STATES),
+            "sha256": sha256_of(scratch / STATES),
         }
         (scratch / INDEX).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
@@ -342,14 +342,9 @@ def _is_sound(entry: Path, size: int) -> bool:
     try:
         facts = json.loads((entry / INDEX).read_text(encoding="utf-8"))
         whole = (entry / STATES).stat().st_size == size
-        return whole and facts["format"] == FORMAT and facts["sha256"] == _sha256(entry / STATES)
+        return whole and facts["format"] == FORMAT and facts["sha256"] == sha256_of(entry / STATES)
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _lock_of(entry: Path) -> Path:

@@ -56,7 +56,6 @@ _CANDIDATES = (
 def option_symbols(
     encode: Callable[[Sequence[str]], list[list[int]]],
     *,
-    context: str = CHOICE_SUFFIX,
     unknown: int | None = None,
     most: int = MOST_SYMBOLS,
 ) -> dict[str, int]:
@@ -68,7 +67,6 @@ def option_symbols(
 
     Args:
         encode: the tokenizer, without start and end tokens.
-        context: the end of the prompt.
         unknown: the tokenizer's id for unknown tokens, if it has one.
         most: most symbols to return.
 
@@ -85,10 +83,10 @@ def option_symbols(
     Reference:
         BTZSC benchmark, appendix C.3. It uses letters only, but 77 labels need more than 52.
     """
-    before, spaced = encode([context, f"{context} A"])
+    before, spaced = encode([CHOICE_SUFFIX, f"{CHOICE_SUFFIX} A"])
     blank = " " if len(spaced) == len(before) + 1 and spaced[:-1] == before and spaced[-1] != unknown else ""
     found: dict[str, int] = {}
-    for symbol, ids in zip(_CANDIDATES, encode([f"{context}{blank}{each}" for each in _CANDIDATES]), strict=True):
+    for symbol, ids in zip(_CANDIDATES, encode([f"{CHOICE_SUFFIX}{blank}{each}" for each in _CANDIDATES]), strict=True):
         if len(found) == most:
             break
         one_more = len(ids) == len(before) + 1 and ids[:-1] == before

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import yaml
 
 from labelspace.labels.document import read_document
-from labelspace.labels.files import as_yaml, read_text, read_yaml, yaml_scalar
+from labelspace.labels.files import as_yaml, is_nothing, line_after, read_text, read_yaml, value_below, yaml_scalar
 from labelspace.labels.lint_words import names_in_descriptions, words
 from labelspace.labels.space import LabelSpace
 
@@ -143,11 +143,11 @@ def _inserted(text: str, drafts: Sequence[Draft], mark: str) -> str | None:
 
 def _places(root: Any) -> Iterator[tuple[str, _Place]]:
     """Yield the names of the labels that have room for lines, and where."""
-    labels = _value(root, "labels") or root
+    labels = value_below(root, "labels") or root
     if isinstance(labels, yaml.MappingNode):
         pairs = [(key.value, key, value) for key, value in labels.value]
     else:
-        pairs = [(getattr(_value(item, "name"), "value", None), None, item) for item in labels.value]
+        pairs = [(getattr(value_below(item, "name"), "value", None), None, item) for item in labels.value]
     for name, key, value in pairs:
         place = _place(key, value)
         if name is not None and place is not None:
@@ -160,20 +160,9 @@ def _place(key: Any, value: Any) -> _Place | None:
         for inner, descriptions in value.value:
             if inner.value == "descriptions":
                 return _place(inner, descriptions)
-        return _Place(_next_line(value.value[-1][1].end_mark), value.start_mark.column + 2, key=True)
+        return _Place(line_after(value.value[-1][1]), value.start_mark.column + 2, key=True)
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and key is not None:
-        return _Place(_next_line(value.value[-1].end_mark), value.start_mark.column, key=False)
-    if isinstance(value, yaml.ScalarNode) and value.value == "" and value.tag.endswith(":null") and key is not None:
+        return _Place(line_after(value.value[-1]), value.start_mark.column, key=False)
+    if is_nothing(value) and key is not None:
         return _Place(key.end_mark.line + 1, key.start_mark.column + 2, key=False)
     return None
-
-
-def _value(node: Any, key: str) -> Any:
-    """Return the node below a key of a mapping, or None."""
-    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-    return next((value for each, value in pairs if each.value == key), None)
-
-
-def _next_line(mark: Any) -> int:
-    # A block scalar ends at the start of the line after it.
-    return mark.line + (mark.column > 0)

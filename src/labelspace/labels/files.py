@@ -96,6 +96,23 @@ def as_yaml(data: Mapping[str, Any]) -> str:
     return yaml.dump(dict(data), Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=WIDTH)
 
 
+def value_below(node: Any, key: str) -> Any:
+    """Return the node below a key of a mapping; None if there is none, or `node` is no mapping."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((value for each, value in pairs if each.value == key), None)
+
+
+def is_nothing(node: Any) -> bool:
+    """Return whether a node is what a key without a value has."""
+    return isinstance(node, yaml.ScalarNode) and node.value == "" and node.tag.endswith(":null")
+
+
+def line_after(node: Any) -> int:
+    """Return the number of the line after a node."""
+    # A block scalar ends at the start of the line after it.
+    return node.end_mark.line + (node.end_mark.column > 0)
+
+
 def yaml_scalar(text: str) -> str:
     """Return a text as YAML in double quotes on one line.
 

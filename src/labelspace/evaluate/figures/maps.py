@@ -12,25 +12,14 @@ from labelspace.classify import BiEncoderClassifier
 from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import (
-    BEFORE,
     LEGEND_LABELS,
-    after_title,
+    before_and_after,
     draw_documents,
     draw_legend,
-    drawn_documents,
     in_step,
     name_stars,
-    predicted_columns,
-    untrained_of,
 )
-from labelspace.evaluate.figures.spaces import (
-    Shown,
-    check_drawable,
-    check_points,
-    shown_after,
-    shown_before,
-    star_word,
-)
+from labelspace.evaluate.figures.spaces import Shown, check_drawable, star_word
 from labelspace.evaluate.palette import label_colours
 from labelspace.geometry import project
 from labelspace.geometry.projection import import_umap, turned_like
@@ -99,15 +88,7 @@ def map_figure(
     with drawing("the map") as new_figure:
         if projection == "umap":
             import_umap()  # fail before the documents are encoded
-        documents, own = drawn_documents(model, X, y, seed=seed, most=max_documents, what="a map")
-        if own is None:
-            own = predicted_columns(model, documents)
-        panels = {}
-        untrained = untrained_of(model, "the map") if before else None
-        if untrained is not None:
-            panels[BEFORE] = shown_before(model, untrained, documents, own)
-        panels[after_title(model, untrained)] = shown_after(model, documents, own)
-        check_points([*panels.values()], 3, "a map")
+        own, panels = before_and_after(model, X, y, figure="map", before=before, seed=seed, most=max_documents, least=3)
         maps = [_project(shown, projection, seed) for shown in panels.values()]
         if len(maps) == 2:
             maps[1] = turned_like(maps[1], in_step(maps[0], len(maps[1]), maps[0].mean(axis=0)))

@@ -14,6 +14,7 @@ from labelspace.encoders import Encoder
 from labelspace.errors import EncoderError, InputError, LabelSpaceWarning
 from labelspace.evaluate.drawing import short
 from labelspace.evaluate.evaluation import untrained_encoder
+from labelspace.evaluate.figures.spaces import Shown, check_points, shown_after, shown_before
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
 from labelspace.seeds import child_seed
@@ -26,7 +27,6 @@ MOST_INCHES = 40.0
 LEGEND_LABELS = 20
 """Maximum number of labels in the legend; with more, the largest classes are named on the map instead."""
 
-BEFORE = "before: the untrained encoder"
 NAMED_STARS = 20
 NO_LABEL = "#b8b8b8"
 
@@ -62,25 +62,46 @@ def drawn_documents(
     return documents, own
 
 
-def predicted_columns(model: BiEncoderClassifier, documents: list[str]) -> NDArray[np.int64]:
-    """Return [text] the column of each document's predicted label, -1 for none."""
-    return model.answers(documents).columns.astype(np.int64)
+def before_and_after(
+    model: BiEncoderClassifier, X: Any, y: Any, *, figure: str, before: bool, seed: int, most: int, least: int
+) -> tuple[NDArray[np.int64], dict[str, Shown]]:
+    """Return [text] the column of each drawn document's label, -1 for none, and what each panel shows, by its title.
+
+    Args:
+        model: a fitted classifier.
+        X: [text] documents.
+        y: [text] label names; None: those that the model predicts.
+        figure: `"map"` or `"sphere"`.
+        before: whether the untrained encoder has a panel too, if it can be opened.
+        seed: seed of the sample of documents.
+        most: maximum number of documents.
+        least: minimum number of points, documents and labels together.
+
+    Raises:
+        InputError: too few documents, an invalid document, or `y` does not fit.
+    """
+    documents, own = drawn_documents(model, X, y, seed=seed, most=most, what=f"a {figure}")
+    if own is None:
+        own = model.answers(documents).columns.astype(np.int64)
+    panels, title = dict[str, Shown](), type(model).__name__
+    untrained = _untrained_of(model, f"the {figure}") if before else None
+    if untrained is not None:
+        panels["before: the untrained encoder"] = shown_before(model, untrained, documents, own)
+        title = f"after: {title}"
+    panels[title] = shown_after(model, documents, own)
+    check_points(panels.values(), least, f"a {figure}")
+    return own, panels
 
 
-def untrained_of(model: BiEncoderClassifier, what: str) -> Encoder | None:
+def _untrained_of(model: BiEncoderClassifier, what: str) -> Encoder | None:
     """Open the encoder as it was before training; None if before equals after, or, with a warning, if it is missing."""
     if not model.trains_encoder:
         return None if isinstance(model, Anchored) else model.encoder_  # by anchors, before equals after
     try:
         return untrained_encoder(model.encoder_)
     except EncoderError as error:
-        warnings.warn(f"{what} before training is left out: {error}", LabelSpaceWarning, stacklevel=3)
+        warnings.warn(f"{what} before training is left out: {error}", LabelSpaceWarning, stacklevel=4)
         return None
-
-
-def after_title(model: BiEncoderClassifier, untrained: Encoder | None) -> str:
-    """Return the title of the panel that shows the model."""
-    return f"after: {type(model).__name__}" if untrained is not None else type(model).__name__
 
 
 def in_step(points: NDArray[np.float64], count: int, middle: NDArray[np.float64]) -> NDArray[np.float64]:

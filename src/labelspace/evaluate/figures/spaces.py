@@ -8,6 +8,7 @@
 A label without a vector is shown as the mean of its documents.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -86,7 +87,7 @@ def check_drawable(model: BiEncoderClassifier, figure: str) -> None:
         raise ConfigError(why)
 
 
-def check_points(panels: list[Shown], least: int, what: str) -> None:
+def check_points(panels: Iterable[Shown], least: int, what: str) -> None:
     """Raise InputError if a panel has too few documents and stars for a layout."""
     for shown in panels:
         documents, labels = len(shown.documents), len(shown.stars.columns)

@@ -13,25 +13,14 @@ from labelspace.classify import BiEncoderClassifier
 from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.panels import (
-    BEFORE,
     LEGEND_LABELS,
-    after_title,
+    before_and_after,
     draw_documents,
     draw_legend,
-    drawn_documents,
     in_step,
     name_stars,
-    predicted_columns,
-    untrained_of,
 )
-from labelspace.evaluate.figures.spaces import (
-    Shown,
-    check_drawable,
-    check_points,
-    shown_after,
-    shown_before,
-    star_word,
-)
+from labelspace.evaluate.figures.spaces import Shown, check_drawable, star_word
 from labelspace.evaluate.palette import label_colours
 from labelspace.geometry import project
 from labelspace.geometry.projection import turned_like
@@ -99,19 +88,13 @@ def sphere_figure(
     check_drawable(model, "sphere")
     files = files_of(path)
     with drawing("the sphere") as new_figure:
-        documents, own = drawn_documents(model, X, y, seed=seed, most=max_documents, what="a sphere")
-        if own is None:
-            own = predicted_columns(model, documents)
-        panels = {}
-        untrained = untrained_of(model, "the sphere") if before else None
-        if untrained is not None:
-            panels[BEFORE] = shown_before(model, untrained, documents, own)
-        panels[after_title(model, untrained)] = shown_after(model, documents, own)
-        check_points([*panels.values()], 4, "a sphere")
+        own, panels = before_and_after(
+            model, X, y, figure="sphere", before=before, seed=seed, most=max_documents, least=4
+        )
         spheres = [_on_sphere(shown) for shown in panels.values()]
         if len(spheres) == 2:
             spheres[1] = _turned_about_the_centre(spheres[1], in_step(spheres[0], len(spheres[1]), np.zeros(3)))
-        view = _view(spheres[-1][len(documents) :])
+        view = _view(spheres[-1][len(own) :])
         legend = len(model.label_space_) <= LEGEND_LABELS
         side = 5.2 if legend else 7.5
         figure = new_figure(side * len(spheres) + (1.9 if legend else 0.1), side + (0.4 if legend else 0.9))

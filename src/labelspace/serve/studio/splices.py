@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from labelspace.labels.files import compose_yaml, yaml_scalar
+from labelspace.labels.files import compose_yaml, is_nothing, line_after, value_below, yaml_scalar
 
 
 class Entry(NamedTuple):
@@ -37,12 +37,12 @@ def spliced(text: str, edit: Mapping[str, Any]) -> str | None:
     root = compose_yaml(text)
     do = edit["do"]
     if do == "template":
-        node = _value(root, "template")
+        node = value_below(root, "template")
         if node is not None:
             return _replaced(text, node, edit["text"])
         key = _key(root, "labels")
         return key and _inserted(text, key.start_mark.line, [f"template: {yaml_scalar(edit['text'])}"])
-    labels = _value(root, "labels") or root
+    labels = value_below(root, "labels") or root
     entries = _entries(labels)
     if do == "add label":
         return _label_added(text, root, labels, entries, edit["text"])
@@ -63,7 +63,7 @@ def _entries(labels: Any) -> list[Entry]:
         return [Entry(key, value, key.start_mark.column, bool(labels.flow_style)) for key, value in labels.value]
     found = []
     for item in labels.value if isinstance(labels, yaml.SequenceNode) else ():
-        name = _value(item, "name") if isinstance(item, yaml.MappingNode) else item
+        name = value_below(item, "name") if isinstance(item, yaml.MappingNode) else item
         flow = labels.flow_style or getattr(item, "flow_style", False)  # a scalar has none
         found.append(Entry(name, item, labels.start_mark.column, bool(flow)))
     return found
@@ -89,16 +89,16 @@ def _field_set(text: str, entry: Entry, field: str, value: str) -> str | None:
             return None
         told = f"{field}: {yaml_scalar(value)}"
         return _told_more(text, entry, told, [told])
-    node = _value(mapping, field)
+    node = value_below(mapping, field)
     if node is not None and value:
         return _replaced(text, node, value, flow=entry.flow)
     if node is not None:
         key = _key(mapping, field)
-        return None if key is mapping.value[0][0] else _cut(text, key.start_mark.line, _next_line(node.end_mark), None)
+        return None if key is mapping.value[0][0] else _cut(text, key.start_mark.line, line_after(node), None)
     if mapping.flow_style or not value:
         return None
-    name = _value(mapping, "name")
-    line = _next_line(name.end_mark) if name is not None else mapping.start_mark.line
+    name = value_below(mapping, "name")
+    line = line_after(name) if name is not None else mapping.start_mark.line
     return _inserted(text, line, [f"{' ' * mapping.start_mark.column}{field}: {yaml_scalar(value)}"])
 
 
@@ -108,13 +108,13 @@ def _told_more(text: str, entry: Entry, field: str, lines: list[str]) -> str:
     if entry.flow:
         return f"{text[:start]}{{name: {text[start:end]}, {field}}}{text[end:]}"
     text = f"{text[:start]}name: {text[start:]}"
-    return _inserted(text, _next_line(entry.key.end_mark), [" " * entry.key.start_mark.column + line for line in lines])
+    return _inserted(text, line_after(entry.key), [" " * entry.key.start_mark.column + line for line in lines])
 
 
 def _description(text: str, entry: Entry, edit: Mapping[str, Any]) -> str | None:
     value, key = entry.value, entry.key
     if isinstance(value, yaml.MappingNode):
-        key, value = _key(value, "descriptions"), _value(value, "descriptions")
+        key, value = _key(value, "descriptions"), value_below(value, "descriptions")
     elif value is entry.key:
         scalar = yaml_scalar(edit["text"].strip())
         return _told_more(text, entry, f"descriptions: [{scalar}]", ["descriptions:", f"  - {scalar}"])
@@ -126,22 +126,22 @@ def _description(text: str, entry: Entry, edit: Mapping[str, Any]) -> str | None
         if value.flow_style:
             return _item_cut(text, value, place)
         node = texts[place]
-        return _cut(text, node.start_mark.line, _next_line(node.end_mark), value.start_mark.column)
+        return _cut(text, node.start_mark.line, line_after(node), value.start_mark.column)
     if place < len(texts):
         return _replaced(text, texts[place], edit["text"].strip(), flow=value.flow_style)
     line = f"- {yaml_scalar(edit['text'].strip())}"
     if texts:
         if value.flow_style:
             return _item_added(text, value, line.removeprefix("- "))
-        return _inserted(text, _next_line(texts[-1].end_mark), [" " * value.start_mark.column + line])
+        return _inserted(text, line_after(texts[-1]), [" " * value.start_mark.column + line])
     if key is None:
         mapping = entry.value
         if mapping.flow_style:
             return None
         column = mapping.start_mark.column
-        after = _next_line(mapping.value[-1][1].end_mark)
+        after = line_after(mapping.value[-1][1])
         return _inserted(text, after, [" " * column + "descriptions:", " " * (column + 2) + line])
-    if value is None or not _is_empty(value):
+    if not is_nothing(value):
         return None
     return _inserted(text, key.end_mark.line + 1, [" " * (key.start_mark.column + 2) + line])
 
@@ -204,7 +204,7 @@ def _end_of(text: str, entry: Entry) -> int:
     last = entry.value
     while isinstance(last, (yaml.MappingNode, yaml.SequenceNode)) and last.value and not last.flow_style:
         last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
-    lines, line = text.splitlines(), _next_line(last.end_mark)
+    lines, line = text.splitlines(), line_after(last)
     while line < len(lines):
         stripped = lines[line].lstrip()
         if not stripped.startswith("#") or len(lines[line]) - len(stripped) <= entry.dash:
@@ -213,20 +213,6 @@ def _end_of(text: str, entry: Entry) -> int:
     return line
 
 
-def _value(node: Any, key: str) -> Any:
-    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-    return next((value for each, value in pairs if each.value == key), None)
-
-
 def _key(node: Any, key: str) -> Any:
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((each for each, _ in pairs if each.value == key), None)
-
-
-def _is_empty(node: Any) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.value == "" and node.tag.endswith(":null")
-
-
-def _next_line(mark: Any) -> int:
-    # A block scalar ends at the start of the line after it.
-    return mark.line + (mark.column > 0)
