@@ -157,7 +157,7 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *
     goes_with = {**_GOES_WITH, **{name: _methods_with(name) for name in own}}
     if several:
         goes_with |= dict.fromkeys(("pool", "label_column"), OF_SEVERAL)
-        if _given(context, "none"):
+        if is_given(context, "none"):
             raise ConfigError(
                 "--none does nothing where the label file says several: true, because the labels' cuts already leave "
                 "texts without a label; leave it out."
