@@ -62,6 +62,27 @@ def students() -> str:
     return _by_set(pd.concat([taught, teachers]), ["views", "who"], named, "macro_f1")
 
 
+THIRD = {
+    "llm_on_asked": "documents it was asked about: the language model",
+    "without.asked": "documents it was asked about: the others",
+    "with.asked": "documents it was asked about: all together",
+    "without.pool": "the whole pool: the others",
+    "with.pool": "the whole pool: all together",
+    "without.words": "test rows: words as student of the others",
+    "with.words": "test rows: words as student of all together",
+    "with.all-MiniLM-L6-v2": "test rows: MiniLM as student of all together",
+}
+
+
+def third() -> str:
+    """What a language model adds that was asked about the documents of which the others are least sure."""
+    runs = frame("consensus", "third")
+    if runs.empty:
+        return NOT_YET
+    long = pd.concat(runs.assign(who=who, macro_f1=runs[f"{who}.macro_f1"]) for who in THIRD)
+    return _by_set(long, ["who"], THIRD, "macro_f1")
+
+
 def all_sets() -> str:
     """Macro-F1 on every set, the one that gained least first."""
     found = answered("sets", "intents")
@@ -215,6 +236,7 @@ def _count(value: float) -> str:
 BLOCKS = {
     "consensus-quality": quality,
     "consensus-students": students,
+    "consensus-third": third,
     "consensus-sets": all_sets,
     "consensus-pools": pools,
     "consensus-cost": cost,

@@ -147,6 +147,41 @@ def test_a_view_that_saw_a_part_counts_where_it_was_asked():
     assert (consensus.alone[1, 100:] == -1).all()
 
 
+def part_of(seen: Seen) -> Seen:
+    """The same view, asked about the first half of the documents."""
+    seen.logits[len(seen.logits) // 2 :] = np.nan
+    return seen
+
+
+def test_a_view_that_saw_a_part_is_left_out_where_it_is_far_off_views_that_agree():
+    texts, truth = pool()
+    fast = [view(truth, 0.9, 0), view(truth, 0.9, 1)]
+    odd = part_of(view(truth, 0.5, 7, sure=5.0))
+    alone, consensus = (found(views, texts, words=False, neighbours=0) for views in (fast, [*fast, odd]))
+    assert (consensus.logits == alone.logits).all(), "as if it had not been asked"
+    (step,) = (step for step in consensus.steps if not step.kept)
+    assert step.name == "view 2"
+    assert step.reason.startswith("agrees with the others far less (kappa ")
+    assert step.changed > 0.1
+    assert consensus.alone.shape == (3, len(texts)), "the report shows it all the same"
+    heard = found([*fast, odd], texts, words=False, neighbours=0, guards=False)
+    assert right(heard, truth) < right(alone, truth) - 0.1
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow"),
+    [([0.9], 0.5), ([0.6, 0.6], 0.5), ([0.8, 0.8], 0.8), ([0.8, 0.8], 1.0)],
+    ids=["one other view", "the others disagree", "as good", "better"],
+)
+def test_a_view_that_saw_a_part_counts_unless_others_that_agree_speak_against_it(fast, slow):
+    texts, truth = pool()
+    views = [*(view(truth, each, seed) for seed, each in enumerate(fast)), part_of(view(truth, slow, 7, sure=5.0))]
+    consensus = found(views, texts, words=False, neighbours=0)
+    assert all(step.kept for step in consensus.steps)
+    half = slice(None, len(texts) // 2)
+    assert (consensus.alone[-1, half] == consensus.logits.argmax(axis=1)[half]).mean() > 0.95, "it is sure, and heard"
+
+
 def test_a_view_that_saw_a_part_is_not_levelled():
     texts, truth = pool()
     slow = view(truth, 0.9, 7)

@@ -1,6 +1,6 @@
 """What several views of a pool agree on, step by step; each step is left out where it is not safe.
 
-    views        scores of each view, divided by its temperature
+    views        scores of each view, divided by its temperature; one that saw a part and is far off is left out
     levelled     a bias per label and view (prior.py), where the view by words then agrees far better
     mean         of the views' log-probabilities
     words        a view by words learns from these answers, and its log-probabilities are added
@@ -17,6 +17,7 @@ became 0.93. So each of these steps ends with a bias per label that gives the la
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from typing import Any, final
 
 import numpy as np
@@ -37,6 +38,9 @@ Columns = NDArray[np.intp]
 
 LEVELLED = 0.5
 """The power of `alpha="auto"`, where shares are levelled."""
+
+FAR = 2 / 3
+"""A view that saw a part is left out if it agrees with the others less than so much as they with one another."""
 
 CLEARLY, SURE = 0.15, 0.7
 """Shares are levelled if the agreement of the words rises by this much; not tried where it is this high already."""
@@ -183,7 +187,9 @@ def agree(
         few = f"{len(texts)} documents are too few for {labels} labels"
     learner = _WordsLearner(texts, space, config, seed)
     plain = [log_softmax(view.logits, axis=1) for view in views]
-    shifts, logits = _levelled(plain, config, prior, learner, judge, few)
+    heard = _heard(plain, names, judge)
+    shifts = np.zeros((len(plain), labels))
+    shifts[heard], logits = _levelled([plain[number] for number in heard], config, prior, learner, judge, few)
     shares, held = softmax(logits, axis=1).mean(axis=0), np.zeros((2, labels))
     words, across, near, graph, smoothed = None, None, None, None, None
     chance = few
@@ -213,7 +219,7 @@ def agree(
         held=held,
         steps=tuple(judge.steps),
         alone=np.array([np.where(_asked(each), np.nan_to_num(each).argmax(axis=1), -1) for each in plain]),
-        first=_mean(plain).argmax(axis=1),
+        first=_mean([plain[number] for number in heard]).argmax(axis=1),
         across=None if across is None else across.argmax(axis=1),
         near=near,
         graph=graph,
@@ -236,6 +242,16 @@ class _Judge:
         if alike(one):
             return 0.0
         return kappa(one.argmax(axis=1), other.argmax(axis=1), self._labels)
+
+    def odd(self, view: Table, others: Sequence[Table]) -> str:
+        """Return a reason to leave a view out that is far off several others, where these agree and it was asked."""
+        rows = _asked(view)
+        pairs = [self.kappa(one[rows], other[rows]) for one, other in combinations(others, 2)]
+        among = float(np.mean(pairs)) if pairs else 0.0
+        own = float(np.mean([self.kappa(other[rows], view[rows]) for other in others])) if others else 0.0
+        if among < self._config.min_agreement or own >= FAR * among:
+            return ""
+        return f"agrees with the others far less (kappa {own:.2f}) than they with one another ({among:.2f})"
 
     def agreed(self, before: Table, view: Table) -> str:
         """Return the agreement in words."""
@@ -294,6 +310,18 @@ class _WordsLearner:
         if key not in self._kept:
             self._kept[key] = words_across(self._texts, targets, self._space, self._config, seed=self._seed)
         return self._kept[key]
+
+
+def _heard(plain: Sequence[Table], names: Sequence[str], judge: _Judge) -> list[int]:
+    """Return the places of the views that count: all but those that saw a part and are far off the others there."""
+    whole = [number for number, each in enumerate(plain) if _asked(each).all()]
+    heard = list(range(len(plain)))
+    for number in sorted(set(heard) - set(whole)):
+        without = [plain[other] for other in heard if other != number]
+        against = judge.odd(plain[number], [plain[other] for other in whole])
+        if against and not judge.keeps(names[number], _mean(without), _mean([*without, plain[number]]), against):
+            heard.remove(number)
+    return heard
 
 
 def _levelled(
