@@ -1,7 +1,6 @@
 """The installed package works without a checkout: wheel and sdist are built and checked, and the wheel is tried."""
 
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -86,9 +85,7 @@ def test_the_readme_and_the_quickstart_work_outside_the_checkout(python: Path, t
         elif block.language in PARSED:
             lines = [list(command.words[1:]) for command in commands_of(block) if command.words[0] == "labelspace"]
             script += [f"assert not app.app({words}, standalone_mode=False)" for words in lines]
-    code, shortened = re.subn(r"(max_steps=|'--max-steps', ')\d+", r"\g<1>10", "\n".join(script))
-    assert shortened == 3
-    (tmp_path / "quickstart.py").write_text(code, encoding="utf-8")
+    (tmp_path / "quickstart.py").write_text("\n".join(script), encoding="utf-8")
     said = run(python, "quickstart.py", cwd=tmp_path).splitlines()
     assert said[0].startswith(str(python.parents[1]))
     assert said[1].split() == ["delivery", "login"]
