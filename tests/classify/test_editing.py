@@ -7,7 +7,7 @@ import pytest
 
 from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import Label, LabelSpace
-from labelspace.errors import LabelFileError
+from labelspace.errors import ConfigError, LabelFileError
 
 Maker = Callable[..., Any]
 
@@ -27,6 +27,11 @@ def test_adding_a_label_changes_no_other_score(method: str, dtype: str, fitted: 
     assert list(clf.classes_) == ["film", "money", "sports", "world"]
     assert list(clf.label_space_.names) == ["sports", "money", "world", "film"]
     assert clf.predict(["film film film"]).shape == (1,)
+
+
+def test_a_label_that_is_only_a_name_is_refused(fitted: Maker):
+    with pytest.raises(ConfigError, match=r"a Label, or a mapping .* Got the text 'film'"):
+        fitted("zero-shot").add_label("film")
 
 
 @each_method

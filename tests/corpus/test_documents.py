@@ -205,6 +205,12 @@ def test_frames_are_recognised_without_importing_their_libraries():
     assert done.stdout.strip() == "[]"
 
 
+def test_two_columns_of_one_name_are_refused_in_every_kind_of_table():
+    for table in (pd.DataFrame([["a", "b"]], columns=["text", "text"]), pa.table([["a"], ["b"]], ["text", "text"])):
+        with pytest.raises(ColumnError, match="two columns named 'text'; rename one"):
+            as_arrow_table(table)
+
+
 def test_a_column_of_mixed_types_cannot_be_an_arrow_table():
     with pytest.raises(InputError, match=r"do not share one type.*column o") as caught:
         as_arrow_table(pd.DataFrame({"text": ["a", "b"], "o": ["x", 3]}))

@@ -133,9 +133,16 @@ def name_of_start(given: Any, encoder: "Encoder") -> str:
 
 
 def as_label(label: Label | Mapping[str, Any]) -> Label:
-    """Convert a mapping with the keys of a label file to a Label; return a Label as it is."""
+    """Convert a mapping with the keys of a label file to a Label; return a Label as it is.
+
+    Raises:
+        ConfigError: it is neither.
+        LabelFileError: the mapping cannot be used.
+    """
     if isinstance(label, Label):
         return label
+    if not isinstance(label, Mapping):
+        raise ConfigError(f"a label is a Label, or a mapping with its name and descriptions. Got {described(label)}.")
     # Read it like a label file, so that typos and empty texts raise the same errors.
     space = LabelSpace.from_dict({"labels": [dict(label), {"name": f"not {label.get('name')}"}]})
     return space.labels[0]

@@ -71,6 +71,7 @@ def as_arrow_table(X: Any, what: str = "the table") -> pa.Table:
         elif isinstance(X, pa.RecordBatch):
             table = pa.Table.from_batches([X])
         elif kind == "pandas.DataFrame":
+            _check_unique([str(name) for name in X.columns], what)  # pyarrow would raise an error of its own
             table = pa.Table.from_pandas(X, preserve_index=False)
         elif kind == "polars.DataFrame":
             table = X.to_arrow()
@@ -85,10 +86,14 @@ def as_arrow_table(X: Any, what: str = "the table") -> pa.Table:
         hint = _NOT_YET_TABLES.get(kind, "pass a path, or a pandas, polars, Arrow or HF table")
         raise InputError(f"{what} is not a table but a {type(X).__name__}; {hint}.")
     table = table.cast(plain_schema(table.schema))
-    for name in table.column_names:
-        if table.column_names.count(name) > 1:
-            raise ColumnError(f"{what} has two columns named {name!r}; rename one of them.")
+    _check_unique(table.column_names, what)
     return table
+
+
+def _check_unique(names: list[str], what: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ColumnError(f"{what} has two columns named {name!r}; rename one of them.")
 
 
 @final
