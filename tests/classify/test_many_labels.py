@@ -14,6 +14,7 @@ import pytest
 from classify.conftest import TEXTS
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier, load
 from labelspace.classify import columns, distinct, predict_file
+from labelspace.classify.decision import Decision
 from labelspace.corpus import open_table
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
@@ -65,6 +66,18 @@ def test_blocks_of_documents_give_every_row_its_own_answer(many: ZeroShotClassif
     assert sizes == [2, 2, 2], "each different document is judged once"
     rows = np.concatenate([block.rows for block in many.answer_blocks(asked)])
     assert sorted(rows.tolist()) == list(range(len(asked)))
+
+
+@pytest.mark.parametrize("count", [5, 77, 225, 4000])
+def test_the_probabilities_of_a_document_do_not_hang_on_those_beside_it(count: int):
+    scores = np.random.default_rng(0).uniform(-1, 1, (2 * distinct.TILE // count + 1, count)).astype(np.float32)[:500]
+    names = [f"label {place * 7919 % count}" for place in range(count)]
+    decision = Decision(temperature=0.05)
+    whole = decision.answers(names, scores)
+    for row in (0, len(scores) // 2, len(scores) - 1):
+        alone = decision.answers(names, scores[row : row + 1])
+        assert (alone.probabilities[0] == whole.probabilities[row]).all(), row
+        assert decision.doubt(alone, "entropy")[0] == decision.doubt(whole, "entropy")[row]
 
 
 def test_the_top_labels_are_the_best_columns_of_predict_proba(many: ZeroShotClassifier):

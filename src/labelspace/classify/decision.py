@@ -117,7 +117,7 @@ class Decision:
         if by == "uncertainty":
             return np.asarray(answers.uncertainty, dtype=np.float64)
         by_name = np.argsort(np.array(answers.labels, dtype=object), kind="stable")
-        return entropy(answers.scores[:, by_name], self.temperature)
+        return entropy(answers.scores.take(by_name, axis=1), self.temperature)
 
     def too_uncertain(self, answers: Answers) -> NDArray[np.bool_]:
         """Return whether each document is above the limit of doubt, [text]."""
@@ -139,8 +139,9 @@ class Decision:
             np.divide(scores[rows], self.temperature, out=powers, dtype=np.float64)
             powers -= powers.max(axis=1, keepdims=True)
             np.exp(powers, out=powers)
-            # Sum in the order of names, so that the order of columns does not change the last bit.
-            powers /= powers[:, by_name].sum(axis=1, keepdims=True)
+            # Sum in the order of names, so that the order of columns does not change the last bit; `take` lays each row
+            # out by itself, so that neither do the other rows.
+            powers /= powers.take(by_name, axis=1).sum(axis=1, keepdims=True)
         return found
 
 
