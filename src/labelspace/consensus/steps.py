@@ -17,7 +17,6 @@ became 0.93. So each of these steps ends with a bias per label that gives the la
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
 from typing import Any, final
 
 import numpy as np
@@ -28,40 +27,17 @@ from labelspace.classify.by_joint import FLOOR, TINY, Seen, by_words
 from labelspace.classify.by_words import ByWords
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.agreement import kappa
+from labelspace.consensus.guards import Columns, Judge, Step, Table, asked
 from labelspace.consensus.prior import LEAST, levelled, shift_to
 from labelspace.geometry.neighbours import Graph, smooth
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
 
-Table = NDArray[np.float64]
-Columns = NDArray[np.intp]
-
 LEVELLED = 0.5
 """The power of `alpha="auto"`, where shares are levelled."""
 
-FAR = 2 / 3
-"""A view that saw a part is left out if it agrees with the others less than so much as they with one another."""
-
 CLEARLY, SURE = 0.15, 0.7
 """Shares are levelled if the agreement of the words rises by this much; not tried where it is this high already."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One step of the consensus."""
-
-    name: str
-    """What was done."""
-
-    kept: bool
-    """Whether it was kept."""
-
-    reason: str
-    """Why, in plain words."""
-
-    changed: float
-    """Share of the documents whose likeliest label it changed, or would have changed."""
 
 
 @final
@@ -125,8 +101,8 @@ class Consensus:
         return None if self.across is None else [self._kappa(one, self.across) for one in self.alone]
 
     def _kappa(self, one: Columns, other: Columns) -> float:
-        asked = (one >= 0) & (other >= 0)
-        return kappa(one[asked], other[asked], len(self.labels))
+        both = (one >= 0) & (other >= 0)
+        return kappa(one[both], other[both], len(self.labels))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a report shows, as plain values."""
@@ -181,7 +157,7 @@ def agree(
         ['words']
     """
     labels = len(space)
-    judge = _Judge(config, labels)
+    judge = Judge(config, labels)
     few = ""
     if len(texts) < config.documents_per_label * labels:
         few = f"{len(texts)} documents are too few for {labels} labels"
@@ -218,7 +194,7 @@ def agree(
         shifts=shifts,
         held=held,
         steps=tuple(judge.steps),
-        alone=np.array([np.where(_asked(each), np.nan_to_num(each).argmax(axis=1), -1) for each in plain]),
+        alone=np.array([np.where(asked(each), np.nan_to_num(each).argmax(axis=1), -1) for each in plain]),
         first=_mean([plain[number] for number in heard]).argmax(axis=1),
         across=None if across is None else across.argmax(axis=1),
         near=near,
@@ -227,72 +203,6 @@ def agree(
         words=words,
         config=config,
     )
-
-
-@final
-class _Judge:
-    """Decides whether a step is safe, and writes down why."""
-
-    def __init__(self, config: ConsensusConfig, labels: int) -> None:
-        self._config, self._labels = config, labels
-        self.steps: list[Step] = []
-
-    def kappa(self, one: Table, other: Table) -> float:
-        """Return how often two views have the same likeliest label, beyond chance; 0 if all have the same label."""
-        if alike(one):
-            return 0.0
-        return kappa(one.argmax(axis=1), other.argmax(axis=1), self._labels)
-
-    def odd(self, view: Table, others: Sequence[Table]) -> str:
-        """Return a reason to leave a view out that is far off several others, where these agree and it was asked."""
-        rows = _asked(view)
-        pairs = [self.kappa(one[rows], other[rows]) for one, other in combinations(others, 2)]
-        among = float(np.mean(pairs)) if pairs else 0.0
-        own = float(np.mean([self.kappa(other[rows], view[rows]) for other in others])) if others else 0.0
-        if among < self._config.min_agreement or own >= FAR * among:
-            return ""
-        return f"agrees with the others far less (kappa {own:.2f}) than they with one another ({among:.2f})"
-
-    def agreed(self, before: Table, view: Table) -> str:
-        """Return the agreement in words."""
-        return f"agrees with the answers before it (kappa {self.kappa(before, view):.2f})"
-
-    def chance(self, before: Table, view: Table) -> str:
-        """Return a reason to leave a view out if it agrees with the others hardly more than by chance."""
-        if alike(before):
-            return "all documents have the same label"
-        found = self.kappa(before, view)
-        return (
-            f"agrees too little with the answers before it (kappa {found:.2f})"
-            if found < self._config.min_agreement
-            else ""
-        )
-
-    def keeps(self, name: str, before: Table, after: Table, against: str, *, reason: str = "") -> bool:
-        """Record a step, and return whether it is kept.
-
-        Args:
-            name: what was done.
-            before: [text label], the answers so far.
-            after: [text label], the answers with the step.
-            against: a reason to leave it out, or empty.
-            reason: why it is kept; empty: its agreement with the answers before it.
-        """
-        against = against or self._swallows(before.argmax(axis=1), after.argmax(axis=1))
-        kept = not (self._config.guards and against)
-        self.record(name, before, after, against or reason or self.agreed(before, after), kept=kept)
-        return kept
-
-    def record(self, name: str, before: Table, after: Table, reason: str, *, kept: bool = True) -> None:
-        """Write down a step."""
-        changed = float((before.argmax(axis=1) != after.argmax(axis=1)).mean())
-        self.steps.append(Step(name=name, kept=kept, reason=reason, changed=changed))
-
-    def _swallows(self, before: Columns, after: Columns) -> str:
-        """Return a reason if one label has most of the documents after a step, and had far fewer before it."""
-        was, share = (np.bincount(each, minlength=self._labels) / len(each) for each in (before, after))
-        swallows = ((share > 0.5) & (share - was > 0.2)).any()
-        return "one label would have most of the documents" if swallows else ""
 
 
 @final
@@ -312,9 +222,9 @@ class _WordsLearner:
         return self._kept[key]
 
 
-def _heard(plain: Sequence[Table], names: Sequence[str], judge: _Judge) -> list[int]:
+def _heard(plain: Sequence[Table], names: Sequence[str], judge: Judge) -> list[int]:
     """Return the places of the views that count: all but those that saw a part and are far off the others there."""
-    whole = [number for number, each in enumerate(plain) if _asked(each).all()]
+    whole = [number for number, each in enumerate(plain) if asked(each).all()]
     heard = list(range(len(plain)))
     for number in sorted(set(heard) - set(whole)):
         without = [plain[other] for other in heard if other != number]
@@ -329,7 +239,7 @@ def _levelled(
     config: ConsensusConfig,
     prior: NDArray[np.floating] | None,
     learner: _WordsLearner,
-    judge: _Judge,
+    judge: Judge,
     few: str,
 ) -> tuple[Table, Table]:
     """Return the bias of each label and view, and the mean of the views."""
@@ -372,15 +282,6 @@ def words_across(texts: list[str], targets: Columns, space: LabelSpace, config: 
     return found
 
 
-def alike(logits: Table) -> bool:
-    """Return whether all documents have the same likeliest label."""
-    return len(np.unique(logits.argmax(axis=1))) == 1
-
-
-def _asked(logits: Table) -> NDArray[np.bool_]:
-    return ~np.isnan(logits[:, 0])
-
-
 def _mean(each: Sequence[Table]) -> Table:
     """Return the mean over the views that were asked, [text label]."""
     return np.nanmean(np.array(each), axis=0)
@@ -388,7 +289,7 @@ def _mean(each: Sequence[Table]) -> Table:
 
 def _shift(logits: Table, alpha: float, prior: NDArray[np.floating] | None) -> Table:
     """Return the bias of each label; none for a view that saw a part, whose documents are not those of the pool."""
-    if not _asked(logits).all():
+    if not asked(logits).all():
         return np.zeros(logits.shape[1])
     if prior is not None:
         return shift_to(logits, np.asarray(prior, dtype=np.float64) / np.sum(prior))
