@@ -15,7 +15,7 @@ Table = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 FAR = 2 / 3
-"""A view that saw a part is left out if it agrees with the others less than this share of what they agree."""
+"""A view that saw a part is left out if its agreement with the others is below this share of theirs."""
 
 
 @final
