@@ -11,7 +11,7 @@ from rows import Rows
 from labelspace.config import LaConConfig
 from labelspace.training.lacon.objective import choose_heads
 from lacon import paper
-from lacon.methods import METHODS, Options, encoder_of, measured, scores, train
+from lacon.methods import METHODS, Options, encoder_of, majority, measured, train
 from lacon.protocol import Settings
 from lacon.sets import FEW, MAIN, SETS, drawn, sample, shuffled, test_rows, train_rows
 
@@ -135,8 +135,8 @@ def _piece(
     def work() -> dict[str, Any]:
         rows, test = draw()
         counts = {label: len(rows.of_class(label)) for label in rows.names}
-        majority = scores(test.truth, [max(sorted(counts), key=test.truth.count)] * len(test))[source.metric]
-        return {"class_rows": counts, "majority": majority, **measured(train(settings, options, rows, seed), test)}
+        found = measured(train(settings, options, rows, seed), test)
+        return {"class_rows": counts, "majority": majority(test, source.metric), **found}
 
     return Piece(
         part=part,

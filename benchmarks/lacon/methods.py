@@ -99,3 +99,8 @@ def scores(truth: list[str], predicted: Any) -> dict[str, Any]:
         "matthews": float(matthews_corrcoef(truth, found)),
         "f1_by_class": dict(zip(names, np.asarray(by_class).tolist(), strict=True)),
     }
+
+
+def majority(test: Rows, metric: str) -> float:
+    """Return the score of answering the most frequent label to every row."""
+    return scores(test.truth, [max(test.names, key=test.truth.count)] * len(test))[metric]

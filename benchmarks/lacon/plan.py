@@ -4,7 +4,8 @@
     python benchmarks/run.py lacon --full --minutes 600       # the paper's protocol
 
 Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
-(figure 6), grid (figure 5), tsne (figure 4), curve (zero labels to 64), setfit (SetFit's curve, truncated),
+(figure 6), grid (figure 5), tuning and tuned (sets of table 2 whole, rate and temperature chosen), tsne (figure 4),
+curve (zero labels to 64), setfit (SetFit's curve, truncated),
 setfit-whole (truncated runs with the full schedule, if it is short enough), setfit-default (SetFit's package
 defaults), speed. The protocol is in `lacon/protocol.py`; each row records it, and one table holds one protocol.
 """
@@ -22,6 +23,7 @@ from lacon.protocol import PAPER, SMALL, Settings, changed
 from lacon.report import BLOCKS
 from lacon.setfit_curve import default_pieces, setfit_pieces, whole_pieces
 from lacon.tsne import tsne_pieces
+from lacon.tuned import tuned_pieces, tuning_pieces
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +52,8 @@ STUDY = Study(
         "ablation": ablation_pieces,
         "classes": class_pieces,
         "grid": grid_pieces,
+        "tuning": tuning_pieces,
+        "tuned": tuned_pieces,
         "tsne": tsne_pieces,
         "speed": speed_pieces,
         "curve": curve_pieces,

@@ -6,8 +6,10 @@ Scores are in percent, as in the paper. The paper's numbers, BERT-base trained o
 import json
 import statistics
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import pandas as pd
+import store
 from commits import marked
 from layout import crossed, markdown, percent, table, titled
 
@@ -16,6 +18,7 @@ from lacon.experiments import BOTH, CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import BASELINES, METHODS, OURS
 from lacon.runs import by_method, figure, paired_p, runs_of, scored, titles_of
 from lacon.sets import FEW, MAIN, SETS
+from lacon.tuned import CHOSEN_SETS, COMPARED
 
 CHANGES = {
     "vanilla": "LaCon-vanilla",
@@ -40,6 +43,8 @@ ADDED = {
 }
 DEGREE_TITLES = {degree: str(degree) for degree in DEGREES}
 PAIRED = "CE to LaCon (gain)"
+CLS = "-cls"
+"""Ending of the encoder's name where its pooling is [CLS]."""
 
 
 def main() -> str:
@@ -75,6 +80,54 @@ def tests() -> str:
     cells = pd.DataFrame({method: {baseline: cell(method, baseline) for baseline in BASELINES} for method in OURS})
     rows = {one: marked(METHODS[one].title, runs[runs.method.isin([one, *OURS])]) for one in BASELINES}
     return table(titled(cells, rows, {method: METHODS[method].title for method in OURS}), "against")
+
+
+def tuned() -> str:
+    """Table 2 on whole sets, over the repeats that all methods have; rate and temperature are chosen."""
+    runs = pd.concat(
+        scored("tuned", "method", "majority", encoder=f"{store.ENCODER}{ending}").assign(ending=ending)
+        for ending in ("", CLS)
+    )
+    done = runs.groupby(["ending", "set", "seed"]).method.transform("nunique") == len(COMPARED)
+    runs = runs[done].assign(row=lambda own: own.method + own.ending)
+    cells = crossed(
+        runs, ["row"], ["set"], lambda own, row, name: percent(own.score, _theirs(row.removesuffix(CLS), name))
+    )
+    cells.loc["larger"] = runs.groupby("set").majority.agg(lambda own: percent(own[:1]))
+    titles = {}
+    for ending, words in (("", ""), (CLS, ", [CLS]")):
+        titles |= {method + ending: METHODS[method].title + words for method in COMPARED}
+        for method, other in product(OURS, ("ce", "ce-scl")):
+            own = by_method(runs[runs.ending == ending])
+            cells.loc[f"gain {method} {other}{ending}"] = _gain(own, method, other)
+            titles[f"gain {method} {other}{ending}"] = f"{METHODS[method].title} minus {METHODS[other].title}{words}"
+    titles["larger"] = "the larger class, for all rows"
+    groups = dict(list(runs.groupby("set")))
+    columns = {name: marked(SETS[name].title, groups[name]) for name in CHOSEN_SETS if name in groups}
+    return table(titled(cells, titles, columns), "")
+
+
+def chosen() -> str:
+    """Rate and temperature of each method on each set, chosen on held-out rows."""
+    runs = scored("tuned", "method", "chosen.learning_rate", "chosen.temperature")
+    runs = runs.drop_duplicates(["method", "set"])
+
+    def cell(own: pd.DataFrame, *_: str) -> str:
+        rate, temperature = own["chosen.learning_rate"].iloc[0], own["chosen.temperature"].iloc[0]
+        return f"{rate:g}" if pd.isna(temperature) else f"{rate:g}, {temperature:g}"
+
+    cells = crossed(runs, ["method"], ["set"], cell)
+    return table(titled(cells, {method: METHODS[method].title for method in COMPARED}, titles_of(runs)), "")
+
+
+def _theirs(method: str, name: str) -> str:
+    return figure(paper.TABLE_2[method][name])
+
+
+def _gain(samples: pd.DataFrame, method: str, other: str) -> pd.Series:
+    """Format the gain over another method in points, with its deviation over the repeats, on each data set."""
+    gains = (100 * (samples[method] - samples[other])).groupby(samples["set"])
+    return gains.agg(lambda own: f"{own.mean():+.1f}" + (f" ± {own.std():.1f}" if len(own) > 1 else ""))
 
 
 def few() -> str:
@@ -205,7 +258,8 @@ def protocol() -> str:
 def hours() -> str:
     """Hours of each part, one process on one core each, not corrected for other load."""
     rows = []
-    for part in ("main", "few", "imbalance", "ablation", "classes", "grid", "tsne", "curve", "setfit", "setfit-whole"):
+    parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tuning", "tuned", "tsne", "curve")
+    for part in (*parts, "setfit", "setfit-whole"):
         seconds = runs_of(part, "seconds").seconds
         if len(seconds):
             rows.append([part, str(len(seconds)), f"{seconds.sum() / 3600:.1f}"])
@@ -244,6 +298,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lacon-hours": hours,
     "lacon-main": main,
     "lacon-tests": tests,
+    "lacon-tuned": tuned,
+    "lacon-chosen": chosen,
     "lacon-few": few,
     "lacon-more": more,
     "lacon-imbalance": imbalance,

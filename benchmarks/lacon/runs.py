@@ -16,8 +16,8 @@ METRICS = {"accuracy": "accuracy", "macro_f1_predicted": "macro-F1", "matthews":
 
 
 def runs_of(part: str, *columns: str, **facts: Any) -> pd.DataFrame:
-    """Return the runs of a part with the page's encoder and these facts."""
-    return store.frame("lacon", part, *columns, encoder=store.ENCODER, **facts)
+    """Return the runs of a part with these facts, of the page's encoder unless they name one."""
+    return store.frame("lacon", part, *columns, **{"encoder": store.ENCODER, **facts})
 
 
 def scored(part: str, *columns: str, **facts: Any) -> pd.DataFrame:

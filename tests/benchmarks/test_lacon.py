@@ -137,7 +137,7 @@ def test_the_full_protocol_is_the_papers(lacon, data, tmp_path):
 
 def test_no_two_pieces_share_a_row(lacon, data, tmp_path):
     for full in (False, True):
-        options = settings(lacon, data, tmp_path, full=full)
+        options = settings(lacon, data, tmp_path / "lacon.jsonl", full=full)
         names = [(piece.part, piece.name) for make in lacon.plan.STUDY.parts.values() for piece in make(options)]
         assert len(names) == len(set(names))
 
@@ -165,11 +165,12 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
     out = tmp_path / "lacon.jsonl"
     parts = ["--parts", *(part for part in lacon.plan.STUDY.parts if part not in ("setfit", "speed"))]
     run(lacon, data, out, *parts, "--minutes", "0")
-    assert "23 of 23 pieces are left" in capsys.readouterr().out
+    assert "28 of 28 pieces are left" in capsys.readouterr().out
     run(lacon, data, out, *parts)
     assert "all pieces are done" in capsys.readouterr().out
+    run(lacon, data, out, "--parts", "tuned")  # what was chosen is known now
     rows = store.Table(out).rows()
-    assert len(rows) == 23
+    assert len(rows) == 30
     for row in rows:
         assert row["provenance"]["commit"], row["name"]
         assert row["provenance"]["data"].startswith("shared/data/"), row["name"]
@@ -196,7 +197,8 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
         "lacon-tests",
         "lacon-setfit",
         "lacon-setfit-default",
-    }  # not in a small run
+        "lacon-tuned",
+    }  # not in a small run, or not with all methods
     assert {name for name, table in tables.items() if table == "(not run yet)"} == missing
     assert "LaCon-fusion" in tables["lacon-main"]
     drawn = {name: make(tmp_path / name) for name, make in lacon.pictures.FIGURES.items()}
@@ -305,6 +307,40 @@ def test_truncated_setfit_runs_are_completed_if_the_schedule_is_short_enough(lac
     ]
     whole = dataclasses.replace(own, protocol=lacon.protocol.PAPER)
     assert list(lacon.setfit_curve.whole_pieces(whole)) == [], "the full protocol cuts none"
+
+
+def test_the_best_rate_and_the_best_temperature_on_held_out_rows_are_chosen(lacon, data, tmp_path, plant):
+    options = settings(lacon, data, tmp_path / "lacon.jsonl")
+    trials = [piece for piece in lacon.tuned.tuning_pieces(options) if piece.facts["set"] == "rte"]
+    assert not list(lacon.tuned.tuned_pieces(options)), "nothing is chosen yet"
+    scores = {(3e-5, 0.1): 0.7, (1e-4, 0.1): 0.6, (3e-4, 0.1): 0.5, (1e-4, 0.05): 0.65, (1e-4, 0.3): 0.4}
+    rows = []
+    for piece in trials:
+        tried = piece.facts["tried"]
+        score = scores.get((tried["learning_rate"], tried.get("temperature", 0.1)), 0.9)
+        rows.append({"part": "tuning", "name": piece.name, **piece.facts, "held_out": score})
+    out = plant("lacon", rows)
+    chosen = {
+        piece.facts["method"]: piece.facts["chosen"]
+        for pooling in (None, "cls")
+        for piece in lacon.tuned.tuned_pieces(dataclasses.replace(options, out=out, pooling=pooling))
+    }
+    assert chosen["ce"] == {"learning_rate": 3e-5}
+    assert chosen["lacon-vanilla"] == {"learning_rate": 3e-5, "temperature": 0.05}
+    assert chosen["ce-scl"] == {"learning_rate": 3e-5, "temperature": 0.05}, "two rates tie at its own temperature, 0.3"
+
+
+def test_the_table_of_whole_sets_has_the_repeats_that_all_methods_have(lacon, plant):
+    rows = [
+        {**curve_run("tuned", method, 0, 0.5, seed), "set": "rte", "accuracy": 0.5 + seed / 10, "majority": 0.52}
+        for method in lacon.tuned.COMPARED
+        for seed in range(3)
+        if (method, seed) != ("ce", 2)
+    ]
+    plant("lacon", rows)
+    lines = lacon.report.tuned().splitlines()
+    assert lines[2] == "| CE | 55.0 ± 7.1 (67.3 ± 1.9) |"
+    assert "| LaCon-vanilla minus CE | +0.0 ± 0.0 |" in lines
 
 
 def test_a_gain_is_over_common_samples_and_has_its_deviation(lacon):
