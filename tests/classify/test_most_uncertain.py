@@ -166,3 +166,13 @@ def test_a_missing_text_is_named_before_anything_is_encoded(clf: UncertaintyClas
     monkeypatch.setattr(Encoder, "tokenize", None)
     with pytest.raises(InputError, match=r"in\.jsonl: row 2 is missing"):
         most_uncertain_file(clf, path, tmp_path / "out.jsonl", 1)
+
+
+def test_the_input_is_not_replaced_by_its_most_uncertain_rows(clf: UncertaintyClassifier, tmp_path: Path):
+    path = tmp_path / "in.csv"
+    path.write_text("text\na match\na loan\n", encoding="utf-8")
+    (tmp_path / "link.csv").symlink_to(path)
+    for target in (path, tmp_path / "link.csv"):
+        with pytest.raises(InputError, match="its other rows would be lost"):
+            most_uncertain_file(clf, path, target, 1, overwrite=True)
+    assert path.read_text(encoding="utf-8") == "text\na match\na loan\n"

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from codecs import BOM_UTF8
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -188,3 +189,12 @@ def test_a_label_unknown_to_the_model_is_refused(run, refused, saved, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("text,label\na loan,money\na vote,politics\n")
     assert "'politics'" in refused(run("evaluate", saved, file, "--quiet"))
+
+
+def test_a_byte_order_mark_on_stdin_is_no_part_of_the_first_text(run, saved):
+    plain, marked = (
+        run("predict", saved, "-", "--json", input=mark + b"the team won\nmoney") for mark in (b"", BOM_UTF8)
+    )
+    assert marked.stdout == plain.stdout
+    assert json.loads(marked.stdout.splitlines()[0])["text"] == "the team won"
+    assert json.loads(run("predict", saved, "-", "--json", input=BOM_UTF8 + b"a text").stdout)["text"] == "a text"

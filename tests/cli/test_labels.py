@@ -19,6 +19,11 @@ def test_init_writes_a_label_file_from_names(run, tmp_path):
     assert (space.name, space.names, space.template) == ("topics", ("sports", "money", "world"), "About {label}.")
 
 
+def test_a_quoted_name_of_init_may_hold_a_comma(run, tmp_path):
+    run("init", tmp_path / "a.yaml", "--names", 'war, "food, drink"', "--names", "it's 5\" wide")
+    assert LabelSpace.from_file(tmp_path / "a.yaml").names == ("war", "food, drink", "it's 5\" wide")
+
+
 def test_init_keeps_an_existing_file_without_overwrite(run, refused, label_file):
     before = label_file.read_text()
     assert "--overwrite" in refused(run("init", label_file, "--names", "a,b"))

@@ -62,8 +62,11 @@ CASES = {
         [("warning", ("sports",), "'Ball games only' has fewer than 4 words")],
     ),
     "names-differ-by-case": (
-        LabelSpace.from_names(["Sports", "money", "sports"]),
-        [("warning", ("Sports", "sports"), "differ only in capital letters")],
+        LabelSpace.from_names(["Sports", "money", "sports", "caf\u00e9", "cafe\u0301"]),
+        [
+            ("warning", ("Sports", "sports"), "differ only in capital letters"),
+            ("warning", ("caf\u00e9", "cafe\u0301"), "in how Unicode writes an accent"),
+        ],
     ),
     "duplicate-verbalizer": (
         LabelSpace([Label("a", "sport"), Label("b", "money"), Label("c", verbalizer="this text is about  Sport.")]),

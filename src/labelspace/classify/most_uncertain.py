@@ -13,7 +13,7 @@ from labelspace.classify.columns import answer_values, as_columns, output_schema
 from labelspace.classify.decision import MeasuresDoubt
 from labelspace.classify.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
 from labelspace.corpus import Documents, ResumableWriter, open_table
-from labelspace.errors import ConfigError
+from labelspace.errors import ConfigError, InputError
 from labelspace.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def most_uncertain_file(
     Raises:
         ConfigError: the model measures no uncertainty, or `top` is not a whole number from 1 on.
         ColumnError: no such column.
-        InputError: unreadable input, or the output exists.
+        InputError: unreadable input, or the output exists or is the input.
         OutputError: the output cannot be written.
     """
     _check(model, top)
@@ -109,6 +109,8 @@ def most_uncertain_file(
     schema = output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
     out.check_place()
+    if table.reads(out.path):
+        raise InputError(f"{out.place}: its other rows would be lost; write the most uncertain ones to another file.")
     table.check_documents()
     with (
         out as writer,

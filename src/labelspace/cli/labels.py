@@ -1,5 +1,6 @@
 """`labelspace init` and `labelspace lint`: start a label file, and check one."""
 
+import csv
 import shlex
 import sys
 from collections.abc import Callable
@@ -45,7 +46,10 @@ def init_command(
     file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The label file to write: .yaml or .yml.")] = Path(
         "labels.yaml"
     ),
-    names: Annotated[list[str] | None, typer.Option(help="Label names, comma-separated; repeatable.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(help="Label names, comma-separated; repeatable. A name with a comma needs quotes."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the label space.")] = None,
     template: Annotated[str | None, typer.Option(help="Sentence for each label, containing {label}.")] = None,
     descriptions_per_label: Annotated[int, typer.Option(help="Empty lines for descriptions per label.")] = 5,
@@ -181,7 +185,9 @@ def _on_a_terminal() -> bool:
 
 
 def _names(given: list[str]) -> list[str]:
-    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+    lines = (" ".join(part.splitlines()) for part in given)
+    rows = (row for line in lines for row in csv.reader([line], skipinitialspace=True))
+    return [name.strip() for row in rows for name in row if name.strip()]
 
 
 def _ask(name: str, template: str | None) -> tuple[str, list[str], str | None]:

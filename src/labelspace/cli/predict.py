@@ -1,5 +1,6 @@
 """`labelspace predict` and `labelspace explain`: label documents, and explain a label."""
 
+import codecs
 import sys
 import warnings
 from collections.abc import Iterator
@@ -374,8 +375,12 @@ def _lines() -> "Iterator[Documents]":
             raise InputError(f"stdin: line {done + len(lines) + 1} is longer than {_LINE_BYTES // 1024**2} MB.")
         for start in range(0, len(lines), LINES_AT_ONCE):
             block = [line.removesuffix(b"\r") for line in lines[start : start + LINES_AT_ONCE]]
+            if not done:
+                block[0] = block[0].removeprefix(codecs.BOM_UTF8)
             yield Documents(policy.clean(block, done), Kind.TEXTS)
             done += len(block)
+    if not done:
+        pending = pending.removeprefix(codecs.BOM_UTF8)
     if pending:
         yield Documents(policy.clean([pending], done), Kind.TEXTS)
     for message in policy.notes().values():

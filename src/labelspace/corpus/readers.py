@@ -190,6 +190,10 @@ class DocumentTable:
         """Return the name of a row, counted from 0 over all files, for a message."""
         return self._source.place(row)
 
+    def reads(self, place: Place) -> bool:
+        """Return whether a file is one of those that the rows come from."""
+        return isinstance(self._source, _FileSource) and self._source.reads(place)
+
     def fingerprint(self) -> dict[str, Any]:
         """Return values that identify this input, without folder names, as plain JSON values."""
         columns = {"text": self.text_column, "id": self.id_column, "label": self.label_column}
@@ -373,6 +377,11 @@ class _FileSource:
     def place(self, row: int) -> str:
         first, path = next((begin for begin in reversed(self._begins) if begin[0] <= row), (0, self._paths[0]))
         return f"{path}: row {row - first + 1}"
+
+    def reads(self, place: Place) -> bool:
+        if isinstance(place, Path) and place.exists():
+            return any(isinstance(own, Path) and own.samefile(place) for own in self._paths)
+        return str(place) in map(str, self._paths)
 
     def fingerprint(self) -> dict[str, Any]:
         odd = {

@@ -5,6 +5,7 @@ A word is a run of letters and digits, in any case; each Chinese or Japanese cha
 
 import math
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -95,13 +96,13 @@ def short_descriptions(space: LabelSpace, *, short: int) -> Iterator[Finding]:
 
 
 def names_by_case(space: LabelSpace) -> Iterator[Finding]:
-    """names-differ-by-case: names that differ only in capital letters."""
-    for names in _groups([(label.name, label.name.casefold()) for label in space]):
+    """names-differ-by-case: names that differ only in capital letters or in the form of a letter with an accent."""
+    for names in _groups([(label.name, unicodedata.normalize("NFC", label.name).casefold()) for label in space]):
         yield Finding(
             "warning",
             "names-differ-by-case",
             names,
-            f"the names {_some(names)} differ only in capital letters.",
+            f"the names {_some(names)} differ only in capital letters, or in how Unicode writes an accent.",
             "Rename or merge them; labelspace treats them as two labels, most readers as one.",
         )
 
