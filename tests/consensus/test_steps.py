@@ -104,6 +104,18 @@ def test_words_that_say_nothing_are_left_out():
     assert "agrees too little with the answers before it" in consensus.steps[-1].reason
 
 
+def test_no_step_is_kept_where_near_documents_have_different_labels():
+    texts, truth = pool()
+    views = [view(truth, 0.85, 0), view(truth, 0.85, 1)]
+    consensus = found(views, texts)
+    assert [step.kept for step in consensus.steps] == [False, False]
+    assert all("near documents agree too little (kappa " in step.reason for step in consensus.steps)
+    assert (consensus.words, consensus.near, consensus.smoothed) == (None, None, None)
+    # One space that shows the labels is enough.
+    assert found([views[0], view(truth, 0.85, 1, space=True)], texts).words is not None
+    assert found(views, texts, guards=False).words is not None
+
+
 def test_words_are_left_out_where_all_documents_have_one_label():
     texts, truth = pool()
     consensus = found([view(truth, 0.8, 0, bias=9)], texts, alpha=1, neighbours=0)

@@ -64,9 +64,9 @@ class ConsensusConfig(SavedConfig):
     documents_per_label: int = 25
     """Guard: fewest documents a label, on average, for any step."""
 
-    min_agreement: float = 0.25
-    """Guard: lowest agreement beyond chance (kappa) of the view by words with the answers that it learnt from, or of
-    another step with the answers before it."""
+    min_agreement: float = 0.2
+    """Guard: lowest agreement beyond chance (kappa) of near documents with one another, of the view by words with the
+    answers that it learnt from, and of smoothing with the answers before it."""
 
     def __post_init__(self) -> None:
         self._keep_plain()

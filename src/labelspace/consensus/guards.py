@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.config import ConsensusConfig
-from labelspace.consensus.agreement import kappa
+from labelspace.consensus.agreement import Columns, kappa, near_agreement
+from labelspace.geometry.neighbours import Graph
 
 Table = NDArray[np.float64]
-Columns = NDArray[np.intp]
 
 FAR = 2 / 3
 """A view that saw a part is left out if its agreement with the others is below this share of theirs."""
+
+ONE_LABEL = "all documents have the same label"
 
 
 @final
@@ -56,7 +58,7 @@ class Judge:
         pairs = [self.kappa(one[rows], other[rows]) for one, other in combinations(others, 2)]
         among = float(np.mean(pairs)) if pairs else 0.0
         own = float(np.mean([self.kappa(other[rows], view[rows]) for other in others])) if others else 0.0
-        if among < self._config.min_agreement or own >= FAR * among:
+        if self._low(among) or own >= FAR * among:
             return ""
         return f"agrees with the others far less (kappa {own:.2f}) than they with one another ({among:.2f})"
 
@@ -67,13 +69,19 @@ class Judge:
     def chance(self, before: Table, view: Table) -> str:
         """Return a reason to leave a view out if it agrees with the others hardly more than by chance."""
         if alike(before):
-            return "all documents have the same label"
+            return ONE_LABEL
         found = self.kappa(before, view)
-        return (
-            f"agrees too little with the answers before it (kappa {found:.2f})"
-            if found < self._config.min_agreement
-            else ""
-        )
+        return f"agrees too little with the answers before it (kappa {found:.2f})" if self._low(found) else ""
+
+    def scattered(self, logits: Table, graph: Graph) -> str:
+        """Return a reason to leave all steps out if near documents have one label hardly more than by chance."""
+        if alike(logits):
+            return ONE_LABEL
+        found, _ = near_agreement(logits.argmax(axis=1), graph, self._labels)
+        return f"near documents agree too little (kappa {found:.2f})" if self._low(found) else ""
+
+    def _low(self, agreement: float) -> bool:
+        return agreement < self._config.min_agreement
 
     def keeps(self, name: str, before: Table, after: Table, against: str, *, reason: str = "") -> bool:
         """Record a step, and return whether it is kept.

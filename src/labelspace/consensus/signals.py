@@ -25,7 +25,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from labelspace.config import ConsensusConfig
-from labelspace.consensus.agreement import kappa
+from labelspace.consensus.agreement import Columns, Values, kappa, near_agreement
 from labelspace.consensus.steps import words_across
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
@@ -39,9 +39,6 @@ MISLED = 0.02
 
 ANY = np.linspace(0.005, 0.995, 100)
 """Accuracies that are equally likely then."""
-
-Columns = NDArray[np.intp]
-Values = NDArray[np.float64]
 
 
 @final
@@ -101,14 +98,6 @@ def signals_of_graph(
         return Signals(words, None, across, None)
     agreement, near = near_agreement(answers, graph, labels)
     return Signals(words, agreement, across, near)
-
-
-def near_agreement(answers: Columns, graph: Graph, labels: int) -> tuple[float, Values]:
-    """Return how far near documents agree beyond chance, and [text] the share of them with the same answer."""
-    near = (answers[graph.own] == answers[:, None]).mean(axis=1)
-    shares = np.bincount(answers, minlength=labels) / len(answers)
-    chance = float(shares @ shares)
-    return (float(near.mean()) - chance) / (1 - chance) if chance < 1 else 0.0, near
 
 
 def ranges(

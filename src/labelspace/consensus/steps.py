@@ -15,7 +15,7 @@ Words and neighbours favour frequent labels, and would do so more with each step
 became 0.93. So each of these steps ends with a bias per label that gives the labels their shares back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
@@ -168,7 +168,11 @@ def agree(
     shifts[heard], logits = _levelled([plain[number] for number in heard], config, prior, learner, judge, few)
     shares, held = softmax(logits, axis=1).mean(axis=0), np.zeros((2, labels))
     words, across, near, graph, smoothed = None, None, None, None, None
+    spaces = _spaces(views, config, seed=seed)
     chance = few
+    if spaces:
+        _, close = _best_space(spaces, logits.argmax(axis=1))
+        chance = chance or judge.scattered(logits, close)
     if config.words:
         across = learner.answers(logits)
         joined, bias = _held(logits + across, shares)
@@ -176,8 +180,8 @@ def agree(
         if judge.keeps("words", logits, joined, chance, reason=judge.agreed(logits, across)):
             words = ByWords.learn(list(texts), logits.argmax(axis=1), space.names, C=config.C, seed=seed)
             logits, held[0] = joined, bias
-    if config.neighbours and any(view.vectors is not None for view in views):
-        near, graph = _best_space(views, logits.argmax(axis=1), config, seed=seed)
+    if spaces:
+        near, graph = _best_space(spaces, logits.argmax(axis=1))
         # As they will be saved, so that a loaded model answers alike.
         mixed = smooth(softmax(logits, axis=1), graph.own, rounds=config.rounds, own=config.own).astype(np.float32)
         joined, bias = _held(np.log(mixed.astype(np.float64) + TINY), shares)
@@ -296,12 +300,15 @@ def _shift(logits: Table, alpha: float, prior: NDArray[np.floating] | None) -> T
     return shift_to(logits, levelled(np.exp(logits).mean(axis=0), alpha))
 
 
-def _best_space(views: Sequence[Seen], own: Columns, config: ConsensusConfig, *, seed: int) -> tuple[int, Graph]:
+def _spaces(views: Sequence[Seen], config: ConsensusConfig, *, seed: int) -> dict[int, Graph]:
+    """Return the neighbours in the space of each view that has one, by the view's place."""
+    return {
+        number: Graph(view.vectors, neighbours=config.neighbours, seed=seed)
+        for number, view in enumerate(views)
+        if view.vectors is not None and config.neighbours
+    }
+
+
+def _best_space(spaces: Mapping[int, Graph], own: Columns) -> tuple[int, Graph]:
     """Return the view in whose space neighbours have the same label most often, and its graph."""
-    found: list[tuple[float, int, Graph]] = []
-    for number, view in enumerate(views):
-        if view.vectors is not None:
-            graph = Graph(view.vectors, neighbours=config.neighbours, seed=seed)
-            found.append((float((own[graph.own] == own[:, None]).mean()), number, graph))
-    _, number, graph = max(found, key=lambda each: each[0])
-    return number, graph
+    return max(spaces.items(), key=lambda each: float((own[each[1].own] == own[:, None]).mean()))

@@ -11,8 +11,8 @@ from typing import final
 import numpy as np
 
 from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines
-from labelspace.consensus.agreement import kappa
-from labelspace.consensus.signals import Columns, Signals, near_agreement, signals_of_graph
+from labelspace.consensus.agreement import Columns, kappa, near_agreement
+from labelspace.consensus.signals import Signals, signals_of_graph
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
 
