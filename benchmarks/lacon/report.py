@@ -11,7 +11,7 @@ from itertools import product
 import pandas as pd
 import store
 from commits import marked
-from layout import crossed, markdown, percent, table, titled
+from layout import NOT_YET, crossed, markdown, percent, table, titled
 
 from lacon import aims, paper
 from lacon.experiments import BOTH, CLASS_METHODS, DEGREES, PER_CLASS
@@ -88,8 +88,10 @@ def tuned() -> str:
         scored("tuned", "method", "majority", encoder=f"{store.ENCODER}{ending}").assign(ending=ending)
         for ending in ("", CLS)
     )
-    done = runs.groupby(["ending", "set", "seed"]).method.transform("nunique") == len(COMPARED)
-    runs = runs[done].assign(row=lambda own: own.method + own.ending)
+    runs = runs[runs.groupby(["ending", "set", "seed"]).method.transform("nunique") == len(COMPARED)]
+    if runs.empty:
+        return NOT_YET
+    runs = runs.assign(row=runs.method + runs.ending)
     cells = crossed(
         runs, ["row"], ["set"], lambda own, row, name: percent(own.score, _theirs(row.removesuffix(CLS), name))
     )
@@ -110,6 +112,8 @@ def tuned() -> str:
 def chosen() -> str:
     """Rate and temperature of each method on each set, chosen on held-out rows."""
     runs = scored("tuned", "method", "chosen.learning_rate", "chosen.temperature")
+    if runs.empty:
+        return NOT_YET
     runs = runs.drop_duplicates(["method", "set"])
 
     def cell(own: pd.DataFrame, *_: str) -> str:
