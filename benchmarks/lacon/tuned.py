@@ -26,9 +26,9 @@ COMPARED = ("ce", "ce-cl", "ce-scl", *OURS)
 RATES = (1e-4, 3e-5, 3e-4)
 """The middle one first. The paper searches 1e-5 to 3e-5 for BERT-base, which is twice as wide."""
 
-TEMPERATURES = (0.05, 0.1, 0.3)
+TEMPERATURES = (0.1, 0.3)
 WHOLE = replace(PAPER, batch_size=32, head_learning_rate=1e-3)
-TUNING_EPOCHS = 3
+TUNING_EPOCHS = 2
 
 
 def tuning_pieces(settings: Settings) -> Iterator[Piece]:
