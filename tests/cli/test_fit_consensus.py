@@ -98,6 +98,25 @@ def test_json_holds_the_steps_the_shares_and_how_the_student_follows(run, line):
     assert set(fit["steps"][0]) == {"name", "kept", "reason", "changed"}
 
 
+def test_known_shares_of_the_labels_are_met_on_the_pool(run, refused, line, tmp_path):
+    result = run(*line, "--prior", "sports=3, money=1", "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    steps = json.loads(result.stdout)["fit"]["consensus"]["steps"]
+    assert [step["reason"] for step in steps if step["name"] == "levelled"] == ["as given"]
+    mean = load(tmp_path / "model").head_.shifts
+    assert mean[0] != pytest.approx(0)
+    for words, told in (
+        ("sports=1", "prior must give each label a share (sports, money). Got {'sports': 1.0}"),
+        ("sports=1,money=much", "--prior must be LABEL=SHARE,... with numbers. Got 'money=much'"),
+        ("sports=1,money=0", "prior['money'] must be a number above 0"),
+        ("", "prior must give"),
+    ):
+        assert told in refused(run(*line, "--prior", words, "--overwrite"))
+    assert "--prior does nothing with --method zero-shot" in refused(
+        run("fit", line[1], "--method", "zero-shot", "--prior", "sports=1,money=1", "--out", tmp_path / "z")
+    )
+
+
 @pytest.mark.parametrize(("none", "way"), [("left-out", "left-out"), ("0.9", "coverage")])
 def test_none_sets_a_limit_that_predict_honours_and_counts(run, line, tmp_path, none, way):
     result = run(*line, "--none", none, "--json", "--quiet")

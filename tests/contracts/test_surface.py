@@ -348,7 +348,7 @@ COMMANDS = {
     """,
     "encoders": "--json",
     "fit": """
-        labels --out --method --pool --labelled --views --student --limit --none --text-column --label-column
+        labels --out --method --pool --labelled --views --student --limit --prior --none --text-column --label-column
         --pair-column --template --encoder --device --learning-rate --epochs --max-steps --set --settings --threshold
         --min-probability --long-texts --seed --checkpoint --resume --overwrite --delimiter --encoding --pooling
         --dtype --max-tokens --revision --trust-remote-code --offline --tensorboard --json --quiet -q

@@ -40,6 +40,7 @@ from labelspace.cli.options import (
     Threshold,
     TrustRemoteCode,
     choices,
+    listed_names,
     open_encoder,
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
 NOTHING_KEPT = "interrupted before anything was learnt that is worth keeping; nothing was written."
 SELDOM = (
-    *("none", "slow_documents", "long_texts", "delimiter", "encoding", "tensorboard"),
+    *("none", "slow_documents", "prior", "long_texts", "delimiter", "encoding", "tensorboard"),
     *("pooling", "dtype", "max_tokens", "revision", "trust_remote_code", "offline"),
 )
 """Options that `--help` leaves out and `--settings` lists."""
@@ -109,6 +110,14 @@ def fit_command(
         typer.Option(help="What learns from a consensus: words, or an encoder; left out: the views answer together."),
     ] = None,
     slow_documents: Annotated[int | None, setting_option("slow_documents", "--limit", metavar="N", panel=None)] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL=SHARE,...",
+            help="How often each label occurs, if that is known: spam=0.1,ham=0.9. A consensus meets these shares on "
+            "the pool. A name with a comma needs quotes.",
+        ),
+    ] = None,
     none: Annotated[
         str | None,
         typer.Option(
@@ -171,7 +180,7 @@ def fit_command(
     check_options(context, method, own, several=space.several)
     settings = check_settings(method, read_settings(settings_of_method(method), words, own))
     compute = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens)
-    limit = _limit(none, pool)
+    limit, expected = _limit(none, pool), _prior(prior, space)
     _check_out(out, overwrite or resume)
     _check_checkpoint(checkpoint, out, resume=resume)
     dialect = {"delimiter": delimiter, "encoding": encoding}
@@ -208,6 +217,7 @@ def fit_command(
         taken = [view.strip() for view in views.split(",") if view.strip()]
         options = {**compute.to_dict(), "offline": offline or None}
         settings |= {"views": taken, "student": opened if student == encoder else student, "encoder_options": options}
+        settings["prior"] = expected
     model = make(method, space, opened, settings)
     _train(model, rows, checkpoint, tensorboard)
     if limit is not None:
@@ -242,6 +252,23 @@ def _limit(none: str | None, pool: str | None) -> str | float | None:
         raise ConfigError(f"--none must be {ways} or a share such as 0.95. Got {none!r} instead.") from None
     check_number("--none", share, above=0, below=1)
     return share
+
+
+def _prior(words: str | None, space: LabelSpace) -> dict[str, float] | None:
+    """Return how often each label is expected, from `LABEL=SHARE,...`."""
+    if words is None:
+        return None
+    from labelspace.consensus.classifier import as_prior
+
+    found = {}
+    for pair in listed_names(words):
+        name, _, share = pair.rpartition("=")
+        try:
+            found[name.strip()] = float(share)
+        except ValueError:
+            raise ConfigError(f"--prior must be LABEL=SHARE,... with numbers. Got {pair!r} instead.") from None
+    as_prior(found, space)
+    return found
 
 
 def _set_limit(model: Any, texts: list[str], limit: str | float) -> None:

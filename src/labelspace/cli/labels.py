@@ -1,6 +1,5 @@
 """`labelspace init` and `labelspace lint`: start a label file, and check one."""
 
-import csv
 import shlex
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from labelspace.cli.options import (
     TextColumn,
     TextEncoding,
     TrustRemoteCode,
+    listed_names,
     open_encoder,
 )
 from labelspace.cli.pictures import check_picture
@@ -60,7 +60,7 @@ def init_command(
         raise ConfigError(f"{file}: the name of a new label file must end in .yaml or .yml.")
     if not overwrite and file.exists():
         raise ConfigError(f"{file} exists already; name another, or replace it with --overwrite.")
-    found = _names(names or [])
+    found = [name for part in names or [] for name in listed_names(part)]
     if not found:
         if not _on_a_terminal():
             raise ConfigError('no labels; give them as --names "sports,politics", or run this on a terminal.')
@@ -184,12 +184,6 @@ def _on_a_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _names(given: list[str]) -> list[str]:
-    lines = (" ".join(part.splitlines()) for part in given)
-    rows = (row for line in lines for row in csv.reader([line], skipinitialspace=True))
-    return [name.strip() for row in rows for name in row if name.strip()]
-
-
 def _ask(name: str, template: str | None) -> tuple[str, list[str], str | None]:
     """Ask for name, labels and template on the terminal, again after an invalid answer."""
     two = ["one", "another"]
@@ -197,7 +191,7 @@ def _ask(name: str, template: str | None) -> tuple[str, list[str], str | None]:
     tell("Which labels are there? Commas between them, or one a line; an empty line ends.")
     names: list[str] = []
     while True:
-        answer = _names([_read("> ")])
+        answer = listed_names(_read("> "))
         if not answer and len(names) > 1:
             break
         if not answer:

@@ -59,6 +59,7 @@ _GOES_WITH = {
     "none": ("description", "consensus"),
     "views": ("consensus",),
     "student": ("consensus",),
+    "prior": ("consensus",),
     "label_column": OF_ROWS,
     "pair_column": ("lacon",),
     **dict.fromkeys(("checkpoint", "resume", "tensorboard"), TRAINED),

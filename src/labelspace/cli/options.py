@@ -1,5 +1,6 @@
 """Options that several commands share, named like the Python parameters; opens encoders and models."""
 
+import csv
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,17 @@ TextEncoding = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress and notes; still print warnings and errors.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")]
+
+
+def listed_names(words: str) -> list[str]:
+    """Return the names of a list with commas; a name that has a comma stands in quotes.
+
+    Example:
+        >>> listed_names('war, "food, drink"')
+        ['war', 'food, drink']
+    """
+    (cells,) = csv.reader([" ".join(words.splitlines())], skipinitialspace=True) if words.strip() else ([],)
+    return [cell.strip() for cell in cells if cell.strip()]
 
 
 def open_encoder(
