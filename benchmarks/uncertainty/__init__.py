@@ -9,6 +9,7 @@ choose       tuning of rates and weights on train rows only
 selection    the rule that selects among them
 experiments  tables 2, 3, 4, 7 and 8, figures 3 and 4: train from stored token states, score once
 deviation    ours: what the paper leaves open about the deviation
+cases        the texts of figure 7
 answers      row-by-row answers of main's runs, stored outside the results
 compared     comparison of these answers: gains, areas, figure 5
 usage        ours: the estimator with its defaults: calibration, promised coverage and risk, on test rows

@@ -5,10 +5,10 @@
     python benchmarks/run.py uncertainty --parts cost            # on an otherwise idle machine
 
 Parts: choice (learning rates and weights, on train rows only), main (tables 2, 3, 7), ablations (tables 4, 7, 8), grid
-(figure 3), deviation (its form, the sum of KL, what ranks documents; with --full IMDB alone), compared (main's answers
-row by row: gains, areas, figure 5), usage (calibration and abstention with defaults). The part cost (table 5, epochs)
-needs an idle machine, so it is run only if --parts names it. Chosen options are runs of main and ablations too: the
-first call after choice is complete runs them.
+(figure 3), deviation (its form, the sum of KL, what ranks documents; with --full IMDB alone), cases (figure 7),
+compared (main's answers row by row: gains, areas, figure 5), usage (calibration and abstention with defaults). The
+part cost (table 5, epochs) needs an idle machine, so it is run only if --parts names it. Chosen options are runs of
+main and ablations too: the first call after choice is complete runs them.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from runner import Study
 from store import SCRATCH
 
 from uncertainty import aims, report
+from uncertainty.cases import cases_pieces
 from uncertainty.choose import choice_pieces
 from uncertainty.compared import compared_pieces
 from uncertainty.cost import cost_pieces
@@ -58,6 +59,7 @@ STUDY = Study(
         "ablations": ablation_pieces,
         "grid": grid_pieces,
         "deviation": deviation_pieces,
+        "cases": cases_pieces,
         "compared": compared_pieces,
         "usage": usage_pieces,
         "cost": cost_pieces,

@@ -12,6 +12,7 @@ from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 from store import Row as Result
 
 from uncertainty import paper
+from uncertainty.cases import CASES, VARIANTS
 from uncertainty.deviation import FORMS, KL, LONG_SETS, PAPER_TOKENS
 from uncertainty.selection import winner
 from uncertainty.sets import NOT_COMPARABLE, OTHER_TRAIN_ROWS, SETS
@@ -227,6 +228,30 @@ def _above_random(runs: pd.DataFrame) -> str:
     return f"{100 * runs.accuracy.mean():.1f}; " + ", ".join(f"{gain:+.1f}" for gain in gains) + f"; {hard:.0f} %"
 
 
+def cases() -> str:
+    """The texts of figure 7: right answers over the seeds, and the share of test rows with less uncertainty."""
+    runs = runs_of("cases", encoder=ENCODERS[0])
+    if runs.empty:
+        return NOT_YET
+    rows = []
+    for words, what in CASES.items():
+        of_text = [one for one in runs.to_dict("records") if words in one["cases"]]
+        if not of_text:
+            rows.append([words, what, "not among these test rows", *[""] * 5])
+            continue
+        first = of_text[0]["cases"][words]
+        answers = {
+            variant: [one["cases"][words]["answer"] == first["truth"] for one in of_text if one["variant"] == variant]
+            for variant in VARIANTS
+        }
+        whole = [one["cases"][words] for one in of_text if one["variant"] == "textcnn-both"]
+        doubts = [f"{statistics.fmean(one[by] for one in whole):.0%}" for by in ("uncertainty", "entropy")]
+        shares = [f"{sum(own)} of {len(own)}" for own in answers.values()]
+        rows.append([first["text"], what, first["truth"], *shares, *doubts])
+    right = ["mean of words: right", "TextCNN: right", "the whole method: right"]
+    return markdown(["text", "the paper's case", "label", *right, "have less deviation", "have less entropy"], rows)
+
+
 def by_place(part: str, **facts: Any) -> list[tuple[str, str, pd.DataFrame]]:
     """Return encoder, set and the runs of a part on each set that has some, in the order of the tables."""
     runs = runs_of(part, **facts)
@@ -375,6 +400,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "uncertainty-every-part": every_part,
     "uncertainty-grid": grid,
     "uncertainty-deviation": deviation,
+    "uncertainty-cases": cases,
     "uncertainty-rejection": rejection,
     "uncertainty-difficulty": difficulty,
     "uncertainty-usage": usage,

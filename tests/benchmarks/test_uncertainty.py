@@ -238,7 +238,16 @@ def test_costs_are_measured_on_request_only(parts, monkeypatch):
     from runner import new_parser
 
     parser = new_parser(parts.plan.STUDY)
-    assert parser.parse_args([]).parts == ["choice", "main", "ablations", "grid", "deviation", "compared", "usage"]
+    assert parser.parse_args([]).parts == [
+        "choice",
+        "main",
+        "ablations",
+        "grid",
+        "deviation",
+        "cases",
+        "compared",
+        "usage",
+    ]
     assert parser.parse_args(["--parts", "cost"]).parts == ["cost"]
 
 
@@ -517,6 +526,9 @@ def made_up_results(parts: Any) -> list[dict[str, Any]]:
         area = whole["area"] | {"variance": whole["area"]["random"] + 0.125}
         facts = {"form": "softplus", "kl": "mean", "kl_weight": 0.1, "levels": {"hard": 5}, "area": area}
         write("deviation", set=name, **whole | facts)
+    for variant in parts.cases.VARIANTS:
+        case = {"text": "a kind text", "truth": "yes", "answer": "yes", "uncertainty": 0.25, "entropy": 0.5}
+        write("cases", variant=variant, cases={next(iter(parts.cases.CASES)): case})
     for length in ("short", "long"):
         parameters = {"encoder": 1000, "head": 250}
         rates = {"encoder": 64.0, "with head": 51.2}
@@ -543,6 +555,9 @@ def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypa
     assert page["deviation"].count("| softplus | mean | 0.1 | 80.0; ") == 1
     assert "+12.5, " in page["deviation"]
     assert page["deviation"].count("; 25 %") == 3, "IMDB was not run at 512 tokens"
+
+    assert "| a kind text | local dependency | yes | 1 of 1 | 1 of 1 | 1 of 1 | 25% | 50% |" in page["cases"]
+    assert "| eat the watermelon | ambiguous | not among these test rows |" in page["cases"]
 
     def cells(name: str, *starts: str) -> list[str]:
         (line,) = [
