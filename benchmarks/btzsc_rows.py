@@ -51,6 +51,24 @@ ROWS: Mapping[str, Rows] = {
 }
 
 
+PAPER_TOKENS: Mapping[str, int] = {
+    "amazonpolarity": 103,
+    "imdb": 293,
+    "yelpreviews": 164,
+    "rottentomatoes": 26,
+    "emotiondair": 20,
+    "banking77": 13,
+    "massive": 8,
+    "agnews": 54,
+    "manifesto": 45,
+    "capsotu": 44,
+    "wikitoxic_toxicaggregated": 86,
+    "wikitoxic_obscene": 91,
+    "wikitoxic_insult": 93,
+}
+"""Mean tokens of a text in table 1, by ModernBERT's tokenizer."""
+
+
 def comparable(name: str) -> bool:
     """Return whether our rows are the benchmark's, or a sample of them."""
     return name in ROWS and ROWS[name].comparable
@@ -79,12 +97,17 @@ def published_rows(name: str) -> int | None:
     return None
 
 
-def table(here: Mapping[str, int], sets: Iterable[str]) -> str:
-    """Make the table of sets: our rows, the benchmark's, those behind the published scores, and the difference."""
+def table(here: Mapping[str, int], sets: Iterable[str], tokens: Mapping[str, float]) -> str:
+    """Make the table of sets: our rows, the benchmark's, those behind the published scores, tokens, the difference."""
     rows = []
     for name in (name for name in sets if name in here):
         card = BTZSC.get(name) or MTEB[name]
-        counts = (here[name], card.rows, published_rows(name))
+        counts = (here[name], card.rows, published_rows(name), _whole(tokens.get(name)), PAPER_TOKENS.get(name))
         rows.append([with_mark(name), *("-" if count is None else f"{count:,}" for count in counts), ROWS[name].differ])
-    head = ["data set", "rows here", "rows of the benchmark", "rows of the published figures", "what differs"]
+    rows_of = ["rows here", "rows of the benchmark", "rows of the published figures"]
+    head = ["data set", *rows_of, "tokens a text here", "tokens in table 1", "what differs"]
     return noted(markdown(head, rows))
+
+
+def _whole(count: float | None) -> int | None:
+    return None if count is None else round(count)

@@ -7,7 +7,7 @@ import pandas as pd
 from btzsc_rows import MARK, ROWS, comparable, noted, with_mark
 from btzsc_rows import table as table_of_rows
 from layout import NOT_YET, markdown, table, titled
-from store import RESULTS
+from store import RESULTS, frame
 
 from labelspace.bench import ResultStore, bench_tables
 from labelspace.bench.cards import FAMILIES
@@ -109,7 +109,8 @@ def _first(cell: str) -> str:
 def rows() -> str:
     """Number of rows scored in full runs of each set, and their differences from the benchmark."""
     here = {record["task"]: record["texts"] for record in records() if record["limit"] is None}
-    return table_of_rows(here, ROWS) if here else NOT_YET
+    tokens = frame("single", "measured", "tokens", name="btzsc_tokens").tokens
+    return table_of_rows(here, ROWS, *tokens) if here and len(tokens) else NOT_YET
 
 
 def places() -> str:

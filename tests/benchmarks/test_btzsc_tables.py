@@ -86,15 +86,28 @@ def test_a_second_rank_is_over_the_comparable_sets(tables):
     assert (int(rank) > better + 1, sets) == (True, "(2)")
 
 
-def test_the_table_of_rows_has_ours_and_the_published_ones(tables):
+def test_the_token_counts_of_the_paper_are_transcribed_correctly(rows):
+    paper = DATA.parent / "papers" / "btzsc-benchmark.txt"
+    if not paper.is_file():
+        pytest.skip(f"no paper at {paper}")
+    text = (
+        paper.read_text(encoding="utf-8").replace("dair_ai_emotion", "emotiondair").replace("massive_intent", "massive")
+    )
+    for name, tokens in rows.PAPER_TOKENS.items():
+        classes = {"banking77": 77}.get(name, BTZSC[name].classes)
+        assert f" {name} {classes} {tokens}\n" in text, name
+
+
+def test_the_table_of_rows_has_ours_and_the_published_ones(tables, plant):
+    plant("single", [{"part": "measured", "name": "btzsc_tokens", "tokens": {"imdb": 292.6}}])
     store = ResultStore(tables.STORE)
     for name in ("imdb", "rottentomatoes", "capsotu"):
         store.append(record("embedding:a", name, 0.5, texts=700))
     store.append(record("embedding:a", "imdb", 0.5, texts=30, limit=30))
-    counts = {line.split(" | ")[0]: line.split(" | ")[1:4] for line in tables.rows().splitlines()[2:5]}
-    assert counts["| imdb"] == ["700", "10,000", "1,000"]
-    assert counts["| rottentomatoes"] == ["700", "1,066", "1,066"]
-    assert counts["| capsotu‡"] == ["700", "3,355", "1,000"]
+    counts = {line.split(" | ")[0]: line.split(" | ")[1:6] for line in tables.rows().splitlines()[2:5]}
+    assert counts["| imdb"] == ["700", "10,000", "1,000", "293", "293"]
+    assert counts["| rottentomatoes"] == ["700", "1,066", "1,066", "-", "26"]
+    assert counts["| capsotu‡"] == ["700", "3,355", "1,000", "-", "44"]
 
 
 def test_the_differences_of_the_sets_match_the_notes_of_the_data(rows):
