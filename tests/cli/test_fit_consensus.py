@@ -102,7 +102,7 @@ def test_known_shares_of_the_labels_are_met_on_the_pool(run, refused, line, tmp_
     result = run(*line, "--prior", "sports=3, money=1", "--json", "--quiet")
     assert result.exit_code == 0, result.output
     steps = json.loads(result.stdout)["fit"]["consensus"]["steps"]
-    assert [step["reason"] for step in steps if step["name"] == "levelled"] == ["as given"]
+    assert [step["reason"] for step in steps if step["name"] == "levelled"] == ["to the shares of the prior"]
     mean = load(tmp_path / "model").head_.shifts
     assert mean[0] != pytest.approx(0)
     for words, told in (

@@ -15,7 +15,7 @@ _STOPS = {
     "interrupted": "interrupted",
 }
 _DID = {
-    "levelled": "labels given less unequally",
+    "levelled": "shares of the labels moved",
     "smoothed": "answers mixed with those of near documents",
     "words": "a model of words added",
 }

@@ -254,7 +254,8 @@ def _levelled(
     found = np.array([_shift(each, alpha, prior) for each in plain])
     shifted = _mean([log_softmax(each + by, axis=1) for each, by in zip(plain, found, strict=True)])
     if prior is not None or config.alpha != "auto":
-        judge.record("levelled", own, shifted, "as given")
+        reason = f"to the power alpha {alpha:g}" if prior is None else "to the shares of the prior"
+        judge.record("levelled", own, shifted, reason)
         return found, shifted
     if few:
         return none, own
