@@ -22,6 +22,7 @@ from labelspace.classify.state import SavedFit
 from labelspace.config import ConsensusConfig, StudentConfig
 from labelspace.consensus.asking import ask, checked_views, scale_of
 from labelspace.consensus.members import Members, as_options
+from labelspace.consensus.signals import NEIGHBOURS
 from labelspace.consensus.steps import Consensus, agree
 from labelspace.consensus.sureness import Sureness, of_student, sureness
 from labelspace.consensus.teach import Taught, teach
@@ -29,7 +30,7 @@ from labelspace.consensus.views import WORDS, check_student, check_views, name_o
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
 from labelspace.errors import ConfigError, InputError
-from labelspace.geometry.neighbours import check_size
+from labelspace.geometry.neighbours import Graph, check_size
 from labelspace.labels import LabelSpace
 from labelspace.progress import stage
 from labelspace.training import Callback
@@ -367,8 +368,10 @@ def _sureness(
     found: Consensus, seen: Sequence[Seen], texts: list[str], space: LabelSpace, seed: int
 ) -> Sureness | None:
     """Return how sure the views together should be."""
-    kept = any(step.kept for step in found.steps)
-    return sureness(found.logits, texts, space, seen[found.near or 0].vectors, consensus=kept, seed=seed)
+    kept, graph, vectors = any(step.kept for step in found.steps), found.graph, seen[found.near or 0].vectors
+    if vectors is not None and (graph is None or graph.count != NEIGHBOURS):
+        graph = Graph(vectors, neighbours=NEIGHBOURS, seed=seed)
+    return sureness(found.logits, texts, space, graph, consensus=kept, seed=seed)
 
 
 def _set_temperature(model: Any, sure: Sureness) -> None:

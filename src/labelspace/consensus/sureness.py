@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from labelspace.consensus.signals import Range, measured, ranges, signals
+from labelspace.consensus.signals import Range, measured, ranges, signals_of_graph
+from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
 from labelspace.training.calibration import temperature_for_accuracy
 
@@ -45,7 +46,7 @@ def sureness(
     logits: Logits,
     texts: Sequence[str],
     space: LabelSpace,
-    vectors: NDArray[np.float32] | None,
+    graph: Graph | None,
     *,
     consensus: bool,
     seed: int,
@@ -56,7 +57,7 @@ def sureness(
         logits: [text label] of the pool.
         texts: the documents.
         space: the labels.
-        vectors: [text dim], the documents in the encoder's space; None: there is no such space.
+        graph: the documents in the encoder's space; None: there is no such space.
         consensus: whether the model learnt from these documents.
         seed: seed of the model of words.
 
@@ -66,7 +67,7 @@ def sureness(
     answers = logits.argmax(axis=1)
     if len(texts) < FEWEST or len(np.unique(answers)) == 1:
         return None
-    accuracy, _ = ranges(signals(answers, texts, space, vectors, seed=seed), len(space), consensus=consensus)
+    accuracy, _ = ranges(signals_of_graph(answers, texts, space, graph, seed=seed), len(space), consensus=consensus)
     return _as_sure_as(logits, accuracy)
 
 
