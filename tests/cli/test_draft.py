@@ -54,15 +54,20 @@ def draft(run, labels, pool, tiny_encoder_folder, tmp_path):
     return go
 
 
-def test_drafts_that_raise_the_estimate_are_written_and_marked_and_the_control_stands_beside(draft, pool, tmp_path):
+def test_drafts_that_raise_the_estimate_are_written_and_marked_and_the_control_stands_beside(
+    draft, pool, tmp_path, monkeypatch
+):
+    # The tiny encoder knows no language: with most seeds neutral texts help as much, and nothing is kept. So its
+    # numbers must be the same on every processor.
+    monkeypatch.setattr("labelspace.encoders.precision.has_native_bfloat16", lambda device: False)
     out = tmp_path / "out.yaml"
-    result, server = draft("--pool", pool, "--out", out, "--price", 2, "--seed", 1)
+    result, server = draft("--pool", pool, "--out", out, "--price", 2, "--seed", 8)
     assert result.exit_code == 0, result.output
     kept, of = map(int, re.findall(r"kept (\d+) of (\d+) drafts", result.stdout)[0])
     assert 0 < kept <= of == 3 * 3 + 2 * (len(server.bodies) - 3)
     written = out.read_text(encoding="utf-8")
     assert written.startswith("# mine\nlabels:\n")
-    assert written.count(f"# draft by openai:m@{server.url}, prompt 1, seed 1") == kept
+    assert written.count(f"# draft by openai:m@{server.url}, prompt 1, seed 8") == kept
     assert sum(map(len, LabelSpace.from_file(out).descriptions)) == kept == result.stdout.count("  + ")
     for name in ("label file", "with drafts", "with neutral texts"):
         assert re.search(rf"{name} .* 0\.\d\d \(", result.stdout)
