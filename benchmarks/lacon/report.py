@@ -92,9 +92,11 @@ def tuned() -> str:
     if runs.empty:
         return NOT_YET
     runs = runs.assign(row=runs.method + runs.ending)
-    cells = crossed(
-        runs, ["row"], ["set"], lambda own, row, name: percent(own.score, _theirs(row.removesuffix(CLS), name))
-    )
+
+    def cell(own: pd.DataFrame, row: str, name: str) -> str:
+        return percent(own.score, figure(paper.TABLE_2[row.removesuffix(CLS)][name]))
+
+    cells = crossed(runs, ["row"], ["set"], cell)
     cells.loc["larger"] = runs.groupby("set").majority.agg(lambda own: percent(own[:1]))
     titles = {}
     for ending, words in (("", ""), (CLS, ", [CLS]")):
@@ -122,10 +124,6 @@ def chosen() -> str:
 
     cells = crossed(runs, ["method"], ["set"], cell)
     return table(titled(cells, {method: METHODS[method].title for method in COMPARED}, titles_of(runs)), "")
-
-
-def _theirs(method: str, name: str) -> str:
-    return figure(paper.TABLE_2[method][name])
 
 
 def _gain(samples: pd.DataFrame, method: str, other: str) -> pd.Series:

@@ -172,7 +172,10 @@ def gains() -> str:
 
     long = gaps.reset_index().melt(["target", "rows", "seed"], var_name="what", value_name="gap").dropna()
     cells = crossed(long, ["target", "rows"], ["what"], cell)
-    return table(titled(cells, PLACES, dict(zip(gaps, gaps, strict=True))), "", "rows")
+    means = gaps.groupby(["target", "rows"]).mean().mean().map("{:+.4f}".format)
+    cells.loc[("mean", 0), :] = means
+    titles = {**PLACES, ("mean", 0): ("mean of these", "")}
+    return table(titled(cells, titles, dict(zip(gaps, gaps, strict=True))), "", "rows")
 
 
 WEIGHTED = {"pft": 0.0, **{f"reze-weight-{weight:g}": weight for weight in WEIGHTS}, "reze": 1.0}

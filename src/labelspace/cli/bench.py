@@ -17,6 +17,7 @@ from labelspace.cli.options import (
     Quiet,
     TextColumn,
     TrustRemoteCode,
+    listed_names,
 )
 from labelspace.cli.printing import busy, hush, note, print_json
 from labelspace.config import EncodingConfig
@@ -111,7 +112,7 @@ def run_command(
         raise ConfigError("--file and --labels go together: the documents, and what the labels mean.")
     with busy("loading", quiet=quiet):
         from labelspace.bench import OwnFile, run
-    asked: list[Any] = _words(tasks) if tasks is not None else [] if file is not None else ["btzsc"]
+    asked: list[Any] = listed_names(tasks) if tasks is not None else [] if file is not None else ["btzsc"]
     if file is not None and labels is not None:
         asked.append(OwnFile(file=file, labels=labels, text_column=text_column, label_column=label_column))
     report = run(
@@ -176,7 +177,7 @@ def table_command(
     records = _records(store)
     from labelspace.bench import bench_tables
 
-    tables = bench_tables(records, metric=metric, beside="all" if beside == "all" else _words(beside))
+    tables = bench_tables(records, metric=metric, beside="all" if beside == "all" else listed_names(beside))
     if as_json:
         print_json([table.to_dict() for table in tables])
     else:
@@ -319,12 +320,8 @@ def _of_model(
     return own
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 def _seeds(text: str) -> list[int]:
     try:
-        return [int(word) for word in _words(text)]
+        return [int(word) for word in listed_names(text)]
     except ValueError:
         raise ConfigError(f"--seeds must be whole numbers with commas, such as 0,1,2. Got {text!r} instead.") from None

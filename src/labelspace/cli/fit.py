@@ -214,9 +214,12 @@ def fit_command(
     if METHODS[method].config is not None:
         settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
     if method == "consensus":
-        taken = [view.strip() for view in views.split(",") if view.strip()]
         options = {**compute.to_dict(), "offline": offline or None}
-        settings |= {"views": taken, "student": opened if student == encoder else student, "encoder_options": options}
+        settings |= {
+            "views": listed_names(views),
+            "student": opened if student == encoder else student,
+            "encoder_options": options,
+        }
         settings["prior"] = expected
     model = make(method, space, opened, settings)
     _train(model, rows, checkpoint, tensorboard)
@@ -258,13 +261,15 @@ def _prior(words: str | None, space: LabelSpace) -> dict[str, float] | None:
     """Return how often each label is expected, from `LABEL=SHARE,...`."""
     if words is None:
         return None
-    from labelspace.consensus.classifier import as_prior
+    from labelspace.consensus.prior import as_prior
 
-    found = {}
+    found: dict[str, float] = {}
     for pair in listed_names(words):
-        name, _, share = pair.rpartition("=")
+        name, _, share = (part.strip() for part in pair.rpartition("="))
+        if name in found:
+            raise ConfigError(f"--prior names {name!r} twice; keep one.")
         try:
-            found[name.strip()] = float(share)
+            found[name] = float(share)
         except ValueError:
             raise ConfigError(f"--prior must be LABEL=SHARE,... with numbers. Got {pair!r} instead.") from None
     as_prior(found, space)

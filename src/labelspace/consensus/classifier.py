@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import as_seed, check_callbacks, check_number
+from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify import Answers, Classifier, DescriptionClassifier, Explanation, WordsClassifier
 from labelspace.classify.answers import AnswerBlock
 from labelspace.classify.arguments import check_targets, one_label_space
@@ -22,6 +22,7 @@ from labelspace.classify.state import SavedFit
 from labelspace.config import ConsensusConfig, StudentConfig
 from labelspace.consensus.asking import ask, checked_views, scale_of
 from labelspace.consensus.members import Members, as_options
+from labelspace.consensus.prior import as_prior
 from labelspace.consensus.signals import NEIGHBOURS
 from labelspace.consensus.steps import Consensus, agree
 from labelspace.consensus.sureness import Sureness, of_student, sureness
@@ -388,19 +389,3 @@ def _tell_model(model: Any, result: ConsensusFit) -> None:
         taught.fit_result_ = SavedFit({**before.to_dict(), "consensus": result.to_dict()})
     else:
         model.fit_result_ = result
-
-
-def as_prior(prior: Mapping[str, float] | None, space: LabelSpace) -> NDArray[np.float64] | None:
-    """Return how often each label is expected, [label], with sum 1; None without a prior.
-
-    Raises:
-        ConfigError: a label is missing or unknown, or a share is not above 0.
-    """
-    if prior is None:
-        return None
-    if not isinstance(prior, Mapping) or set(prior) != set(space.names):
-        raise ConfigError(f"prior must give each label a share ({', '.join(space.names)}). Got {prior!r} instead.")
-    for name, share in prior.items():
-        check_number(f"prior[{name!r}]", share, above=0)
-    shares = np.array([float(prior[name]) for name in space.names])
-    return shares / shares.sum()

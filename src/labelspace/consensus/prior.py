@@ -9,9 +9,15 @@ place of its transport plan). The wanted prior is
     a prior given by the user
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
+
+from labelspace.checks import check_number
+from labelspace.errors import ConfigError
+from labelspace.labels import LabelSpace
 
 Table = NDArray[np.float64]
 
@@ -81,3 +87,19 @@ def as_sure_as(logits: Table, confidence: float) -> Table:
         found = float(softmax(logits * factor, axis=1).max(axis=1).mean())
         low, high = (factor, high) if found < confidence else (low, factor)
     return logits * float(np.sqrt(low * high))
+
+
+def as_prior(prior: Mapping[str, float] | None, space: LabelSpace) -> NDArray[np.float64] | None:
+    """Return how often each label is expected, [label], with sum 1; None without a prior.
+
+    Raises:
+        ConfigError: a label is missing or unknown, or a share is not above 0.
+    """
+    if prior is None:
+        return None
+    if not isinstance(prior, Mapping) or set(prior) != set(space.names):
+        raise ConfigError(f"prior must give each label a share ({', '.join(space.names)}). Got {prior!r} instead.")
+    for name, share in prior.items():
+        check_number(f"prior[{name!r}]", share, above=0)
+    shares = np.array([float(prior[name]) for name in space.names])
+    return shares / shares.sum()
