@@ -17,6 +17,7 @@ from lacon import report as lacon
 from prefinetune import report as prefinetune
 from several import report as several
 from store import ROOT
+from study import beyond
 from study import report as study
 from uncertainty import aims, report
 from views import report as consensus
@@ -28,6 +29,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **consensus.BLOCKS,
     **mending.BLOCKS,
     **study.BLOCKS,
+    **beyond.BLOCKS,
     **long_texts.STUDY.blocks,
     **lacon.BLOCKS,
     **report.BLOCKS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 from commits import marked
-from layout import crossed, markdown, percent, products, table, titled
+from layout import NOT_YET, crossed, markdown, percent, products, table, titled
 
 from lacon.curve import COUNTS, TASKS
 from lacon.methods import METHODS
@@ -166,6 +166,25 @@ def speed() -> str:
             title = METHODS[method].title if method in METHODS else FEW_TITLE
             rows.append([title, what, plain, f"{ratio:.2f}", f"{min(own):.2f} to {max(own):.2f}", within])
     return markdown(["", "batch", "step of CE", "ratio, median", "of which", f"at most {MOST_SLOWER}"], rows)
+
+
+LOSSES = {
+    "instance": "L_ICL, texts against labels",
+    "label": "L_LCL, labels against texts",
+    "supervised": "supervised contrastive, texts against texts",
+    "self-supervised": "InfoNCE, texts against their second views",
+}
+
+
+def losses() -> str:
+    """Time of LaCon's losses and of those over pairs of texts, by batch (appendix A.3)."""
+    rows = []
+    for found in runs_of("speed", what="losses").to_dict("records"):
+        by_batch = found["seconds_of_losses"]
+        for name, title in LOSSES.items():
+            rows.append([title, *(f"{1000 * own[name]:.2f}" for own in by_batch.values())])
+        return markdown(["ms", *(f"{int(batch):,} texts" for batch in by_batch)], rows)
+    return NOT_YET
 
 
 def loss() -> str:

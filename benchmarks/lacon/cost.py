@@ -1,11 +1,12 @@
-"""The cost of LaCon: a training step against plain cross-entropy's, and its loss at 10,000 classes.
+"""The cost of LaCon: a training step against plain cross-entropy's, its losses against those over pairs of texts
+(appendix A.3), and its loss at 10,000 classes.
 
 Texts are descriptions from the repository, so no data is needed. Run it on an otherwise idle machine.
 """
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,14 @@ from tasks import ROOT
 from labelspace import Encoder, LabelSpace
 from labelspace.bench.memory import PeakMemory, resident_mib
 from labelspace.config import LaConConfig
-from labelspace.losses import instance_centred, label_centred, label_regularizer, lacon_loss
+from labelspace.losses import (
+    instance_centred,
+    label_centred,
+    label_regularizer,
+    lacon_loss,
+    self_supervised_contrastive,
+    supervised_contrastive,
+)
 from labelspace.training.engine import make_optimizer
 from labelspace.training.lacon import HeadShape, LaConHead
 from labelspace.training.lacon.fit import choose_rate
@@ -35,12 +43,14 @@ JOINED = {"short": 1, "long": 5}
 METHODS_TIMED = ("ce", "lacon-vanilla", "lacon-fusion")
 # A default step of `fit` with few labelled rows: the batch also has as many descriptions as texts.
 WITH_PRIOR = "lacon-few"
+BATCHES = (32, 256, 2048)
+FEW_LABELS = 3
 CLASSES = (1000, 3000, 10_000)
 DIM = 384
 
 
 def speed_pieces(settings: Settings) -> Iterator[Piece]:
-    """A step on short and on long texts; the loss for each number of classes, each in its own process."""
+    """A step on short and on long texts; the losses by batch; the loss by classes, each in its own process."""
     for length in ("short",) if settings.small else tuple(JOINED):
         yield Piece(
             part="speed",
@@ -50,6 +60,15 @@ def speed_pieces(settings: Settings) -> Iterator[Piece]:
             seeds=(0,),
             data="examples/banking77/labels.yaml",
         )
+    batches = BATCHES[:1] if settings.small else BATCHES
+    yield Piece(
+        part="speed",
+        name=f"{settings.short}_losses",
+        facts={"encoder": settings.short, "what": "losses", "labels": FEW_LABELS, "dim": DIM, "batches": list(batches)},
+        work=partial(_losses, settings, batches),
+        seeds=(0,),
+        data="random vectors",
+    )
     for classes in (1000,) if settings.small else CLASSES:
         yield Piece(
             part="speed",
@@ -147,6 +166,33 @@ def _steps(settings: Settings, length: str) -> dict[str, Any]:
         "ratio": {method: statistics.median(values) for method, values in ratios.items()},
         "dtype": encoder.dtype,
     }
+
+
+def _losses(settings: Settings, batches: Sequence[int]) -> dict[str, Any]:
+    """Median seconds of LaCon's two losses, and of those that they replace, with their gradients, in turns."""
+    generator = torch.Generator().manual_seed(0)
+    found = {}
+    for batch in batches:
+        first, second, labels = (
+            torch.randn(rows, DIM, generator=generator, requires_grad=True) for rows in (batch, batch, FEW_LABELS)
+        )
+        targets = torch.arange(batch) % FEW_LABELS
+        losses: dict[str, Callable[[float], torch.Tensor]] = {
+            "instance": partial(instance_centred, first, labels, targets),
+            "label": partial(label_centred, first, labels, targets),
+            "supervised": partial(supervised_contrastive, first, targets),
+            "self-supervised": partial(self_supervised_contrastive, first, second),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in losses}
+        for turn in range(2 if settings.small else 51):
+            for name, loss in losses.items():
+                first.grad = second.grad = labels.grad = None
+                started = time.perf_counter()
+                loss(LaConConfig.temperature).backward()
+                if turn:  # the first turn is the warm-up
+                    seconds[name].append(time.perf_counter() - started)
+        found[str(batch)] = {name: statistics.median(own) for name, own in seconds.items()}
+    return {"seconds_of_losses": found}
 
 
 def _loss(settings: Settings, classes: int) -> dict[str, Any]:

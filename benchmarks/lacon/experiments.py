@@ -57,7 +57,7 @@ Draw = Callable[[], tuple[Rows, Rows]]
 
 
 def main_pieces(settings: Settings) -> Iterator[Piece]:
-    """Table 2: every method on every set, one repeat after the other, so that an unfinished run has all methods."""
+    """Tables 2 and 7: every method on every set, one repeat after the other: an unfinished run has all methods."""
     sets = ("cola",) if settings.small else MAIN
     for seed, name, method in product(settings.seeds("main"), sets, METHODS):
         draw = partial(_sampled, settings, name, seed)

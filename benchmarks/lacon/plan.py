@@ -3,11 +3,11 @@
     python benchmarks/run.py lacon --parts main few           # tables 2 and 4
     python benchmarks/run.py lacon --full --minutes 600       # the paper's protocol
 
-Parts: main (table 2), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6), classes
-(figure 6), grid (figure 5), tuning and tuned (sets of table 2 whole, rate and temperature chosen), tsne (figure 4),
-curve (zero labels to 64), setfit (SetFit's curve, truncated),
-setfit-whole (truncated runs with the full schedule, if it is short enough), setfit-default (SetFit's package
-defaults), speed. The protocol is in `lacon/protocol.py`; each row records it, and one table holds one protocol.
+Parts: main (tables 2 and 7), few (table 4, figure 2), imbalance (figure 3, table 5), ablation (tables 3 and 6),
+classes (figure 6), grid (figure 5), tuning and tuned (sets of table 2 whole, rate and temperature chosen), tsne
+(figure 4), curve (zero labels to 64), setfit (SetFit's curve, truncated), setfit-whole (truncated runs with the full
+schedule, if it is short enough), setfit-default (SetFit's package defaults), speed. The protocol is in
+`lacon/protocol.py`; each row records it, and one table holds one protocol.
 """
 
 import argparse

@@ -45,10 +45,14 @@ SETS: Mapping[str, Source] = {
     "qqp": Source("QQP", "glue/qqp", "accuracy"),
     "mrpc": Source("MRPC", "glue/mrpc", "accuracy", whole=True),
     "cola": Source("CoLA", "glue/cola", "matthews", whole=True),
+    "sst2": Source("SST-2", "glue/sst2", "accuracy"),
+    "mnli": Source("MNLI", "glue/mnli", "accuracy"),
     "eprstmt": Source("EPRSTMT", "clue/eprstmt", "accuracy", dev=True, english=False, most=50),
     "bustm": Source("BUSTM", "clue/bustm", "accuracy", dev=True, english=False, most=50),
 }
-MAIN = ("yelp_polarity", "dbpedia", "tnews", "qnli", "rte", "qqp", "mrpc", "cola")
+MAIN = ("yelp_polarity", "dbpedia", "tnews", "qnli", "rte", "qqp", "mrpc", "cola", "sst2", "mnli")
+"""The sets of table 2, and of table 7 those that are here."""
+
 FEW = ("yelp_polarity", "tnews", "eprstmt", "bustm", "qnli", "rte", "mrpc", "qqp")
 PER_CLASS_OF_TWO, PER_CLASS_OF_MORE = 5000, 1000
 

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import store
 from pieces import Piece
-from store import Table
 
 from labelspace.config import LaConConfig
 from lacon.methods import METHODS, OURS, Options, majority, measured, train
@@ -21,6 +21,9 @@ from lacon.sets import SETS, sample, test_rows, train_rows
 
 CHOSEN_SETS = ("mrpc", "rte", "cola", "qnli")
 """The paper has 10,000 rows of QNLI; here are 4,976."""
+
+SHORTEST = ("cola",)
+"""The set of the shortest texts, for another encoder than the study's."""
 
 COMPARED = ("ce", "ce-cl", "ce-scl", *OURS)
 RATES = (1e-4, 3e-5, 3e-4)
@@ -64,7 +67,7 @@ def tuned_pieces(settings: Settings) -> Iterator[Piece]:
 
 def chosen_options(settings: Settings, name: str, method: str) -> Options | None:
     """Return the rate and the temperature that are best on held-out rows; None if a trial is missing."""
-    settings, table = _whole(settings, pooling=None), Table(settings.out)
+    settings, table = _whole(settings, pooling=None), store.Table(settings.out)
     trials = _trials(settings, method)
     rows = [table.row("tuning", _tuning_name(settings, name, method, trial)) for trial in trials]
     scores = [row["held_out"] for row in rows if row]
@@ -80,7 +83,7 @@ def chosen_options(settings: Settings, name: str, method: str) -> Options | None
 
 
 def _sets(settings: Settings) -> tuple[str, ...]:
-    return ("cola",) if settings.small else CHOSEN_SETS
+    return CHOSEN_SETS if replace(settings, pooling=None).short == store.ENCODER else SHORTEST
 
 
 def _methods(settings: Settings) -> tuple[str, ...]:

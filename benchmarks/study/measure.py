@@ -47,11 +47,16 @@ def encoded(settings: Settings, task: Task) -> np.ndarray:
     return _ENCODED[settings.short, task.name]
 
 
+def fitted(settings: Settings, task: Task, space: LabelSpace, **options: Any) -> DescriptionClassifier:
+    """Train a copy of the encoder on the space; the task's unlabelled rows are there for rates by uniformity."""
+    clf = DescriptionClassifier(space, encoder=opened(settings), **as_arguments(DescriptionClassifier, options))
+    return clf.fit(task.pool)
+
+
 def trained(settings: Settings, task: Task, space: LabelSpace, **options: Any) -> dict[str, Any]:
     """Train on the space, and score the task's test texts before and after."""
-    clf = DescriptionClassifier(space, encoder=opened(settings), **as_arguments(DescriptionClassifier, options))
     started = time.perf_counter()
-    clf.fit(task.pool)
+    clf = fitted(settings, task, space, **options)
     seconds = time.perf_counter() - started
     result = clf.fit_result_
     return {

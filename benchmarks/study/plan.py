@@ -1,4 +1,4 @@
-"""The description-only study: ablations, learning rates, few-shot rivals, a learning curve.
+"""The description-only study: ablations, learning rates, few-shot rivals, a learning curve, and what its readers asked.
 
     python benchmarks/run.py study --parts ablations --changes default --encoder all-mpnet-base-v2
     python benchmarks/run.py study --figures docs/figures --model-figures
@@ -12,12 +12,16 @@ from typing import Any
 from runner import Study
 
 from study.ablations import CHANGES, ablation_pieces
+from study.beyond import BLOCKS as BEYOND
+from study.dictionary import dictionary_pieces
 from study.pictures import FIGURES, model_figures
 from study.rates import rate_pieces
 from study.report import BLOCKS
 from study.rivals import curve_pieces, rival_pieces
 from study.schedule import schedule_pieces
 from study.settings import Settings
+from study.transfer import transfer_pieces
+from study.unequal import unequal_pieces
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +48,11 @@ STUDY = Study(
         "curve": curve_pieces,
         "rivals": rival_pieces,
         "schedule": schedule_pieces,
+        "transfer": transfer_pieces,
+        "unequal": unequal_pieces,
+        "dictionary": dictionary_pieces,
     },
-    blocks=BLOCKS,
+    blocks=BLOCKS | BEYOND,
     figures=FIGURES,
     more_figures=lambda own, folder: model_figures(own, folder) if own.model_figures else (),
     settings=settings,

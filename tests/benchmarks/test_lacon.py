@@ -126,7 +126,7 @@ def test_the_full_protocol_is_the_papers(lacon, data, tmp_path):
     assert (full.epochs, full.few_epochs, full.validation, full.rows) == (10, 20, 0.05, None)
     assert options.seeds("main") == tuple(range(10))
     main = list(lacon.experiments.main_pieces(options))
-    assert len(main) == 8 * 7 * 10
+    assert len(main) == 10 * 7 * 10
     counts = {(piece.facts["set"], piece.facts["per_class"]) for piece in lacon.experiments.few_pieces(options)}
     assert {count for name, count in counts if name == "qqp"} == {10, 20, 50, 100}
     assert {count for name, count in counts if name == "eprstmt"} == {10, 20, 50}  # it has no 200 rows of a class
@@ -193,6 +193,7 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
         "lacon-more",
         "lacon-minority",
         "lacon-speed",
+        "lacon-losses",
         "lacon-loss",
         "lacon-tests",
         "lacon-setfit",
@@ -214,16 +215,17 @@ def test_a_step_and_the_loss_are_measured_and_the_loss_in_its_own_process(lacon,
     out = tmp_path / "lacon.jsonl"
     run(lacon, tmp_path / "no data", out, "--parts", "speed")
     assert "all pieces are done" in capfd.readouterr().out
-    loss, step = store.Table(out).rows()
+    loss, losses, step = store.Table(out).rows()
     assert set(step["ratio"]) == {"lacon-vanilla", "lacon-fusion", "lacon-few"}
     assert all(ratio > 0 for ratio in step["ratio"].values())
+    assert losses["seconds_of_losses"]["32"].keys() == lacon.aims.LOSSES.keys()
     assert 0 < loss["peak_memory_mib"] < 2048
     assert loss["provenance"]["command"].startswith("run.py lacon --small"), "another process"
     assert loss["provenance"]["command"].endswith("--parts speed"), "one command for all that a call runs"
 
 
 def test_the_papers_numbers_are_transcribed_correctly(lacon):
-    """Compares each row of tables 2 to 6 with the paper's text, if it is there."""
+    """Compares each row of tables 2 to 7 with the paper's text, if it is there."""
     if not PAPER.is_file():
         pytest.skip(f"no paper at {PAPER}")
     text = PAPER.read_text(encoding="utf-8")
@@ -233,6 +235,8 @@ def test_the_papers_numbers_are_transcribed_correctly(lacon):
 
     for method, row in lacon.paper.TABLE_2.items():
         assert f"{lacon.methods.METHODS[method].title}\t{cells(row.values())}\n" in text
+    for method, row in lacon.paper.TABLE_7.items():
+        assert f"{lacon.methods.METHODS[method].title}\t{cells(row.values())}\t" in text
     for row in lacon.paper.ABLATIONS.values():
         assert f"\t{cells(row[name] for name in lacon.paper.ABLATED)}\n" in text
     first, second = (["yelp_polarity", "tnews", "eprstmt", "bustm"], ["qnli", "rte", "mrpc", "qqp"])
@@ -311,7 +315,8 @@ def test_truncated_setfit_runs_are_completed_if_the_schedule_is_short_enough(lac
 
 def test_the_best_rate_and_the_best_temperature_on_held_out_rows_are_chosen(lacon, data, tmp_path, plant):
     options = settings(lacon, data, tmp_path / "lacon.jsonl")
-    trials = [piece for piece in lacon.tuned.tuning_pieces(options) if piece.facts["set"] == "rte"]
+    trials = list(lacon.tuned.tuning_pieces(options))
+    assert {piece.facts["set"] for piece in trials} == {"cola"}, "the study's own encoder has all four"
     assert not list(lacon.tuned.tuned_pieces(options)), "nothing is chosen yet"
     scores = {(3e-5, 0.1): 0.7, (1e-4, 0.1): 0.6, (3e-4, 0.1): 0.5, (1e-4, 0.3): 0.65}
     rows = []

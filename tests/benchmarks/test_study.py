@@ -1,11 +1,13 @@
 """The study's label spaces are correct, and its runner makes each result once."""
 
+import json
 import random
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from statistics import fmean, stdev, variance
+from typing import Any
 
 import pytest
 
@@ -177,6 +179,58 @@ def test_a_rival_is_compared_with_the_corrected_deviation(spaces, plant):
     assert setfit == ["2", "0.600", "0.141", "0.141", f"+0.200 ± {0.04**0.5:.3f}"]
 
 
+def test_one_label_has_fewer_descriptions_than_the_others_or_more(store):
+    from study.unequal import with_counts
+
+    def counts(space: LabelSpace) -> list[int]:
+        return [len(label.descriptions) for label in space.labels]
+
+    assert counts(with_counts(SPACE, 5)) == [5, 5, 5]
+    assert counts(with_counts(SPACE, 5, label="money")) == [5, 1, 5]
+    assert counts(with_counts(SPACE, 1, label="money", count=5)) == [1, 5, 1]
+
+
+def test_the_senses_that_are_meant_are_some_of_the_dictionarys(spaces):
+    from study.dictionary import WORDS, defined
+
+    for name in WORDS:
+        space = LabelSpace.from_file(spaces.LABELS / f"{name}.yaml")
+        first, every, meant = (defined(name, senses, space) for senses in ("first", "every", "meant"))
+        for one, all_of_them, some in zip(first.labels, every.labels, meant.labels, strict=True):
+            assert one.descriptions == all_of_them.descriptions[:1]
+            assert set(some.descriptions) < set(all_of_them.descriptions)
+            assert len(set(some.descriptions)) == len(some.descriptions) > 0
+
+
+def test_a_label_is_compared_with_itself_at_equal_counts(store, plant):
+    from study import beyond, report
+
+    def scored(macro: float, answers: list[float], recall: list[float]) -> dict[str, Any]:
+        found = {"macro_f1_predicted": macro, "answers": answers, "recall": recall}
+        return {"untrained": found, "trained": found}
+
+    runs = {key: scored(0.5, [0.5, 0.5], [0.6, 0.6]) for key in ("five", "one", "fewer b", "more a", "more b")}
+    runs["fewer a"] = scored(0.4, [0.3, 0.7], [0.4, 0.7])
+    common = {"encoder": report.ENCODER, "task": "rottentomatoes", "writer": 1}
+    plant("study", [{**common, "part": "unequal", "labels": ["a", "b"], "runs": runs}])
+    line = beyond.unequal().splitlines()[2]
+    changes = ["-10.0 ± 14.1", "-10.0 ± 14.1", "+5.0 ± 7.1", "-0.050 ± 0.071"]
+    assert line == f"| {' | '.join(['one, the others five', 'untrained', 'Rotten Tomatoes', *changes])} |"
+
+
+def test_a_transfer_is_the_change_from_the_untrained_encoder(store, plant):
+    from study import beyond, report
+
+    common = {"part": "transfer", "encoder": report.ENCODER, "task": "agnews", "untrained": {"imdb": 0.7}}
+    plant(
+        "study",
+        [{**common, "writer": one, "macro_f1_predicted": {"imdb": score}} for one, score in ((1, 0.8), (2, 0.7))],
+    )
+    head, _, line = (row.split(" | ") for row in beyond.transfer().splitlines())
+    assert dict(zip(head, line, strict=True))["AG News"] == "+0.050 ± 0.071"
+    assert line[1:3] == ["reviews", "0.700"]
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")
 @pytest.mark.slow
 def test_the_small_study_runs_once_and_resumes(store, tmp_path, capfd):
@@ -186,12 +240,12 @@ def test_the_small_study_runs_once_and_resumes(store, tmp_path, capfd):
     command = ["study", "--small", "--out", str(out)]
     command += ["--encoder", str(ROOT / "tests" / "data" / "tiny-bert"), "--test-rows", "40", "--max-steps", "2"]
     run([*command, "--minutes", "0"])
-    assert "13 of 13 pieces are left" in capfd.readouterr().out
+    assert "18 of 18 pieces are left" in capfd.readouterr().out
     run(command)
     assert "all pieces are done" in capfd.readouterr().out
     rows = store.Table(out).rows()
-    assert len(rows) == 13
-    assert all(row["provenance"]["commit"] and "macro_f1_predicted" in row for row in rows)
+    assert len(rows) == 18
+    assert all(row["provenance"]["commit"] and "macro_f1_predicted" in json.dumps(row) for row in rows)
     lines = out.read_text().splitlines(keepends=True)
     out.write_text("".join(lines[1:]))
     run(command)

@@ -1,0 +1,85 @@
+"""An encoder trained on one label space, on the labels of others: does training serve a domain, or its labels alone?
+
+The other labels are the benchmark's, a sentence each, and documents are compared with that sentence.
+"""
+
+import functools
+import itertools
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from pieces import Piece
+from scoring import answers_by_anchor, macro_f1_predicted
+
+from labelspace import Encoder
+from labelspace.bench.tasks import Task, load_task
+from study.ablations import task_of
+from study.measure import fitted, opened
+from study.schedule import WRITERS, written
+from study.settings import Settings
+from study.spaces import INTENTS, TASKS
+
+SOURCES = (*TASKS, INTENTS)
+TARGETS = {
+    "agnews": "news",
+    "capsotu": "politics",
+    "manifesto": "politics",
+    "emotiondair": "emotion",
+    "rottentomatoes": "reviews",
+    "imdb": "reviews",
+    "amazonpolarity": "reviews",
+    "yelpreviews": "reviews",
+    "mteb/tweet_sentiment_extraction": "tweets",
+    "banking77": "banking",
+    "massive": "orders",
+    "mteb/mtop_domain": "orders",
+    "wikitoxic_toxicaggregated": "comments",
+}
+"""Data sets of the benchmarks, and what their texts are."""
+
+SCORED = 1000
+
+
+def transfer_pieces(settings: Settings) -> Iterator[Piece]:
+    """Every task as the source, with the descriptions of three writers."""
+    sources, writers = (("rottentomatoes",), WRITERS[:1]) if settings.small else (SOURCES, WRITERS[:3])
+    for writer, source in itertools.product(writers, sources):
+        yield Piece(
+            part="transfer",
+            name=f"{settings.short}_{source}_writer{writer}",
+            facts={"task": source, "encoder": settings.short, "writer": writer, "max_steps": settings.max_steps},
+            work=partial(_run, settings, source, writer),
+            seeds=(0,),
+            data=f"{source}; scored: " + ", ".join(_targets(settings)),
+        )
+
+
+def _targets(settings: Settings) -> list[str]:
+    return ["rottentomatoes"] if settings.small else list(TARGETS)
+
+
+def _run(settings: Settings, source: str, writer: int) -> dict[str, Any]:
+    task = task_of(settings, source)
+    space = written(source, writer, task.labels)
+    clf = fitted(settings, task, space, learning_rate="base", max_steps=settings.max_steps)
+    targets = _targets(settings)
+    return {
+        "untrained": {name: _untrained(settings, name) for name in targets},
+        "macro_f1_predicted": {name: _score(clf.encoder_, _target(settings, name)) for name in targets},
+    }
+
+
+@functools.cache
+def _target(settings: Settings, name: str) -> Task:
+    return load_task(name, data=settings.data, limit=SCORED)
+
+
+@functools.cache
+def _untrained(settings: Settings, name: str) -> float:
+    return _score(opened(settings), _target(settings, name))
+
+
+def _score(encoder: Encoder, target: Task) -> float:
+    chosen = answers_by_anchor(encoder, target.space, encoder.encode(target.texts))["verbalizer"]
+    return macro_f1_predicted([target.space.names[column] for column in target.targets], chosen)
