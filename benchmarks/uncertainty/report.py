@@ -210,7 +210,8 @@ def grid() -> str:
 
 def deviation() -> str:
     """What the paper leaves open: the form of the deviation, how KL is summed, what ranks documents; MiniLM."""
-    runs = runs_of("deviation", encoder=ENCODERS[0])
+    tables = ("uncertainty", "uncertainty-full")  # the paper's 512 tokens are in the table of `--full`
+    runs = pd.concat([store.frame(table, "deviation", encoder=ENCODERS[0]) for table in tables])
     if runs.empty:
         return NOT_YET
     cells = crossed(runs, ["form", "kl", "kl_weight"], ["set"], lambda own, *_: _above_random(own))
