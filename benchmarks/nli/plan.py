@@ -1,10 +1,10 @@
 """Binary or three-way heads for an NLI cross-encoder on a small encoder.
 
     python benchmarks/run.py nli --parts heads --minutes 20    # a training goes on in the next call
-    python benchmarks/run.py nli --parts sets                  # trains a head that is missing
+    python benchmarks/run.py nli --parts btzsc                 # trains a head that is missing
 
-Parts: heads (both variants, two learning rates, three seeds; scores on NLI dev pairs), sets (the same heads on BTZSC).
-Give all calls the same number of threads: it decides the last bits, so heads of other numbers are trained anew.
+Parts: heads (both variants, two settings of the rates, three seeds; scores on NLI dev pairs), btzsc (the same heads on
+its sets). Give all calls the same number of threads: it decides the last bits, so with another heads are trained anew.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def settings(options: argparse.Namespace, **common: Any) -> Settings:
 STUDY = Study(
     name="nli",
     doc=__doc__,
-    parts={"heads": head_pieces, "sets": set_pieces},
+    parts={"heads": head_pieces, "btzsc": set_pieces},
     blocks=BLOCKS,
     settings=settings,
     options=add_options,

@@ -48,7 +48,7 @@ def gains(runs: pd.DataFrame, score: str, *along: str) -> pd.DataFrame:
 
 def difference() -> str:
     """Binary minus three-way: mean and deviation over seeds, beside the published pairs of models."""
-    runs = runs_of("sets", "task", F1)
+    runs = runs_of("btzsc", "task", F1)
     whole = complete(runs)
     if not len(whole):
         return NOT_YET
@@ -136,7 +136,7 @@ def sources() -> str:
 
 def by_set() -> str:
     """Macro-F1 on each set; means are over seeds that have every set."""
-    runs = runs_of("sets", "task", F1, BARE)
+    runs = runs_of("btzsc", "task", F1, BARE)
     if not len(runs):
         return NOT_YET
     every = pd.concat([runs, means(complete(runs))])

@@ -25,20 +25,20 @@ from nli.settings import Settings
 
 SETS = (
     "rottentomatoes",
-    "wikitoxic_insult",
-    "wikitoxic_obscene",
     "emotiondair",
-    "amazonpolarity",
-    "wikitoxic_toxicaggregated",
-    "yelpreviews",
     "agnews",
+    "wikitoxic_obscene",
+    "amazonpolarity",
+    "wikitoxic_insult",
+    "yelpreviews",
+    "wikitoxic_toxicaggregated",
     "imdb",
     "massive",
     "capsotu",
-    "manifesto",
     "banking77",
+    "manifesto",
 )
-"""The sets that we have, cheapest first; the cost is that of labels times tokens."""
+"""The sets that we have, roughly from 10 to 190 seconds for 1,000 texts on one core."""
 
 
 def set_pieces(settings: Settings) -> Iterator[Piece]:
@@ -46,7 +46,7 @@ def set_pieces(settings: Settings) -> Iterator[Piece]:
     for seed, task in product(settings.seeds, SETS[:1] if settings.small else SETS):
         for head in heads(seed):
             yield Piece(
-                part="sets",
+                part="btzsc",
                 name=f"{settings.short}_{task}_{head}",
                 facts=settings.facts((*PROTOCOL, "rows"), task=task, **head._asdict()),
                 work=partial(_run, settings, task, head),
