@@ -11,7 +11,7 @@ export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: help setup demo test check lint types layers fast slow portable package oldest browser docs format bench bench-btzsc bench-study bench-lacon \
-	bench-uncertainty bench-prefinetune study clean
+	bench-uncertainty bench-prefinetune bench-nli study clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*##/\t/'
@@ -165,6 +165,10 @@ bench-uncertainty: $(PEERS) $(MODELS)  ## the results of the uncertainty-aware p
 bench-prefinetune: $(READY)  ## the results of REZE's experiments; most of a day on two cores
 	$(BIN)/python benchmarks/run.py prefinetune --minutes 600
 	$(BIN)/python benchmarks/run.py prefinetune --figures docs/figures
+	$(BIN)/python benchmarks/tables.py
+
+bench-nli: $(READY)  ## binary against three-way NLI heads, a section of docs/btzsc.md; days on one core
+	$(BIN)/python benchmarks/run.py nli --minutes 6000
 	$(BIN)/python benchmarks/tables.py
 
 study: $(READY)  ## a small version of the description-only study, in a few minutes

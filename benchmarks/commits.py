@@ -13,7 +13,7 @@ import pandas as pd
 from layout import DAGGER, markdown
 from store import RESULTS, ROOT, Table
 
-STUDIES = ("consensus", "lacon", "prefinetune", "quality", "several", "study", "uncertainty")
+STUDIES = ("consensus", "lacon", "nli", "prefinetune", "quality", "several", "study", "uncertainty")
 LOST = frozenset(
     [
         "10fdefda959c59ab463ff7739544fe99ff56938e",

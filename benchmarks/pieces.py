@@ -68,6 +68,10 @@ class Piece:
         return Table(out).row(self.part, self.name)
 
 
+class Unfinished(SystemExit):
+    """Raised by a piece that stops because the time is up; its work is stored, and the next call goes on with it."""
+
+
 def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: Sequence[str]) -> int:
     """Run missing pieces until the time is up, and return the number of pieces left.
 
@@ -77,7 +81,7 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
     Args:
         pieces: pieces, in the order to run them.
         out: the table of results.
-        minutes: no piece starts after this many minutes.
+        minutes: no piece starts after this many minutes; a long one may stop then by raising `Unfinished`.
         command: command that runs one piece when `--piece PART/NAME` is appended.
     """
     refuse_dirty(out, COMMIT)
@@ -101,6 +105,8 @@ def run_pieces(pieces: Sequence[Piece], out: Path, *, minutes: float, command: S
                     run_piece(piece, out)
         except Timeout:
             continue
+        except Unfinished as stopped:
+            print(stopped, flush=True)
         except Exception:  # noqa: BLE001  one failure must not stop hours of other pieces
             traceback.print_exc()
             failed.append(name)

@@ -7,8 +7,8 @@
     python benchmarks/run.py STUDY --figures docs/figures
 
 STUDY is quality (five data sets), study (description-only), consensus, mending (descriptions that hurt), lacon,
-uncertainty, prefinetune, several or long-texts. Concurrent calls share the work. `python benchmarks/tables.py` writes
-the tables into the docs pages.
+uncertainty, prefinetune, nli (binary or three-way heads), several or long-texts. Concurrent calls share the work.
+`python benchmarks/tables.py` writes the tables into the docs pages.
 """
 
 import importlib
@@ -16,7 +16,7 @@ import sys
 
 from runner import main
 
-PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "prefinetune", "several")}
+PLANS = {name: f"{name}.plan" for name in ("study", "lacon", "uncertainty", "prefinetune", "several", "nli")}
 PLANS |= {"quality": "quality", "mending": "mending", "consensus": "views.plan", "long-texts": "long_texts"}
 
 

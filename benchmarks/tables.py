@@ -14,6 +14,7 @@ import mending
 import quality_tables
 import settings_tables
 from lacon import report as lacon
+from nli import report as nli
 from prefinetune import report as prefinetune
 from several import report as several
 from store import ROOT
@@ -26,6 +27,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "commits": commits.table,
     **quality_tables.BLOCKS,
     **btzsc_tables.BLOCKS,
+    **nli.BLOCKS,
     **consensus.BLOCKS,
     **mending.BLOCKS,
     **study.BLOCKS,

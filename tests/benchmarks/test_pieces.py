@@ -69,6 +69,18 @@ def test_ctrl_c_ends_the_run_and_leaves_no_result(pieces, store, out):
     assert names(store, out) == []
 
 
+def test_a_piece_that_is_not_finished_in_time_is_left_for_the_next_call(pieces, store, out, capsys):
+    def stopped() -> dict[str, Any]:
+        raise pieces.Unfinished("one: 3 of 9 updates are made.")
+
+    some = [
+        pieces.Piece(part="main", name=name, facts={}, work=work) for name, work in (("one", stopped), ("two", dict))
+    ]
+    assert pieces.run_pieces(some, out, minutes=1, command=[]) == 1
+    assert "one: 3 of 9 updates are made." in capsys.readouterr().out
+    assert names(store, out) == ["two"]
+
+
 def test_a_result_of_other_settings_is_refused_before_anything_runs(pieces, out):
     old = pieces.Piece(part="main", name="one", facts={"set": "a", "rates": (1, 2)}, work=dict)
     pieces.run_piece(old, out)

@@ -59,7 +59,12 @@ def test_the_page_of_a_study_has_every_table_and_figure_and_no_other(load, name)
     assert drawn == set(study.figures)
 
 
-@pytest.mark.parametrize("name", ["lacon", "uncertainty", "prefinetune"])
+def test_the_page_of_the_benchmark_has_every_table_of_the_study_of_heads(load):
+    page = (ROOT / "docs" / "btzsc.md").read_text(encoding="utf-8")
+    assert [block for block in load("nli.plan").STUDY.blocks if f"<!-- {block} -->" not in page] == []
+
+
+@pytest.mark.parametrize("name", ["lacon", "uncertainty", "prefinetune", "nli"])
 def test_without_results_a_table_says_so_and_no_figure_is_drawn(load, plant, tmp_path, name):
     study = load(f"{name}.plan").STUDY
     plant(name, [])
