@@ -1,6 +1,7 @@
-"""The description-only study: ablations, learning rates, few-shot rivals, a learning curve.
+"""The description-only study: ablations, learning rates, few-shot rivals, a learning curve, a Chinese task.
 
     python benchmarks/run.py study --parts ablations --changes default --encoder all-mpnet-base-v2
+    python benchmarks/run.py study --parts multilingual --encoder runs/multilingual-e5-small
     python benchmarks/run.py study --figures docs/figures --model-figures
 
 `make .venv/.peers` installs SetFit.
@@ -12,6 +13,7 @@ from typing import Any
 from runner import Study
 
 from study.ablations import CHANGES, ablation_pieces
+from study.multilingual import multilingual_pieces
 from study.pictures import FIGURES, model_figures
 from study.rates import rate_pieces
 from study.report import BLOCKS
@@ -44,6 +46,7 @@ STUDY = Study(
         "curve": curve_pieces,
         "rivals": rival_pieces,
         "schedule": schedule_pieces,
+        "multilingual": multilingual_pieces,
     },
     blocks=BLOCKS,
     figures=FIGURES,
