@@ -66,10 +66,7 @@ def load_task(name: str, data: Path, verbalizers: str, *, test_rows: int | None 
             name=space.name,
         )
     train, _ = load_rows(data / source.folder, "train", space)
-    texts, truth = load_rows(data / source.folder, "test", space)
-    if test_rows is not None and test_rows < len(texts):
-        drawn = sorted(random.Random(0).sample(range(len(texts)), test_rows))
-        texts, truth = [texts[row] for row in drawn], [truth[row] for row in drawn]
+    texts, truth = load_rows(data / source.folder, "test", space, most=test_rows)
     return Task(name, space, train, f"{source.folder}/train.parquet ({len(train)} rows)", texts, truth)
 
 
@@ -79,10 +76,12 @@ def _class_names(folder: Path) -> list[str]:
     return json.loads((folder / "meta.json").read_text())["label_names"]
 
 
-def load_rows(folder: Path, split: str, space: LabelSpace) -> tuple[list[str], list[str]]:
-    """Read texts and label names of a split; rows of other classes are left out."""
+def load_rows(folder: Path, split: str, space: LabelSpace, *, most: int | None = None) -> tuple[list[str], list[str]]:
+    """Read texts and label names of a split, at most `most`; rows of other classes are left out."""
     names = _class_names(folder)
     table = pq.read_table(folder / f"{split}.parquet", columns=["text", "label"])
     rows = zip(table["text"].to_pylist(), table["label"].to_pylist(), strict=True)
     kept = [(text, names[label]) for text, label in rows if names[label] in space]
+    if most is not None and most < len(kept):
+        kept = [kept[row] for row in sorted(random.Random(0).sample(range(len(kept)), most))]
     return [text for text, _ in kept], [label for _, label in kept]

@@ -11,6 +11,7 @@ so that the same bytes come out on every machine.
     qwen3-last       Qwen3-Embedding-0.6B
     gemma3-mean      embeddinggemma-300m
     mpnet-mean       all-mpnet-base-v2
+    unigram-mean     multilingual-e5-small: BERT with a tokenizer like XLM-R's
     gte-remote       gte-base-en-v1.5, gte-large-en-v1.5: asks for remote code, which must never run
 
 Run `python tests/tiny_models.py` to write tests/data/tiny-bert anew.
@@ -27,7 +28,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from sentence_transformers.sentence_transformer.modules.pooling import PoolingMode
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (
     BertConfig,
     BertModel,
@@ -187,6 +188,39 @@ def _mpnet_mean() -> Parts:
     return _new(MPNetModel, config), MPNetTokenizer(vocab=vocabulary, model_max_length=MAX_TOKENS), "mean", {}
 
 
+def _unigram_mean() -> Parts:
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokens = [
+        *specials,
+        "\u2581",
+        *LETTERS,
+        *PUNCTUATION,
+        *"北京新闻体育",
+        *(f"\u2581{word}" for word in WORDS),
+        "<mask>",
+    ]
+    scores = [0.0 if token in (*specials, "<mask>") else -10 / len(token) for token in tokens]
+    backend = Tokenizer(models.Unigram(list(zip(tokens, scores, strict=True)), unk_id=3))
+    backend.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    backend.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "always")
+    backend.decoder = decoders.Metaspace("\u2581", "always")
+    _with_ends(backend, "<s> $A </s>", ["<s>", "</s>"])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token="<s>",
+        cls_token="<s>",
+        eos_token="</s>",
+        sep_token="</s>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        mask_token="<mask>",
+        model_max_length=MAX_TOKENS,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    config = BertConfig(vocab_size=len(tokens), **SIZES, max_position_embeddings=MAX_TOKENS)
+    return _new(BertModel, config), tokenizer, "mean", {}
+
+
 def _merges(alphabet: list[str], space: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Build each word, with the space before it, letter by letter: the tokens and the merges that make them."""
     tokens, merges = dict.fromkeys(alphabet), {}
@@ -321,6 +355,7 @@ BUILDERS = {
     "qwen3-last": _qwen3_last,
     "gemma3-mean": _gemma3_mean,
     "mpnet-mean": _mpnet_mean,
+    "unigram-mean": _unigram_mean,
 }
 
 KINDS = (*BUILDERS, "gte-remote")

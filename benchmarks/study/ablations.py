@@ -12,8 +12,8 @@ from labelspace import LabelSpace
 from study.measure import trained
 from study.settings import Settings
 from study.spaces import (
+    FEW_K,
     INTENTS,
-    INTENTS_K,
     MISLEADING,
     PAPER_K,
     TASKS,
@@ -92,7 +92,7 @@ def task_of(settings: Settings, name: str) -> Task:
 
 def _run(settings: Settings, name: str, change: Change, seed: int) -> dict[str, Any]:
     task = task_of(settings, name)
-    space = drawn(task.labels, INTENTS_K if name == INTENTS else change.count, seed)
+    space = drawn(task.labels, FEW_K if name == INTENTS else change.count, seed)
     if change.space is not None:
         space = change.space(space, seed)
     options = {"learning_rate": "base", "max_steps": settings.max_steps, "seed": seed, **(change.options or {})}

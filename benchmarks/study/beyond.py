@@ -2,14 +2,15 @@
 
 import itertools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pandas as pd
-from layout import NOT_YET, crossed, markdown, spread, table, titled
+import store
+from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 
 from labelspace.config import DEFAULT_ANCHOR
 from study.dictionary import SENSES, WORDS
-from study.report import TITLES, runs_of
+from study.report import ENCODERS, TITLES, runs_of
 from study.schedule import SHORT
 from study.spaces import TASKS
 from study.transfer import SOURCES, TARGETS
@@ -22,23 +23,22 @@ UNEQUAL = {"fewer": ("five", "one, the others five"), "more": ("one", "five, the
 
 def transfer() -> str:
     """Macro-F1 on each set by the untrained encoder, and what training on another label space changes."""
-    runs = runs_of("transfer", "task", "writer", "untrained", "macro_f1_predicted")
+    runs = store.frame("study", "transfer", "encoder", "task", "untrained", "macro_f1_predicted")
     long = pd.DataFrame(
         [
-            (run.task, target, before, run.macro_f1_predicted[target] - before)
+            (run.encoder, run.task, target, before, run.macro_f1_predicted[target] - before)
             for run in runs.itertuples()
             for target, before in run.untrained.items()
         ],
-        columns=["source", "target", "before", "gain"],
+        columns=["encoder", "source", "target", "before", "gain"],
     )
     if long.empty:
         return NOT_YET
-    cells = crossed(long, ["target"], ["source"], lambda own, *_: spread(own.gain.tolist(), "{:+.3f}"))
-    cells = cells.map(lambda cell: cell.replace("± +", "± "))
-    cells["texts"] = pd.Series(TARGETS)
-    cells["untrained"] = long.groupby("target").before.first().map("{:.3f}".format)
+    cells = crossed(long, ["encoder", "target"], ["source"], lambda own, *_: _change(own.gain, "{:+.3f}"))
+    cells["texts"] = [TARGETS[target] for _, target in cells.index]
+    cells["untrained"] = long.groupby(["encoder", "target"]).before.first().map("{:.3f}".format)
     titles = {"texts": "texts", "untrained": "untrained"} | {source: TITLES[source] for source in SOURCES}
-    return table(titled(cells, {name: name for name in TARGETS}, titles), "")
+    return table(titled(cells, products(ENCODERS, {name: name for name in TARGETS}), titles), "", "")
 
 
 def unequal() -> str:
@@ -57,11 +57,15 @@ def unequal() -> str:
                 gains = [new - old for new, old in zip(after["recall"], before["recall"], strict=True)]
                 changes["others"].append(100 * statistics.fmean(gains[:column] + gains[column + 1 :]))
         if changes["macro"]:
-            cells = [spread(changes[what], "{:+.1f}").replace("± +", "± ") for what in ("answers", "recall", "others")]
-            macro = spread(changes["macro"], "{:+.3f}").replace("± +", "± ")
-            rows.append([title, when, TITLES[task], *cells, macro])
+            cells = [_change(changes[what], "{:+.1f}") for what in ("answers", "recall", "others")]
+            rows.append([title, when, TITLES[task], *cells, _change(changes["macro"], "{:+.3f}")])
     head = ["", "", "", "its share of the answers, points", "its recall", "recall of the others", "macro-F1"]
     return markdown(head, rows)
+
+
+def _change(values: Sequence[float], form: str) -> str:
+    """Format the mean with its sign, and the deviation without one."""
+    return spread(list(values), form).replace("± +", "± ")
 
 
 def dictionary() -> str:

@@ -20,7 +20,8 @@ from study.settings import Settings
 @functools.cache
 def opened(settings: Settings) -> Encoder:
     """Open the encoder, once per process; classifiers copy it before training."""
-    return Encoder(settings.encoder, pooling=settings.pooling)
+    prompts = {"text_prompt": settings.prompt, "label_prompt": settings.prompt}
+    return Encoder(settings.encoder, pooling=settings.pooling, **prompts)
 
 
 @contextlib.contextmanager
@@ -37,14 +38,14 @@ def evaluating(encoder: Encoder) -> Iterator[None]:
         backbone.weights_changed()
 
 
-_ENCODED: dict[tuple[str, str], np.ndarray] = {}
+_ENCODED: dict[tuple[Settings, str], np.ndarray] = {}
 
 
 def encoded(settings: Settings, task: Task) -> np.ndarray:
     """Return [text dim] vectors of the test texts by the untrained encoder, cached: five tasks take about 30 MB."""
-    if (settings.short, task.name) not in _ENCODED:
-        _ENCODED[settings.short, task.name] = opened(settings).encode(task.texts)
-    return _ENCODED[settings.short, task.name]
+    if (settings, task.name) not in _ENCODED:
+        _ENCODED[settings, task.name] = opened(settings).encode(task.texts)
+    return _ENCODED[settings, task.name]
 
 
 def fitted(settings: Settings, task: Task, space: LabelSpace, **options: Any) -> DescriptionClassifier:

@@ -1,6 +1,7 @@
-"""The description-only study: ablations, learning rates, few-shot rivals, a learning curve, and what its readers asked.
+"""The description-only study: ablations, learning rates, few-shot rivals, a Chinese task, what readers asked.
 
     python benchmarks/run.py study --parts ablations --changes default --encoder all-mpnet-base-v2
+    python benchmarks/run.py study --parts multilingual --encoder runs/multilingual-e5-small
     python benchmarks/run.py study --figures docs/figures --model-figures
 
 `make .venv/.peers` installs SetFit.
@@ -14,6 +15,7 @@ from runner import Study
 from study.ablations import CHANGES, ablation_pieces
 from study.beyond import BLOCKS as BEYOND
 from study.dictionary import dictionary_pieces
+from study.multilingual import multilingual_pieces
 from study.pictures import FIGURES, model_figures
 from study.rates import rate_pieces
 from study.report import BLOCKS
@@ -51,6 +53,7 @@ STUDY = Study(
         "transfer": transfer_pieces,
         "unequal": unequal_pieces,
         "dictionary": dictionary_pieces,
+        "multilingual": multilingual_pieces,
     },
     blocks=BLOCKS | BEYOND,
     figures=FIGURES,

@@ -15,13 +15,14 @@ from study import overlap
 from study.ablations import CHANGES, FEWER_UPDATES
 from study.rivals import PER_CLASS, RUNS
 from study.schedule import LONG, SHORT
-from study.spaces import INTENTS, MISLEADING, TASKS, share_drawn
+from study.spaces import INTENTS, MISLEADING, TASKS, TNEWS, share_drawn
 
 ENCODER = store.ENCODER
 ENCODERS = {
     ENCODER: "all-MiniLM-L6-v2",
     f"{ENCODER}-cls": "all-MiniLM-L6-v2, [CLS] pooling",
     "all-mpnet-base-v2": "all-mpnet-base-v2",
+    "multilingual-e5-small": "multilingual-e5-small, four bits",
 }
 PAPER_TABLE = Path(__file__).with_name("paper_table1.csv")
 TITLES = {
@@ -44,6 +45,7 @@ SCHEDULES = {
     "by uniformity": {"encoder": ENCODER, "rate": "uniformity"},
     "published, [CLS] pooling": {"encoder": f"{ENCODER}-cls", "rate": "base"},
 }
+PROMPT_TITLES = {"own": "the encoder's", "none": "none"}
 SCHEDULED = (*TASKS, INTENTS)
 CORNER = "mean ± corrected deviation"
 
@@ -110,6 +112,14 @@ def before_and_after() -> str:
     paper["mean of the four"] = paper.agg(statistics.fmean, axis=1)
     paper = paper.rename(columns=TITLES).map("{:.2f}".format)
     return table(pd.concat([titled(cells, products(ENCODERS, WAYS), titles), paper]), "", CORNER)
+
+
+def multilingual() -> str:
+    """Chinese headlines: each encoder with its prompts and without."""
+    runs = store.frame("study", "multilingual", "encoder", "prompts", *WAYS)
+    runs = runs.melt(["encoder", "prompts"], var_name="way", value_name="score")
+    cells = crossed(runs, ["encoder", "prompts"], ["way"], lambda own, *_: corrected(own.score, share_drawn(TNEWS)))
+    return table(titled(cells, products(ENCODERS, PROMPT_TITLES), WAYS), CORNER, "prompts")
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:
@@ -254,6 +264,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "study-table1": before_and_after,
     "study-gains": gains,
     "study-seeds": lambda: seeds_of("ablations"),
+    "study-multilingual": multilingual,
     "study-schedule": schedule,
     "study-anchors": anchors,
     "study-ablations": ablations,

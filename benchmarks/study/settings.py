@@ -13,6 +13,9 @@ class Settings(pieces.Settings):
     test_rows: int | None = 2000
     """Maximum scored rows, a fixed sample."""
 
+    prompt: str | None = None
+    """Prefix of every text and label, in place of the encoder's own prompts."""
+
     changes: tuple[str, ...] = ()
     """Ablations to run; empty: all."""
 

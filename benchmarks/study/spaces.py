@@ -15,29 +15,33 @@ LABELS = Path(__file__).resolve().parent / "labels"
 TASKS = ("agnews", "emotion", "rottentomatoes", "banking77_cards")
 MISLEADING = "amazon_counterfactual"
 INTENTS = "banking77"
+TNEWS = "tnews"
+OWN_VERBALIZERS = {MISLEADING: (f"mteb/{MISLEADING}", "test"), TNEWS: (f"clue/{TNEWS}", "validation")}
+"""Tasks with the verbalizers of their label file: folder of the data, and the split that is scored."""
+
 PAPER_K = 5
 WRITTEN = 10
 """Number of descriptions of a label to draw from."""
 
-INTENTS_K, INTENTS_WRITTEN = 4, 5
-"""Each of the 77 intents has five descriptions, not ten, and a sample takes four."""
+FEW_K, FEW_WRITTEN = 4, 5
+"""Each of the 77 intents and of the 15 topics has five descriptions, not ten, and a sample takes four."""
 
 
 def share_drawn(name: str, count: int = PAPER_K) -> float:
-    """Return the share of a task's descriptions in a sample; for all intents always four of five."""
-    return INTENTS_K / INTENTS_WRITTEN if name == INTENTS else count / WRITTEN
+    """Return the share of a task's descriptions in a sample; for all intents and TNEWS always four of five."""
+    return FEW_K / FEW_WRITTEN if name in (INTENTS, TNEWS) else count / WRITTEN
 
 
 def study_task(name: str, data: Path, *, test_rows: int | None) -> Task:
-    """Read a task with ten descriptions for each label (all intents: five) and the official verbalizers."""
+    """Read a task with ten descriptions for each label (all intents and TNEWS: five) and the official verbalizers."""
     if name == INTENTS:
         return load_task(name, data, "official", test_rows=test_rows)
     space = LabelSpace.from_file(LABELS / f"{name}.yaml")
-    if name == MISLEADING:
-        folder = data / "mteb" / name
-        pool, _ = load_rows(folder, "train", space)
-        texts, truth = load_rows(folder, "test", space)
-        return Task(name, space, pool, f"mteb/{name}/train.parquet ({len(pool)} rows)", texts, truth)
+    if name in OWN_VERBALIZERS:
+        folder, split = OWN_VERBALIZERS[name]
+        pool, _ = load_rows(data / folder, "train", space)
+        texts, truth = load_rows(data / folder, split, space, most=test_rows)
+        return Task(name, space, pool, f"{folder}/train.parquet ({len(pool)} rows)", texts, truth)
     task = load_task(name, data, "official", test_rows=test_rows)
     return replace(task, labels=with_descriptions(task.labels, lambda label: space[label.name].descriptions))
 

@@ -1,6 +1,7 @@
 """An encoder trained on one label space, on the labels of others: does training serve a domain, or its labels alone?
 
-The other labels are the benchmark's, a sentence each, and documents are compared with that sentence.
+The other labels are the benchmark's, a sentence each, and documents are compared with that sentence. One set is in
+another language, which says something of an encoder that reads it.
 """
 
 import functools
@@ -11,14 +12,15 @@ from typing import Any
 
 from pieces import Piece
 from scoring import answers_by_anchor, macro_f1_predicted
+from tasks import Task
 
 from labelspace import Encoder
-from labelspace.bench.tasks import Task, load_task
+from labelspace.bench.tasks import load_task
 from study.ablations import task_of
 from study.measure import fitted, opened
 from study.schedule import WRITERS, written
 from study.settings import Settings
-from study.spaces import INTENTS, TASKS
+from study.spaces import INTENTS, TASKS, TNEWS, study_task
 
 SOURCES = (*TASKS, INTENTS)
 TARGETS = {
@@ -35,6 +37,7 @@ TARGETS = {
     "massive": "orders",
     "mteb/mtop_domain": "orders",
     "wikitoxic_toxicaggregated": "comments",
+    TNEWS: "Chinese headlines",
 }
 """Data sets of the benchmarks, and what their texts are."""
 
@@ -72,7 +75,11 @@ def _run(settings: Settings, source: str, writer: int) -> dict[str, Any]:
 
 @functools.cache
 def _target(settings: Settings, name: str) -> Task:
-    return load_task(name, data=settings.data, limit=SCORED)
+    if name == TNEWS:
+        return study_task(name, settings.data, test_rows=SCORED)
+    found = load_task(name, data=settings.data, limit=SCORED)
+    truth = [found.space.names[column] for column in found.targets]
+    return Task(name, found.space, [], "", found.texts, truth)
 
 
 @functools.cache
@@ -81,5 +88,5 @@ def _untrained(settings: Settings, name: str) -> float:
 
 
 def _score(encoder: Encoder, target: Task) -> float:
-    chosen = answers_by_anchor(encoder, target.space, encoder.encode(target.texts))["verbalizer"]
-    return macro_f1_predicted([target.space.names[column] for column in target.targets], chosen)
+    chosen = answers_by_anchor(encoder, target.labels, encoder.encode(target.texts))["verbalizer"]
+    return macro_f1_predicted(target.truth, chosen)

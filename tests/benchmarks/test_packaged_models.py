@@ -65,7 +65,7 @@ def test_a_path_outside_the_folder_is_refused(tool, name, tmp_path):
 
 @pytest.mark.slow
 def test_mpnet_is_an_encoder_of_the_registry(tool, tmp_path):
-    if tool.missing(tool.MPNET):
+    if tool.missing(tool.MPNET, tmp_path):
         pytest.skip("the packages of all-mpnet-base-v2 are missing")
     encoder = Encoder(tool.assembled(tool.MPNET, tmp_path), device="cpu")
     assert encoder.spec is not None
@@ -84,7 +84,7 @@ def test_gemma_answers_with_letters_and_the_prefix_cache_changes_no_score(tool, 
 
     pytest.importorskip("gguf")
     pytest.importorskip("accelerate")
-    if tool.missing(tool.GEMMA):
+    if tool.missing(tool.GEMMA, tmp_path):
         pytest.skip("the packages of gemma-3-270m are missing")
     monkeypatch.setattr(CausalModel, "load", functools.cache(CausalModel.load))
     gemma = tool.assembled(tool.GEMMA, tmp_path)

@@ -11,10 +11,12 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
+from labelspace.encoders.identity import encoder_hash
 from labelspace.encoders.packed import PackedTransformer
 from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning
 from tiny_models import BUILDERS, MAX_TOKENS, WIDTH
@@ -242,6 +244,19 @@ def test_no_batch_passes_the_budget(open_tiny: Opener, monkeypatch: pytest.Monke
 
 def test_the_same_call_gives_the_same_bits(shared: Encoder):
     assert (shared.encode(TEXTS) == shared.encode(TEXTS)).all()
+
+
+def test_a_folder_without_a_pooler_has_the_same_weights_at_each_opening(tiny_encoder_folder: Path, tmp_path: Path):
+    """transformers draws what a folder lacks at random, and a checkpoint would belong to another encoder each time."""
+    folder = shutil.copytree(tiny_encoder_folder, tmp_path / "encoder")
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: kept for name, kept in weights.items() if "pooler" not in name}, folder / "model.safetensors")
+    first, second = (Encoder(folder, dtype="float32", device="cpu") for _ in range(2))
+    assert encoder_hash(first) == encoder_hash(second)
+    assert not first.backbone.model.state_dict()["0.model.pooler.dense.weight"].any()
+    whole = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
+    assert whole.backbone.model.state_dict()["0.model.pooler.dense.weight"].any()
+    assert (first.encode(TEXTS) == whole.encode(TEXTS)).all()
 
 
 # ---- streams

@@ -26,7 +26,7 @@ TEXTS = [
     "[PAD] and [SEP] <pad> </s> <mask> in a text",
     "word " * 400,
 ]
-PLAIN = ("bert-mean", "bert-cls", "mpnet-mean")
+PLAIN = ("bert-mean", "bert-cls", "mpnet-mean", "unigram-mean")
 
 
 @pytest.fixture
@@ -111,6 +111,27 @@ NOT_PLAIN: dict[str, Callable[[Path], object]] = {
     "no JSON": lambda folder: (folder / "config.json").write_text("{"),
     "JSON of another form": lambda folder: (folder / "modules.json").write_text("[1]"),
 }
+
+
+NOT_AS_IT_IS: dict[str, Callable[[Path], object]] = {
+    "a token to add": lambda folder: change(folder / "tokenizer_config.json", pad_token="<new>"),
+    "a setting that may add": lambda folder: change(folder / "tokenizer_config.json", add_eos_token=True),
+    "no post-processor": lambda folder: change(folder / "tokenizer.json", post_processor=None),
+    "truncation on the left": lambda folder: change(
+        folder / "tokenizer.json",
+        truncation={"direction": "Left", "max_length": 9, "strategy": "LongestFirst", "stride": 0},
+    ),
+}
+
+
+@pytest.mark.parametrize("deviation", NOT_AS_IT_IS)
+def test_a_tokenizer_that_transformers_would_change_is_left_to_it(
+    deviation: str, tiny_folder: Callable[[str], Path], tmp_path: Path
+):
+    folder = shutil.copytree(tiny_folder("unigram-mean"), tmp_path / "encoder")
+    assert read(folder) is not None
+    NOT_AS_IT_IS[deviation](folder)
+    assert read(folder) is None
 
 
 @pytest.mark.parametrize("deviation", NOT_PLAIN)

@@ -21,6 +21,7 @@ LIKE_THE_REAL_ONE = {
     "qwen3-last": ("Qwen3Model", "lasttoken", ["Pooling", "Normalize"]),
     "gemma3-mean": ("Gemma3TextModel", "mean", ["Pooling", "Dense", "Dense", "Normalize"]),
     "mpnet-mean": ("MPNetModel", "mean", ["Pooling", "Normalize"]),
+    "unigram-mean": ("BertModel", "mean", ["Pooling", "Normalize"]),
 }
 
 every_kind = pytest.mark.parametrize("kind", BUILDERS)

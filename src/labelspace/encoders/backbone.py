@@ -12,6 +12,7 @@ from typing import Any, Self, final
 
 import torch
 from jaxtyping import Bool, Float, Int
+from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from torch import Tensor, nn
@@ -70,6 +71,7 @@ class Backbone:
                 model_kwargs={"use_safetensors": True, "dtype": torch.float32},
             )
         backbone = cls(model, dtype=dtype, device=device)
+        backbone._zero_missing_pooler(path)
         if pooling is not None:
             backbone._set_pooling(pooling)
         if max_tokens is not None:
@@ -77,6 +79,18 @@ class Backbone:
         model.eval()
         backbone._packed = packed
         return backbone
+
+    def _zero_missing_pooler(self, path: str) -> None:
+        """Zero a pooler that the folder lacks: no vector reads it, but random weights would change every hash."""
+        pooler = getattr(self.transformer.model, "pooler", None)
+        if not isinstance(pooler, nn.Module):
+            return
+        for file in Path(path).rglob("*.safetensors"):
+            with safe_open(file, framework="pt") as weights:
+                if any("pooler." in name for name in weights.keys()):  # noqa: SIM118
+                    return
+        for weight in pooler.parameters():
+            nn.init.zeros_(weight)
 
     def _set_pooling(self, pooling: str) -> None:
         for name, module in self.model.named_children():

@@ -1,7 +1,7 @@
 """A sentence-transformers folder read with torch and a tokenizer alone, where its parts are the plain ones.
 
 sentence-transformers and transformers take seconds to import. A folder of transformer, pooling and normalisation, with
-a tokenizer of words and their pieces, says in its files all that inference needs.
+a tokenizer that transformers takes as it is, says in its files all that inference needs.
 """
 
 import json
@@ -23,10 +23,14 @@ WEIGHTS = "model.safetensors"
 # What sentence-transformers writes for one file of weights, a transformer without code of its own.
 _FILES = ("modules.json", "config.json", "tokenizer.json", "tokenizer_config.json", WEIGHTS)
 
-# The tokenizers that transformers opens from tokenizer.json as it is.
-_TOKENIZERS = {"bert": ("BertTokenizer", "BertTokenizerFast"), "mpnet": ("MPNetTokenizer", "MPNetTokenizerFast")}
+# transformers' classes that take tokenizer.json as it is, and what may stand beside it without changing a token.
+_AS_IT_IS = ("TokenizersBackend", "PreTrainedTokenizerFast")
+_SPECIAL = ("bos_token", "cls_token", "eos_token", "mask_token", "pad_token", "sep_token", "unk_token")
+_HARMLESS = {"backend", "clean_up_tokenization_spaces", "is_local", "local_files_only", "model_input_names"}
+_HARMLESS |= {"model_max_length", "padding_side", "tokenizer_class", "truncation_side"}
 
-# Settings in tokenizer_config.json, and in tokenizer.json.
+# Classes that build words and their pieces anew, from settings in tokenizer_config.json. Below: in tokenizer.json.
+_TOKENIZERS = {"bert": ("BertTokenizer", "BertTokenizerFast"), "mpnet": ("MPNetTokenizer", "MPNetTokenizerFast")}
 _NORMALIZER = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -151,20 +155,34 @@ def _only_pooling(folder: Path) -> str:
 
 
 def _open_tokenizer(folder: Path, kind: str, told: Mapping[str, Any]) -> Tokenizer:
-    """Open a tokenizer of words and their pieces, whose two files agree."""
-    if told["tokenizer_class"] not in _TOKENIZERS[kind] or told.get("truncation_side", "right") != "right":
-        raise _not_plain()
+    """Open a tokenizer whose two files agree, and that cuts texts on the right."""
     inside = _read(folder / "tokenizer.json")
-    normalizer, pieces = inside["normalizer"], inside["model"]["type"]
-    kinds = (normalizer["type"], inside["pre_tokenizer"]["type"], pieces)
-    if kinds != ("BertNormalizer", "BertPreTokenizer", "WordPiece"):
+    sides = {told.get("truncation_side", "right"), (inside["truncation"] or {}).get("direction", "Right").lower()}
+    as_it_is = told["tokenizer_class"] in _AS_IT_IS
+    agree = _adds_nothing(told, inside) if as_it_is else _is_of_words(told, inside, kind)
+    if sides != {"right"} or not agree:
         raise _not_plain()
-    for name, setting in _NORMALIZER.items():
-        if normalizer[setting] != told.get(name, normalizer[setting]):
-            raise _not_plain()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     return tokenizer
+
+
+def _adds_nothing(told: Mapping[str, Any], inside: Mapping[str, Any]) -> bool:
+    """Return whether transformers takes tokenizer.json as it is."""
+    special = {told[name] for name in _SPECIAL if told.get(name)}
+    known = {token["content"] for token in inside["added_tokens"]}
+    return told.keys() <= {*_HARMLESS, *_SPECIAL} and special <= known and bool(inside["post_processor"])
+
+
+def _is_of_words(told: Mapping[str, Any], inside: Mapping[str, Any], kind: str) -> bool:
+    """Return whether transformers makes what tokenizer.json has: words of the model type `kind`, and their pieces."""
+    normalizer = inside["normalizer"]
+    kinds = (normalizer["type"], inside["pre_tokenizer"]["type"], inside["model"]["type"])
+    return (
+        told["tokenizer_class"] in _TOKENIZERS[kind]
+        and kinds == ("BertNormalizer", "BertPreTokenizer", "WordPiece")
+        and all(normalizer[own] == told.get(name, normalizer[own]) for name, own in _NORMALIZER.items())
+    )
 
 
 def _window(folder: Path, told: Mapping[str, Any], positions: int) -> int:
