@@ -210,10 +210,11 @@ def grid() -> str:
 
 def deviation() -> str:
     """What the paper leaves open: the form of the deviation, how KL is summed, what ranks documents; MiniLM."""
-    tables = ("uncertainty", "uncertainty-full")  # the paper's 512 tokens are in the table of `--full`
-    runs = pd.concat([store.frame(table, "deviation", encoder=ENCODERS[0]) for table in tables])
+    runs = runs_of("deviation", encoder=ENCODERS[0])
     if runs.empty:
         return NOT_YET
+    # The paper's 512 tokens are in the table of `--full`.
+    runs = pd.concat([runs, store.frame("uncertainty-full", "deviation", encoder=ENCODERS[0])])
     cells = crossed(runs, ["form", "kl", "kl_weight"], ["set"], lambda own, *_: _above_random(own))
     rows = {(form, kl, weight): (form, kl, f"{weight:g}") for form in FORMS for kl in KL for weight in KL[kl]}
     sets = {name: SETS[name] for name in GRID_SETS} | {
