@@ -23,7 +23,7 @@ CHOSEN_SETS = ("mrpc", "rte", "cola", "qnli")
 """The paper has 10,000 rows of QNLI; here are 4,976."""
 
 SHORTEST = ("cola",)
-"""The set of the shortest texts, for another encoder than the study's."""
+"""The set of the shortest texts, for small runs and for any other encoder than the study's."""
 
 COMPARED = ("ce", "ce-cl", "ce-scl", *OURS)
 RATES = (1e-4, 3e-5, 3e-4)
@@ -83,7 +83,8 @@ def chosen_options(settings: Settings, name: str, method: str) -> Options | None
 
 
 def _sets(settings: Settings) -> tuple[str, ...]:
-    return CHOSEN_SETS if replace(settings, pooling=None).short == store.ENCODER else SHORTEST
+    own = replace(settings, pooling=None).short == store.ENCODER
+    return CHOSEN_SETS if own and not settings.small else SHORTEST
 
 
 def _methods(settings: Settings) -> tuple[str, ...]:

@@ -13,12 +13,12 @@ from study.dictionary import SENSES, WORDS
 from study.report import ENCODERS, TITLES, runs_of
 from study.schedule import SHORT
 from study.spaces import TASKS
-from study.transfer import SOURCES, TARGETS
+from study.transfer import OWN, SOURCES, TARGETS
 
 SENSE_TITLES = {"first": "first sense", "every": "every sense", "meant": "senses that are meant"}
 WHEN = ("untrained", "trained")
 UNEQUAL = {"fewer": ("five", "one, the others five"), "more": ("one", "five, the others one")}
-"""Of a label's runs: the run of equal counts that they are compared with, and a title."""
+"""For each kind of run: the run of equal counts that it is compared with, and a title."""
 
 
 def transfer() -> str:
@@ -34,7 +34,12 @@ def transfer() -> str:
     )
     if long.empty:
         return NOT_YET
-    cells = crossed(long, ["encoder", "target"], ["source"], lambda own, *_: _change(own.gain, "{:+.3f}"))
+
+    def cell(own: pd.DataFrame, _encoder: str, target: str, source: str) -> str:
+        words = _change(own.gain, "{:+.3f}")
+        return f"*{words}*" if OWN.get(source) == target else words
+
+    cells = crossed(long, ["encoder", "target"], ["source"], cell)
     cells["texts"] = [TARGETS[target] for _, target in cells.index]
     cells["untrained"] = long.groupby(["encoder", "target"]).before.first().map("{:.3f}".format)
     titles = {"texts": "texts", "untrained": "untrained"} | {source: TITLES[source] for source in SOURCES}
@@ -50,6 +55,8 @@ def unequal() -> str:
         for run in runs[runs.task == task].itertuples():
             before = run.runs[equal][when]
             for column, label in enumerate(run.labels):
+                if f"{kind} {label}" not in run.runs:  # a small run has the first label only
+                    continue
                 after = run.runs[f"{kind} {label}"][when]
                 for what in ("answers", "recall"):
                     changes[what].append(100 * (after[what][column] - before[what][column]))

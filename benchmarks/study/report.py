@@ -13,6 +13,7 @@ from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 from labelspace.config import ANCHORS, DEFAULT_ANCHOR
 from study import overlap
 from study.ablations import CHANGES, FEWER_UPDATES
+from study.multilingual import PROMPTS
 from study.rivals import PER_CLASS, RUNS
 from study.schedule import LONG, SHORT
 from study.spaces import INTENTS, MISLEADING, TASKS, TNEWS, share_drawn
@@ -45,7 +46,7 @@ SCHEDULES = {
     "by uniformity": {"encoder": ENCODER, "rate": "uniformity"},
     "published, [CLS] pooling": {"encoder": f"{ENCODER}-cls", "rate": "base"},
 }
-PROMPT_TITLES = {"own": "the encoder's", "none": "none"}
+PROMPT_TITLES = dict(zip(PROMPTS, ("the encoder's", "none"), strict=True))
 SCHEDULED = (*TASKS, INTENTS)
 CORNER = "mean ± corrected deviation"
 

@@ -41,6 +41,9 @@ TARGETS = {
 }
 """Data sets of the benchmarks, and what their texts are."""
 
+OWN = {"agnews": "agnews", "emotion": "emotiondair", "rottentomatoes": "rottentomatoes", INTENTS: "banking77"}
+"""Source -> the set with the same labels."""
+
 SCORED = 1000
 
 

@@ -110,12 +110,20 @@ NOT_PLAIN: dict[str, Callable[[Path], object]] = {
     "a cut file": lambda folder: (folder / "model.safetensors").write_bytes(b"cut"),
     "no JSON": lambda folder: (folder / "config.json").write_text("{"),
     "JSON of another form": lambda folder: (folder / "modules.json").write_text("[1]"),
+    "a token of an older file": lambda folder: (folder / "added_tokens.json").write_text('{"<new>": 400}'),
+    "a special token of an older file": lambda folder: (folder / "special_tokens_map.json").write_text(
+        '{"additional_special_tokens": [{"content": "<new>"}]}'
+    ),
 }
 
 
 NOT_AS_IT_IS: dict[str, Callable[[Path], object]] = {
     "a token to add": lambda folder: change(folder / "tokenizer_config.json", pad_token="<new>"),
     "a setting that may add": lambda folder: change(folder / "tokenizer_config.json", add_eos_token=True),
+    "a token of an older file": lambda folder: (folder / "added_tokens.json").write_text('{"<new>": 400}'),
+    "a special token of an older file": lambda folder: (folder / "special_tokens_map.json").write_text(
+        '{"pad_token": "<new>"}'
+    ),
     "no post-processor": lambda folder: change(folder / "tokenizer.json", post_processor=None),
     "truncation on the left": lambda folder: change(
         folder / "tokenizer.json",
@@ -132,6 +140,20 @@ def test_a_tokenizer_that_transformers_would_change_is_left_to_it(
     assert read(folder) is not None
     NOT_AS_IT_IS[deviation](folder)
     assert read(folder) is None
+
+
+def test_older_files_that_name_known_tokens_change_nothing(folder: Path):
+    special = {"unk_token": next(token["content"] for token in added(folder))}
+    (folder / "special_tokens_map.json").write_text(json.dumps(special))
+    opened = read(folder)
+    assert opened is not None
+    (folder / "special_tokens_map.json").write_text(json.dumps({**special, "pad_token": "<new>"}))
+    with pytest.raises(EncoderError, match="has changed"):
+        opened.weights()
+
+
+def added(folder: Path) -> list[dict[str, Any]]:
+    return json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["added_tokens"]
 
 
 @pytest.mark.parametrize("deviation", NOT_PLAIN)

@@ -85,12 +85,14 @@ class Backbone:
         pooler = getattr(self.transformer.model, "pooler", None)
         if not isinstance(pooler, nn.Module):
             return
-        for file in Path(path).rglob("*.safetensors"):
-            with safe_open(file, framework="pt") as weights:
-                if any("pooler." in name for name in weights.keys()):  # noqa: SIM118
-                    return
-        for weight in pooler.parameters():
-            nn.init.zeros_(weight)
+        names: list[str] = []
+        for folder in ("", "0_Transformer"):  # the second is older
+            for file in (Path(path) / folder).glob("*.safetensors"):
+                with safe_open(file, framework="pt") as weights:
+                    names += weights.keys()
+        if names and not any("pooler." in name for name in names):
+            for weight in pooler.parameters():
+                nn.init.zeros_(weight)
 
     def _set_pooling(self, pooling: str) -> None:
         for name, module in self.model.named_children():

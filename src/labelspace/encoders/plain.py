@@ -5,7 +5,7 @@ a tokenizer that transformers takes as it is, says in its files all that inferen
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -29,8 +29,13 @@ _SPECIAL = ("bos_token", "cls_token", "eos_token", "mask_token", "pad_token", "s
 _HARMLESS = {"backend", "clean_up_tokenization_spaces", "is_local", "local_files_only", "model_input_names"}
 _HARMLESS |= {"model_max_length", "padding_side", "tokenizer_class", "truncation_side"}
 
-# Classes that build words and their pieces anew, from settings in tokenizer_config.json. Below: in tokenizer.json.
+# Files of older folders. transformers adds the tokens that they name and tokenizer.json lacks.
+_ADDED, _SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
+
+# Classes that build words and their pieces anew.
 _TOKENIZERS = {"bert": ("BertTokenizer", "BertTokenizerFast"), "mpnet": ("MPNetTokenizer", "MPNetTokenizerFast")}
+
+# Settings in tokenizer_config.json, and in tokenizer.json.
 _NORMALIZER = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -111,7 +116,9 @@ class PlainFolder:
             raise EncoderError(f"the folder {self.folder} has changed since it was opened; open it again.")
 
     def _sign(self) -> list[tuple[int, int, int]]:
+        older = [self.folder / name for name in (_ADDED, _SPECIAL_MAP)]
         told = [(self.folder / name).stat() for name in _FILES]
+        told += [file.stat() for file in older if file.is_file()]
         return [(file.st_ino, file.st_size, file.st_mtime_ns) for file in told]
 
     def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
@@ -159,19 +166,33 @@ def _open_tokenizer(folder: Path, kind: str, told: Mapping[str, Any]) -> Tokeniz
     inside = _read(folder / "tokenizer.json")
     sides = {told.get("truncation_side", "right"), (inside["truncation"] or {}).get("direction", "Right").lower()}
     as_it_is = told["tokenizer_class"] in _AS_IT_IS
-    agree = _adds_nothing(told, inside) if as_it_is else _is_of_words(told, inside, kind)
-    if sides != {"right"} or not agree:
+    agree = _is_taken_as_it_is(told, inside) if as_it_is else _is_of_words(told, inside, kind)
+    if sides != {"right"} or not agree or not set(_named_beside(folder)) <= _known(inside):
         raise _not_plain()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     return tokenizer
 
 
-def _adds_nothing(told: Mapping[str, Any], inside: Mapping[str, Any]) -> bool:
+def _known(inside: Mapping[str, Any]) -> set[str]:
+    """Return the added tokens of tokenizer.json, special ones among them."""
+    return {token["content"] for token in inside["added_tokens"]}
+
+
+def _named_beside(folder: Path) -> Iterator[str]:
+    """Yield the tokens that the older files beside tokenizer.json name."""
+    added, special = folder / _ADDED, folder / _SPECIAL_MAP
+    if added.is_file():
+        yield from _read(added)
+    for value in _read(special).values() if special.is_file() else ():
+        for token in value if isinstance(value, list) else [value]:
+            yield token["content"] if isinstance(token, dict) else token
+
+
+def _is_taken_as_it_is(told: Mapping[str, Any], inside: Mapping[str, Any]) -> bool:
     """Return whether transformers takes tokenizer.json as it is."""
     special = {told[name] for name in _SPECIAL if told.get(name)}
-    known = {token["content"] for token in inside["added_tokens"]}
-    return told.keys() <= {*_HARMLESS, *_SPECIAL} and special <= known and bool(inside["post_processor"])
+    return told.keys() <= {*_HARMLESS, *_SPECIAL} and special <= _known(inside) and bool(inside["post_processor"])
 
 
 def _is_of_words(told: Mapping[str, Any], inside: Mapping[str, Any], kind: str) -> bool:
