@@ -16,7 +16,7 @@ from layout import NOT_YET, crossed, markdown, percent, table, titled
 from lacon import aims, paper
 from lacon.experiments import BOTH, CLASS_METHODS, DEGREES, PER_CLASS
 from lacon.methods import BASELINES, METHODS, OURS
-from lacon.runs import by_method, figure, paired_p, runs_of, scored, titles_of
+from lacon.runs import by_method, figure, holm, paired_p, runs_of, scored, titles_of
 from lacon.sets import FEW, MAIN, SETS
 from lacon.tuned import CHOSEN_SETS, COMPARED
 
@@ -73,12 +73,17 @@ def tests() -> str:
     means = crossed(english, ["set"], ["method"], lambda own, *_: statistics.fmean(own.score))
     means = means.reindex(columns=list(METHODS))
 
-    def cell(method: str, baseline: str) -> str | None:
-        gains = 100 * (means[method] - means[baseline]).dropna()
-        value = paired_p(gains)
+    gains = {pair: 100 * (means[pair[0]] - means[pair[1]]).dropna() for pair in product(OURS, BASELINES)}
+    found = {pair: value for pair, own in gains.items() if (value := paired_p(own)) is not None}
+    corrected = dict(zip(found, holm(list(found.values())), strict=True))
+
+    def cell(*pair: str) -> str | None:
+        if pair not in found:
+            return None
+        own = gains[pair]
         # Equal means may part in a stored score's last digit.
-        better = f"better on {sum(gains > 1e-4)} of {len(gains)}"
-        return None if value is None else f"{statistics.fmean(gains):+.1f}, {better}, p {value:.2g}"
+        better = f"better on {sum(own > 1e-4)} of {len(own)}"
+        return f"{statistics.fmean(own):+.1f}, {better}, p {found[pair]:.2g} ({corrected[pair]:.2g})"
 
     cells = pd.DataFrame({method: {baseline: cell(method, baseline) for baseline in BASELINES} for method in OURS})
     rows = {one: marked(METHODS[one].title, runs[runs.method.isin([one, *OURS])]) for one in BASELINES}

@@ -59,3 +59,13 @@ def paired_p(differences: Sequence[float]) -> float | None:
         warnings.simplefilter("ignore")  # few pairs or ties make p approximate; the table shows the number of pairs
         found: Any = wilcoxon(differences)
         return float(found.pvalue)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p values corrected for their number (Holm, 1979): at what level each is still significant among all."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found, least = [0.0] * len(values), 0.0
+    for rank, place in enumerate(order):
+        least = max(least, min(1.0, (len(values) - rank) * values[place]))
+        found[place] = least
+    return found

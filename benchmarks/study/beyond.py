@@ -40,10 +40,12 @@ def transfer() -> str:
         return f"*{words}*" if OWN.get(source) == target else words
 
     cells = crossed(long, ["encoder", "target"], ["source"], cell)
-    cells["texts"] = [TARGETS[target] for _, target in cells.index]
+    cells["texts"] = [TARGETS[target][1] for _, target in cells.index]
     cells["untrained"] = long.groupby(["encoder", "target"]).before.first().map("{:.3f}".format)
     titles = {"texts": "texts", "untrained": "untrained"} | {source: TITLES[source] for source in SOURCES}
-    return table(titled(cells, products(ENCODERS, {name: name for name in TARGETS}), titles), "", "")
+    return table(
+        titled(cells, products(ENCODERS, {name: title for name, (title, _) in TARGETS.items()}), titles), "", ""
+    )
 
 
 def unequal() -> str:

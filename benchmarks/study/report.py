@@ -117,10 +117,17 @@ def before_and_after() -> str:
 
 def multilingual() -> str:
     """Chinese headlines: each encoder with its prompts and without."""
-    runs = store.frame("study", "multilingual", "encoder", "prompts", *WAYS)
-    runs = runs.melt(["encoder", "prompts"], var_name="way", value_name="score")
+    runs = store.frame("study", "multilingual", "encoder", "prompts", "seed", *WAYS)
+    runs = runs.melt(["encoder", "prompts", "seed"], var_name="way", value_name="score")
     cells = crossed(runs, ["encoder", "prompts"], ["way"], lambda own, *_: corrected(own.score, share_drawn(TNEWS)))
-    return table(titled(cells, products(ENCODERS, PROMPT_TITLES), WAYS), CORNER, "prompts")
+    wide = runs.pivot(index=["encoder", "way", "seed"], columns="prompts", values="score").reindex(
+        columns=list(PROMPTS)
+    )
+    both = (wide["own"] - wide["none"]).dropna()
+    for (encoder, way), gains in both.groupby(["encoder", "way"]):
+        cells.loc[(encoder, "gain"), way] = f"{gains.mean():+.3f}; {sum(gains > 0)} of {len(gains)}"
+    titles = PROMPT_TITLES | {"gain": f"{PROMPT_TITLES['own']} minus {PROMPT_TITLES['none']}"}
+    return table(titled(cells, products(ENCODERS, titles), WAYS), CORNER, "prompts")
 
 
 def gains(anchor: str = DEFAULT_ANCHOR) -> str:

@@ -24,22 +24,22 @@ from study.spaces import INTENTS, TASKS, TNEWS, study_task
 
 SOURCES = (*TASKS, INTENTS)
 TARGETS = {
-    "agnews": "news",
-    "capsotu": "politics",
-    "manifesto": "politics",
-    "emotiondair": "emotion",
-    "rottentomatoes": "reviews",
-    "imdb": "reviews",
-    "amazonpolarity": "reviews",
-    "yelpreviews": "reviews",
-    "mteb/tweet_sentiment_extraction": "tweets",
-    "banking77": "banking",
-    "massive": "orders",
-    "mteb/mtop_domain": "orders",
-    "wikitoxic_toxicaggregated": "comments",
-    TNEWS: "Chinese headlines",
+    "agnews": ("AG News", "news"),
+    "capsotu": ("CAP SOTU", "politics"),
+    "manifesto": ("Manifesto", "politics"),
+    "emotiondair": ("Emotion", "emotion"),
+    "rottentomatoes": ("Rotten Tomatoes", "reviews"),
+    "imdb": ("IMDB", "reviews"),
+    "amazonpolarity": ("Amazon polarity", "reviews"),
+    "yelpreviews": ("Yelp", "reviews"),
+    "mteb/tweet_sentiment_extraction": ("TweetSentiment", "tweets"),
+    "banking77": ("Banking77, all 77", "banking"),
+    "massive": ("MASSIVE", "orders"),
+    "mteb/mtop_domain": ("MTOPDomain", "orders"),
+    "wikitoxic_toxicaggregated": ("WikiToxic, any kind", "comments"),
+    TNEWS: ("TNEWS", "Chinese headlines"),
 }
-"""Data sets of the benchmarks, and what their texts are."""
+"""Data sets of the benchmarks: their titles, and what their texts are."""
 
 OWN = {"agnews": "agnews", "emotion": "emotiondair", "rottentomatoes": "rottentomatoes", INTENTS: "banking77"}
 """Source -> the set with the same labels."""

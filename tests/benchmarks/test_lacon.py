@@ -254,6 +254,12 @@ def test_p_is_wilcoxons_signed_rank_test_over_paired_repeats(lacon):
     assert lacon.runs.paired_p([0.3]) is None
 
 
+def test_p_values_are_corrected_for_their_number(lacon):
+    assert lacon.runs.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])  # times 3, 1 and 2, never falling
+    assert lacon.runs.holm([0.9, 0.6]) == [1.0, 1.0]
+    assert lacon.runs.holm([]) == []
+
+
 def test_the_largest_dip_is_found_and_judged(lacon, monkeypatch):
     means = {
         ("emotion", "lacon"): {0: 0.40, 1: 0.35, 2: 0.50},

@@ -92,13 +92,26 @@ def test_the_chinese_table_has_a_row_for_each_prompt(spaces, plant):
     assert report.multilingual() == "(not run yet)"
     untrained = {"verbalizer": 0.3, "descriptions": 0.4}
     common = {"part": "multilingual", "encoder": "multilingual-e5-small", "untrained": untrained}
-    scores = [("own", 0.5), ("own", 0.7), ("none", 0.6)]
-    runs = [(which, {"verbalizer": 0.3, "descriptions": score}) for which, score in scores]
-    plant("study", ({**common, "prompts": which, "macro_f1_predicted": trained} for which, trained in runs))
-    _, _, own, none = (line.split(" | ")[1:] for line in report.multilingual().splitlines())
+    scores = [("own", 0, 0.5), ("own", 1, 0.7), ("none", 0, 0.6)]
+    plant(
+        "study",
+        (
+            {**common, "prompts": which, "seed": seed, "macro_f1_predicted": {"verbalizer": 0.3, "descriptions": score}}
+            for which, seed, score in scores
+        ),
+    )
+    _, _, own, none, gain = (line.split(" | ")[1:] for line in report.multilingual().splitlines())
     # Four of five descriptions: a deviation of 0.141 between these samples is 0.316 between samples without overlap.
     assert own == ["the encoder's", "0.300 ± 0.000", "0.400 ± 0.000", "0.300 ± 0.000", "0.600 ± 0.316 |"]
     assert none == ["none", "0.300", "0.400", "0.300", "0.600 |"]
+    # Of the seed that both have.
+    assert gain == [
+        "the encoder's minus none",
+        "+0.000; 0 of 1",
+        "+0.000; 0 of 1",
+        "+0.000; 0 of 1",
+        "-0.100; 0 of 1 |",
+    ]
 
 
 def test_halved_descriptions_are_cut_and_bare_names_become_verbalizers(spaces):
@@ -261,7 +274,7 @@ def test_a_transfer_is_the_change_from_the_untrained_encoder(store, plant):
     )
     head, _, line = (row.split(" | ") for row in beyond.transfer().splitlines())
     assert dict(zip(head, line, strict=True))["AG News"] == "+0.050 ± 0.071"
-    assert line[1:4] == ["imdb", "reviews", "0.700"]
+    assert line[1:4] == ["IMDB", "reviews", "0.700"]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")

@@ -554,7 +554,7 @@ def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypa
         assert len({line.count("|") for line in block.splitlines() if "|" in line}) == 1 or name == "seeds", name
     assert page["deviation"].count("| softplus | mean | 0.1 | 80.0; ") == 1
     assert "+12.5, " in page["deviation"]
-    assert page["deviation"].count("; 25 %") == 3, "IMDB was not run at 512 tokens"
+    assert page["deviation"].count("; 25.0 %") == 3, "IMDB was not run at 512 tokens"
 
     assert "| a kind text | local dependency | yes | 1 of 1 | 1 of 1 | 1 of 1 | 25% | 50% |" in page["cases"]
     assert "| eat the watermelon | ambiguous | not among these test rows |" in page["cases"]
