@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from labelspace.errors import (
     MissingDependencyError,
 )
 from labelspace.families import EndpointScorer
+from labelspace.families.endpoint_connection import Connection, GivenUp
 from labelspace.families.endpoint_question import TOP, Question
 
 SPACE = LabelSpace.from_dict(
@@ -287,6 +289,45 @@ def test_an_interrupted_run_does_not_wait_for_the_server():
         started = time.monotonic()
         answers.close()
         assert time.monotonic() - started < 1
+
+
+def asked(connection: Connection, text: str):
+    messages = [{"role": "system", "content": ""}, {"role": "user", "content": f"TEXT:\n{text}"}]
+    return connection.ask(model="m", messages=messages)
+
+
+def test_a_connection_given_up_answers_what_is_on_its_way_sends_nothing_more_and_is_closed():
+    arrived, released = threading.Event(), threading.Event()
+
+    def hold(body):
+        arrived.set()
+        released.wait(20)
+
+    with Server(fails=hold) as server, ThreadPoolExecutor() as pool:
+        connection = Connection(server.url, timeout=20, retries=2)
+        on_its_way = pool.submit(asked, connection, "first")
+        arrived.wait(20)
+        connection.give_up()
+        with pytest.raises(GivenUp):
+            asked(connection, "second")
+        assert not connection.closed
+        released.set()
+        assert on_its_way.result(20).choices
+        assert connection.closed
+    assert server.texts == ["first"]
+
+
+def test_a_request_that_failed_is_not_repeated_once_its_connection_is_given_up():
+    def refuse(body):
+        connection.give_up()
+        return 500
+
+    with Server(fails=refuse) as server:
+        connection = Connection(server.url, timeout=20, retries=2)
+        with pytest.raises(GivenUp):
+            asked(connection, "text")
+    assert server.texts == ["text"]
+    assert connection.closed
 
 
 # ---- errors that end it at once

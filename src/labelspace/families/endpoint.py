@@ -26,6 +26,7 @@ from labelspace.checks import check_number
 from labelspace.errors import EncoderError, LabelSpaceWarning
 from labelspace.families.cross_encoder import check_texts
 from labelspace.families.endpoint_address import address_of, import_client, key_for
+from labelspace.families.endpoint_connection import Connection
 from labelspace.families.endpoint_errors import in_our_words
 from labelspace.families.endpoint_question import LETTERS, TOP, Question
 from labelspace.labels import LabelSpace
@@ -119,7 +120,7 @@ class EndpointScorer:
         self.name, self.at_once, self.timeout, self.retries = name, at_once, timeout, retries
         self.max_characters, self.verbose = max_characters, verbose
         self._openai = import_client()
-        self._client = self._connect()
+        key_for(self.url)  # refused here if it is missing, not at the first text
         self._ways: dict[bool, Way] = {}  # whether there are letters for all labels -> the way that works
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> Row:
@@ -153,14 +154,19 @@ class EndpointScorer:
         alike = np.full(len(space), 1 / len(space), dtype=np.float32)
         lettered = len(space) <= len(LETTERS)
         start, unusable = 0, 0
-        if len(texts) and lettered not in self._ways:
-            ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
-            self._ways[lettered], row = self._decide(texts[0], question, ways)
-            start, unusable = 1, int(row is None)
-            yield 0, alike if row is None else row
-        for place, row in self._ask_all(texts, start, question, self._ways.get(lettered, LOGPROBS)):
-            unusable += row is None
-            yield place, alike if row is None else row
+        connection = Connection(self.url, timeout=self.timeout, retries=self.retries)
+        try:
+            if len(texts) and lettered not in self._ways:
+                ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
+                self._ways[lettered], row = self._decide(connection, texts[0], question, ways)
+                start, unusable = 1, int(row is None)
+                yield 0, alike if row is None else row
+            way = self._ways.get(lettered, LOGPROBS)
+            for place, row in self._ask_all(connection, texts, start, question, way):
+                unusable += row is None
+                yield place, alike if row is None else row
+        finally:
+            connection.give_up()  # so that nothing on its way is tried again
         if unusable:
             warnings.warn(
                 f"{unusable} of {len(texts)} answers of {self.family}:{self.name} name no option; they score all "
@@ -176,13 +182,8 @@ class EndpointScorer:
     def __repr__(self) -> str:
         return f"EndpointScorer({self.name!r})"
 
-    def _connect(self) -> Any:
-        return self._openai.OpenAI(
-            base_url=self.url, api_key=key_for(self.url), timeout=self.timeout, max_retries=self.retries
-        )
-
     def _ask_all(
-        self, texts: Sequence[str], start: int, question: Question, way: Way
+        self, connection: Connection, texts: Sequence[str], start: int, question: Question, way: Way
     ) -> Iterator[tuple[int, Row | None]]:
         """Yield the place of each text from `start` on and its row, several requests at once."""
         waiting = deque(range(start, len(texts)))
@@ -193,7 +194,7 @@ class EndpointScorer:
                 while True:
                     place = waiting.popleft()
                     try:
-                        answered.put((place, self._ask(texts[place], question, way), None))
+                        answered.put((place, self._ask(connection, texts[place], question, way), None))
                     except BaseException as error:  # noqa: BLE001  # raised in the thread that waits for it
                         waiting.clear()
                         answered.put((place, None, error))
@@ -207,13 +208,12 @@ class EndpointScorer:
                 if failure is not None:
                     raise failure
                 yield place, row
-        except BaseException:
+        finally:
             waiting.clear()
-            self._client.close()  # so that nothing on its way is tried again
-            self._client = self._connect()
-            raise
 
-    def _decide(self, text: str, question: Question, ways: Sequence[Way]) -> tuple[Way, Row | None]:
+    def _decide(
+        self, connection: Connection, text: str, question: Question, ways: Sequence[Way]
+    ) -> tuple[Way, Row | None]:
         """Ask in one way after the other, and return the first that gives an option, with what it gives."""
         refusals = (
             self._openai.BadRequestError,
@@ -224,7 +224,7 @@ class EndpointScorer:
         refused: Any = None
         for way in ways:
             try:
-                row = self._request(text, question, way)
+                row = self._request(connection, text, question, way)
             except refusals as error:
                 refused = error
             except self._openai.OpenAIError as error:
@@ -252,22 +252,22 @@ class EndpointScorer:
             f"{why}; each answer is one label, and does not say how sure it is.", LabelSpaceWarning, stacklevel=4
         )
 
-    def _ask(self, text: str, question: Question, way: Way) -> Row | None:
+    def _ask(self, connection: Connection, text: str, question: Question, way: Way) -> Row | None:
         """Return the scores of a text; None if its answer is unusable."""
         try:
-            return self._request(text, question, way)
+            return self._request(connection, text, question, way)
         except (self._openai.BadRequestError, self._openai.UnprocessableEntityError):
             return None  # this text alone is refused, as a filter of contents does
         except self._openai.OpenAIError as error:
             raise self._told(error) from None
 
-    def _request(self, text: str, question: Question, way: Way) -> Row | None:
+    def _request(self, connection: Connection, text: str, question: Question, way: Way) -> Row | None:
         options = dict(way.options)
         if way.structured:
             options["response_format"] = question.schema()
         messages = question.messages(text, structured=way.structured)
         try:
-            answer = self._client.chat.completions.create(model=self.model, messages=messages, **options)
+            answer = connection.ask(model=self.model, messages=messages, **options)
             choices = getattr(answer, "choices", None)
         except ValueError:  # no JSON
             choices = None
