@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -78,13 +79,17 @@ def description(pool: bool = False, **options: Any) -> Case:
 def lacon(rows: int, **options: Any) -> Case:
     from labelspace import LaConClassifier
     from labelspace.classify.settings import as_arguments
+    from labelspace.config import SearchConfig
+    from labelspace.training.lacon import fit
     from tiny_rows import tiny_rows
 
     curve = Curve()
     texts, names = tiny_rows(rows, seed=1, doubtful=0.3)
     given = as_arguments(LaConClassifier, {"epochs": 2, "description_steps": 5, **options})
     clf = LaConClassifier(SPACE, TINY, callbacks=[curve], seed=3, **given)
-    clf.fit(texts, names) if rows else clf.fit()
+    # The search for the rate on descriptions has a case of its own, and would take most of the time here.
+    with patch.object(fit, "SearchConfig", lambda: SearchConfig(rates=(1e-4, 1e-3), steps=2)):
+        clf.fit(texts, names) if rows else clf.fit()
     return {**answers_of(clf), **curve.told}
 
 

@@ -9,6 +9,9 @@ from cli.conftest import LABELS
 from labelspace import load
 from tiny_rows import tiny_rows
 
+RATE = ("--learning-rate", "1e-4")
+"""A fixed rate: the tiny encoder has no published one, and to search for one takes most of a fit."""
+
 
 @pytest.fixture
 def labels(tmp_path):
@@ -44,7 +47,7 @@ def rows(tmp_path):
 
 @pytest.mark.slow
 def test_a_pool_means_the_description_method_and_its_cuts_are_told(run, line, pool, tmp_path):
-    result = run(*line, "--pool", pool, "--max-steps", 2)
+    result = run(*line, "--pool", pool, "--max-steps", 2, *RATE)
     assert result.exit_code == 0, result.output
     assert "set on 60 unlabelled documents" in result.stdout
     assert type(load(tmp_path / "model")).__name__ == "DescriptionClassifier"
@@ -60,7 +63,7 @@ def test_a_limit_for_none_is_refused_before_any_training(run, refused, line, poo
 
 
 def test_predictions_are_evaluated_as_they_are_written(run, line, pool, tmp_path):
-    assert run(*line, "--pool", pool, "--max-steps", 2).exit_code == 0
+    assert run(*line, "--pool", pool, "--max-steps", 2, *RATE).exit_code == 0
     out = tmp_path / "out.csv"
     assert run("predict", tmp_path / "model", pool, out).exit_code == 0
     with out.open(newline="") as file:
@@ -74,7 +77,7 @@ def test_predictions_are_evaluated_as_they_are_written(run, line, pool, tmp_path
 
 
 def test_labelled_rows_set_the_cuts_and_are_evaluated(run, line, rows, tmp_path):
-    result = run(*line, "--labelled", rows, "--max-steps", 2)
+    result = run(*line, "--labelled", rows, "--max-steps", 2, *RATE)
     assert result.exit_code == 0, result.output
     assert "set on 60 labelled rows" in result.stdout
     told = run("evaluate", tmp_path / "model", rows).stdout
@@ -90,7 +93,7 @@ def test_what_cannot_be_is_refused(run, refused, line, labels, pool, rows, label
     single = ("fit", label_file, "--encoder", tiny_encoder_folder, "--out", tmp_path / "one", "--method", "description")
     assert "labels_per_text needs several" in refused(run(*single, "--set", "labels_per_text=1.2"))
     assert "the cut of each label comes from documents" in refused(run("evaluate", labels, rows))
-    assert run(*line, "--pool", pool, "--max-steps", 2).exit_code == 0
+    assert run(*line, "--pool", pool, "--max-steps", 2, *RATE).exit_code == 0
     model = tmp_path / "model"
     assert "for one label a text" in refused(run("evaluate", model, rows, "--confusion", tmp_path / "a.png"))
     assert "about one label a text" in refused(run("estimate", model, pool))

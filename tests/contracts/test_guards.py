@@ -415,6 +415,7 @@ def session_on(tmp_path, text: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "text", ["tempfile.mkdtemp('-planted')", "tempfile.NamedTemporaryFile(suffix='-planted', delete=False)"]
 )
+@pytest.mark.slow
 def test_a_file_left_in_the_temporary_folder_fails_the_run_and_is_named(text, tmp_path):
     done = session_on(tmp_path, text)
     assert done.returncode == 1, done.stdout
@@ -423,6 +424,7 @@ def test_a_file_left_in_the_temporary_folder_fails_the_run_and_is_named(text, tm
     assert [path.name for path in (tmp_path / "tmp").iterdir()] == [f"pytest-of-{getpass.getuser()}"]
 
 
+@pytest.mark.slow
 def test_a_file_that_the_test_removes_fails_nothing(tmp_path):
     done = session_on(tmp_path, "tempfile.TemporaryDirectory().cleanup()")
     assert done.returncode == 0, done.stdout

@@ -258,6 +258,7 @@ def encoder_models(tiny_encoder_folder: Path, tmp_path_factory: pytest.TempPathF
     ],
     ids=["stdin", "json", "csv", "parquet", "explain"],
 )
+@pytest.mark.slow
 def test_a_model_by_anchors_answers_with_torch_and_a_tokenizer_alone(method, arguments, encoder_models, tmp_path):
     (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
     places = {"MODEL": encoder_models[method], **{name: tmp_path / name for name in arguments if "." in name}}
@@ -282,6 +283,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
+@pytest.mark.slow
 def test_a_service_of_models_of_words_and_by_anchors_imports_no_scikit_learn(words_model, encoder_models):
     done = in_a_fresh_process(SERVE, str(words_model), *map(str, encoder_models.values()))
     assert done.returncode == 0, done.stderr

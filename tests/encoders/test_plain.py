@@ -83,6 +83,7 @@ def test_a_saved_encoder_is_plain_again(folder: Path, tmp_path: Path):
     assert (again.encode(TEXTS) == encoder.encode(TEXTS)).all()
 
 
+@pytest.mark.slow
 def test_opening_and_encoding_imports_no_transformers(folder: Path):
     script = (
         "import sys; from labelspace import Encoder; "

@@ -282,13 +282,19 @@ def test_what_was_answered_before_an_error_is_there_and_nothing_is_asked_after_i
 
 
 def test_an_interrupted_run_does_not_wait_for_the_server():
-    with Server(delay=3.0) as server:
-        scorer = scorer_of(server, at_once=2)
-        answers = scorer.each(TEXTS, SPACE)
+    released = threading.Event()
+
+    def status(body):
+        if text_of(body) != TEXTS[0]:
+            released.wait(20)
+
+    with Server(fails=status) as server:
+        answers = scorer_of(server, at_once=2).each(TEXTS, SPACE)
         next(answers)
         started = time.monotonic()
         answers.close()
         assert time.monotonic() - started < 1
+        released.set()
 
 
 def asked(connection: Connection, text: str):

@@ -63,7 +63,7 @@ def classifiers(encoder: Encoder, space: LabelSpace, news: ZeroShotClassifier) -
         "several": ZeroShotClassifier(several, encoder).fit(ROWS),
         "words": WordsClassifier(space, min_df=1).fit(ROWS, NAMES),
         "joint": consensus.fit(ROWS).model_,
-        "lacon": LaConClassifier(space, **quick).fit(ROWS, NAMES),
+        "lacon": LaConClassifier(space, description_steps=0, **quick).fit(ROWS, NAMES),
         "doubting": UncertaintyClassifier(space, **quick).fit(ROWS, NAMES),
     }
 
@@ -72,7 +72,7 @@ def classifiers(encoder: Encoder, space: LabelSpace, news: ZeroShotClassifier) -
 def judge(encoder: Encoder, space: LabelSpace) -> LaConClassifier:
     """A classifier of pairs of texts."""
     pairs = list(itertools.pairwise([*ROWS, ROWS[0]]))
-    return LaConClassifier(space, encoder=encoder, epochs=1, seed=0).fit(pairs, NAMES)
+    return LaConClassifier(space, encoder=encoder, epochs=1, description_steps=0, seed=0).fit(pairs, NAMES)
 
 
 @pytest.fixture(scope="session")

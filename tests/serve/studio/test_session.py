@@ -408,7 +408,7 @@ def test_the_commands_of_the_export_run(label_file, encoder):
     options = {"encoder": encoder.name, "device": "cpu"}
     exports = Exports(label_file, label_file.with_name("labels.clicks.csv"), str(documents), options)
     commands = exports.commands(clicks=False, none=False)["commands"]
-    for line in (commands["train"] + " --method description --max-steps 1", commands["label"]):
+    for line in (commands["train"] + " --method description --max-steps 1 --learning-rate 1e-4", commands["label"]):
         done = CliRunner().invoke(app, shlex.split(line)[1:])
         assert done.exit_code == 0, done.output
     rows = list(csv.DictReader(label_file.with_name("labels.labelled.csv").read_text().splitlines()))
