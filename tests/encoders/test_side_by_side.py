@@ -58,6 +58,24 @@ def test_results_come_in_order_from_more_than_one_thread():
 
 
 @pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("ready", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_items_to_be_treated_alike_have_the_threads_of_one_worker_however_few_they_are(count: int, ready: bool):
+    """With all threads for a few labels and one thread for each of many, the last bits of a vector would differ."""
+    done: list[int] = []
+
+    def work(item: int) -> int:
+        if item and not ready:
+            assert 0 in done  # the first one fills the lazy caches, before any other begins
+        done.append(item)
+        return torch.get_num_threads()
+
+    results = list(side_by_side(work, range(count), CPU, ready=ready, alike=True))
+    assert results == [(item, 1) for item in range(count)]
+    assert _threads_of_a_new_thread() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
 def test_an_error_in_one_batch_ends_the_others_and_is_raised():
     done: list[int] = []
 

@@ -252,7 +252,7 @@ class Encoder:
         ready = self.packed() is not None
         if not ready:
             self.backbone.prepare()
-        done = side_by_side(lambda ids: self.embed(ids, role=role), token_ids, self.device, ready=ready)
+        done = side_by_side(lambda ids: self.embed(ids, role=role), token_ids, self.device, ready=ready, alike=True)
         return [vectors for _, vectors in done]
 
     def tokenize(self, texts: Sequence[str], *, role: str = "text") -> list[list[int]]:

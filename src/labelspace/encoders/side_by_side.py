@@ -1,7 +1,7 @@
 """Several batches at once on a CPU: small matrices use one thread each better than all threads together.
 
-Each batch is computed by one worker, so the vectors equal those of sequential runs. Only a few batches are computed
-ahead of the caller, so results do not pile up in memory when the caller is slow.
+Each batch is computed by one worker with its share of the threads. Only a few batches are computed ahead of the caller,
+so results do not pile up in memory when the caller is slow.
 """
 
 from collections import deque
@@ -26,7 +26,12 @@ _AHEAD_A_WORKER = 2
 
 
 def side_by_side(
-    work: Callable[[Item], Result], items: Sequence[Item], device: torch.device, *, ready: bool = False
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    device: torch.device,
+    *,
+    ready: bool = False,
+    alike: bool = False,
 ) -> Iterator[tuple[Item, Result]]:
     """Yield each item with its result, in order; on a CPU, process several at once, a few ahead of the caller.
 
@@ -35,6 +40,8 @@ def side_by_side(
         items: longest batch first. It runs alone, so that one thread fills the model's lazy caches.
         device: any device but a CPU processes one item at a time.
         ready: True where the model has no lazy caches, so that the first batch needs not run alone.
+        alike: True gives every item the threads of one worker, however many items there are. By default a few items
+            take all threads, one after another, and the number of threads can change the last bits of a result.
     """
 
     def in_inference(item: Item) -> Result:
@@ -45,8 +52,8 @@ def side_by_side(
     threads = torch.get_num_threads()
     workers = min(threads, _MOST_WORKERS)
     enough = _READY_BATCHES_A_WORKER if ready else _BATCHES_A_WORKER
-    spread = device.type == "cpu" and workers > 1 and len(items) > enough * workers
-    alone = items[: 0 if ready else 1] if spread else items
+    spread = device.type == "cpu" and workers > 1 and (alike or len(items) > enough * workers)
+    alone = items[: 0 if ready or alike else 1] if spread else items
     for item in alone:
         yield item, in_inference(item)
     if len(alone) == len(items):
@@ -56,8 +63,9 @@ def side_by_side(
     try:
         for item in items[len(alone) :]:
             coming.append((item, pool.submit(in_inference, item)))
-            if len(coming) == _AHEAD_A_WORKER * workers:
+            if len(coming) == _AHEAD_A_WORKER * workers or not (ready or alone):
                 yield _first(coming)
+                ready = True
         while coming:
             yield _first(coming)
     finally:
