@@ -379,7 +379,7 @@ def test_a_label_file_edited_by_hand_takes_effect(saved: Path):
     untouched = ["sports", "money"]
     scores = columns_of(after, after.decision_function(TEXTS), untouched)
     assert (scores == columns_of(before, before.decision_function(TEXTS), untouched)).all()
-    expected = after.encoder_.encode(["Films and music."], role="label")[0]
+    ((expected,),) = after.encoder_.encode_apart([["Films and music."]], role="label")
     assert (after.label_vectors_["world"].verbalizer == expected).all()
 
 
