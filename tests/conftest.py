@@ -35,6 +35,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name != "test_package.py")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> None:
+    """Report an expected failure in one line; a traceback through scikit-learn's longest file takes .2 s."""
+    if item.get_closest_marker("xfail"):
+        item.repr_failure = lambda excinfo, style=None: excinfo.exconly()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Leave files in memory: waiting for the disk took a tenth of the time, and no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture
 def no_key_in_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away the developer's own key and server of a hosted model."""
