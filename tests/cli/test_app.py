@@ -114,6 +114,7 @@ def test_wrong_use_is_one_line(run, refused, args, said):
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["fit", "--help"], ["lint", "LABELS"], ["encoders"]])
+@pytest.mark.slow
 def test_light_commands_load_nothing_heavy(args, tmp_path, label_file, one_thread):
     # `encoders` may import huggingface_hub to look into its cache, but none of these.
     code = f"""

@@ -376,6 +376,7 @@ def test_a_view_that_was_trained_before_a_stop_is_opened_and_not_trained_again(m
 @pytest.mark.parametrize(
     "other", [{"seed": 1}, {"config": {**LEVEL, "view_steps": 3}}, {"labels": ["a", "b"]}, "dtype"]
 )
+@pytest.mark.slow
 def test_a_view_of_another_fit_is_trained_again(make, tmp_path, other):
     if other == "dtype":  # the one that this processor does not take by itself
         native = has_native_bfloat16(choose_device("auto"))

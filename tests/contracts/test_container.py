@@ -81,6 +81,7 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-c", ONLY, ",".join(missing), *words]
 
 
+@pytest.mark.slow
 def test_a_model_of_words_is_served_with_the_packages_of_its_image_alone(model: Path):
     words = command("serve", str(model), "--port", "0")
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
@@ -98,6 +99,7 @@ def test_a_model_of_words_is_served_with_the_packages_of_its_image_alone(model: 
 
 
 @pytest.mark.parametrize("target", ["", "out.csv"], ids=["stdout", "file"])
+@pytest.mark.slow
 def test_a_model_of_words_predicts_with_the_packages_of_its_image_alone(target: str, model: Path, tmp_path: Path):
     (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
     out = [str(tmp_path / target)] if target else []

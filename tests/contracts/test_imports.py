@@ -114,6 +114,7 @@ def test_using_the_library_leaves_environment_and_logging_alone():
         ["bench", "table", "--store", str(STORE)],
     ],
 )
+@pytest.mark.slow
 def test_help_and_lists_load_no_torch(arguments):
     done = in_a_fresh_process(HELP, *arguments)
     assert done.returncode == 0, done.stderr
@@ -164,6 +165,7 @@ def words_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [["predict", "docs.csv"], ["predict", "docs.csv", "out.parquet", "--all-scores"], ["explain", "the bank closed"]],
     ids=["predict", "predict-file", "explain"],
 )
+@pytest.mark.slow
 def test_a_model_of_words_needs_no_torch(arguments, words_model, tmp_path):
     (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
     command, *rest = [str(tmp_path / word) if "." in word else word for word in arguments]
@@ -217,6 +219,7 @@ def imported_by(*arguments: str, stdin: str = "") -> set[str]:
     ],
     ids=["stdin", "stdout", "parquet", "jsonl", "explain"],
 )
+@pytest.mark.slow
 def test_a_model_of_words_answers_without_a_slow_import(arguments, words_model, tmp_path):
     (tmp_path / "docs.csv").write_text("text\nthe bank closed\n", encoding="utf-8")
     places = {"MODEL": words_model, **{name: tmp_path / name for name in arguments if "." in name and name != "0.1"}}

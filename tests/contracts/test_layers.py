@@ -55,6 +55,7 @@ def test_the_layers_hold(copy_of_the_package):
 
 
 @pytest.mark.parametrize("what", PLANTED)
+@pytest.mark.slow
 def test_a_planted_violation_breaks_its_contract(what, copy_of_the_package):
     file, line, contract = PLANTED[what]
     path = copy_of_the_package / "labelspace" / file
