@@ -263,22 +263,40 @@ def test_a_server_that_is_not_there_is_an_error():
         EndpointScorer(f"m@{url}", retries=0).scores(TEXTS[:1], SPACE)
 
 
-def test_what_was_answered_before_an_error_is_there_and_nothing_is_asked_after_it():
-    raised = threading.Event()
+def test_nothing_is_asked_after_an_error_and_what_was_on_its_way_is_there():
+    arrived = threading.Event()
 
     def status(body):
         number = int(text_of(body).removeprefix("text "))
+        if number == 9:
+            arrived.wait(20)
+            return 401
         if number > 9:
-            raised.wait(20)  # the one that is on its way beside the refused one
-        return 401 if number == 9 else None
+            arrived.set()
+            time.sleep(0.3)  # until the other one is refused
+        return None
 
     with Server(fails=status) as server:
         found = []
         with pytest.raises(EncoderError, match="401"):
             found.extend(scorer_of(server, at_once=2).each([f"text {number}" for number in range(40)], SPACE))
-        raised.set()
-    assert len({place for place, _ in found} & set(range(9))) >= 8
-    assert len(server.bodies) <= 11
+    assert sorted(place for place, _ in found) == [*range(9), 10]
+    assert sorted(server.texts) == sorted(f"text {number}" for number in range(11))
+
+
+def test_of_several_errors_the_first_is_raised_and_none_of_the_others_is_tried_again(monkeypatch):
+    given_up, give_up = threading.Event(), Connection.give_up
+    monkeypatch.setattr(Connection, "give_up", lambda connection: (give_up(connection), given_up.set()))
+
+    def status(body):
+        if text_of(body) == "a bank closed":
+            given_up.wait(20)
+            return 500
+        return 401 if text_of(body) == "the court" else None
+
+    with Server(fails=status) as server, pytest.raises(EncoderError, match="401"):
+        scorer_of(server, at_once=2).scores(TEXTS[:3], SPACE)
+    assert sorted(server.texts) == sorted(TEXTS[:3])
 
 
 def test_an_interrupted_run_does_not_wait_for_the_server():

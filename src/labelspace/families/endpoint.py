@@ -185,9 +185,12 @@ class EndpointScorer:
     def _ask_all(
         self, connection: Connection, texts: Sequence[str], start: int, question: Question, way: Way
     ) -> Iterator[tuple[int, Row | None]]:
-        """Yield the place of each text from `start` on and its row, several requests at once."""
+        """Yield the place of each text from `start` on and its row, several requests at once.
+
+        After an error nothing more is sent, and it is raised once the requests that were on their way are answered.
+        """
         waiting = deque(range(start, len(texts)))
-        answered: Queue[tuple[int, Row | None, BaseException | None]] = Queue()
+        answered: Queue[tuple[int, Row | None, BaseException | None] | None] = Queue()
 
         def work() -> None:
             with suppress(IndexError):  # nothing is left
@@ -198,18 +201,27 @@ class EndpointScorer:
                     except BaseException as error:  # noqa: BLE001  # raised in the thread that waits for it
                         waiting.clear()
                         answered.put((place, None, error))
+            answered.put(None)
 
         # Not a pool, whose threads would hold the process at its end until the last server has answered.
-        for number in range(min(self.at_once, len(waiting))):
+        working = min(self.at_once, len(waiting))
+        for number in range(working):
             Thread(target=work, name=f"labelspace-endpoint-{number}", daemon=True).start()
+        failure: BaseException | None = None
         try:
-            for _ in range(start, len(texts)):
-                place, row, failure = answered.get()
-                if failure is not None:
-                    raise failure
-                yield place, row
+            while working:
+                answer = answered.get()
+                if answer is None:
+                    working -= 1
+                elif answer[2] is None:
+                    yield answer[:2]
+                elif failure is None:
+                    failure = answer[2]
+                    connection.give_up()  # so that those on their way are not tried again
         finally:
             waiting.clear()
+        if failure is not None:
+            raise failure
 
     def _decide(
         self, connection: Connection, text: str, question: Question, ways: Sequence[Way]
