@@ -21,7 +21,7 @@ class Settings(pieces.Settings):
     """Value of `time.monotonic()` after which a training stops, to go on in the next call."""
 
     max_pairs: int | None = 24_000
-    """Maximum training pairs, drawn at random; None: all 95,640, with which each of twelve heads takes two hours."""
+    """Maximum training pairs, drawn at random; None: all 95,640, with which each of 12 heads takes up to two hours."""
 
     epochs: int = 3
     """Maximum epochs, as in the paper."""
