@@ -144,8 +144,7 @@ def make(settings: Settings, mix: str, method: str, seed: int) -> Path:
 
 
 def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) -> None:
-    # Without a cap training takes hours and is checkpointed; with one, checkpoints would cost more than they save.
-    work = folder.with_name(folder.name + ".unfinished") if settings.per_source is None else None
+    work = folder.with_name(folder.name + ".unfinished")
     with as_printed(method):
         done = prefinetune(
             read_mix(settings, mix).pairs,
@@ -153,7 +152,7 @@ def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) ->
             config_of(method),
             seed=seed,
             folder=work,
-            resume=work is not None and work.is_dir(),
+            resume=work.is_dir(),
         )
     notes = " ".join(done.result.notes)
     if not done.result.training.finished or "interrupted" in notes:  # an interrupted run is not a result
@@ -161,8 +160,7 @@ def _make(settings: Settings, mix: str, method: str, seed: int, folder: Path) ->
     if done.result.after is None:  # ends this piece only
         raise TrainingError(f"{mix}, {method}, seed {seed}: {notes}")
     done.save(folder)
-    if work is not None:
-        shutil.rmtree(work, ignore_errors=True)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def told_of(folder: Path) -> dict[str, Any]:
