@@ -2,11 +2,12 @@
 
     python benchmarks/run.py prefinetune --parts encoders main --minutes 600
     python benchmarks/run.py prefinetune --full --minutes 6000    # all pairs, a mix for each target, whole texts
-    python benchmarks/run.py prefinetune --encoder all-mpnet-base-v2 --parts main    # more rows of table 2
+    python benchmarks/run.py prefinetune --encoder all-mpnet-base-v2 --parts quarter
 
 Parts: encoders (figure 3), maps (figure 4), descriptions (ours), main (tables 2, 3 and 5 to 7), sweep (figure 2),
-targets (scores of guessing). Every part makes the encoders that it needs if they are missing. Two controls are added to
-the paper's methods: REZE without shrinking, and a mix without the sources that share a target's labels.
+quarter (one finance mix of fewer pairs, for costlier encoders too), targets (scores of guessing). Every part makes the
+encoders that it needs if they are missing. Two controls are added to the paper's methods: REZE without shrinking, and a
+mix without the sources that share a target's labels.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from prefinetune.encoders import encoder_pieces
 from prefinetune.experiments import main_pieces, sweep_pieces
 from prefinetune.maps import map_pieces
 from prefinetune.pictures import FIGURES
+from prefinetune.quarter import quarter_pieces
 from prefinetune.report import BLOCKS
 from prefinetune.settings import Settings
 from prefinetune.target_facts import target_pieces
@@ -50,6 +52,7 @@ STUDY = Study(
         "descriptions": description_pieces,
         "main": main_pieces,
         "sweep": sweep_pieces,
+        "quarter": quarter_pieces,
         "targets": target_pieces,
     },
     blocks=BLOCKS,
