@@ -56,6 +56,12 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def shown_name(name: str) -> str:
+    """Return the name of an encoder for a model card: of a folder its last part, since a card may be published."""
+    path = Path(name)
+    return path.name if path.is_absolute() or path.is_dir() else name
+
+
 def check_writable(out: Path) -> None:
     """Check, before any work, that a folder can be made at a place, by making one beside it and removing it.
 

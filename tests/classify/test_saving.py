@@ -328,8 +328,10 @@ def test_the_model_card_names_labels_training_and_limits(fitted: Maker, tmp_path
         "unlabelled pool | none",
         "evaluate before use",
         "read up to 128 tokens",
+        "labels on `tiny-bert`.",
     ):
         assert words in card, words
+    assert clf.encoder_.name not in card, "a card may be published, and a path tells of a machine"
     zero_shot = (fitted("zero-shot").save(tmp_path / "other") / "README.md").read_text(encoding="utf-8")
     assert "The encoder is as its authors made it." in zero_shot
     assert "learning rate" not in zero_shot

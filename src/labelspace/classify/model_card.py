@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from labelspace.encoders.registry import find_spec
+from labelspace.folders import shown_name
 from labelspace.labels import LabelSpace
 
 SHOWN_LABELS = 100
@@ -65,7 +66,8 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
         space: the labels.
     """
     encoder = header["encoder"]
-    used = {"encoder": f"{encoder['name']} ({encoder['dtype']})"} if encoder else {}
+    name = shown_name(encoder["name"]) if encoder else ""
+    used = {"encoder": f"{name} ({encoder['dtype']})"} if encoder else {}
     facts = used | card.facts | header["versions"]
     library = "sentence-transformers" if encoder else "labelspace"
     rows = list(zip(space.labels, space.verbalizers, strict=True))
@@ -78,7 +80,7 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
             f"# {space.name}",
             "",
             f"A {header['class']} of labelspace {header['labelspace']} with {len(space)} labels"
-            + (f" on `{encoder['name']}`" if encoder else "")
+            + (f" on `{name}`" if encoder else "")
             + f". {card.origin}",
             "",
             "```python",

@@ -149,6 +149,9 @@ def test_the_folder_holds_a_transformers_model_and_no_pickle(saved):
     assert AutoModel.from_pretrained(saved, local_files_only=True).config.hidden_size == 32
     header = json.loads((saved / "labelspace.json").read_text())
     assert (header["kind"], header["variant"], header["format"]) == ("nli-cross-encoder", "triplet", FORMAT)
+    card = (saved / "README.md").read_text()
+    assert "from `tiny-bert`" in card
+    assert str(TINY) not in card, "a card may be published, and a path tells of a machine"
 
 
 def test_saving_replaces_a_model_and_keeps_the_checkpoint_on_request(folder):

@@ -129,6 +129,7 @@ def test_the_folder_is_an_encoder_for_us_and_for_sentence_transformers(done, tmp
     card = (tmp_path / "model" / "README.md").read_text()
     assert "| news | 36 |" in card
     assert "| uniformity | " in card
+    assert "from `tiny-bert`" in card
     assert not [path for path in (tmp_path / "model").rglob("*") if path.suffix in {".bin", ".pt", ".pkl"}]
 
 

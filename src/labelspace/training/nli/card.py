@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from labelspace.folders import shown_name
+
 
 def model_card(header: dict[str, Any]) -> str:
     """Return the README.md of a saved cross-encoder.
@@ -15,6 +17,7 @@ def model_card(header: dict[str, Any]) -> str:
     """
     dev, data = header.get("dev") or {}, header.get("data") or {}
     outputs = "one logit, of entailment" if header["variant"] == "binary" else "entailment, neutral, contradiction"
+    base = shown_name(str(header.get("encoder")))
     lines = [
         "---",
         "library_name: transformers",
@@ -26,7 +29,7 @@ def model_card(header: dict[str, Any]) -> str:
         "",
         f"# NLI cross-encoder ({header['variant']})",
         "",
-        f"Made by labelspace {header['labelspace']} from `{header.get('encoder')}`: it reads a premise and a "
+        f"Made by labelspace {header['labelspace']} from `{base}`: it reads a premise and a "
         f"hypothesis together and returns {outputs}. It was trained on up to {header['max_tokens']} tokens per pair.",
         "",
         "The head is in `head.safetensors`; transformers opens this folder as the backbone alone.",

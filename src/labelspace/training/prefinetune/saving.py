@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 
 from labelspace.encoders import Encoder
 from labelspace.errors import ModelFolderError
-from labelspace.folders import staged
+from labelspace.folders import shown_name, staged
 from labelspace.geometry import Eigenspace
 from labelspace.header import ENCODER, HEADER, check_place, new_header, write_header
 from labelspace.training.prefinetune.result import PrefinetuneResult
@@ -87,6 +87,7 @@ def read_eigenspace(folder: str | Path, *, width: int | None = None) -> Eigenspa
 def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
     weight, training = result.config.regularizer_weight, result.training
     kept = "kept close to its original geometry by REZE" if weight else "without a regularizer"
+    name = shown_name(result.encoder["name"])
     lines = [
         "---",
         "library_name: sentence-transformers",
@@ -96,9 +97,9 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
         "- sentence-transformers",
         "---",
         "",
-        f"# {result.encoder['name']}, pre-finetuned",
+        f"# {name}, pre-finetuned",
         "",
-        f"Made by labelspace {header['labelspace']} from `{result.encoder['name']}`: moved into a domain by "
+        f"Made by labelspace {header['labelspace']} from `{name}`: moved into a domain by "
         f"anchor-positive pairs, {kept} (regularizer weight {weight:g}, {training.best_step} of "
         f"{training.total_steps} updates, seed {result.seed}).",
         "",
