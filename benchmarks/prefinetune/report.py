@@ -14,7 +14,10 @@ from layout import NOT_YET, crossed, markdown, products, spread, table, titled
 
 from prefinetune import paper
 from prefinetune.encoders import UNNAMED, UNSHRUNK, WEIGHTS
+from prefinetune.experiments import UNTUNED
 from prefinetune.printed import PRINTED
+from prefinetune.quarter import DOMAIN as QUARTERED_DOMAIN
+from prefinetune.quarter import QUARTERED
 from prefinetune.sets import DOMAINS, TARGETS
 from prefinetune.settings import SEEDS, SIZES
 
@@ -55,6 +58,7 @@ SPACES = {
 } | PRINTED_TITLES
 STARTS = {"base": "as it came", "pft": "PFT", "reze": "REZE"}
 DESCRIBED = STARTS | {UNSHRUNK: "REZE, nothing shrunk"}
+QUARTERED_TITLES = {start: title for start, title in (STARTS | PRINTED_TITLES).items() if start in ("base", *QUARTERED)}
 DESCRIBED |= {start: f"{method.upper()} without label names" for start, method in UNNAMED.items()} | PRINTED_TITLES
 
 
@@ -253,6 +257,33 @@ def descriptions() -> str:
     return table(titled(crossed(runs, ["target", "start"], ["way"], cell), rows, columns), "macro-F1", "encoder")
 
 
+def quarter() -> str:
+    """One finance mix of fewer pairs, once with every encoder: scores with the fewest rows, and the space."""
+    score, described = "scores.none.score", "trained.descriptions.macro_f1"
+    space = {"pairs": "pairs", "targets.drift": "drift of target texts", "targets.neighbours_kept": "nearest 10 kept"}
+    columns = ("encoder", "target", "start", "method", score, described, "result", *space)
+    runs = store.frame("prefinetune", "quarter", *columns)
+    runs["pairs"] = runs.result.map(lambda result: sum(result["pairs"].values()), na_action="ignore")
+    start = runs.start.fillna(runs.method).astype(str)  # without a run it is a column of numbers
+    frozen = start.str.endswith(UNTUNED)
+    # A start that is not fine-tuned shares its row with the same start, fine-tuned.
+    runs["start"] = start.str.removesuffix(f"-{UNTUNED}").replace(UNTUNED, "base")
+    runs["frozen"], runs[score] = runs[score].where(frozen), runs[score].mask(frozen)
+    index, ways = ["encoder", "start", "target"], ["frozen", score, described, *space]
+    long = runs.fillna({"target": ""}).melt(index, ways, var_name="way").dropna(subset="value")
+    cells = crossed(long, ["encoder", "start"], ["way", "target"], lambda own, *_: _figure(own.value.item()))
+    titles = {"frozen": "not fine-tuned", score: f"{min(SIZES)} rows", described: "descriptions, macro-F1"}
+    own = {name: target.title for name, target in TARGETS.items() if target.domain == QUARTERED_DOMAIN}
+    heads = {key: ", ".join(title) for key, title in products(titles, own).items() if key in cells}
+    heads |= {(way, ""): title for way, title in space.items()}
+    encoders = {name: name for name in sorted(set(runs.encoder))}
+    return table(titled(cells, products(encoders, QUARTERED_TITLES), heads), "", "encoder")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value > 1 else f"{value:.3f}"
+
+
 def setup() -> str:
     """Caps, left-out sources, seeds and cost of the runs."""
     rows = []
@@ -347,6 +378,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "prefinetune-sweep": sweep,
     "prefinetune-isotropy": isotropy,
     "prefinetune-descriptions": descriptions,
+    "prefinetune-quarter": quarter,
     "prefinetune-setup": setup,
     "prefinetune-targets": targets,
 }

@@ -329,6 +329,56 @@ def test_every_encoder_with_results_is_in_table_2(modules, plant):
     assert "| all-mpnet-base-v2 | targets averaged | 1 | - |" in table
 
 
+def test_the_small_mix_has_fewer_pairs_one_seed_and_the_fewest_rows(modules, data, tmp_path):
+    quarter = modules.quarter
+    for per_source, expected in ((None, 250), (1000, 250), (12, 12)):
+        settings = made(modules, data, tmp_path, per_source=per_source)
+        pieces = list(quarter.quarter_pieces(settings))
+        assert {piece.part for piece in pieces} == {"quarter"}
+        facts = [piece.facts for piece in pieces]
+        assert {fact["protocol"]["per_source"] for fact in facts} == {expected}
+        assert {fact["seed"] for fact in facts} == {0}
+        made_first = [(fact.get("mix"), fact.get("method")) for fact in facts[: len(quarter.QUARTERED)]]
+        assert made_first == [("finance", method) for method in quarter.QUARTERED]
+        scored = [fact for fact in facts if "rows_wanted" in fact]
+        expected_runs = {*itertools.product(("fomc", "tatqa"), quarter.STARTS)}
+        assert {(fact["target"], fact["start"]) for fact in scored} == expected_runs
+        assert {fact["rows_wanted"] for fact in scored} == {100}
+        described = {fact["start"] for fact in facts[len(quarter.QUARTERED) :] if "rows_wanted" not in fact}
+        assert described == {"base", *quarter.QUARTERED}
+
+
+def test_each_run_of_the_small_mix_has_its_cell(modules, plant):
+    common = {"part": "quarter", "encoder": "all-MiniLM-L6-v2", "seed": 0}
+    fine_tuned = {**common, "target": "fomc", "rows_wanted": 100}
+    plant(
+        "prefinetune",
+        [
+            {
+                **common,
+                "mix": "finance",
+                "method": "reze",
+                "result": {"pairs": {"a": 900, "b": 250}},
+                "targets": {"drift": 0.11, "neighbours_kept": 0.12},
+            },
+            {**common, "target": "fomc", "start": "reze", "trained": {"descriptions": {"macro_f1": 0.13}}},
+            {**fine_tuned, "start": "reze", "scores": {"none": {"score": 0.14}}},
+            {**fine_tuned, "start": "reze-untuned", "scores": {"none": {"score": 0.15}}},
+            {**fine_tuned, "start": "untuned", "scores": {"none": {"score": 0.16}}},
+            {**fine_tuned, "start": "base", "scores": {"none": {"score": 0.17}}},
+        ],
+    )
+    head, _, *rows = modules.report.quarter().splitlines()
+    assert head == (
+        "|  | encoder | not fine-tuned, FOMC | 100 rows, FOMC | descriptions, macro-F1, FOMC | pairs "
+        "| drift of target texts | nearest 10 kept |"
+    )
+    assert rows == [
+        "| all-MiniLM-L6-v2 | as it came | 0.160 | 0.170 | - | - | - | - |",
+        "| all-MiniLM-L6-v2 | REZE | 0.150 | 0.140 | 0.130 | 1,150 | 0.110 | 0.120 |",
+    ]
+
+
 def test_a_run_without_isoscore_is_left_out_of_its_figure(modules, tmp_path, monkeypatch):
     def run(method: str, *isoscore: float | None) -> dict[str, Any]:
         return {"mix": "finance", "method": method, "targets": {"isoscore": isoscore}}
