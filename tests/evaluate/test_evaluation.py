@@ -38,6 +38,31 @@ def test_it_counts_the_answers_of_predict(which, request, texts, names):
     assert found.documents_per_second == pytest.approx(len(texts) / found.seconds)
 
 
+@pytest.mark.parametrize("long_texts", ["cut", "windows"])
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"outside": ["a text about a team and its game"]},
+        {
+            "labels": [
+                {"name": "sports", "not": ["the bank lends money", "a team"]},
+                {"name": "money", "not": ["a goal"]},
+            ]
+        },
+    ],
+    ids=["outside", "not"],
+)
+def test_it_counts_the_answers_of_predict_where_labels_say_what_they_are_not(encoder, texts, told, long_texts):
+    space = LabelSpace.from_dict({"labels": ["sports", "money"], **told})
+    texts = [*texts, *("word " * 200 + text for text in texts)]
+    model = ZeroShotClassifier(space, encoder, threshold=0.05, long_texts=long_texts).fit()
+    own = [space.names[number % 2] for number in range(len(texts))]
+    expected = confusion_by_hand(model, texts, own)
+    plain = ZeroShotClassifier(["sports", "money"], encoder, threshold=0.05, long_texts=long_texts).fit()
+    assert not np.array_equal(confusion_by_hand(plain, texts, own), expected), "what the labels are not counts here"
+    assert np.array_equal(evaluate(model, texts, own).confusion, expected)
+
+
 def test_the_baselines_are_the_untrained_classifiers(trained, encoder, space, texts, names):
     found = evaluate(trained, texts, names)
     kinds = {"untrained: nearest verbalizer": "verbalizer", "untrained: mean of descriptions": "descriptions"}

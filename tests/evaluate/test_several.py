@@ -6,7 +6,14 @@ from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from labelspace import ZeroShotClassifier
 from labelspace.errors import ConfigError, InputError
-from labelspace.evaluate import Rejections, SeveralEvaluation, abstaining_scorer, confusion_figure, evaluate
+from labelspace.evaluate import (
+    Rejections,
+    SeveralEvaluation,
+    abstaining_scorer,
+    confusion_figure,
+    evaluate,
+    evaluate_table,
+)
 from labelspace.evaluate.several import SetTally
 from tiny_rows import tiny_rows
 
@@ -44,6 +51,12 @@ def test_documents_whose_labels_are_not_known_are_left_out(clf):
     assert found.per_label[0].support == 20
     assert "micro-F1" in str(found)
     assert evaluate(clf, TEXTS, clf.predict(TEXTS)).metrics.micro_f1 == 1
+
+
+def test_a_table_without_rows_is_refused(clf, tmp_path):
+    (tmp_path / "rows.csv").write_text("text,label\n")
+    with pytest.raises(InputError, match="has no rows"):
+        evaluate_table(clf, tmp_path / "rows.csv")
 
 
 def test_what_is_of_one_label_a_text_is_refused(clf, tmp_path):

@@ -208,6 +208,15 @@ def test_a_text_that_the_server_refuses_is_counted_too():
     assert server.texts.count("the court") == 1, "a refusal is not tried again"
 
 
+def test_an_option_that_is_a_number_may_be_written_as_one():
+    question = Question.of(LabelSpace.from_names([f"label {number}" for number in range(60)]), max_characters=100)
+    answers = [question.by_answer(content) for content in ('{"answer": 12}', '{"answer": "12"}', '{"answer": true}')]
+    assert answers[0] is not None
+    assert answers[0].argmax() == question.symbols.index("12")
+    assert np.array_equal(answers[0], answers[1])
+    assert answers[2] is None
+
+
 @pytest.mark.parametrize("content", ["", "[]", "null", '{"answer": null}', '{"answer": ["A"]}', "3", "A or B"])
 def test_nonsense_is_no_option(content):
     assert Question.of(SPACE, max_characters=100).by_answer(content) is None

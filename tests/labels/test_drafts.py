@@ -29,12 +29,15 @@ FORMS = {
     "room left by init": "labels:\n- name: sports\n  descriptions:\n    # - x\n- name: money\n  descriptions:\n",
     "mapping": "labels:\n  sports:\n    - 'it''s a'\n  money:\n    phrase: cash\n    descriptions:\n      - b\n",
     "bare mapping": "sports:\n- a\nmoney:\n- |\n  two\n  lines\n\n",
+    "a list of lines last": "labels:\n- name: sports\n  not:\n  - a\n\n- name: money\n  not:\n    - b\n",
+    "a list below a mapping": "labels:\n  sports:\n    - x\n  money:\n    not:\n      - b\n  other:\n    - c\n",
     "block at the end": "labels:\n- name: sports\n- name: money\n  descriptions:\n    - >-\n      folded\n      text",
 }
 ANEW = {
     "names": "labels: [sports, money]\n",
     "flow": "labels:\n  - {name: sports}\n  - name: money\n    descriptions: [a, b]\n",
     "single texts": "sports: a\nmoney: b\n",
+    "not, in brackets": "labels: [{name: sports, not: [a, b]}, {name: money, not: [c]}]\n",
     "empty list": "labels:\n  - name: sports\n    descriptions: []\n  - name: money\n",
 }
 

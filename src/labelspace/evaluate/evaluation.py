@@ -257,8 +257,9 @@ def _answers(model: Classifier, documents: Documents) -> tuple[Answers, Vectors 
     if model.trains_encoder or not isinstance(model, Anchored) or not isinstance(model, BiEncoderClassifier):
         return model.answers(documents), None
     space, vectors = model.label_space_, model.encoder_.encode(documents.rows)
-    scores = in_full(model, documents, space, cosines(vectors, model.head_.label_vectors(space)))
-    return model.decision().answers(space.names, scores), vectors
+    judged = model.head_.judge_vectors(vectors, space)
+    judged = judged._replace(scores=in_full(model, documents, space, judged.scores))
+    return model.decision().answers(space.names, *judged), vectors
 
 
 def _start(model: Classifier) -> Classifier:

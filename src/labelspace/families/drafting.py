@@ -186,8 +186,17 @@ def texts_in(answer: str) -> list[str]:
         texts = [_BULLET.sub("", line) for line in lines if not line.startswith("```")]
     # No control character reaches a terminal or a label file.
     printable = ["".join(char if char.isprintable() else " " for char in text) for text in texts]
-    cleaned = [" ".join(text.split()).strip("\"'* ") for text in printable]
+    cleaned = [_unquoted(" ".join(text.split())) for text in printable]
     return [text for text in cleaned if text]
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without asterisks, and without the quotes around the whole of it."""
+    text = text.strip("* ")
+    around = text[:1] if len(text) > 1 and text[0] == text[-1] else ""
+    if around == "'" or (around == '"' and text.count('"') == 2):
+        return text[1:-1].strip("* ")
+    return text
 
 
 def _usable(

@@ -133,6 +133,8 @@ class Question:
         except ValueError:
             value = content
         answer = value.get("answer") if isinstance(value, dict) else content
+        if type(answer) is int:  # with many options symbols are numbers, and a model may write one as a number
+            answer = str(answer)
         column = self._column_of(answer) if isinstance(answer, str) else None
         if column is None:
             return None

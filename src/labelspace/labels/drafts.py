@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, final
 
 import yaml
 
+from labelspace.errors import LabelFileError
 from labelspace.labels.document import read_document
 from labelspace.labels.files import as_yaml, is_nothing, line_after, read_text, read_yaml, value_below, yaml_scalar
 from labelspace.labels.lint_words import names_in_descriptions, words
@@ -102,11 +103,18 @@ def marked_file(file: Path, space: LabelSpace, drafts: Sequence[Draft], mark: st
     wanted = with_drafts(space, drafts)
     if file.suffix.lower() in (".yaml", ".yml"):
         text = _inserted(read_text(file), drafts, mark)
-        if text is not None and read_document(*read_yaml(text, str(file))).labels == wanted.labels:
+        if text is not None and _read_as(text, str(file), wanted):
             return text, True
     text = _inserted(as_yaml(space.to_dict()), drafts, mark)
     assert text is not None
     return text, False
+
+
+def _read_as(text: str, name: str, wanted: LabelSpace) -> bool:
+    try:
+        return read_document(*read_yaml(text, name)).labels == wanted.labels
+    except LabelFileError:
+        return False
 
 
 def _near(one: str, other: str) -> bool:

@@ -109,6 +109,10 @@ def is_nothing(node: Any) -> bool:
 
 def line_after(node: Any) -> int:
     """Return the number of the line after a node."""
+    # A block of lines ends where the next token starts, so ask the last thing in it.
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        node = node.value[-1]
+        node = node[1] if isinstance(node, tuple) else node
     # A block scalar ends at the start of the line after it.
     return node.end_mark.line + (node.end_mark.column > 0)
 

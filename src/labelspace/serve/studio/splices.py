@@ -201,10 +201,7 @@ def _cut(text: str, start: int, end: int, column: int | None) -> str:
 
 def _end_of(text: str, entry: Entry) -> int:
     """Return the line after a label, with the comments below it that are indented as what it says."""
-    last = entry.value
-    while isinstance(last, (yaml.MappingNode, yaml.SequenceNode)) and last.value and not last.flow_style:
-        last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
-    lines, line = text.splitlines(), line_after(last)
+    lines, line = text.splitlines(), line_after(entry.value)
     while line < len(lines):
         stripped = lines[line].lstrip()
         if not stripped.startswith("#") or len(lines[line]) - len(stripped) <= entry.dash:
