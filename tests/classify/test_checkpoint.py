@@ -49,6 +49,25 @@ def test_a_fit_stopped_anywhere_resumes_to_the_same_bits(kind: str, number: int,
     assert number - 11 < told[0] <= number, "the steps before the checkpoint are not repeated"
 
 
+@pytest.mark.parametrize("kind", ["description", "lacon"])
+def test_a_fit_in_a_folder_of_other_things_removes_none_of_them(kind: str, tmp_path: Path):
+    part = {"description": "descriptions", "lacon": "rows"}[kind]
+    own = ["a.txt", "view-1/a.txt", "student/a.txt", "rows-2024.json", "descriptions-en.json"]
+    own += [f"{other}/a.txt" for other in ("descriptions", "rows") if kind == "description" and other != part]
+    for name in own:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    fit(kind, tmp_path)
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()) == sorted(
+        own
+    )
+    (tmp_path / part).mkdir()
+    (tmp_path / part / "a.txt").write_text("mine")
+    with pytest.raises(OutputError, match=f"{part} holds something else than a checkpoint; give another place"):
+        fit(kind, tmp_path)
+    assert (tmp_path / part / "a.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_checkpoints_change_no_bit_and_the_next_fit_starts_over(kind: str, straight: Any, tmp_path: Path):
     for _ in range(2):

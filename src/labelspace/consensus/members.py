@@ -22,7 +22,7 @@ from labelspace.encoders import Encoder
 from labelspace.encoders.identity import encoder_hash
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.errors import ConfigError, ModelFolderError, RemoteCodeError
-from labelspace.header import refuse_no_encoder
+from labelspace.header import HEADER, refuse_no_encoder
 from labelspace.labels import LabelSpace
 from labelspace.training import Callback
 from labelspace.training.checkpoint import clear, digest_of
@@ -30,6 +30,9 @@ from labelspace.version import __version__
 
 OPTIONS = ("device", "dtype", "max_tokens", "token_budget", "offline")
 """Arguments of `Encoder` that hold for every view that is given by name."""
+
+IDENTITY = 16
+"""Characters of HASH."""
 
 
 @final
@@ -101,7 +104,9 @@ class Members:
         """Remove the checkpoints of a fit that has ended."""
         if self.checkpoint is not None:
             for place in Path(self.checkpoint).expanduser().glob("view-[0-9]*"):
-                shutil.rmtree(place, ignore_errors=True)
+                for header in place.glob(f"{'[0-9a-f]' * IDENTITY}/{HEADER}"):
+                    shutil.rmtree(header.parent, ignore_errors=True)
+                clear(place)
             clear(self.checkpoint)
 
     def _check_name(self, name: str) -> None:
@@ -138,7 +143,7 @@ class Members:
         labels = json.dumps(self.space.to_dict(), sort_keys=True)
         facts = [encoder_hash(encoder), encoder.name, labels, self.config.view_steps, self.seed, __version__]
         facts.append(self.config.long_texts)
-        return digest_of(facts)[:16]
+        return digest_of(facts)[:IDENTITY]
 
 
 def as_options(options: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -32,6 +32,9 @@ from labelspace.folders import check_files, fingerprints, staged, write_atomical
 FORMAT = 2
 
 FIT_PARTS = ("descriptions", "rows", "student")
+RATE = "rate"
+"""The work before the updates whose result `remembered` keeps."""
+
 # Options that may change on resume. `total_steps` follows from the rest, and older checkpoints lack it.
 MAY_DIFFER = {"max_seconds", "total_steps"}
 
@@ -83,6 +86,13 @@ class Place:
     resume: bool = False
     """True resumes from the checkpoint, which must exist."""
 
+    def __post_init__(self) -> None:
+        # A write replaces the folder as a whole, so refuse one that a user keeps other things in.
+        if self.folder.is_dir() and not begun(self.folder) and any(self.folder.iterdir()):
+            raise OutputError(
+                f"{self.folder} holds something else than a checkpoint; give another place for checkpoints."
+            )
+
     @classmethod
     def of_fit(cls, folder: str | Path | None, part: str, encoder: Encoder, **run: Any) -> Self | None:
         """Return the place of one part of a fit, set to resume if it holds a checkpoint; None without a folder.
@@ -96,7 +106,7 @@ class Place:
         Raises:
             ConfigError: the checkpoint belongs to another run, or `folder` is not a folder name.
             ModelFolderError: the checkpoint is damaged.
-            OutputError: `folder` is a file, or is not writable.
+            OutputError: `folder` is a file, or is not writable, or the part's folder in it holds something else.
         """
         if folder is None:
             return None
@@ -223,9 +233,9 @@ def clear(folder: str | Path | None) -> None:
         return
     place = Path(folder).expanduser()
     for part in FIT_PARTS:
-        shutil.rmtree(place / part, ignore_errors=True)
-        for file in place.glob(f"{part}-*.json"):
-            file.unlink(missing_ok=True)
+        if begun(place / part):
+            shutil.rmtree(place / part, ignore_errors=True)
+        (place / f"{part}-{RATE}.json").unlink(missing_ok=True)
     if place.is_dir() and not any(place.iterdir()):
         place.rmdir()
 

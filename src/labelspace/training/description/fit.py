@@ -16,7 +16,7 @@ from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar, stage
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import Place, digest_of
+from labelspace.training.checkpoint import RATE, Place, digest_of
 from labelspace.training.description.learning_rate import PoolUniformity, RateChoice, choose_learning_rate
 from labelspace.training.description.objective import run
 from labelspace.training.description.sweep import Sweep, build_sweep
@@ -127,7 +127,7 @@ def train_on_descriptions(
         def choose() -> RateChoice:
             return _choose_rate(encoder, weights, sweep, config, search, measure, seed=seed, verbose=verbose)
 
-        rate = choose() if place is None else RateChoice.from_dict(place.remembered("rate", lambda: choose().to_dict()))
+        rate = choose() if place is None else RateChoice.from_dict(place.remembered(RATE, lambda: choose().to_dict()))
         with progress_bar("training", verbose=verbose) as report:
             curve = run(
                 encoder.backbone,
