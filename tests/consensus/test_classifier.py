@@ -450,7 +450,12 @@ def test_ctrl_c_in_a_view_or_in_the_student_ends_the_fit(make, at):
 
 def test_a_finished_fit_leaves_no_checkpoint_for_the_next_pool(make, tmp_path):
     make(student="encoder", checkpoint=tmp_path / "run").fit(POOL)
+    assert not (tmp_path / "run").exists()
+    own = tmp_path / "run" / "view-1" / "own.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
     make(student="encoder", checkpoint=tmp_path / "run").fit(POOL[:80])
+    assert [path for path in (tmp_path / "run").rglob("*") if path.is_file()] == [own]
 
 
 def test_a_stopped_fit_is_known_as_unfinished(make, tmp_path):
