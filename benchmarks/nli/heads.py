@@ -23,7 +23,8 @@ from filelock import FileLock
 from pieces import Piece, Unfinished
 from scoring import accuracy_and_macro_f1
 
-from labelspace.bench.models import OpenModel, computed_dtype, open_model, weights_revision
+from labelspace.bench.models import OpenModel, computed_dtype, open_model
+from labelspace.bench.revision import weights_revision
 from labelspace.bench.statistics import auroc
 from labelspace.config import NLI_VARIANTS, NLIConfig
 from labelspace.header import peek

@@ -15,9 +15,9 @@ from labelspace.bench.models import (
     ModelSpec,
     computed_dtype,
     open_model,
-    weights_revision,
 )
 from labelspace.bench.published import MODEL_FAMILIES
+from labelspace.bench.revision import model_revision, weights_revision
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, EncoderError, LabelSpaceWarning, ModelFolderError, RemoteCodeError
 
@@ -104,7 +104,7 @@ def test_an_encoder_scores_as_the_zero_shot_classifier_by_verbalizer(tiny_encode
     expected = ZeroShotClassifier(SPACE, encoder, anchor="verbalizer").fit().scores(TEXTS, SPACE)
     assert np.array_equal(model.scorer.scores(TEXTS, SPACE), expected)
     assert model.name == tiny_encoder_folder.name
-    assert model.revision == weights_revision(tiny_encoder_folder)
+    assert model.revision == model_revision(tiny_encoder_folder)
     assert model.parameters == sum(each.numel() for each in encoder.backbone.model.parameters())
 
 
@@ -131,6 +131,42 @@ def test_a_saved_model_scores_as_itself_on_its_own_labels_and_on_others(saved):
     assert model.family == "embedding"
     assert model.describe["anchor"] == "both"
     assert computed_dtype(f"saved:{saved}", "bfloat16") == "float32", "it brings its own"
+
+
+def test_a_saved_model_scores_as_itself_with_what_labels_are_not_and_long_texts_in_windows(
+    tiny_encoder_folder, tmp_path, monkeypatch
+):
+    from labelspace.classify import anchors
+
+    space = LabelSpace.from_dict(
+        {
+            "name": "desk",
+            "labels": {
+                "sports": {"descriptions": ["Results of matches."], "not": ["A film about a match."]},
+                "money": ["Banks."],
+            },
+            "outside": ["Weather."],
+        }
+    )
+    clf = ZeroShotClassifier(
+        space, {"name": tiny_encoder_folder, "dtype": "float32"}, anchor="both", long_texts="windows"
+    ).fit()
+    folder = clf.save(tmp_path / "model")
+    texts = [*TEXTS, "a film about the match", "prices rise and the bank says so " * 60]
+    expected = clf.scores(texts, space)
+    assert (expected != clf.set_params(long_texts="cut").scores(texts, space)).any()
+    other = LabelSpace.from_dict({"labels": {"war": {"not": ["A film."]}, "peace": []}})
+    of_other = clf.set_params(long_texts="windows").scores(texts, other)
+    spaces = []
+    encode_labels = anchors.encode_labels
+    monkeypatch.setattr(
+        anchors, "encode_labels", lambda encoder, space: spaces.append(space) or encode_labels(encoder, space)
+    )
+    model = open_model(f"saved:{folder}")
+    assert np.array_equal(model.scorer.scores(texts, space), expected)
+    for _ in range(2):
+        assert np.array_equal(model.scorer.scores(texts, other), of_other)
+    assert spaces == [other], "labels of another space are encoded once"
 
 
 def test_a_saved_model_trained_on_labels_scores_with_what_it_learnt(tiny_encoder_folder, tmp_path):
@@ -179,6 +215,39 @@ def test_different_weights_have_different_revisions(tiny_encoder_folder, tmp_pat
     assert ModelSpec.parse("nli:some/model").folder_revision() is None
 
 
+def test_a_model_of_other_settings_has_another_revision(saved, tmp_path):
+    folder = shutil.copytree(saved, tmp_path / "model")
+    seen = [model_revision(folder)]
+    assert seen == [model_revision(saved)], "wherever the folder lies"
+    header = json.loads((folder / "labelspace.json").read_text())
+    (folder / "labelspace.json").write_text(json.dumps({**header, "labelspace": "99", "versions": {}}))
+    assert model_revision(folder) == seen[0], "whatever wrote it"
+    parameters = {**header["parameters"], "anchor": "verbalizer"}
+    (folder / "labelspace.json").write_text(json.dumps({**header, "parameters": parameters}))
+    seen.append(model_revision(folder))
+    pooling = folder / "1_Pooling" / "config.json"
+    pooling.write_text(pooling.read_text().replace("mean", "cls"))
+    seen.append(model_revision(folder))
+    assert len(set(seen)) == 3
+    assert {each.split("+")[0] for each in seen} == {weights_revision(saved)}
+    shutil.move(folder, tmp_path / "snapshots" / "0a1b")
+    assert model_revision(tmp_path / "snapshots" / "0a1b") == "0a1b"
+
+
+def test_the_revision_of_a_language_model_is_that_of_its_own_file(tmp_path):
+    for name in ("one.gguf", "two.gguf"):
+        (tmp_path / name).write_text(name)
+    one = ModelSpec.parse(f"llm:{tmp_path}#one.gguf").folder_revision()
+    assert (
+        one
+        == ModelSpec.parse(f"llm:{tmp_path / 'one.gguf'}").folder_revision()
+        == model_revision(tmp_path / "one.gguf")
+    )
+    assert one != ModelSpec.parse(f"llm:{tmp_path}#two.gguf").folder_revision()
+    (tmp_path / "one.gguf").write_text("other weights")
+    assert one != ModelSpec.parse(f"llm:{tmp_path / 'one.gguf'}").folder_revision()
+
+
 @pytest.mark.parametrize(
     ("kind", "family"), [("nli", "EntailmentScorer"), ("reranker", "RerankerScorer"), ("llm", "LLMScorer")]
 )
@@ -201,7 +270,7 @@ def test_the_families_are_opened_with_the_options_given(kind, family, monkeypatc
     text = f"{kind}:some/model" + ("" if kind == "nli" else "#x.gguf")
     model = open_model(text, dtype="float32", device="cpu", offline=True, token_budget=64)
     assert (model.spec, model.family, model.parameters) == (text, kind, 7)
-    assert model.revision == weights_revision(tiny_encoder_folder), "also where the name is one of the hub"
+    assert model.revision == model_revision(tiny_encoder_folder), "also where the name is one of the hub"
     own = {} if kind == "nli" else {"gguf_file": "x.gguf"}
     options = {"dtype": "float32", "device": "cpu", "offline": True, "token_budget": 64, "revision": None}
     assert given == {"name": "some/model", "trust_remote_code": False, **options, **own}

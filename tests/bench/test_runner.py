@@ -15,6 +15,7 @@ from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.bench import load_task, run
 from labelspace.bench import scoring as scoring_module
 from labelspace.bench.plan import OwnFile, expand_tasks
+from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning
 from labelspace.evaluate.metrics import Tally
 
@@ -93,6 +94,38 @@ def test_a_stored_result_of_other_texts_is_rerun_with_a_note(data, store):
     assert [record["texts"] for record in report.finished] == [10]
     assert any("of other texts or labels; it is not reused" in note for note in report.notes)
     assert len(store.records()) == 1
+
+
+def test_a_saved_model_with_another_anchor_or_label_file_is_scored_again(tmp_path, store, tiny_encoder_folder):
+    space = LabelSpace.from_dict({"labels": {"good": ["Sun."], "bad": ["Rain."]}})
+    labels, file = tmp_path / "labels.yaml", tmp_path / "mail.csv"
+    file.write_text("text,label\nthe match,good\nthe bank,bad\n")
+    encoder = Encoder(tiny_encoder_folder, dtype="float32")
+
+    def finished(anchor, space):
+        ZeroShotClassifier(space, encoder, anchor=anchor).fit().save(tmp_path / "model")
+        space.to_file(labels)
+        return len(
+            run([f"saved:{tmp_path / 'model'}"], [OwnFile(file=file, labels=labels)], store, bootstrap=0).finished
+        )
+
+    assert finished("both", space) == 1
+    assert finished("both", space) == 0, "the same again"
+    assert finished("verbalizer", space) == 1
+    assert finished("verbalizer", LabelSpace.from_dict({"labels": {"good": ["Snow."], "bad": ["Rain."]}})) == 1
+
+
+def test_two_files_of_one_name_are_refused(tmp_path, store):
+    labels = tmp_path / "labels.yaml"
+    LabelSpace.from_names(["good", "bad"]).to_file(labels)
+    files = [tmp_path / "mail.csv", tmp_path / "old" / "mail.tsv"]
+    (tmp_path / "old").mkdir()
+    files[0].write_text("text,label\nsun,good\n")
+    files[1].write_text("text\tlabel\nrain\tbad\n")
+    own = [OwnFile(file=file, labels=labels) for file in files]
+    with pytest.raises(ConfigError, match="two tasks are called own/mail"):
+        run([fake_model()], own, store, bootstrap=0)
+    assert len(run([fake_model()], [own[0], own[0]], store, bootstrap=0).finished) == 1, "one file named twice"
 
 
 def test_absent_tasks_are_named_with_the_reason_and_the_others_run(data, store):

@@ -109,7 +109,8 @@ def test_a_result_of_other_texts_or_weights_is_not_reused_and_noted(store):
     assert "other texts" in why
     found, why = chosen(known, key, fingerprint="f", revision="sha256:2")
     assert found is None
-    assert "other weights" in why
+    assert "other weights or settings" in why
+    assert chosen(known, key, fingerprint="f", revision="sha256:1+9f")[0] is not None, "stored before settings were"
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,20 @@ def test_a_file_becomes_a_task_in_the_order_of_the_space(tmp_path, mood):
     assert (task.card.benchmark, task.card.source, task.card.rows) == ("own", "mail.csv", 2)
 
 
+def test_the_fingerprint_of_an_own_file_depends_on_all_that_its_labels_say(tmp_path):
+    file = csv_file(tmp_path, "text,label\nsun,good\n")
+    good = {"verbalizer": "It is good.", "descriptions": ["Sun."], "not": ["Rain."]}
+    labels = {"good": good, "bad": {}}
+    spaces = [
+        {"labels": labels},
+        {"labels": {**labels, "bad": {"verbalizer": "bad", "descriptions": ["Rain."]}}},
+        {"labels": {**labels, "good": {**good, "not": ["Fog."]}}},
+        {"labels": labels, "outside": ["Snow."]},
+    ]
+    seen = {own_task(file, LabelSpace.from_dict(space)).fingerprint for space in (*spaces, spaces[0])}
+    assert len(seen) == len(spaces)
+
+
 def test_an_own_file_never_has_the_name_of_a_benchmark_set(tmp_path, mood):
     file = csv_file(tmp_path, "text,label\nsun,good\n")
     assert own_task(file, mood, name="imdb").name == own_task(file, mood, name="own/imdb").name == "own/imdb"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
@@ -296,6 +297,10 @@ def test_rows_whose_labels_are_not_known_set_no_cut():
     found = as_label_sets(["a|b", None, "", float("nan"), ["b"]], ["b", "a"], n_documents=5, separator="|")
     assert found.known.tolist() == [True, False, True, False, True]
     assert found.truth.astype(int).tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [1, 0]]
+    arrays = pd.Series([np.array(["a", "b"]), np.array([]), None, " ", np.array(["b"])])
+    again = as_label_sets(arrays, ["b", "a"], n_documents=5, separator="|")
+    assert again.truth.astype(int).tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [1, 0]]
+    assert again.known.tolist() == [True, True, False, True, True]
     with pytest.raises(InputError, match="set of labels for each document"):
         as_label_sets("a|b", ["b", "a"], n_documents=1, separator="|")
 
@@ -306,5 +311,7 @@ def test_a_frame_that_names_its_columns_in_another_order_is_not_read_by_position
         as_label_sets(frame, ["b", "a"], n_documents=2, separator="|")
     found = as_label_sets(frame[["a", "b"]], ["b", "a"], n_documents=2, separator="|")
     assert found.truth.tolist() == [[True, False], [False, True]]
+    by_polars = as_label_sets(pl.from_pandas(frame[["a", "b"]]), ["b", "a"], n_documents=2, separator="|")
+    assert by_polars.truth.tolist() == found.truth.tolist()
     by_number = as_label_sets(pd.DataFrame(frame[["a", "b"]].to_numpy()), ["b", "a"], n_documents=2, separator="|")
     assert by_number.truth.tolist() == found.truth.tolist()

@@ -1,6 +1,7 @@
 """A classifier by words alone."""
 
 import re
+import unicodedata
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from labelspace import load
 from labelspace.classify import WordsClassifier, predict_file
-from labelspace.classify.by_words import ByWords, words_of
+from labelspace.classify.by_words import ByWords, words_in_lower_case
 from labelspace.classify.opened_words import OpenedWords
 from labelspace.classify.opening import open_to_answer
 from labelspace.classify.stream import model_fingerprint
@@ -48,9 +49,31 @@ def test_two_labels_give_the_probabilities_of_logistic_regression():
 
 
 def test_words_are_those_of_the_expression_for_every_character():
-    characters = [chr(code) for code in range(0x3000) if not 0xD800 <= code < 0xE000]
+    every = [chr(code) for code in range(0x3000)]
+    marks = {"Mn", "Mc"}
+    characters = [
+        each
+        for each in every
+        if marks.isdisjoint(map(unicodedata.category, unicodedata.normalize("NFC", each.lower())))
+    ]
     texts = [f"A{one}b {one}{two} _x-9{one}" for one, two in pairwise(characters)]
-    assert [words_of(text) for text in texts] == [re.findall(r"(?u)\b\w+\b", text.lower()) for text in texts]
+    composed = [unicodedata.normalize("NFC", text.lower()) if max(text) >= "\u0300" else text.lower() for text in texts]
+    assert [words_in_lower_case(text) for text in texts] == [re.findall(r"(?u)\b\w+\b", text) for text in composed]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("मैच, जीत लिया।", ["मैच", "जीत", "लिया"]),
+        ("ที่ดี/มาก", ["ที่ดี", "มาก"]),
+        ("Cafe\u0301 NOIR", ["café", "noir"]),
+        ("İstanbul", ["i\u0307stanbul"]),
+        ("5\ufe0f\u20e3 stars ❤\ufe0f", ["5", "stars"]),
+    ],
+    ids=["Hindi", "Thai", "an accent apart", "Turkish", "emoji"],
+)
+def test_a_letter_keeps_its_marks(text, words):
+    assert words_in_lower_case(text) == words
 
 
 def test_values_have_the_bits_of_scikit_learns_vectorizer():

@@ -222,6 +222,13 @@ def test_nan_of_pandas_is_a_missing_label():
     assert texts(open_labelled_pairs(frame, name="news")) == [("b", "sports")]
 
 
+def test_white_space_around_a_label_is_not_part_of_its_name():
+    rows = [{"text": "a", "label": " sports"}, {"text": "b", "label": "sports\t"}, {"text": "c", "label": "  "}]
+    for descriptions in (None, {"sports": []}):
+        source = open_labelled_pairs(table(rows), name="news", descriptions=descriptions)
+        assert texts(source) == [("a", "sports"), ("b", "sports")]
+
+
 def test_a_label_may_be_called_minus_one_if_it_has_descriptions():
     rows = [{"text": "a", "label": "-1"}]
     assert texts(open_labelled_pairs(table(rows), name="x", descriptions={"-1": ["less"]})) == [("a", "less")]

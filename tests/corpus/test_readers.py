@@ -116,6 +116,26 @@ def test_a_table_in_memory_is_read_like_a_file(make):
     json.dumps(table.fingerprint())
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+def test_a_line_break_of_two_characters_in_a_cell_is_whole_wherever_a_block_ends(
+    tmp_path, monkeypatch, encoding, suffix
+):
+    monkeypatch.setattr(files_to_rows, "_CSV_BLOCK_BYTES", 200)
+    texts = ["x" * (1 + row % 50) + "\r\nend" for row in range(500)]
+    content = ("text\r\n" + "".join(f'"{text}"\r\n' for text in texts)).encode(encoding)
+    path = tmp_path / f"in.{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix == "csv.gz" else content)
+    assert [row["text"] for row in read_all(open_table(path, encoding=encoding))] == texts
+
+
+@pytest.mark.parametrize("end", ["", "\r", "\n", "\r\n"])
+def test_a_csv_may_end_in_any_line_break_or_none(tmp_path, end):
+    path = tmp_path / "in.csv"
+    path.write_text(f"id,text\r1,a\r2,b{end}", newline="")
+    assert [row["text"] for row in read_all(open_table(path))] == ["a", "b"]
+
+
 def test_csv_columns_are_strings_and_empty_cells_are_empty_strings(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("\ufeffid,text,score\n007,,1.50\n008,NA,\n\n009,true,1e5\n")

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -208,6 +209,17 @@ def test_a_text_that_the_server_refuses_is_counted_too():
     assert server.texts.count("the court") == 1, "a refusal is not tried again"
 
 
+def test_a_first_text_that_the_server_refuses_does_not_end_the_run():
+    with (
+        Server(fails=lambda body: 422 if text_of(body) in TEXTS[:2] else None) as server,
+        pytest.warns(LabelSpaceWarning, match="^2 of 4 answers"),
+    ):
+        scores = scorer_of(server).scores(TEXTS, SPACE)
+    assert scores[:2] == pytest.approx(np.full((2, 3), 1 / 3))
+    assert scores[2].argmax() == 1
+    assert all("response_format" not in body for body in server.bodies[-2:]), "a later text decides how to ask"
+
+
 def test_an_option_that_is_a_number_may_be_written_as_one():
     question = Question.of(LabelSpace.from_names([f"label {number}" for number in range(60)]), max_characters=100)
     answers = [question.by_answer(content) for content in ('{"answer": 12}', '{"answer": "12"}', '{"answer": true}')]
@@ -402,7 +414,8 @@ def test_a_refusal_is_one_line_without_key_or_text(status, error, message, monke
     assert "\n" not in str(caught.value)
     assert SECRET not in shown
     assert TEXTS[0] not in shown
-    assert len(server.bodies) <= 3, "nothing is tried again"
+    assert max(Counter(server.texts).values()) <= 3, "no text is tried again in the same way"
+    assert len(server.bodies) <= (9 if status == 400 else 3), "but three texts may be refused"
 
 
 def test_a_server_that_wants_a_key_is_told_apart_from_one_that_refuses_it():

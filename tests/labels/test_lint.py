@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from labelspace.errors import ConfigError
 from labelspace.labels import Finding, Label, LabelSpace, lint, lint_meaning
+from labelspace.labels.lint_words import words
 
 SPORTS = ["The team won the final match.", "A runner broke the record.", "Fans fill every stadium tonight."]
 MONEY = ["Shares fell sharply on Monday.", "The company cut its profit forecast.", "Central banks raised rates again."]
@@ -142,6 +143,11 @@ def test_each_chinese_or_japanese_character_is_a_word():
     space = space_of(体育=["昨晚的比赛很精彩"], 财经=["体育股票今天大跌"])
     assert found(space, "very-short-description") == []
     assert [finding.labels for finding in found(space, "name-in-other-description")] == [("财经", "体育")]
+
+
+def test_letters_keep_their_marks_and_accents_may_be_written_apart():
+    assert words("मैच जीत लिया") == ["मैच", "जीत", "लिया"]
+    assert words("Cafe\u0301 ที่ดี 東京") == ["café", "ที่ดี", "東", "京"]
 
 
 def test_findings_are_sorted_by_severity_and_then_by_label():

@@ -81,6 +81,13 @@ def test_a_look_that_judges_the_loss_keeps_the_weights_of_that_loss():
     assert toy.weight.item() == seen[5]
 
 
+def test_an_update_that_the_loss_judges_too_late_is_not_counted():
+    training = train(Toy(every=3, judges_loss=True, values=[3, 2, 9, 9, 9], patience=2))
+    assert [look.step for look in training.looks] == [2, 5, 8, 11]
+    assert (training.stop_reason, training.steps, len(training.losses)) == ("patience", 11, 12)
+    assert training.to_dict()["steps"] == 11
+
+
 def test_a_run_out_of_patience_does_not_resume(tmp_path: Path):
     options = {"values": [1, 2, 3, 0, 0, 0], "patience": 2}
     place = Place(tmp_path / "here", RUN)

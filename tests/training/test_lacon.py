@@ -3,6 +3,7 @@
 import math
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from labelspace.training.lacon.prior import (
     rows_to_tell,
     sums_of_rows,
 )
-from labelspace.training.rows import Rows, class_weights, cut, cycle, draw_weighted, split, tokenize
+from labelspace.training.rows import Rows, class_weights, cut, cycle, draw_weighted, split, split_texts, tokenize
 from labelspace.training.schedule import rate_factor
 from stops import stop_at
 from weights import weights_of
@@ -109,6 +110,41 @@ def test_a_label_with_one_row_keeps_it_for_training():
     ours, theirs = split(targets, 0.5, seed=0)
     assert 10 in ours
     assert len(theirs) == 6 or len(theirs) == 5
+
+
+def test_equal_texts_are_trained_on_or_held_out_together():
+    """Thirty texts, ten times each: drawing single rows would put nearly every text on both sides."""
+    ids = [[1, text, 2] for text in range(30)] * 10
+    targets = np.arange(300) % 3
+    rows, held_out = split_texts(Rows(ids, None, 0), targets, 0.2, seed=0)
+    assert sorted([*rows, *held_out]) == list(range(300))
+    assert {row % 30 for row in rows}.isdisjoint(row % 30 for row in held_out)
+    assert len(held_out) == 60
+    assert np.bincount(targets[held_out]).tolist() == [20, 20, 20]
+
+
+def test_distinct_texts_are_split_as_single_rows():
+    ids, targets = [[1, text] for text in range(60)], np.arange(60) % 3
+    assert split_texts(Rows(ids, None, 0), targets, 0.2, seed=3) == split(targets, 0.2, seed=3)
+
+
+def test_a_label_whose_texts_all_have_another_label_too_is_trained_on():
+    ids = [[text] for text in range(20)] + [[text] for text in range(3)]
+    targets = np.array([0, 1] * 10 + [2] * 3)
+    for seed in range(20):
+        rows, held_out = split_texts(Rows(ids, None, 0), targets, 0.9, seed=seed)
+        assert set(targets[rows]) == {0, 1, 2}
+        assert {tuple(ids[row]) for row in rows}.isdisjoint(tuple(ids[row]) for row in held_out)
+    assert split_texts(Rows([[1, 2]] * 4, None, 0), np.array([0, 0, 1, 1]), 0.5, seed=0) == ([0, 1, 2, 3], [])
+
+
+def test_pairs_are_equal_only_if_both_texts_are():
+    """Two pairs may share their tokens and be divided at another place, as their token types tell."""
+    pairs = Rows([[1, 2, 3]] * 20, [[0, 0, 1], [0, 1, 1]] * 10, 0)
+    rows, held_out = split_texts(pairs, np.array([0, 1] * 10), 0.5, seed=0)
+    assert (rows, held_out) == (list(range(20)), []), "each label has one text"
+    three = Rows([[1, 2, 3], [1, 2, 3], [4]] * 10, [[0, 0, 1], [0, 1, 1], [0]] * 10, 0)
+    assert len(split_texts(three, np.zeros(30, dtype=int), 0.5, seed=0)[1]) == 20
 
 
 def test_balanced_draws_repeat_a_row_only_after_all_of_its_label():
@@ -596,7 +632,7 @@ def test_auto_validation_holds_out_rows_from_a_hundred_held_out_rows_on(encoder:
     config = LaConConfig(**{**FAST, "max_steps": 1})
     for count, held_out in ((80, 0), (1999, 0), (2000, 100)):
         rows = many[:count]
-        documents = [TEXTS[row] for row in rows]
+        documents = [f"{TEXTS[row]} {' '.join(np.base_repr(place))}" for place, row in enumerate(rows)]
         _, fit = train_on_labels(encoder, space, documents, TARGETS[rows], config, meaningful=True, seed=0)
         assert (fit.labelled, fit.held_out, len(fit.curve.looks)) == (count, held_out, 2 if held_out else 0)
     _, fit = train(encoder, space, validation=0.34, max_steps=1)
@@ -612,6 +648,11 @@ def test_a_label_with_one_row_is_refused_only_if_rows_are_held_out(encoder: Enco
         InputError, match=r"validation=0\.2 holds rows of every label out, and 'world' has a single one"
     ):
         train_on_labels(encoder, space, documents, targets, LaConConfig(validation=0.2), meaningful=True, seed=0)
+    same = ["one text", "another"] * 10
+    with pytest.raises(InputError, match=r"validation=0\.2 holds out none of 20 rows, as each label keeps a text"):
+        train_on_labels(
+            encoder, space, same, np.array([0, 1] * 10), LaConConfig(validation=0.2), meaningful=True, seed=0
+        )
 
 
 def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Encoder, space: LabelSpace):
@@ -631,6 +672,42 @@ def test_training_stops_when_patience_ends_and_keeps_the_best_look(encoder: Enco
     assert curve.looks[-1].step - curve.best_step >= 2 * 2
     assert all(torch.equal(at_look[best.step][name], values) for name, values in weights_of(encoder).items())
     assert any((at_look[best.step][name] != values).any() for name, values in at_look[curve.steps].items())
+
+
+def test_equal_texts_are_not_both_trained_on_and_held_out(encoder: Encoder, space: LabelSpace, monkeypatch):
+    halves: list[set[tuple[int, ...]]] = []
+    make = objective.LaConObjective.__init__
+
+    def spied(self: Any, *given: Any, **options: Any) -> None:
+        halves.extend({tuple(ids) for ids in part.rows.token_ids} for part in given[3:5])
+        make(self, *given, **options)
+
+    monkeypatch.setattr(objective.LaConObjective, "__init__", spied)
+    config = LaConConfig(**{**FAST, "max_steps": 1, "validation": 0.34})
+    train_on_labels(encoder, space, TEXTS * 9, np.tile(TARGETS, 9), config, meaningful=True, seed=0)
+    train_part, held_out = halves
+    assert train_part
+    assert held_out
+    assert train_part.isdisjoint(held_out)
+
+
+def test_a_head_that_is_no_longer_finite_at_a_look_ends_in_one_line(
+    open_tiny: Callable[..., Encoder], space: LabelSpace, monkeypatch, tmp_path: Path
+):
+    look = objective.LaConObjective.look
+
+    def broken(self: Any, made: int, *more: Any) -> Any:
+        if made == 2:
+            with torch.no_grad():
+                next(self._head.parameters()).fill_(math.nan)
+        return look(self, made, *more)
+
+    monkeypatch.setattr(objective.LaConObjective, "look", broken)
+    config = LaConConfig(**{**FAST, "validation": 0.34, "batch_size": 4})
+    said = r"^the held-out loss is nan at step 2 with learning_rate=.*use a lower"
+    for checkpoint in (None, tmp_path / "here"):
+        with pytest.raises(TrainingError, match=said):
+            train_on_labels(open_tiny(), space, TEXTS, TARGETS, config, meaningful=True, seed=0, checkpoint=checkpoint)
 
 
 def test_held_out_scores_do_not_depend_on_the_window(open_tiny, space: LabelSpace, monkeypatch):

@@ -15,7 +15,6 @@ from labelspace.encoders import Encoder
 from labelspace.encoders.state_cache import FreshStates, StateCache
 from labelspace.errors import LabelSpaceWarning, TrainingError
 from labelspace.heads import GaussianHead
-from labelspace.training.rows import split
 from labelspace.training.schedule import rate_factor
 from labelspace.training.uncertainty import (
     HeldOut,
@@ -317,32 +316,6 @@ def test_without_held_out_rows_there_is_no_calibration(encoder: Encoder):
     _, record, fit = train(encoder, validation="auto", epochs=1)
     assert (fit.held_out, len(record.wrong)) == (0, 0)
     assert fit.calibration is fit.held_out_accuracy is None
-
-
-def test_equal_texts_are_trained_on_or_held_out_together():
-    """Thirty texts, ten times each: drawing single rows would put nearly every text on both sides."""
-    ids = [[1, text, 2] for text in range(30)] * 10
-    targets = np.arange(300) % 3
-    rows, held_out = fit_module._split(ids, targets, 0.2, seed=0)
-    assert sorted([*rows, *held_out]) == list(range(300))
-    assert {row % 30 for row in rows}.isdisjoint(row % 30 for row in held_out)
-    assert len(held_out) == 60
-    assert np.bincount(targets[held_out]).tolist() == [20, 20, 20]
-
-
-def test_distinct_texts_are_split_as_by_rows_split():
-    ids, targets = [[1, text] for text in range(60)], np.arange(60) % 3
-    assert fit_module._split(ids, targets, 0.2, seed=3) == split(targets, 0.2, seed=3)
-
-
-def test_a_label_whose_texts_all_have_another_label_too_is_trained_on():
-    ids = [[text] for text in range(20)] + [[text] for text in range(3)]
-    targets = np.array([0, 1] * 10 + [2] * 3)
-    for seed in range(20):
-        rows, held_out = fit_module._split(ids, targets, 0.9, seed=seed)
-        assert set(targets[rows]) == {0, 1, 2}
-        assert {tuple(ids[row]) for row in rows}.isdisjoint(tuple(ids[row]) for row in held_out)
-    assert fit_module._split([[1, 2]] * 4, np.array([0, 0, 1, 1]), 0.5, seed=0) == ([0, 1, 2, 3], [])
 
 
 def test_the_ranking_of_the_held_out_rows_is_the_one_that_finds_more_wrong_answers():

@@ -16,7 +16,8 @@ from typing import Any, Protocol, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.bench.models import FAMILIES_OF_MODELS, OTHER, OpenModel, weights_revision
+from labelspace.bench.models import FAMILIES_OF_MODELS, OTHER, OpenModel
+from labelspace.bench.revision import model_revision
 from labelspace.checks import check_number
 from labelspace.classify.scorer import Scorer
 from labelspace.errors import ConfigError, InputError, ShapeError
@@ -117,7 +118,7 @@ def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
         name=folder.resolve().name if is_folder else scorer.name,
         family=scorer.family if scorer.family in FAMILIES_OF_MODELS else OTHER,
         parameters=parameters,
-        revision=weights_revision(folder) if is_folder else None,
+        revision=model_revision(folder) if is_folder else None,
         describe={**scorer.describe(), "dtype": dtype},
     )
 

@@ -10,8 +10,7 @@
 A name without a kind is an embedding model. A folder saved by labelspace gets its kind from `labelspace.json`.
 """
 
-import functools
-import hashlib
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +19,14 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from labelspace.bench.revision import model_revision
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError
-from labelspace.folders import sha256_of
 from labelspace.header import CLASSIFIER, NLI, kind_of, read_header
 from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
-    from labelspace.classify.anchors import LabelVectors
     from labelspace.classify.scorer import Scorer
     from labelspace.encoders import Encoder
 
@@ -49,7 +47,6 @@ OTHER = "custom"
 POOLINGS = ("mean", "cls", "last")
 WITH_GGUF = ("reranker", "llm")
 NLI_SCORES = ("log_odds", "logit")
-WEIGHTS = (".safetensors", ".gguf")
 
 
 @final
@@ -146,9 +143,9 @@ class ModelSpec:
         return "embedding" if self.kind == "saved" else self.kind
 
     def folder_revision(self) -> str | None:
-        """Return the revision of the weights without opening the model; None for a name on the hub."""
-        folder = Path(self.name).expanduser()
-        return weights_revision(folder) if folder.is_dir() else None
+        """Return the revision of a model's folder or file without opening it; None for a name on the hub."""
+        place = Path(self.name).expanduser() / (self.gguf_file or "")
+        return model_revision(place) if place.exists() else None
 
 
 @final
@@ -172,7 +169,7 @@ class OpenModel:
     """Number of parameters; None: not counted."""
 
     revision: str | None
-    """Hub commit, or `sha256:` and the first digits of the hash of the weights; None: unknown."""
+    """See `model_revision`; None: unknown."""
 
     describe: dict[str, Any]
     """Plain values for the record: dtype, pooling, prompts, template."""
@@ -180,13 +177,10 @@ class OpenModel:
 
 @final
 class EncoderScorer:
-    """Score by the cosine of text and label. The labels of a space are encoded once.
+    """Score by the cosine of text and verbalizer (paper, section 4). The labels of a space are encoded once.
 
     Args:
         encoder: an open encoder.
-        anchor: text that represents a label, as in `ZeroShotClassifier`; the paper uses the verbalizer.
-        space: a label space with known vectors.
-        vectors: the vectors of `space`, by label name.
 
     Example:
         >>> from labelspace import Encoder, LabelSpace
@@ -195,26 +189,40 @@ class EncoderScorer:
         (1, 2)
     """
 
-    def __init__(
-        self,
-        encoder: "Encoder",
-        *,
-        anchor: str = "verbalizer",
-        space: LabelSpace | None = None,
-        vectors: "dict[str, LabelVectors] | None" = None,
-    ) -> None:
+    def __init__(self, encoder: "Encoder") -> None:
         self.encoder = encoder
-        self.anchor = anchor
-        self._space = space
-        self._vectors = vectors
+        self._space: LabelSpace | None = None
+        self._anchors: NDArray[np.float32] | None = None
 
     def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
-        """Return [text label] cosines, bit-equal to those of `ZeroShotClassifier` with the same anchor."""
+        """Return [text label] cosines."""
         from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 
-        if self._vectors is None or space != self._space:
-            self._space, self._vectors = space, encode_labels(self.encoder, space)
-        return cosines(self.encoder.encode(texts), anchor_matrix(self._vectors, space, self.anchor))
+        if self._anchors is None or space != self._space:
+            self._space, self._anchors = space, anchor_matrix(encode_labels(self.encoder, space), space, "verbalizer")
+        return cosines(self.encoder.encode(texts), self._anchors)
+
+
+@final
+class SavedScorer:
+    """Score as a saved classifier by anchors does. The labels of another space are encoded once.
+
+    Args:
+        model: the opened model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.encoder: Encoder = model.encoder_
+        self._model = model
+
+    def scores(self, texts: Sequence[str], space: LabelSpace) -> NDArray[np.float32]:
+        """Return what the model's own `scores` returns, [text label]."""
+        from labelspace.classify.anchors import encode_labels
+
+        if space != self._model.label_space_:
+            self._model = copy.copy(self._model)
+            self._model.label_space_, self._model.label_vectors_ = space, encode_labels(self.encoder, space)
+        return self._model.scores(texts, space)
 
 
 def open_model(
@@ -281,36 +289,6 @@ def computed_dtype(
     return str(choose_dtype(dtype, choose_device(device))).removeprefix("torch.")
 
 
-def weights_revision(place: Path) -> str | None:
-    """Return the revision of local weights: the hub commit, or `sha256:` and the first 16 digits of their hash.
-
-    Args:
-        place: a model's folder, or its single file.
-
-    Returns:
-        None if the folder holds no weights.
-    """
-    folder = place.parent if place.is_file() else place
-    if folder.parent.name == "snapshots":
-        return folder.name
-    if place.is_file():
-        facts = place.stat()
-        return f"sha256:{_hash(place, facts.st_size, facts.st_mtime_ns)[:16]}"
-    files = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS and path.is_file())
-    if not files:
-        return None
-    digest = hashlib.sha256()
-    for path in files:
-        facts = path.stat()
-        digest.update(f"{path.relative_to(folder).as_posix()} {_hash(path, facts.st_size, facts.st_mtime_ns)}".encode())
-    return f"sha256:{digest.hexdigest()[:16]}"
-
-
-@functools.lru_cache(maxsize=256)
-def _hash(path: Path, size: int, changed: int) -> str:  # noqa: ARG001  size and time make a changed file a new cache entry
-    return sha256_of(path)
-
-
 def _split(name: str, sign: str, wanted: bool) -> tuple[str, str | None]:
     # The sign may be part of a folder's name.
     if not wanted or sign not in name or Path(name).is_dir():
@@ -334,7 +312,7 @@ def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
         name=spec.shown,
         family=spec.family,
         parameters=_parameters(encoder),
-        revision=weights_revision(encoder.folder),
+        revision=model_revision(encoder.folder),
         describe={**encoder.describe(), "anchor": "verbalizer"},
     )
 
@@ -356,10 +334,8 @@ def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool, offline: 
         raise ConfigError(f"{spec} was fitted on pairs of texts, and the benchmark has single ones; leave it out.")
     scorer, anchored = model, isinstance(model, Anchored)
     describe: dict[str, Any] = {"class": type(model).__name__, **model.encoder_.describe()}
-    if anchored:  # other classifiers score with more than their encoder
-        scorer = EncoderScorer(
-            model.encoder_, anchor=model.anchor, space=model.label_space_, vectors=model.label_vectors_
-        )
+    if anchored:
+        scorer = SavedScorer(model)
         describe["anchor"] = model.anchor
     return OpenModel(
         scorer=scorer,
@@ -367,7 +343,7 @@ def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool, offline: 
         name=spec.shown,
         family=spec.family,
         parameters=_parameters(model.encoder_) if hasattr(model, "encoder_") else None,
-        revision=weights_revision(folder),
+        revision=model_revision(folder),
         describe=describe,
     )
 
@@ -391,7 +367,7 @@ def _open_family(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
         name=spec.shown,
         family=spec.family,
         parameters=scorer.parameters,
-        revision=weights_revision(scorer.weights),
+        revision=model_revision(scorer.weights),
         describe=describe,
     )
 

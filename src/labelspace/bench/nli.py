@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
-from labelspace.bench.models import EncoderScorer, OpenModel
+from labelspace.bench.models import EncoderScorer, OpenModel, SavedScorer
 from labelspace.bench.statistics import auroc
 from labelspace.checks import check_number
 from labelspace.corpus import DocumentTable, open_table
@@ -164,7 +164,7 @@ def pair_scorer(model: OpenModel) -> PairScorer | None:
         >>> score(["it rains"], ["it is wet"]).shape
         (1,)
     """
-    if isinstance(model.scorer, EncoderScorer):
+    if isinstance(model.scorer, EncoderScorer | SavedScorer):
         return encoder_pair_scores(model.scorer.encoder)
     return getattr(model.scorer, "pair_scores", None)
 

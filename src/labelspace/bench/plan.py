@@ -57,15 +57,22 @@ class Plan:
         """Return the loadable tasks, and the others as name -> reason. The hub is not contacted.
 
         Raises:
-            ConfigError: an unknown name, or no task.
+            ConfigError: an unknown name, no task, or two files of one name, which would share results in the store.
             InputError: no task can be loaded.
         """
-        sources, names = [], []
+        sources, names, own = [], [], {}
         for task in tasks:
             if isinstance(task, str):
                 names += [name for name in expand_tasks([task]) if name not in names]
-            else:
-                sources.append(self._own(task))
+                continue
+            source = self._own(task)
+            if source.name not in own:
+                own[source.name] = task
+                sources.append(source)
+            elif own[source.name] is not task and (isinstance(task, Task) or own[source.name] != task):
+                raise ConfigError(
+                    f"two tasks are called {source.name}, and would share their results; rename the file of one."
+                )
         if not sources and not names:
             raise ConfigError("there is no task to run; name one, a family, or 'btzsc' for all of them.")
         absent = self._absent(names) if names else {}

@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from labelspace.bench.cards import THEIR_NAMES
 from labelspace.bench.records import problem_of
+from labelspace.bench.revision import same_revision
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 
 SCHEMA_VERSION = 2  # version 1 named the macro figures as in `cards.THEIR_NAMES`
@@ -219,13 +220,13 @@ def chosen(
     fingerprint: str | None = None,
     revision: str | None = None,
 ) -> tuple[dict[str, Any] | None, str]:
-    """Return the record of a run, if its texts and weights match.
+    """Return the record of a run, if its texts, labels and model match.
 
     Args:
         known: result of `ResultStore.by_key`.
         key: key of the run.
         fingerprint: fingerprint that the record's task must have; None: not checked.
-        revision: revision that the record's weights must have, if known; None: not checked.
+        revision: `model_revision` that the record must have, if known; None: not checked.
 
     Returns:
         The record or None, and a note if a record with this key was rejected, else "".
@@ -235,8 +236,8 @@ def chosen(
         return None, ""
     if fingerprint is not None and record["fingerprint"] != fingerprint:
         return None, f"{key}: the stored result is of other texts or labels; it is not reused."
-    if revision is not None and record.get("revision") not in (None, revision):
-        return None, f"{key}: the stored result is of other weights; it is not reused."
+    if not same_revision(record.get("revision"), revision):
+        return None, f"{key}: the stored result is of other weights or settings; it is not reused."
     return record, ""
 
 

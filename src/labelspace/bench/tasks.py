@@ -55,7 +55,8 @@ class Task:
     """Remarks to print beside results: rows left out, labels without a row, sampling."""
 
     fingerprint: str
-    """SHA-256 over texts, targets and verbalizers; equal fingerprints mean the same task."""
+    """SHA-256 over texts, targets and verbalizers, of own files over all that the labels say; equal fingerprints mean
+    the same task."""
 
     revision: str | None = None
     """Hub commit of the rows; None for rows from elsewhere."""
@@ -263,7 +264,7 @@ def task_of(card: TaskCard, rows: Rows, *, limit: int | None = None, seed: int =
         texts=texts,
         targets=np.array(targets, dtype=np.int64),
         notes=tuple(notes),
-        fingerprint=_fingerprint(texts, targets, rows.space.verbalizers),
+        fingerprint=_fingerprint(texts, targets, rows.space, whole=card.benchmark == "own"),
         revision=rows.revision,
     )
 
@@ -293,12 +294,17 @@ def _labels_without_rows(rows: Rows) -> list[str]:
     ]
 
 
-def _fingerprint(texts: Sequence[str], targets: Sequence[int], verbalizers: Sequence[str]) -> str:
+def _fingerprint(texts: Sequence[str], targets: Sequence[int], space: LabelSpace, *, whole: bool) -> str:
+    parts = [("verbalizer", verbalizer) for verbalizer in space.verbalizers]
+    if whole:  # the labels of a benchmark have nothing but verbalizers
+        for label in space.labels:
+            parts += [("label", label.name), *(("description", each) for each in label.descriptions)]
+            parts += [("not", each) for each in label.excludes]
+        parts += [("outside", each) for each in space.outside]
     digest = hashlib.sha256()
-    for kind, parts in (("verbalizer", verbalizers), ("text", texts)):
-        for part in parts:
-            content = part.encode("utf-8", "surrogatepass")
-            digest.update(f"{kind} {len(content)} ".encode() + content)
+    for kind, part in (*parts, *(("text", text) for text in texts)):
+        content = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{kind} {len(content)} ".encode() + content)
     digest.update(",".join(map(str, targets)).encode())
     return digest.hexdigest()
 

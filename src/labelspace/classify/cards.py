@@ -203,7 +203,7 @@ def _rows(fit: dict[str, Any]) -> str:
 def _steps_and_loss(curve: dict[str, Any]) -> dict[str, str]:
     losses = curve["losses"]
     return {
-        "steps": f"{len(losses)}, best after {curve['best_step']} ({curve['stop_reason']})",
+        "steps": f"{curve.get('steps', len(losses))}, best after {curve['best_step']} ({curve['stop_reason']})",
         "loss": f"{losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no step made",
     }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STOPS = {
     "epochs": "all updates made",
+    "max_steps": "all updates made",
     "patience": "the dev loss fell no more",
     "max_seconds": "--max-seconds reached",
     "interrupted": "interrupted",

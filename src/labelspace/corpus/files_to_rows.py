@@ -27,7 +27,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -135,9 +135,12 @@ def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Pie
 
 def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) -> Iterator[Piece]:
     packed = file_kind(path)[1]
+    stream = pa.input_stream(arrow_source(path), compression="gzip" if packed else None)
+    if dialect.encoding != "utf-8":
+        stream = pa.transcoding_input_stream(stream, dialect.encoding, "utf-8")
     reader = pa_csv.open_csv(
-        pa.input_stream(arrow_source(path), compression="gzip" if packed else None),
-        read_options=pa_csv.ReadOptions(block_size=block, use_threads=False, encoding=dialect.encoding),
+        pa.PythonFile(_WholeBreaks(stream), mode="r"),
+        read_options=pa_csv.ReadOptions(block_size=block, use_threads=False),
         parse_options=pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
             column_types=schema, include_columns=schema.names, strings_can_be_null=False
@@ -148,6 +151,27 @@ def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) ->
     for number, rows in enumerate(reader, 1):
         yield Piece(first, rows, int(file_bytes * min(1, number * block / unpacked_bytes)))
         first += rows.num_rows
+
+
+@final
+class _WholeBreaks:
+    """A stream no block of which ends between CR and LF: pyarrow drops the LF from a quoted cell that does."""
+
+    closed = False
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream, self._kept = stream, b""
+
+    def read(self, size: int) -> bytes:
+        content = self._kept + self._stream.read(size - len(self._kept))
+        if content == b"\r":  # or all would be kept, which means the end
+            content += self._stream.read(1)
+        self._kept = b"\r" if len(content) > 1 and content.endswith(b"\r") else b""
+        return content.removesuffix(self._kept)
+
+    def close(self) -> None:
+        self.closed = True
+        self._stream.close()
 
 
 def _unpacked_bytes(path: Place) -> int:

@@ -71,7 +71,9 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
             if known[row]:
                 raise InputError(f"{what}[{row}] is {value!r}; give a list of names, or None where none is known.")
             continue
-        parts = value.split(separator) if isinstance(value, str) and value.strip() else value or ()
+        parts: Iterable[Any] = value
+        if isinstance(value, str):
+            parts = value.split(separator) if value.strip() else ()
         for name in parts:
             column = columns.get(name.strip()) if isinstance(name, str) else None
             if column is None:
@@ -88,7 +90,7 @@ def _as_matrix(y: Any) -> NDArray[Any] | None:
     """Return y as an array if it is an indicator matrix, else None."""
     if hasattr(y, "toarray"):
         return y.toarray()
-    if getattr(y, "ndim", 0) == 2:
+    if len(getattr(y, "shape", ())) == 2:
         return np.asarray(y)
     if isinstance(y, (list, tuple)) and y and all(_numbers(row) for row in y):
         lengths = {len(row) for row in y}

@@ -234,7 +234,7 @@ def open_labelled_pairs(
         ]
         texts = anchors.texts(batch, first, kept)
         if numbered is None:
-            names = labels.texts(batch, first, kept)
+            names = [name.strip() for name in labels.texts(batch, first, kept)]
         else:
             names = [numbered[int(value)] for row in kept if (value := values[row]) is not None]
         for row, one, value in zip(kept, texts, names, strict=True):

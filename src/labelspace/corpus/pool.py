@@ -63,7 +63,7 @@ def sample_pool(
     Raises:
         ConfigError: `size` is not a positive whole number.
         InputError: a value is not a document, or a file cannot be read.
-        ColumnError: a table lacks the column `text`.
+        ColumnError: a table or a file lacks the column.
 
     Example:
         >>> sample_pool(["a", "b", "a", " "], size=10, seed=0)

@@ -122,6 +122,8 @@ class Estimate:
 def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
     """Estimate how good a classifier is on documents like these, without labels or with a few.
 
+    Every document counts with its likeliest label, also where the model would answer "none of these" or abstain.
+
     Args:
         model: a fitted classifier.
         X: [text] documents, 50 or more, like those to predict; a repeated one counts once. A student looks better on

@@ -35,6 +35,9 @@ from labelspace.progress import progress_bar
 MAX_CHARACTERS = 8_000
 """Characters of a text that are sent, some 2,000 tokens."""
 
+FIRST_TEXTS = 3
+"""If the server refuses so many texts before it answers one, it refuses all."""
+
 _logger = logging.getLogger("labelspace")
 
 
@@ -156,11 +159,15 @@ class EndpointScorer:
         start, unusable = 0, 0
         connection = Connection(self.url, timeout=self.timeout, retries=self.retries)
         try:
-            if len(texts) and lettered not in self._ways:
+            while start < len(texts) and lettered not in self._ways:
                 ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
-                self._ways[lettered], row = self._decide(connection, texts[0], question, ways)
-                start, unusable = 1, int(row is None)
-                yield 0, alike if row is None else row
+                last = start + 1 == min(len(texts), FIRST_TEXTS)
+                way, row = self._decide(connection, texts[start], question, ways, last=last)
+                if way is not None:
+                    self._ways[lettered] = way
+                unusable += row is None
+                yield start, alike if row is None else row
+                start += 1
             way = self._ways.get(lettered, LOGPROBS)
             for place, row in self._ask_all(connection, texts, start, question, way):
                 unusable += row is None
@@ -224,9 +231,12 @@ class EndpointScorer:
             raise failure
 
     def _decide(
-        self, connection: Connection, text: str, question: Question, ways: Sequence[Way]
-    ) -> tuple[Way, Row | None]:
-        """Ask in one way after the other, and return the first that gives an option, with what it gives."""
+        self, connection: Connection, text: str, question: Question, ways: Sequence[Way], *, last: bool
+    ) -> tuple[Way | None, Row | None]:
+        """Ask in one way after the other, and return the first that gives an option, with what it gives.
+
+        Return None for a text that is refused in all of them, or raise the refusal if no other text is to be tried.
+        """
         refusals = (
             self._openai.BadRequestError,
             self._openai.UnprocessableEntityError,
@@ -246,7 +256,9 @@ class EndpointScorer:
                 if row is not None:
                     break
         if answered is None:
-            raise self._told(refused) from None
+            if last or isinstance(refused, self._openai.PermissionDeniedError):
+                raise self._told(refused) from None
+            return None, None
         if answered[0].structured:
             self._tell_of_structured(len(question.symbols))
         elif len(question.symbols) > TOP:

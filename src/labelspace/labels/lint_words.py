@@ -1,6 +1,6 @@
 """The checks of a label space by counts, characters and words; they need no encoder.
 
-A word is a run of letters and digits, in any case; each Chinese or Japanese character is a word of its own.
+A word is as in `words`, in any case; each Chinese or Japanese character is a word of its own.
 """
 
 import math
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from labelspace.labels.finding import Finding
 from labelspace.labels.label import quoted
 from labelspace.labels.space import LabelSpace
+from labelspace.labels.words import words_of
 
 IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff"
-WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]+")
 IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 SHORTEST_NAME = 3
 
@@ -29,7 +29,7 @@ def words(text: str) -> list[str]:
         >>> words("Card_arrival: when?")
         ['card', 'arrival', 'when']
     """
-    return WORD.findall(text.casefold())
+    return words_of(text.casefold(), letter=rf"[^\W_{IDEOGRAPHS}]", alone=IDEOGRAPHS)
 
 
 def missing_descriptions(space: LabelSpace) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ class Training:
     """Record of a training run; the trained modules hold the kept weights."""
 
     losses: tuple[float, ...] = field(repr=False)
-    """The loss of every update."""
+    """The loss of every update; where a loss used up the patience, that loss too, whose update was not made."""
 
     looks: tuple[Any, ...] = field(repr=False)
     """The looks, each with its `step`; empty if nothing is measured."""
@@ -47,6 +47,9 @@ class Training:
 
     head_learning_rate: float | None
     """Peak learning rate of the head; None if it has no rate of its own."""
+
+    steps: int
+    """Optimizer updates made."""
 
     best_step: int
     """Number of updates that the kept weights had received: the last look's if looks are not compared, and 0 for the
@@ -63,11 +66,6 @@ class Training:
 
     seconds: float
     """Wall-clock time of the loop, over all resumptions."""
-
-    @property
-    def steps(self) -> int:
-        """Optimizer updates made."""
-        return len(self.losses)
 
     @property
     def finished(self) -> bool:
@@ -191,6 +189,7 @@ class _Run:
             looks=tuple(self.looks),
             learning_rate=rates["learning_rate"],
             head_learning_rate=rates.get("head_learning_rate"),
+            steps=self.made,
             best_step=self.kept_step,
             stop_reason=reason,
             total_steps=self.plan.total,

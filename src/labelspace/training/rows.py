@@ -171,6 +171,36 @@ def split(targets: Targets, share: float, *, seed: int) -> tuple[list[int], list
     return [row for row in range(len(targets)) if row not in kept], held_out
 
 
+def split_texts(rows: Rows, targets: Targets, share: float, *, seed: int) -> tuple[list[int], list[int]]:
+    """Hold rows out like `split`, with equal texts on the same side, so that none is both trained and held out.
+
+    Args:
+        rows: the texts.
+        targets: [text], the label of each row.
+        share: share of the different texts to hold out.
+        seed: seed of the draw.
+
+    Returns:
+        Rows to train on and rows held out, both ascending; none is held out if no label can spare a text of its own.
+
+    Example:
+        >>> texts = Rows([[1], [2], [3], [4]] * 2, None, 0)
+        >>> split_texts(texts, np.array([0, 0, 1, 1] * 2), 0.25, seed=0)
+        ([1, 2, 3, 5, 6, 7], [0, 4])
+    """
+    first: dict[tuple[bytes, ...], int] = {}
+    parts = (rows.token_ids,) if rows.token_types is None else (rows.token_ids, rows.token_types)
+    keys = (tuple(np.asarray(each, dtype=np.int32).tobytes() for each in row) for row in zip(*parts, strict=True))
+    text = np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
+    different = np.unique(text)
+    _, places = split(targets[different], share, seed=seed)
+    held_out = np.isin(text, different[places])
+    # A label may have only texts that first occur under another label; train on those.
+    lost = ~np.isin(targets, targets[~held_out])
+    held_out &= ~np.isin(text, text[lost])
+    return np.flatnonzero(~held_out).tolist(), np.flatnonzero(held_out).tolist()
+
+
 def draw_weighted(targets: Targets, weights: NDArray[np.floating], *, seed: int, epoch: int) -> list[int]:
     """Draw as many rows as there are, in proportion to label weights; rows repeat only after all of their label.
 

@@ -40,7 +40,7 @@ def cosine_factor(step: int, total: int, warmup: float = 0.1) -> float:
         \end{cases}
 
     Paper: the same; the OCR lost the fraction in front of the cosine. t counts the updates made before, as in torch's
-    schedulers, so the first update has rate 0 and the last one a rate above 0.
+    schedulers, so the first update has rate 0 and the last one a rate above 0. A single update has the peak rate.
 
     Args:
         step: t, `0 <= step <= total`.
@@ -60,6 +60,8 @@ def cosine_factor(step: int, total: int, warmup: float = 0.1) -> float:
     Reference:
         BTZSC benchmark, appendix C.1, "Optimiser and schedules"; REZE, appendix B, names the cosine alone.
     """
+    if total == 1:
+        return 1.0
     rising = warmup * total
     if step < rising:
         return step / rising

@@ -133,7 +133,7 @@ def test_evaluations_come_at_equal_shares_and_at_the_end(straight):
 
 def test_the_schedule_covers_exactly_the_limited_updates():
     run = train_nli(tiny(), TRAIN, DEV, replace(SHORT, max_steps=4))
-    assert run.total_steps == 4
+    assert (run.total_steps, run.stop_reason) == (4, "max_steps")
     assert run.looks[-1].step == 4
     assert run.looks[-1].backbone_rate == pytest.approx(1e-3 * cosine_factor(3, 4))
 

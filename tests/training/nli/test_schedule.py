@@ -16,7 +16,7 @@ def factor_by_hand(step: int, total: int) -> float:
     return (1 + math.cos(math.pi * (step - 0.1 * total) / (0.9 * total))) / 2
 
 
-@pytest.mark.parametrize("total", [1, 7, 10, 100, 1234])
+@pytest.mark.parametrize("total", [2, 7, 10, 100, 1234])
 def test_every_step_equals_the_formula(total):
     for step in range(total + 1):
         assert cosine_factor(step, total) == pytest.approx(factor_by_hand(step, total), abs=1e-12)
@@ -38,6 +38,10 @@ def test_it_rises_then_falls_and_stays_between_0_and_1():
     assert all(a > b for a, b in pairwise(factors[top:]))
     assert min(factors) >= 0
     assert max(factors) <= 1
+
+
+def test_a_single_update_is_made_at_the_peak():
+    assert [cosine_factor(0, 1, warmup=warmup) for warmup in (0, 0.1, 0.9)] == [1, 1, 1]
 
 
 def test_without_warmup_the_rate_starts_at_the_peak():

@@ -33,7 +33,7 @@ from labelspace.training.lacon.prior import (
     place_labels,
     sums_of_rows,
 )
-from labelspace.training.rows import Document, Labelled, Targets, class_weights, split, tokenize
+from labelspace.training.rows import Document, Labelled, Targets, class_weights, split_texts, tokenize
 from labelspace.training.trainable import trainable_weights
 
 # `validation="auto"`: the paper's share, if each label has as many rows as in its few-shot experiments and a hundred
@@ -129,7 +129,7 @@ def train_on_labels(
         LabelSpaceWarning: training was interrupted.
 
     Raises:
-        InputError: a validation share is set, and a label has a single row.
+        InputError: a validation share is set, and a label has a single row, or no row can be held out.
         ConfigError: `heads` does not divide the width, or the checkpoint belongs to another run.
         OutputError: a checkpoint cannot be written.
         TrainingError: the loss is not finite.
@@ -150,8 +150,13 @@ def train_on_labels(
     train, held_out = everything, None
     share = _share(config, targets, space)
     if share:
-        ours, theirs = split(targets, share, seed=seed)
-        train, held_out = everything.take(ours), everything.take(theirs)
+        ours, theirs = split_texts(everything.rows, targets, share, seed=seed)
+        train, held_out = everything.take(ours), everything.take(theirs) if theirs else None
+    if held_out is None and not isinstance(config.validation, str) and config.validation:
+        raise InputError(
+            f"validation={config.validation:g} holds out none of {len(targets)} rows, as each label keeps a text of "
+            "its own for training; label more texts, or set validation to 0 or 'auto'."
+        )
 
     weights = class_weights(config.class_weight, space.names, train.targets)
     agreement = anchors = None

@@ -22,7 +22,7 @@ from labelspace.training.features import answers
 from labelspace.training.gradients import backpropagate
 from labelspace.training.lacon.head import LaConHead
 from labelspace.training.lacon.loss import BatchLoss, needs_two_views
-from labelspace.training.objective import Group, Plan
+from labelspace.training.objective import Group, Plan, check_finite
 from labelspace.training.rows import Labelled, Targets, cut, cycle, draw_weighted
 from labelspace.training.schedule import rate_factor
 
@@ -160,7 +160,9 @@ class LaConObjective:
             found.append(peak + np.log(np.exp(table - peak[:, None]).sum(axis=1)) - own)
             predicted.append(table.argmax(axis=1))
         score = float(f1_score(targets, np.concatenate(predicted), average="macro"))
-        return Look(step=made, macro_f1_predicted=score, loss=float(np.concatenate(found).mean()))
+        loss = float(np.concatenate(found).mean())
+        check_finite(loss, "the held-out loss", made, self.plan)
+        return Look(step=made, macro_f1_predicted=score, loss=loss)
 
 
 def _batches_of(

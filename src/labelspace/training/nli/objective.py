@@ -127,6 +127,7 @@ class NLIObjective:
             total=total,
             factor=partial(cosine_factor, total=total, warmup=config.warmup),
             weight_decay=config.weight_decay,
+            end="epochs" if total < (config.max_steps or math.inf) else "max_steps",
             epochs=config.epochs,
             look_every=max(1, round(total * config.evaluate_every)),
             look=Look,

@@ -65,9 +65,9 @@ def train_student(
     Args:
         encoder: its weights are changed.
         space: labels and their descriptions.
-        documents: unlabelled documents; at most `config.documents` of them are drawn, in proportion to `weights`.
+        documents: unlabelled documents; at most `config.documents` of those with a weight are drawn.
         probabilities: [text label], the teacher's.
-        weights: [text], how sure the teacher is, 0 or more.
+        weights: [text], how sure the teacher is, 0 or more; a document's share in the loss.
         anchors: [label dim], the labels' vectors before training.
         config: schedule and weights of the losses.
         seed: seed of all randomness.

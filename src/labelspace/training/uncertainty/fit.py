@@ -23,7 +23,7 @@ from labelspace.training.calibration import Calibration, calibrate
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, digest_of
 from labelspace.training.engine import Training
-from labelspace.training.rows import Targets, split
+from labelspace.training.rows import Rows, Targets, split_texts
 from labelspace.training.uncertainty.objective import run
 from labelspace.training.uncertainty.outputs import outputs_of_states
 
@@ -145,7 +145,9 @@ def train_gaussian_head(
         rows=digest_of(zip(token_ids, targets.tolist(), strict=True)),
     )
     share = _share(config, targets, labels)
-    rows, held_out = _split(token_ids, targets, share, seed=seed) if share else (list(range(len(targets))), [])
+    rows, held_out = list(range(len(targets))), []
+    if share:
+        rows, held_out = split_texts(Rows(list(map(list, token_ids)), None, 0), targets, share, seed=seed)
     if share and not held_out and config.validation != "auto":
         raise InputError(
             f"validation={share:g} holds out none of {len(targets)} rows, as each label keeps a text of its own for "
@@ -212,19 +214,3 @@ def _share(config: UncertaintyConfig, targets: Targets, labels: int) -> float:
     if isinstance(config.validation, str):
         return AUTO_SHARE if len(targets) >= max(AUTO_ROWS, AUTO_ROWS_PER_LABEL * labels) else 0.0
     return float(config.validation)
-
-
-def _split(
-    token_ids: Sequence[Sequence[int]], targets: Targets, share: float, *, seed: int
-) -> tuple[list[int], list[int]]:
-    """Hold rows out like `rows.split`, with equal texts on the same side, so that none is both trained and held out."""
-    first: dict[bytes, int] = {}
-    keys = (np.asarray(ids, dtype=np.int32).tobytes() for ids in token_ids)
-    text = np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
-    different = np.unique(text)
-    _, places = split(targets[different], share, seed=seed)
-    held_out = np.isin(text, different[places])
-    # A label may have only texts that first occur under another label; train on those.
-    lost = ~np.isin(targets, targets[~held_out])
-    held_out &= ~np.isin(text, text[lost])
-    return np.flatnonzero(~held_out).tolist(), np.flatnonzero(held_out).tolist()
