@@ -249,3 +249,11 @@ def test_another_anchor_takes_the_limit_away_and_other_parameters_keep_it(clf):
         clf.set_params(anchor="verbalizer")
     assert clf.none_ is None
     assert None not in clf.predict(POOL).tolist()
+
+
+def test_a_limit_set_while_long_texts_were_cut_stays_with_a_warning(clf):
+    clf.set_none(POOL, by="left-out").set_params(long_texts="cut")
+    said = r"limit for 'none of these' was set with long_texts='cut', and long texts score otherwise with 'windows'"
+    with pytest.warns(LabelSpaceWarning, match=said):
+        clf.set_params(long_texts="windows")
+    assert clf.none_ is not None

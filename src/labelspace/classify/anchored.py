@@ -14,7 +14,7 @@ from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.cards import anchored_card
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.encoding import Matrix
-from labelspace.classify.long_texts import read_on
+from labelspace.classify.long_texts import read_on, tell_other_reading
 from labelspace.classify.opened_anchors import AnswersByAnchors, saved_cuts
 from labelspace.classify.several import Material, check_several, digest_of, set_cuts
 from labelspace.classify.state import State
@@ -34,9 +34,9 @@ class AnchoredClassifier(AnswersByAnchors, BiEncoderClassifier):
         """Set parameters, as in scikit-learn; another anchor takes the limit for "none of these" away.
 
         Warns:
-            LabelSpaceWarning: the limit is taken away.
+            LabelSpaceWarning: the limit is taken away, or was set with another `long_texts`.
         """
-        before = self.anchor
+        before, read = self.anchor, self.long_texts
         super().set_params(**params)
         if self.none_ is not None and self.anchor != before:
             self.none_ = None
@@ -46,6 +46,7 @@ class AnchoredClassifier(AnswersByAnchors, BiEncoderClassifier):
                 LabelSpaceWarning,
                 stacklevel=2,
             )
+        tell_other_reading(self, read)
         return self
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:

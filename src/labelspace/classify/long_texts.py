@@ -5,6 +5,7 @@ last bit, either way.
 """
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -19,6 +20,7 @@ from labelspace.classify.distinct import at_once, in_windows
 from labelspace.config import LONG_TEXTS
 from labelspace.config.encoding import WINDOW
 from labelspace.encoders.passages import passages
+from labelspace.errors import LabelSpaceWarning
 from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
@@ -69,6 +71,26 @@ def reads_windows(model: object) -> bool:
         return False
     check_choice("long_texts", model.long_texts, LONG_TEXTS)
     return model.long_texts == "windows"
+
+
+def tell_other_reading(model: Any, before: str) -> None:
+    """Warn if a limit or cuts were set while the model read long texts in another way, in which they score otherwise.
+
+    Args:
+        model: a fitted classifier.
+        before: its `long_texts` before a change.
+
+    Warns:
+        LabelSpaceWarning: they were.
+    """
+    what = "limit for 'none of these' was" if model.none_ is not None else "cuts of the labels were"
+    if model.long_texts != before and (model.none_ is not None or getattr(model, "cuts_", None) is not None):
+        warnings.warn(
+            f"the {what} set with long_texts={before!r}, and long texts score otherwise with {model.long_texts!r}; fit "
+            "the model with it.",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
 
 
 def in_full(model: Any, documents: Any, space: LabelSpace, scores: Matrix) -> Matrix:

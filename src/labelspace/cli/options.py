@@ -118,6 +118,7 @@ def open_model(
         from labelspace.classify.opening import load, open_to_answer
 
         model = (open_to_answer if to_answer else load)(folder, device=device, trust_remote_code=trust_remote_code)
+    read = getattr(model, "long_texts", None)
     for name in given:
         if not hasattr(model, name):
             other = "min_probability" if name == "threshold" else "threshold"
@@ -125,6 +126,10 @@ def open_model(
             raise ConfigError(f"{flag(name)} is not for a {model.class_name}; {cure}.")
         setattr(model, name, given[name])
     model.decision()  # it raises if the fitted model cannot use it
+    if long_texts is not None:
+        from labelspace.classify.long_texts import tell_other_reading
+
+        tell_other_reading(model, str(read))
     return model
 
 
