@@ -83,8 +83,9 @@ def tell_other_reading(model: Any, before: str) -> None:
     Warns:
         LabelSpaceWarning: they were.
     """
-    what = "limit for 'none of these' was" if model.none_ is not None else "cuts of the labels were"
-    if model.long_texts != before and (model.none_ is not None or getattr(model, "cuts_", None) is not None):
+    set_then = model.none_ is not None or getattr(model, "cuts_", None) is not None
+    if set_then and model.long_texts != before:
+        what = "limit for 'none of these' was" if model.none_ is not None else "cuts of the labels were"
         warnings.warn(
             f"the {what} set with long_texts={before!r}, and long texts score otherwise with {model.long_texts!r}; fit "
             "the model with it.",
