@@ -75,6 +75,7 @@ def test_axis_numbers_are_plain_text_and_not_formulas(kind, records, found, tmp_
     assert "mathdefault" not in words
 
 
+@pytest.mark.slow
 def test_measured_models_are_named_and_differ_from_published_ones(records, tmp_path):
     words = words_of(figures.scaling_figure(tmp_path / "scaling.svg", records)[0])
     for word in ("one", "two", "three", "published", "measured", "mean over 3 of 22 data sets", "100M", "1B"):
@@ -124,6 +125,7 @@ def test_speed_and_score_in_a_figure_are_over_the_same_data_sets(tmp_path, monke
     assert [(point.name, point.x) for point in drawn] == [("embedding:one", 50.0), ("nli:two", 2.0)]
 
 
+@pytest.mark.slow
 def test_a_custom_model_is_in_points_and_legend(tmp_path):
     pairs = {"metrics": {"auroc": 0.8}, "by_source": {"mnli_matched_dev": 0.8}}
     runs = [record("harness:mine", family="custom"), record("harness:mine", "nli", benchmark="nli", **pairs)]

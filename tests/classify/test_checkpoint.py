@@ -20,10 +20,11 @@ from labelspace.training import description
 from stops import Stop, stop_at
 
 # LaCon counts on from its 12 steps on descriptions; an epoch of its rows has 6 steps.
-STOPS = [
-    *(("description", step) for step in (2, 14, 24)),
-    *(("lacon", step) for step in (5, 11, 14, 21, 30)),
-    *(("uncertainty", step) for step in (2, 8, 15)),
+STOPS = {"description": (14, 2, 24), "lacon": (5, 21, 11, 14, 30), "uncertainty": (8, 2, 15)}
+AT = [
+    pytest.param(kind, step, marks=[pytest.mark.slow] * (place > (kind == "lacon")))
+    for kind, steps in STOPS.items()
+    for place, step in enumerate(steps)
 ]
 
 
@@ -38,7 +39,7 @@ def straight() -> Any:
     return of
 
 
-@pytest.mark.parametrize(("kind", "number"), STOPS)
+@pytest.mark.parametrize(("kind", "number"), AT)
 def test_a_fit_stopped_anywhere_resumes_to_the_same_bits(kind: str, number: int, straight: Any, tmp_path: Path):
     place, told = tmp_path / "run", list[int]()
     with pytest.raises(Stop):
@@ -68,6 +69,7 @@ def test_a_fit_in_a_folder_of_other_things_removes_none_of_them(kind: str, tmp_p
     assert (tmp_path / part / "a.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_checkpoints_change_no_bit_and_the_next_fit_starts_over(kind: str, straight: Any, tmp_path: Path):
     for _ in range(2):

@@ -236,6 +236,7 @@ def test_a_clone_fits_to_the_same_bits(fitted: Maker):
     assert (twin.fit(TEXTS, Y).decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
 
 
+@pytest.mark.slow
 def test_a_pipeline_a_grid_search_and_cross_validation_work(make: Maker):
     pipeline = make_pipeline(FunctionTransformer(lambda texts: [text.lower() for text in texts]), make(max_steps=1))
     assert pipeline.fit([text.upper() for text in TEXTS], Y).predict(TEXTS).shape == (12,)
@@ -290,6 +291,7 @@ def test_without_a_label_every_document_counts_as_unlabelled(given: Callable[...
     assert make().fit(given(TEXTS)).fit_result_.unlabelled == 12
 
 
+@pytest.mark.slow
 def test_a_label_without_rows_keeps_the_recall_of_its_descriptions(make: Maker):
     """Two labels have sixty rows each, the third has none, and the rates are high enough to learn."""
     labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}
@@ -384,6 +386,7 @@ def test_training_on_rows_starts_where_training_on_descriptions_ends(make: Maker
     assert again.decision_function(TEXTS) == pytest.approx(clf.decision_function(TEXTS), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_few_rows_move_the_encoder_less_than_many(make: Maker):
     """One row per label gets a ninth of the rates; without descriptions it gets all of them."""
     few = make().fit(TEXTS[::4], Y[::4]).fit_result_.prior
@@ -681,6 +684,7 @@ def test_every_parameter_is_restored_and_fitting_again_gives_the_same_bits(fitte
     assert from_y.labels is None
 
 
+@pytest.mark.slow
 def test_parameters_given_as_numpy_scalars_are_saved(fitted: Maker, tmp_path: Path):
     options = {"seed": np.int64(3), "epochs": np.int32(2), "encoder_dropout": np.bool_(False)}
     for objective, lowest in (("lacon", "threshold"), ("cross-entropy", "min_probability")):

@@ -129,6 +129,7 @@ def test_with_several_labels_a_text_the_top_ones_are_furthest_above_their_cuts(e
     assert (np.sort(probabilities, axis=1)[:, ::-1] == np.sort(clf.predict_proba(TEXTS), axis=1)[:, ::-1]).all()
 
 
+@pytest.mark.slow
 def test_predict_never_holds_the_scores_of_all_documents(many: ZeroShotClassifier, monkeypatch: pytest.MonkeyPatch):
     asked = documents(3000)
     monkeypatch.setattr(distinct, "CELLS", 2**14)
@@ -170,6 +171,7 @@ def test_all_scores_and_top_labels_are_not_asked_for_together(many: ZeroShotClas
         predict_file(many, pa.table({"text": TEXTS}), tmp_path / "out.csv", all_scores=True, top=2)
 
 
+@pytest.mark.slow
 def test_the_answers_to_documents_of_one_label_file_do_not_depend_on_its_length(encoders: dict[str, Encoder]):
     """Every label is encoded as if it stood alone, also where several are encoded at once."""
     space = LabelSpace.from_dict(

@@ -79,6 +79,7 @@ def test_drafts_that_raise_the_estimate_are_written_and_marked_and_the_control_s
     )
 
 
+@pytest.mark.slow
 def test_the_documents_of_a_question_are_drawn_by_the_seed(draft, pool):
     first, same, other = (
         draft("--pool", pool, "--seed", seed, "--pairs", 0, "--keep", "all")[1].bodies for seed in (0, 0, 1)
@@ -160,6 +161,7 @@ def test_drafts_that_arrived_before_an_error_are_printed(run, labels):
     assert result.stdout.count("  - the ") == 6
 
 
+@pytest.mark.slow
 def test_a_local_model_is_asked_on_this_machine(run, labels, tmp_path):
     """Its weights are random, so it writes words in no order, among them control characters."""
     model, out = f"llm:{tiny_causal('qwen3-chat')}", tmp_path / "out.yaml"

@@ -30,6 +30,7 @@ def test_with_labels_all_figures_aresample_rows(run, saved, documents, tmp_path)
     assert all(path.read_bytes().startswith(PNG) for path in out.glob("*.png"))
 
 
+@pytest.mark.slow
 def test_without_labels_the_confusion_matrix_is_left_out(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--projection", "pca", "--no-before", "--quiet")
@@ -87,6 +88,7 @@ def test_the_documents_of_the_map_are_drawn_from_the_whole_file(documents):
     assert len(sample_rows(table, 100, 0)[0]) == 6
 
 
+@pytest.mark.slow
 def test_a_figure_that_does_not_apply_is_left_out_and_refused_if_named(run, refused, doubting, sorted_rows, tmp_path):
     out, pca = tmp_path / "figures", ("--projection", "pca")
     line = refused(run("figures", doubting, sorted_rows, "--out", out, "--only", "map,similarity", *pca))
@@ -116,6 +118,7 @@ def test_a_model_of_a_consensus_has_its_figure_too(run, label_file, documents, t
     assert "left out: the map needs a vector of each text" in everything.stderr
 
 
+@pytest.mark.slow
 def test_a_model_without_a_consensus_says_that_its_figure_is_left_out(run, saved, documents, tmp_path):
     result = run("figures", saved, documents, "--out", tmp_path / "figures", "--only", "similarity,consensus")
     assert result.exit_code == 2

@@ -33,6 +33,7 @@ def words(label_file, tiny_encoder_folder, tmp_path):
     return made
 
 
+@pytest.mark.slow
 def test_the_command_tells_the_calls_and_limit_bounds_them(run, words):
     with Server() as server:
         found = run(*words(server.url, "--limit", "7", "--set", "price=0.5"))

@@ -320,6 +320,7 @@ def stop_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PrefinetuneObjective, "update", interrupted)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_encoder_that_was_to_be_overwritten(run, command, tmp_path, monkeypatch):
     model, again = tmp_path / "model", (*command, "--set", "regularizer_weight=0", "--seed", 1)
     assert run(*command, "--set", "regularizer_weight=0").exit_code == 0

@@ -253,6 +253,7 @@ def test_it_is_a_scikit_learn_estimator(make):
     assert clf.fit(POOL).score(POOL[:2], ["sports", "sports"]) in (0.0, 0.5, 1.0)
 
 
+@pytest.mark.slow
 def test_a_student_stopped_early_resumes_with_the_same_bits(make, fitted, tmp_path):
     class Stop:
         def __call__(self, step, values):
@@ -361,6 +362,7 @@ def trained(callbacks: list[int]):
     return lambda step, values: callbacks.append(step) if "loss" in values else None
 
 
+@pytest.mark.slow
 def test_a_view_that_was_trained_before_a_stop_is_opened_and_not_trained_again(make, fitted, tmp_path):
     """The student's first update comes after the view's two."""
     with pytest.raises(RuntimeError, match="killed"):
@@ -389,6 +391,7 @@ def test_a_view_of_another_fit_is_trained_again(make, tmp_path, other):
     assert (again.answers(POOL).scores == make(**other).fit(POOL).answers(POOL).scores).all()
 
 
+@pytest.mark.slow
 def test_a_kept_view_that_is_damaged_is_trained_again(make, fitted, tmp_path):
     with pytest.raises(RuntimeError, match="killed"):
         make(student="encoder", checkpoint=tmp_path / "run", callbacks=[Kill(3)]).fit(POOL)
@@ -448,6 +451,7 @@ def test_ctrl_c_in_a_view_or_in_the_student_ends_the_fit(make, at):
     assert not hasattr(clf, "model_")
 
 
+@pytest.mark.slow
 def test_a_finished_fit_leaves_no_checkpoint_for_the_next_pool(make, tmp_path):
     make(student="encoder", checkpoint=tmp_path / "run").fit(POOL)
     assert not (tmp_path / "run").exists()

@@ -64,6 +64,7 @@ def test_no_key_is_written_to_any_file(make, monkeypatch, tmp_path):
     assert [file for file in files if SECRET.encode() in file.read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_the_same_fit_asks_nothing_and_one_with_more_documents_asks_for_the_others(make):
     with Server() as server:
         first = make(server.url, 40).fit(POOL)
@@ -74,6 +75,7 @@ def test_the_same_fit_asks_nothing_and_one_with_more_documents_asks_for_the_othe
     assert again.predict(POOL).tolist() == first.predict(POOL).tolist()
 
 
+@pytest.mark.slow
 def test_calls_tokens_and_price_are_told_before_the_first_call(make, caplog):
     with Server() as server, caplog.at_level(logging.INFO, "labelspace"):
         make(server.url, 40, config={"price": 2.5}).fit(POOL)
@@ -103,6 +105,7 @@ def test_the_estimate_is_near_the_length_of_what_is_sent():
     assert float(found[1].replace(",", "")) == pytest.approx(sent / 4, rel=0.25)
 
 
+@pytest.mark.slow
 def test_what_was_answered_before_an_error_is_kept(make):
     answered = []
 

@@ -36,6 +36,7 @@ def test_the_figures_are_those_of_the_estimate_on_the_half_that_took_no_part_in_
     assert choice.documents == len(half)
 
 
+@pytest.mark.slow
 def test_drafts_stay_where_the_estimate_rises_on_both_halves(judge):
     choice = judge.choose(GOOD)
     assert choice.kept
@@ -46,6 +47,7 @@ def test_drafts_stay_where_the_estimate_rises_on_both_halves(judge):
     assert "with neutral texts" in str(choice)
 
 
+@pytest.mark.slow
 def test_a_draft_that_says_nothing_new_does_not_stay(judge):
     verbalizers = [Draft(name, text) for name, text in zip(NAMES, SPACE.verbalizers, strict=True)]
     choice = judge.choose(verbalizers)
@@ -68,6 +70,7 @@ def test_the_control_has_as_many_neutral_texts_for_the_same_labels(judge):
     assert {one.text for one in neutral} <= set(NEUTRAL)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_choice(judge, encoder):
     assert DraftJudge(SPACE, POOL, encoder).choose(GOOD) == judge.choose(GOOD)
 

@@ -251,6 +251,7 @@ def test_several_requests_are_on_their_way_at_once_and_never_more():
     assert sorted(server.texts) == sorted(texts)
 
 
+@pytest.mark.slow
 def test_the_order_in_which_answers_arrive_changes_nothing():
     texts = [f"{'match ' * (number % 3)}text {number}" for number in range(20)]
     with Server() as server:

@@ -246,6 +246,7 @@ def most_held(encoder: Encoder, descriptions: int, memory: int) -> int:
     return held.most
 
 
+@pytest.mark.slow
 def test_activation_memory_depends_on_the_chunk_and_not_on_the_number_of_descriptions(encoder: Encoder):
     few, many = most_held(encoder, 160, 100), most_held(encoder, 640, 100)
     assert many <= 1.01 * few

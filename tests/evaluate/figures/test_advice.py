@@ -60,6 +60,7 @@ def test_hurting_and_helping_differ_in_grey_and_in_hatch():
     assert HELPS["hatch"] != HARMS["hatch"]
 
 
+@pytest.mark.slow
 def test_the_same_advice_gives_the_same_bytes(tmp_path):
     one, other = (advice_figure(advised(3, 2), tmp_path / f"{name}.svg")[0].read_bytes() for name in "ab")
     assert one == other

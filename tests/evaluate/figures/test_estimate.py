@@ -56,6 +56,7 @@ def test_trusts_differ_in_grey_and_in_hatch():
     assert len({look["hatch"] for look in LOOKS.values()}) == len(LOOKS)
 
 
+@pytest.mark.slow
 def test_names_of_any_script_do_no_harm(estimated, tmp_path):
     for name in ("_hidden", "$\\frac", "日本語"):
         estimate_figure(estimated(2, name), tmp_path / "estimate")

@@ -30,6 +30,7 @@ def test_the_numbers_are_the_cosines_of_the_label_vectors(encoder, space, tmp_pa
     assert {"desk", "ZeroShotClassifier: cosine of labels"} <= set(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "count", [2, 12, 13, *(pytest.param(count, marks=pytest.mark.slow) for count in (40, 41, 150))]
 )
@@ -44,6 +45,7 @@ def test_every_label_is_named_and_nothing_is_cut_off(encoder, tmp_path, count):
     assert (len(numbers) >= count * (count - 1)) == (count <= 40), "numbers only where there is room"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 20, 60])
 def test_cells_are_square_however_long_the_names(encoder, tmp_path, monkeypatch, count):
     drawn = []

@@ -40,6 +40,7 @@ def test_the_same_seed_gives_the_same_bytes(untrained, texts, names, tmp_path, m
     assert other.read_bytes() != files[0].read_bytes()
 
 
+@pytest.mark.slow
 def test_the_map_names_panels_labels_and_signs(trained, texts, names, tmp_path):
     (path,) = map_figure(trained, texts, tmp_path / "map.svg", y=[None, *names[1:]], projection="pca")
     words = words_of(path)
@@ -84,6 +85,7 @@ def test_a_missing_untrained_encoder_leaves_its_map_out_with_a_warning(tiny_enco
     assert "DescriptionClassifier (PCA)" in words_of(path)
 
 
+@pytest.mark.slow
 def test_a_map_is_made_by_umap_by_default(untrained, texts, tmp_path, monkeypatch):
     """Replaces `project`, because numba takes ten seconds to compile umap; the tests of `project` run it."""
     asked = []

@@ -105,6 +105,7 @@ def test_lacon_without_a_labelled_row_is_shown_as_it_was_trained(encoder: Encode
     assert (shown.stars.vectors == [clf.label_vectors_[name].verbalizer for name in DESCRIBED]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [map_figure, sphere_figure])
 @pytest.mark.parametrize("kind", ["uncertain", "by_logits", "projected"])
 def test_panels_differ_and_the_legend_says_what_a_star_is(request, tmp_path, draw, kind):

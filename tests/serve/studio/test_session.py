@@ -93,6 +93,7 @@ def test_what_cannot_be_estimated_says_why(label_file, encoder):
     session.close()
 
 
+@pytest.mark.slow
 def test_the_study_goes_on_after_a_lint_that_failed(session, monkeypatch):
     studied(session)
     with monkeypatch.context() as broken:
