@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from huggingface_hub import constants
+from typer.testing import CliRunner
 
 from classify.conftest import TEXTS
 from hub_server import TOKEN, Hub, running_hub
@@ -305,6 +306,19 @@ def test_offline_opens_the_fetched_copy_and_says_where_there_is_none(
         load("somebody/other")
     with pytest.raises(OutputError, match="was not pushed: offline was requested"):
         clf.push_to_hub(NAME, token=TOKEN)
+    assert hub.asked == []
+
+
+def test_evaluate_offline_does_not_ask_the_hub(hub: Hub, clf: Any, tmp_path: Path):
+    clf.push_to_hub(NAME, token=TOKEN)
+    (tmp_path / "rows.csv").write_text("text,label\nthe match,sports\n")
+    asked = ["evaluate", NAME, str(tmp_path / "rows.csv"), "--offline"]
+    hub.asked.clear()
+    refused = CliRunner().invoke(app, asked)
+    assert "the hub was not asked (offline" in refused.output
+    load(NAME)
+    hub.asked.clear()
+    assert CliRunner().invoke(app, asked).exit_code == 0
     assert hub.asked == []
 
 

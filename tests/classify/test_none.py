@@ -257,3 +257,13 @@ def test_a_limit_set_while_long_texts_were_cut_stays_with_a_warning(clf):
     with pytest.warns(LabelSpaceWarning, match=said):
         clf.set_params(long_texts="windows")
     assert clf.none_ is not None
+
+
+def test_a_limit_that_cannot_be_set_leaves_the_one_before(clf):
+    clf.set_none(POOL, by="left-out")
+    before, answered = clf.none_, clf.predict(POOL).tolist()
+    for wrong in (lambda: clf.set_none(["a", "b"]), lambda: clf.set_coverage(0.7, [])):
+        with pytest.raises(InputError):
+            wrong()
+        assert clf.none_ == before
+    assert clf.predict(POOL).tolist() == answered

@@ -185,3 +185,15 @@ def test_labels_that_teach_nothing_are_refused():
         WordsClassifier(LABELS).fit(SEEN, [None] * 6)
     with pytest.raises(InputError, match="sample_weight"):
         WordsClassifier(LABELS).fit(SEEN, NAMES, sample_weight=[1])
+
+
+def test_numpy_parameters_are_saved_and_a_new_label_is_refused_by_name_or_label(tmp_path):
+    clf = WordsClassifier(["sports", "money"], min_df=np.int64(1)).set_params(min_probability=np.float32(0.5))
+    clf.fit(SEEN[:4], NAMES[:4])
+    assert load(clf.save(tmp_path / "model")).predict(SEEN[:4]).tolist() == clf.predict(SEEN[:4]).tolist()
+    with pytest.raises(InputError, match="cannot learn 'art' from a description"):
+        clf.add_label({"name": "art"})
+    with pytest.raises(ConfigError, match="a label is a Label, or a mapping"):
+        clf.add_label("art")
+    with pytest.raises(InputError, match=r"y\[1\] is 1 of type int; pass label names"):
+        clf.score(SEEN[:2], ["sports", 1])

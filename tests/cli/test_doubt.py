@@ -71,6 +71,15 @@ def test_full_coverage_overrides_a_saved_limit(run, doubting, source, tmp_path):
     assert not any(line.startswith("\t") for line in other)
 
 
+@pytest.mark.parametrize("kind", ["threshold", "min_probability"])
+def test_full_coverage_overrides_a_saved_threshold_too(run, doubting, saved, source, tmp_path, kind):
+    limited = load(saved if kind == "threshold" else doubting).set_params(**{kind: 0.999}).save(tmp_path / "limited")
+    one, other = (run("predict", limited, source, *more).stdout.splitlines() for more in ((), ("--coverage", 1)))
+    assert any(line.startswith("\t") for line in one)
+    assert other
+    assert not any(line.startswith("\t") for line in other)
+
+
 def test_explain_says_if_a_text_is_too_uncertain(run, doubting, tmp_path):
     limited = load(doubting).set_coverage(0.1).save(tmp_path / "limited")
     silent = [text for text, name in zip(TEXTS, load(limited).predict(TEXTS), strict=True) if name is None]
@@ -167,6 +176,10 @@ def test_an_interrupt_writes_nothing(run, doubting, source, tmp_path, monkeypatc
     ("args", "said"),
     [
         (["--coverage", "0.5", "--risk", "0.1"], "--coverage and --risk set the same limit; choose one"),
+        (
+            ["--coverage", "1", "--threshold", "0.5"],
+            "--coverage 1 labels all documents, and --threshold not; leave one",
+        ),
         (["--coverage", "0"], "--coverage must be a number above 0 and at most 1. Got 0.0"),
         (["--coverage", "1.5"], "--coverage must be a number above 0 and at most 1"),
         (["--coverage", "nan"], "--coverage must be a number"),

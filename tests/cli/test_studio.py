@@ -56,6 +56,7 @@ def test_the_page_is_served_at_the_printed_address_and_ctrl_c_ends_it(files, tin
     [
         (["labels.json", "--pool", "docs.csv"], "edits YAML label files in place"),
         (["labels.yaml", "--pool", "missing.csv"], "missing.csv"),
+        (["nowhere/labels.yaml", "--pool", "docs.csv"], "there is no folder nowhere; make it first"),
         (["labels.yaml", "--pool", "docs.csv", "--text-column", "body"], "body"),
         (["labels.yaml", "--pool", "docs.csv", "--limit", "0"], "--limit must be a whole number at least 5"),
         (["labels.yaml", "--pool", "docs.csv", "--port", "70000"], "--port must be a whole number"),

@@ -12,7 +12,8 @@ from families.tiny_causal import tiny_causal
 from labelspace import ConsensusClassifier, DescriptionClassifier, LaConClassifier, load
 from labelspace.classify import WordsClassifier, ZeroShotClassifier, predict_file
 from labelspace.classify.joint import JointClassifier
-from labelspace.config import StudentConfig
+from labelspace.config import ConsensusConfig, StudentConfig
+from labelspace.consensus.members import Members
 from labelspace.consensus.store import ScoreStore
 from labelspace.corpus import Pool
 from labelspace.encoders.precision import choose_device, has_native_bfloat16
@@ -27,6 +28,7 @@ from labelspace.errors import (
 )
 from labelspace.evaluate import evaluate, evaluate_table, label_similarity_figure
 from labelspace.header import UNFINISHED, kind_of
+from labelspace.labels import LabelSpace
 from labelspace.serve.room import Served
 
 # A tiny encoder with random weights follows nobody; tests/consensus/test_teach.py looks at the warning.
@@ -510,3 +512,24 @@ def test_a_pool_of_one_document_is_refused(make):
 def test_a_joint_model_is_not_fitted_by_itself(fitted):
     with pytest.raises(ConfigError, match="ConsensusClassifier"):
         fitted[None].model_.fit(POOL)
+
+
+def test_an_untrained_view_of_which_no_step_was_kept_is_saved_and_comes_back(make, tiny_encoder_folder, tmp_path):
+    clf = make(views=[f"zero-shot:{tiny_encoder_folder}", "words"], config={"documents_per_label": 1000}).fit(POOL)
+    assert not any(step.kept for step in clf.consensus_.steps)
+    loaded = load(clf.save(tmp_path / "model"))
+    assert (loaded.answers(POOL).scores == clf.answers(POOL).scores).all()
+    assert "as its authors made it" in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_a_view_that_gives_several_labels_is_refused(make, tiny_encoder_folder):
+    several = ZeroShotClassifier(LABELS, str(tiny_encoder_folder), several=True).fit(POOL)
+    with pytest.raises(ConfigError, match="gives a text several labels, and a consensus gives it one; leave it out"):
+        make(views=[several, "words"]).fit(POOL)
+
+
+def test_a_kept_view_that_was_opened_otherwise_is_trained_again(tiny_encoder_folder):
+    given = {"space": LabelSpace.from_dict(LABELS), "config": ConsensusConfig(), "checkpoint": None, "callbacks": ()}
+    ways = ({}, {"max_tokens": 8}, {"label_prompt": "label: "}, {"text_prompt": "text: "})
+    members = [Members(options=options, seed=0, verbose=False, **given) for options in ways]
+    assert len({each._identity(str(tiny_encoder_folder)) for each in members}) == 4

@@ -4,6 +4,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -492,3 +493,20 @@ def test_repr_and_describe_identify_the_encoder(open_tiny: Opener, tiny_folder: 
         "dtype": "float32",
         "prompts": {"text": "q: ", "label": ""},
     }
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_threads_that_cut_and_count_at_once_do_not_disturb_one_another(tiny_encoder_folder, plain):
+    encoder = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
+    texts = ["the team won the match " * 60] * 4
+    if not plain:
+        _ = encoder.backbone  # opened with sentence-transformers
+    cut, whole = encoder.tokenize(texts), encoder.count_tokens(texts)
+
+    def work(number: int) -> bool:
+        if number % 2:
+            return all(encoder.count_tokens(texts) == whole for _ in range(30))
+        return all(encoder.tokenize(texts) == cut for _ in range(30))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))

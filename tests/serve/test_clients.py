@@ -11,7 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+from sklearn.base import clone
 
+from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.config import ServingConfig
 from labelspace.serve.batching import Batcher, BusyError, Job
 from labelspace.serve.options import Options
@@ -206,6 +208,19 @@ def test_vectors_of_options_are_kept_up_to_a_bound_and_the_least_used_go_first(e
     assert kept.vector("a", "label") is first  # b went, a was used since
     assert kept.vector("a", "text") is not first
     assert len(kept) == 3
+
+
+def test_the_temperature_of_a_models_own_answers_is_not_that_of_other_options(news: Any, encoder: Any):
+    """`calibrate` and a student set it for the labels that the model was fitted on."""
+    sure = clone(news).fit().set_params(temperature=0.01)
+    labels = ["cats", "dogs"]
+    space = LabelSpace.from_dict({"template": news.label_space_.template, "labels": {name: [] for name in labels}})
+    expected = ZeroShotClassifier(space, encoder, anchor="both").fit().predict_proba([TEXTS[0]])[0]
+    with serving({"news": sure}) as found:
+        body = {"inputs": TEXTS[0], "parameters": {"candidate_labels": labels}}
+        answer = found.post("/predict", body).json()
+    told = {each["label"]: each["score"] for each in answer}
+    assert told == pytest.approx(dict(zip(labels, expected, strict=True)), abs=1e-6)
 
 
 def test_options_of_many_requests_do_not_grow_without_bound(news: Any):

@@ -28,6 +28,22 @@ def test_each_task_gets_the_label_of_its_text_with_its_probability(service: Serv
         assert prediction["model_version"] == found["model_version"]
 
 
+def test_a_blank_text_has_no_choice_and_the_others_are_labelled(service: Service, news: Any):
+    texts = [" ", TEXTS[0], "", TEXTS[1]]
+    found = service.post("/label-studio/news/predict", asked(texts)).json()["results"]
+    told = [prediction["result"][0]["value"]["choices"][0] if prediction["result"] else None for prediction in found]
+    assert told == [None, news.predict(TEXTS[:1])[0], None, news.predict(TEXTS[1:2])[0]]
+    alone = service.post("/label-studio/news/predict", asked([" "])).json()["results"]
+    assert [(prediction["result"], prediction["score"]) for prediction in alone] == [([], 0)]
+
+
+def test_the_first_choices_of_a_text_are_taken(service: Service):
+    image = '<View><Image name="i" value="$image"/><Choices name="q" toName="i" choice="multiple"/>'
+    found = service.post("/label-studio/news/predict", asked(TEXTS[:1], CHOICES.replace("<View>", image))).json()
+    [region] = found["results"][0]["result"]
+    assert (region["from_name"], region["to_name"]) == ("c", "t")
+
+
 def test_a_text_that_fits_none_has_no_choice(service: Service, classifiers: Any):
     names = classifiers["choosy"].predict(TEXTS).tolist()
     assert None in names

@@ -76,7 +76,7 @@ def test_json_that_is_too_deep_or_half_a_character_is_a_bad_request(service: Ser
 
 @pytest.mark.parametrize("path", PATHS)
 def test_only_json_is_read(service: Service, path: str):
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", "x"):
+    for kind in ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", "x"):
         found = service.send(path, json.dumps(BODIES[path]), content_type=kind)
         check(path, found, 415, "application/json")
     for kind in ("application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"):

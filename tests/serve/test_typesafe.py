@@ -95,6 +95,12 @@ def test_yes_or_no_is_answered_for_a_label_or_between_two_descriptions(
         client.system_one(TEXTS[0], {"rain": Noul(instructions="Is it raining?")})
 
 
+@pytest.mark.parametrize("criteria", [{"false": "A team wins a match."}, {"true": "It is about cats."}])
+def test_one_outcome_that_is_not_the_statement_is_refused_and_not_ignored(client: TypeSafeClient, criteria: Any):
+    with pytest.raises(typesafe_sdk.TypeSafeUnprocessableEntityError, match="describe"):
+        client.system_one(TEXTS[0], {"q": Noul(instructions="sports", criteria=criteria)})
+
+
 def test_a_text_that_fits_no_label_has_no_answer(
     client: TypeSafeClient, classifiers: dict[str, Any], caplog: pytest.LogCaptureFixture
 ):
@@ -139,7 +145,7 @@ def test_errors_are_the_clients_own_classes(client: TypeSafeClient):
         typesafe_sdk.TypeSafeNotFoundError, match="model: no model is called 'jev-latest'; there is news"
     ):
         client.system_one(TEXTS[0], {"topic": OWN}, model="jev-latest")
-    with pytest.raises(typesafe_sdk.TypeSafeUnprocessableEntityError, match="state: a text is empty"):
+    with pytest.raises(typesafe_sdk.TypeSafeUnprocessableEntityError, match="state: the text is empty"):
         client.system_one({}, {"topic": OWN})
     with pytest.raises(typesafe_sdk.TypeSafeUnprocessableEntityError, match=r"questions\.box: a box in an image"):
         client.system_one(TEXTS[0], {"box": {"type": "box", "instructions": "the dog"}})

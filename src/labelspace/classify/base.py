@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -200,9 +201,9 @@ class Classifier(Fitted, Answering):
         """
         check_is_fitted(self)
         check_number("coverage", coverage, above=0, most=1)
-        self.none_ = None  # so that a limit before has no say in this one
-        if coverage < 1:
-            self.none_ = coverage_of(coverage, *self._near(X), self.label_space_)
+        with self._without_limit():
+            limit = coverage_of(coverage, *self._near(X), self.label_space_) if coverage < 1 else None
+        self.none_ = limit
         return self
 
     def set_none(self, X: Any, *, by: str = "auto") -> Self:
@@ -231,9 +232,19 @@ class Classifier(Fitted, Answering):
         """
         check_is_fitted(self)
         check_choice("by", by, NONE_WAYS)
-        self.none_ = None
-        self.none_ = chosen(by, *self._near(X), self.label_space_)
+        with self._without_limit():
+            limit = chosen(by, *self._near(X), self.label_space_)
+        self.none_ = limit
         return self
+
+    @contextmanager
+    def _without_limit(self) -> Iterator[None]:
+        """Take the limit away, so that it has no say in the next one; it is back afterwards."""
+        before, self.none_ = self.none_, None
+        try:
+            yield
+        finally:
+            self.none_ = before
 
     def _near(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
         """Return how near documents are to labels, [text label], and their likeliest; a repeated one counts once."""

@@ -62,12 +62,13 @@ CUT_ON_ROWS = "The cuts were set on labelled rows, on which the model looks too 
 
 def anchored_card(state: State) -> Card:
     """Return the card of a classifier by anchors, trained on descriptions or untrained."""
-    fit = state.fit
+    fit: dict[str, Any] = state.fit or {}
+    trained = "curve" in fit  # a consensus tells an untrained view of itself too
     facts = {name: state.parameters[name] for name in ("anchor", "temperature", "threshold")}
     cuts = state.facts.get("cuts")
     if cuts is not None:
         facts["cuts"] = f"from {cuts['source']}, {cuts['documents']} documents; {cuts['per_text']:.2f} labels a text"
-    if fit is not None:
+    if trained:
         curve = fit["curve"]
         facts |= {
             "learning rate": f"{fit['rate']['learning_rate']:.0e} ({fit['rate']['reason']})",
@@ -80,18 +81,18 @@ def anchored_card(state: State) -> Card:
             facts["taught by"] = f"{', '.join(fit['consensus']['views'])} on {fit['consensus']['pool']}"
     return Card(
         origin="The encoder is as its authors made it."
-        if fit is None
+        if not trained
         else "The encoder was adapted with the labels' descriptions"
         + (" and taught by a consensus of views" if fit.get("consensus") else "")
         + ", without a labelled document.",
         facts=facts,
         limits=[
-            *((_sureness((fit or {}).get("consensus") or {}), _none(state)) if cuts is None else (SEVERAL,)),
+            *((_sureness(fit.get("consensus") or {}), _none(state)) if cuts is None else (SEVERAL,)),
             UNTESTED if cuts is None or cuts["source"] != "rows" else CUT_ON_ROWS,
         ],
         tags=("zero-shot-classification",),
         learnt_on_top=False,
-        results=_estimated((fit or {}).get("consensus")) if cuts is None else (),
+        results=_estimated(fit.get("consensus")) if cuts is None else (),
     )
 
 

@@ -6,6 +6,8 @@ from typing import Any, Self, final
 
 from sklearn.utils.validation import check_is_fitted
 
+from labelspace.checks import plain
+from labelspace.classify.arguments import as_label
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_joint import ByJoint
@@ -118,7 +120,7 @@ class JointClassifier(Classifier):
         Raises:
             InputError: always.
         """
-        name = label.name if isinstance(label, Label) else label.get("name")
+        name = as_label(label).name
         raise InputError(
             f"a consensus cannot take {name!r} in afterwards; fit again with it, or use a student that is an encoder."
         )
@@ -139,7 +141,7 @@ class JointClassifier(Classifier):
             started_from="",
             space=self.label_space_,
             label_vectors={},
-            parameters={"min_probability": self.min_probability, "temperature": self.temperature},
+            parameters={"min_probability": plain(self.min_probability), "temperature": plain(self.temperature)},
             fit=None if fit is None else fit.to_dict(),
             facts={"joint": facts},
             tensors=head.tensors(),

@@ -145,8 +145,9 @@ def measuring(model: Any, what: str) -> Any:
     """
     if isinstance(model, MeasuresDoubt):
         return model
+    name = getattr(model, "class_name", type(model).__name__)
     raise ConfigError(
-        f"{what} needs a model that measures uncertainty. Got a {model.class_name} instead; fit one with "
+        f"{what} needs a model that measures uncertainty. Got a {name} instead; fit one with "
         "labelspace fit --labelled FILE --method uncertainty, or UncertaintyClassifier."
     )
 

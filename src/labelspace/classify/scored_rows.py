@@ -46,6 +46,9 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
     rows = [row for row, name in enumerate(truth) if not is_unlabelled(name) or name in known]
     if not rows:
         raise InputError("y names no label, so there is nothing to score; pass label names.")
+    wrong = next((row for row in rows if not isinstance(truth[row], str)), None)
+    if wrong is not None:
+        raise InputError(f"y[{wrong}] is {truth[wrong]!r} of type {type(truth[wrong]).__name__}; pass label names.")
     weights = _weights(sample_weight, len(names))
     # No label is named "", and unlike None it can be sorted among names.
     answers = ["" if names[row] is None else names[row] for row in rows]

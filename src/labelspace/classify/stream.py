@@ -194,6 +194,8 @@ def model_fingerprint(model: Fitted) -> str:
     for name, values in sorted(model.head_.tensors().items()):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(values).tobytes())
+    for member in getattr(model.head_, "members", ()):  # of a consensus
+        digest.update(model_fingerprint(member).encode())
     decision = plain(asdict(model.decision()))
     decision = {key: value for key, value in decision.items() if value is not None or key not in ("cuts", "none")}
     facts = {"space": model.label_space_.to_dict(), "decision": decision}

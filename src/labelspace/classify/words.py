@@ -6,8 +6,8 @@ from typing import Any, Self, final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import as_seed, check_number
-from labelspace.classify.arguments import one_label_space
+from labelspace.checks import as_seed, check_number, plain
+from labelspace.classify.arguments import as_label, one_label_space
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.by_words import ByWords
 from labelspace.classify.cards import words_card
@@ -130,7 +130,7 @@ class WordsClassifier(Classifier):
         Raises:
             InputError: always.
         """
-        name = label.name if isinstance(label, Label) else label.get("name")
+        name = as_label(label).name
         raise InputError(
             f"a model of words cannot learn {name!r} from a description; fit again with it, or use a student that is "
             "an encoder."
@@ -145,7 +145,7 @@ class WordsClassifier(Classifier):
             started_from="",
             space=self.label_space_,
             label_vectors={},
-            parameters={k: v for k, v in self.get_params(deep=False).items() if k not in self.not_parameters},
+            parameters={k: plain(v) for k, v in self.get_params(deep=False).items() if k not in self.not_parameters},
             fit=None if fit is None else fit.to_dict(),
             facts={"words": {"labels": list(self.head_.columns)}},
             tensors=self.head_.tensors(),

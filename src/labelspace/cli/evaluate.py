@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from labelspace.checks import check_choice, check_number, did_you_mean, import_optional
+from labelspace.checks import as_seed, check_choice, check_number, did_you_mean, import_optional
 from labelspace.cli.options import (
     Anchor,
     AsJson,
@@ -101,8 +101,13 @@ def evaluate_command(
     check_picture("--rejection-curve", rejection_curve)
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
+        place = model
+        if offline and not model.is_dir():
+            from labelspace.classify.fetching import model_folder
+
+            place = model_folder(model, offline=True)
         opened = open_model(
-            model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, quiet=quiet
+            place, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, quiet=quiet
         )
     else:
         if min_probability is not None:
@@ -186,6 +191,7 @@ def figures_command(
     from labelspace.corpus import open_table
 
     hush(quiet)
+    seed = as_seed(seed)
     names = _figures(only, label_column)
     check_choice("--projection", projection, PROJECTIONS)
     check_number("--max-documents", max_documents, least=1, whole=True)

@@ -100,6 +100,9 @@ def predict_command(
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
+    if coverage == 1 and (threshold is not None or min_probability is not None):
+        given = "--threshold" if threshold is not None else "--min-probability"
+        raise ConfigError(f"--coverage 1 labels all documents, and {given} not; leave one out.")
     check_number("--workers", workers, least=1, whole=True)
     if workers > 1 and (target == STDIN or most_uncertain is not None):
         raise ConfigError("--workers needs an OUT file with all documents; leave it out here.")
@@ -308,6 +311,9 @@ def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
     if coverage is not None:
         if coverage == 1:
             model.none_ = None
+            for name in ("threshold", "min_probability"):
+                if getattr(model, name, None) is not None:
+                    setattr(model, name, None)
         if coverage < 1 or isinstance(model, MeasuresDoubt):
             _measuring(model, "--coverage").set_coverage(coverage)
     if risk is not None:

@@ -45,6 +45,7 @@ _BETTER = {
 
 
 def prefinetune_command(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(help="Folder for the encoder; checkpoints go to OUT.unfinished beside it.")],
     pairs: Annotated[
         list[str] | None,
@@ -118,7 +119,7 @@ def prefinetune_command(
     hush(quiet)
     # Check everything cheap first, then open the encoder, then train.
     own = {"learning_rate": learning_rate, "epochs": epochs, "per_source": per_source, "max_tokens": max_tokens}
-    config = PrefinetuneConfig(**read_settings(known, words, own))
+    config = PrefinetuneConfig(**read_settings(known, words, own, context))
     encoding, seed = EncodingConfig(dtype=dtype, device=device), as_seed(seed)
     work = Path(f"{out if out.name else out.absolute()}.unfinished")
     _check_out(out, work, encoder, resume=resume, overwrite=overwrite)

@@ -57,20 +57,27 @@ def _read_words(words: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def read_settings(known: Known, words: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(
+    known: Known, words: Sequence[str] | None, options: Mapping[str, Any], context: typer.Context | None = None
+) -> dict[str, Any]:
     """Return the settings by name, from `--set` and from the options of single settings.
 
     Args:
         known: the settings of the command.
         words: the values of `--set`.
         options: values by name; None: not given.
+        context: tells which options were given where their defaults are not None.
 
     Raises:
         ConfigError: a value of `--set` without a name or `=`, an unknown or repeated name, or one also given by its
             own option.
     """
     read = _read_words(words)
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {
+        name: value
+        for name, value in options.items()
+        if value is not None and (context is None or is_given(context, name))
+    }
     for name in read:
         if name not in known:
             raise ConfigError(f"--set has no setting {name!r}.{did_you_mean(name, known)} See them with --settings.")

@@ -21,6 +21,8 @@ from labelspace.cli.options import (
 from labelspace.cli.printing import busy, hush, note
 from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.errors import OutputError
+from labelspace.folders import check_writable
 
 
 def studio_command(
@@ -60,6 +62,9 @@ def studio_command(
     import_optional("uvicorn", package="uvicorn", extra="serve", purpose=purpose)
     from labelspace.serve.studio.label_file import LabelFile
 
+    if not labels.absolute().parent.is_dir():
+        raise OutputError(f"{labels} cannot be written: there is no folder {labels.parent}; make it first.")
+    check_writable(labels)
     file = LabelFile(labels)
     dialect: Any = {"delimiter": delimiter, "encoding": encoding}
     open_table(pool, text_column=text_column, **dialect)

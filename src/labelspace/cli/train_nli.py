@@ -29,6 +29,7 @@ _STOPS = {
 
 
 def train_nli_command(
+    context: typer.Context,
     data: Annotated[Path, typer.Option(help="Folder with train.parquet and dev.parquet.")],
     out: Annotated[Path, typer.Option(help="Folder for the model, and for checkpoints during training.")],
     encoder: EncoderName = DEFAULT_ENCODER,
@@ -67,7 +68,7 @@ def train_nli_command(
         **{"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size, "max_pairs": max_pairs},
         **{"max_steps": max_steps, "max_seconds": max_seconds},
     }
-    config = NLIConfig(**read_settings(known, words, own))
+    config = NLIConfig(**read_settings(known, words, own, context))
     _check_out(out, resume)
     files = [data / "train.parquet", data / "dev.parquet"]
     for file in files:

@@ -383,9 +383,9 @@ def _set_temperature(model: Any, sure: Sureness) -> None:
 
 def _tell_model(model: Any, result: ConsensusFit) -> None:
     """Write into the model who taught it, so that its saved folder says so."""
-    if not isinstance(model, (JointClassifier, WordsClassifier)) and getattr(model, "fit_result_", None) is not None:
-        before: Any = model.fit_result_
+    if not isinstance(model, (JointClassifier, WordsClassifier)):
+        before: Any = getattr(model, "fit_result_", None)
         taught: Any = model
-        taught.fit_result_ = SavedFit({**before.to_dict(), "consensus": result.to_dict()})
+        taught.fit_result_ = SavedFit({**(before.to_dict() if before else {}), "consensus": result.to_dict()})
     else:
         model.fit_result_ = result

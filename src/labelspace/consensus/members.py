@@ -142,7 +142,7 @@ class Members:
         encoder = view if isinstance(view, Encoder) else Encoder(view, **self.options)
         labels = json.dumps(self.space.to_dict(), sort_keys=True)
         facts = [encoder_hash(encoder), encoder.name, labels, self.config.view_steps, self.seed, __version__]
-        facts.append(self.config.long_texts)
+        facts += [self.config.long_texts, encoder.max_tokens, sorted(encoder.prompts.items())]
         return digest_of(facts)[:IDENTITY]
 
 

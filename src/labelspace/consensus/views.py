@@ -160,7 +160,7 @@ def fit_view(
         training: other arguments of `DescriptionClassifier`.
 
     Raises:
-        ConfigError: a fitted classifier has other labels.
+        ConfigError: a fitted classifier has other labels, or gives a text several.
     """
     model = view
     if is_saved(view):
@@ -169,6 +169,10 @@ def fit_view(
     if isinstance(model, Classifier):
         if not hasattr(model, "head_"):
             raise ConfigError(f"{name_of(view)} is not fitted (a clone never is); fit it, or give its saved folder.")
+        if model.label_space_.several:
+            raise ConfigError(
+                f"{name_of(view)} gives a text several labels, and a consensus gives it one; leave it out."
+            )
         if model.reads_ is not Kind.TEXTS:
             raise ConfigError(f"{name_of(view)} reads pairs of texts, and a consensus is about single ones.")
         if set(model.label_space_.names) != set(space.names):

@@ -5,6 +5,7 @@ a tokenizer that transformers takes as it is, says in its files all that inferen
 """
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, final
@@ -45,6 +46,9 @@ _NORMALIZER = {
 # sentence-transformers' names of poolings, and the switches that it wrote before version 6.
 _POOLED = {own: name for name, own in POOLINGS.items()}
 _SWITCHES = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_lasttoken": "last"}
+
+
+_TOKENIZING = threading.Lock()  # how a tokenizer cuts is set on the tokenizer, which threads and copies share
 
 
 @final
@@ -123,11 +127,12 @@ class PlainFolder:
 
     def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
         """Turn texts into token ids with special tokens, truncated to `max_tokens` unless `truncate` is False."""
-        if truncate:
-            self._tokenizer.enable_truncation(self.max_tokens)
-        else:
-            self._tokenizer.no_truncation()
-        return [found.ids for found in self._tokenizer.encode_batch(list(texts))]
+        with _TOKENIZING:
+            if truncate:
+                self._tokenizer.enable_truncation(self.max_tokens)
+            else:
+                self._tokenizer.no_truncation()
+            return [found.ids for found in self._tokenizer.encode_batch(list(texts))]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # it never changes

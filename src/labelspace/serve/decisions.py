@@ -220,7 +220,7 @@ def _asked(question: Any, where: tuple[str | int, ...]) -> Question | YesNo:
     if isinstance(question, Predicate):
         return YesNo(_joined(question.instructions), None, None, where)
     if isinstance(question, ScoreQuestion):
-        levels = tuple(Option(level.label, level.description) for level in question.levels)
+        levels = tuple(Option(level.label, level.description or None) for level in question.levels)
         return Question(levels, where, ordered=True)
     values = [choice.value for choice in question.choices]
     if len({(type(value), value) for value in values}) < len(values):
@@ -230,7 +230,7 @@ def _asked(question: Any, where: tuple[str | int, ...]) -> Question | YesNo:
             raise RefusedError(422, "true or false alone means nothing to an encoder; describe what it means.", where)
     return Question(
         tuple(
-            Option(None if isinstance(choice.value, bool) else choice.value, choice.description)
+            Option(None if isinstance(choice.value, bool) else choice.value, choice.description or None)
             for choice in question.choices
         ),
         where,

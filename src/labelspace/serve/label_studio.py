@@ -49,6 +49,7 @@ class Config(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self._columns: dict[str, str] = {}
+        self._found: list[tuple[str | None, str | None, bool]] = []
 
     @classmethod
     def read(cls, source: str) -> "Config":
@@ -59,8 +60,10 @@ class Config(HTMLParser):
         """
         config = cls()
         config.feed(source)
+        usable = (found for found in config._found if found[0] and found[1] in config._columns)
+        config.choices, config.text, config.multiple = next(usable, (None, None, False))
         config.column = config._columns.get(config.text or "")
-        if not (config.choices and config.column):
+        if not config.column:
             raise RefusedError(
                 422,
                 'the labelling configuration has no choices of a text; it needs <Text name="text" value="$text"/> and '
@@ -72,9 +75,9 @@ class Config(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note a tag; HTMLParser gives names in lower case."""
         found = dict(attrs)
-        if tag == "choices" and self.choices is None:
-            self.choices, self.text = found.get("name"), found.get("toname")
-            self.multiple = (found.get("choice") or "").startswith("multiple")
+        if tag == "choices":
+            multiple = (found.get("choice") or "").startswith("multiple")
+            self._found.append((found.get("name"), found.get("toname"), multiple))
         elif tag in ("text", "hypertext", "paragraphs") and (found.get("value") or "").startswith("$"):
             self._columns[str(found.get("name"))] = str(found["value"])[1:]
 
@@ -90,7 +93,7 @@ async def setup(room: Room, _: Any, name: str) -> dict[str, Any]:
 
 
 async def predict(room: Room, request: PredictRequest, name: str) -> dict[str, Any]:
-    """Label tasks: one prediction each, in order, without a choice where the model gives none."""
+    """Label tasks: one prediction each, in order, without a choice where the model gives none or the text is blank."""
     served = model_of(room, name)
     config = Config.read(request.label_config)
     if served.reads_pairs:
@@ -102,10 +105,14 @@ async def predict(room: Room, request: PredictRequest, name: str) -> dict[str, A
             ("label_config",),
         )
     texts = [_text(task, str(config.column), number) for number, task in enumerate(request.tasks)]
-    texts = checked_texts(room, texts, ("tasks",))
-    [answers], _ = await room.ask(served, texts)
-    results = [_result(answers[row : row + 1], config, _version(served)) for row in range(len(texts))]
-    return {"results": results, "model_version": _version(served)}
+    version = _version(served)
+    results = [{"result": [], "score": 0.0, "model_version": version} for _ in texts]
+    written = [row for row, text in enumerate(texts) if text.strip()]
+    if written or not texts:
+        [answers], _ = await room.ask(served, checked_texts(room, [texts[row] for row in written], ("tasks",)))
+        for place, row in enumerate(written):
+            results[row] = _result(answers[place : place + 1], config, version)
+    return {"results": results, "model_version": version}
 
 
 async def webhook(room: Room, event: Event, name: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ async def respond(operation: Operation, room: Room, request: Request) -> Respons
 async def _body(operation: Operation, room: Room, request: Request) -> list[Any]:
     if operation.takes is None:
         return []
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         raise RefusedError(415, f"the body must be application/json. Got {kind or 'nothing'} instead.")
     raw = await read_body(request, int(room.config.max_megabytes * 2**20))
@@ -236,12 +236,13 @@ def checked_texts(room: Room, texts: list[str], where: tuple[str | int, ...]) ->
     if len(texts) > room.config.max_waiting:
         most = room.config.max_waiting
         raise RefusedError(413, f"there are {len(texts):,} texts; send at most {most:,} at once.", where)
-    for text in texts:
+    for number, text in enumerate(texts, 1):
         if len(text) > room.config.max_characters:
             most = room.config.max_characters
             raise RefusedError(413, f"a text has {len(text):,} characters; send at most {most:,}.", where)
         if not text.strip():
-            raise RefusedError(422, "a text is empty; send words to classify.", where)
+            which = f"text {number}" if len(texts) > 1 else "the text"
+            raise RefusedError(422, f"{which} is empty; send words to classify.", where)
     return [without_surrogates(text) for text in texts]
 
 

@@ -10,6 +10,7 @@ from labelspace.classify.anchors import LabelVectors
 from labelspace.classify.answers import Answers
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.decision import Decision
+from labelspace.config import DecisionConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
 
@@ -34,7 +35,8 @@ class Options:
         """Return the options of a classifier; None if it compares documents with nothing but what it learned."""
         if not isinstance(classifier.head_, ByAnchors):
             return None
-        return cls(classifier.encoder_, classifier.temperature, most)
+        # Not the classifier's own temperature, which may have been set for the answers to its own labels.
+        return cls(classifier.encoder_, DecisionConfig.temperature, most)
 
     def __len__(self) -> int:
         return len(self._kept)

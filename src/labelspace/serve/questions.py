@@ -131,16 +131,26 @@ def _yes_no(room: Room, served: Served, question: YesNo) -> Plan:
     if question.true and question.false:
         options = (Option(None, question.true), Option(None, question.false))
         return space_of(room, served, options, question.where), (0, 1)
-    for statement in (question.statement, question.true):
-        for column, (label, verbalizer) in enumerate(zip(served.space.labels, served.space.verbalizers, strict=True)):
-            if statement and _bare(statement) in map(_bare, (label.name, verbalizer, *label.descriptions)):
-                return None, (column,)
+    if question.false:
+        raise RefusedError(422, "what is true is not described; describe both outcomes, or neither.", question.where)
+    meant = [_column_of(served, statement) for statement in (question.statement, question.true) if statement]
+    known = {column for column in meant if column is not None}
+    if len(known) == 1 and (len(meant) == 1 or meant[-1] is not None):
+        return None, (known.pop(),)
     raise RefusedError(
         422,
         "an encoder cannot tell whether a statement is true by itself. Ask for a choice whose options describe both "
         f"outcomes, or for one of the labels of {served.name}: {', '.join(served.labels[:20])}.",
         question.where,
     )
+
+
+def _column_of(served: Served, statement: str) -> int | None:
+    """Return the column of the label that a statement is; None if it is none."""
+    for column, (label, verbalizer) in enumerate(zip(served.space.labels, served.space.verbalizers, strict=True)):
+        if _bare(statement) in map(_bare, (label.name, verbalizer, *label.descriptions)):
+            return column
+    return None
 
 
 def _bare(text: str) -> str:

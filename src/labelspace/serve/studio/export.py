@@ -15,6 +15,7 @@ from labelspace.header import CLASSIFIER, check_place
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import as_csv
 
+LONGEST_NAME = 200
 PLAIN_NAME = re.compile(r"[^\W.][\w. -]*")
 COLUMNS = ("text", "label", "score", "doubt")
 """Columns of labelled documents."""
@@ -112,6 +113,10 @@ class Exports:
     def _beside(self, name: object) -> Path:
         if not isinstance(name, str) or not PLAIN_NAME.fullmatch(name):
             raise InputError(f"a name has letters, digits, '-', '_', '.' and spaces, and no folder. Got {name!r}.")
+        if len(name.encode()) > LONGEST_NAME:
+            raise InputError(
+                f"a name has at most {LONGEST_NAME} bytes. Got {len(name.encode())}; choose a shorter one."
+            )
         return self._labels.absolute().with_name(name)
 
     def _pool_paths(self) -> set[Path]:

@@ -87,6 +87,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _number(value: Any) -> int:
-    if not isinstance(value, str) or not value.isascii() or not value.isdecimal():
+    if not isinstance(value, str) or not value.isascii() or not value.isdecimal() or len(value) > 18:
         raise InputError(f"a row is a number. Got {value!r} instead; reload the page.")
     return int(value)
