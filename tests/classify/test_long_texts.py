@@ -20,6 +20,7 @@ from labelspace.encoders import Encoder
 from labelspace.encoders.passages import passages
 from labelspace.errors import ConfigError
 from labelspace.evaluate import evaluate
+from labelspace.labels import LabelSpace
 
 Maker = Callable[..., Any]
 
@@ -179,3 +180,20 @@ def test_the_encoders_of_a_consensus_read_windows(narrow: Encoder, space: Any, c
     assert told.passage.of == len(passages(narrow, LONG[1], overlap=OVERLAP))
     student = ConsensusClassifier(space, [narrow, "words"], student=narrow, **options).fit(pool)
     assert student.model_.long_texts == "windows"
+
+
+def test_all_windows_of_a_long_text_say_whether_it_lies_outside_of_the_labels(tiny_encoder_folder):
+    space = LabelSpace.from_dict(
+        {"labels": {"sports": ["matches and teams"], "money": ["banks and prices"]}, "outside": ["rain clouds storm"]}
+    )
+    encoder = Encoder(tiny_encoder_folder, dtype="float32", device="cpu", max_tokens=12)
+    clf = ZeroShotClassifier(space, encoder, long_texts="windows").fit()
+    text = "rain clouds storm. " * 3 + "matches and teams. " * 12
+    whole = clf.judge([text], space)
+    cut = ZeroShotClassifier(space, encoder, long_texts="cut").fit()
+    windows = [cut.judge([part], space) for part in (text, *passages(encoder, text, overlap=OVERLAP)[1:])]
+    assert whole.outside is not None
+    for name in ("scores", "outside"):
+        each = np.stack([np.atleast_1d(getattr(one, name)[0]) for one in windows])
+        expected = np.sort(each, axis=0)[-BEST:].mean(axis=0)
+        assert np.atleast_1d(getattr(whole, name)[0]) == pytest.approx(expected, abs=1e-5)

@@ -65,7 +65,7 @@ def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 
         found = Judged(cosines(vectors, head.label_vectors(space)), None)
     else:
         found = head.judge(documents, space)
-    found = found._replace(scores=in_full(model, documents, space, found.scores))
+    found = in_full(model, documents, space, found)
     if not isinstance(head, ByAnchors):
         report(len(documents), len(documents))
     outside = None if found.outside is None else found.outside.astype(np.float64) * factor

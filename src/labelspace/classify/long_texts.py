@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from labelspace.checks import check_choice
 from labelspace.classify.anchors import GRID, Matrix
 from labelspace.classify.distinct import at_once, in_windows
+from labelspace.classify.head import Judged
 from labelspace.config import LONG_TEXTS
 from labelspace.config.encoding import WINDOW
 from labelspace.encoders.passages import passages
@@ -94,18 +95,28 @@ def tell_other_reading(model: Any, before: str) -> None:
         )
 
 
-def in_full(model: Any, documents: Any, space: LabelSpace, scores: Matrix) -> Matrix:
-    """Return scores in which long texts count in full, if the classifier reads them so.
+def in_full(model: Any, documents: Any, space: LabelSpace, judged: Judged) -> Judged:
+    """Return what a head says, with long texts counted in full if the classifier reads them so.
 
     Args:
         model: a fitted classifier.
         documents: texts; pairs if it cuts them.
         space: the labels.
-        scores: [text label], of the documents as cut; changed in place.
+        judged: what the head says of the documents as cut; its scores are changed in place.
     """
     if not reads_windows(model):
-        return scores
-    return read_on(model.encoder_, documents, scores, lambda texts: model.head_.judge(texts, space).scores)
+        return judged
+    found = read_on(
+        model.encoder_, documents, _columns(judged), lambda texts: _columns(model.head_.judge(texts, space))
+    )
+    if judged.outside is None:
+        return judged._replace(scores=found)
+    return judged._replace(scores=np.ascontiguousarray(found[:, :-1]), outside=found[:, -1])
+
+
+def _columns(judged: Judged) -> Matrix:
+    """Return the scores, and what lies outside of the labels as one more column: its windows are joined alike."""
+    return judged.scores if judged.outside is None else np.column_stack([judged.scores, judged.outside])
 
 
 def read_on(encoder: "Encoder", texts: Sequence[str], scores: Matrix, compare: Compare) -> Matrix:

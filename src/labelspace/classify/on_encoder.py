@@ -57,5 +57,4 @@ class OnEncoder(Fitted):
 
     def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:
         """Return what the head says about texts or pairs of texts, long ones as the model reads them."""
-        judged = self.head_.judge(documents, space)
-        return judged._replace(scores=in_full(self, documents, space, judged.scores))
+        return in_full(self, documents, space, self.head_.judge(documents, space))

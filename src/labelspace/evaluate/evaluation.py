@@ -258,7 +258,7 @@ def _answers(model: Classifier, documents: Documents) -> tuple[Answers, Vectors 
         return model.answers(documents), None
     space, vectors = model.label_space_, model.encoder_.encode(documents.rows)
     judged = model.head_.judge_vectors(vectors, space)
-    judged = judged._replace(scores=in_full(model, documents, space, judged.scores))
+    judged = in_full(model, documents, space, judged)
     return model.decision().answers(space.names, *judged), vectors
 
 
