@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import random
+import subprocess
+import sys
 import warnings
 
 import pyarrow as pa
@@ -457,3 +459,14 @@ def test_a_csv_row_longer_than_a_block_loses_and_repeats_no_row(tmp_path):
     table = open_table(path, batch_rows=100)
     assert [row["id"] for row in read_all(table)] == [row["id"] for row in rows]
     assert [row["id"] for row in read_all(table, 5_001)] == [row["id"] for row in rows[5_001:]]
+
+
+def test_a_reader_that_is_held_while_python_exits_does_not_disturb_the_exit(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("text\n" + f"{'x' * 1000}\n" * 60_000)
+    held = "import sys; from labelspace.corpus import open_table; rows = open_table(sys.argv[1]).batches(); next(rows)"
+    for number in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", f"{held}; sys.exit({number})", path], capture_output=True, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (number, b"")

@@ -17,6 +17,7 @@ What a user should know about each format:
 `rows_to_files` does the reverse, from rows to the bytes of a file.
 """
 
+import atexit
 import csv
 import gzip
 import io
@@ -25,7 +26,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, NamedTuple, final
 
@@ -138,8 +139,9 @@ def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) ->
     stream = pa.input_stream(arrow_source(path), compression="gzip" if packed else None)
     if dialect.encoding != "utf-8":
         stream = pa.transcoding_input_stream(stream, dialect.encoding, "utf-8")
+    source = _WholeBreaks(stream)
     reader = pa_csv.open_csv(
-        pa.PythonFile(_WholeBreaks(stream), mode="r"),
+        pa.PythonFile(source, mode="r"),
         read_options=pa_csv.ReadOptions(block_size=block, use_threads=False),
         parse_options=pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
@@ -148,21 +150,37 @@ def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) ->
     )
     file_bytes, first = path.stat().st_size, 0
     unpacked_bytes = _unpacked_bytes(path) if packed else file_bytes
-    for number, rows in enumerate(reader, 1):
-        yield Piece(first, rows, int(file_bytes * min(1, number * block / unpacked_bytes)))
-        first += rows.num_rows
+
+    def end() -> None:
+        """Let the reader's thread, which reads ahead, come to an end; it must not call Python while Python exits."""
+        source.ended = True
+        with suppress(pa.ArrowException):
+            for _ in reader:
+                pass
+        reader.close()
+
+    atexit.register(end)
+    try:
+        for number, rows in enumerate(reader, 1):
+            yield Piece(first, rows, int(file_bytes * min(1, number * block / unpacked_bytes)))
+            first += rows.num_rows
+    finally:
+        atexit.unregister(end)
+        end()
 
 
 @final
 class _WholeBreaks:
     """A stream no block of which ends between CR and LF: pyarrow drops the LF from a quoted cell that does."""
 
-    closed = False
+    closed = ended = False
 
     def __init__(self, stream: pa.NativeFile) -> None:
         self._stream, self._kept = stream, b""
 
     def read(self, size: int) -> bytes:
+        if self.ended:
+            return b""
         content = self._kept + self._stream.read(size - len(self._kept))
         if content == b"\r":  # or all would be kept, which means the end
             content += self._stream.read(1)

@@ -30,6 +30,8 @@ def _expression(letter: str, alone: str, *, marks: bool) -> re.Pattern[str]:
     word = f"{letter}+"
     if marks:
         every = (chr(code) for code in range(0x300, 0x1F000) if code not in _SELECTORS)
-        found = "".join(each for each in every if unicodedata.category(each) in ("Mn", "Mc"))
-        word += f"(?:[{found}]+{letter}*)*"
+        found = [each for each in every if unicodedata.category(each) in ("Mn", "Mc")] + ["\u200c", "\u200d"]
+        low, high = ("".join(each for each in found if (each > "\uffff") is above) for above in (False, True))
+        # `re` has a table for a class of low characters; of high ones it tries each, so they are asked for their range.
+        word += f"(?:(?:[{low}]|(?=[\U00010000-\U0001efff])[{high}])+{letter}*)*"
     return re.compile(f"[{alone}]|{word}" if alone else word)
