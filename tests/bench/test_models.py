@@ -221,6 +221,9 @@ def test_a_model_of_other_settings_has_another_revision(saved, tmp_path):
     assert seen == [model_revision(saved)], "wherever the folder lies"
     header = json.loads((folder / "labelspace.json").read_text())
     (folder / "labelspace.json").write_text(json.dumps({**header, "labelspace": "99", "versions": {}}))
+    for name, key in (("config.json", "transformers_version"), ("config_sentence_transformers.json", "__version__")):
+        told = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps({**told, key: "99"}))
     assert model_revision(folder) == seen[0], "whatever wrote it"
     parameters = {**header["parameters"], "anchor": "verbalizer"}
     (folder / "labelspace.json").write_text(json.dumps({**header, "parameters": parameters}))

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,6 +16,8 @@ from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.bench import load_task, run
 from labelspace.bench import scoring as scoring_module
 from labelspace.bench.plan import OwnFile, expand_tasks
+from labelspace.bench.rows import nli_of
+from labelspace.bench.ways import ways_of
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, EncoderError, InputError, LabelSpaceWarning
 from labelspace.evaluate.metrics import Tally
@@ -115,7 +118,7 @@ def test_a_saved_model_with_another_anchor_or_label_file_is_scored_again(tmp_pat
     assert finished("verbalizer", LabelSpace.from_dict({"labels": {"good": ["Snow."], "bad": ["Rain."]}})) == 1
 
 
-def test_two_files_of_one_name_are_refused(tmp_path, store):
+def test_two_files_of_one_name_are_refused(tmp_path, store, monkeypatch):
     labels = tmp_path / "labels.yaml"
     LabelSpace.from_names(["good", "bad"]).to_file(labels)
     files = [tmp_path / "mail.csv", tmp_path / "old" / "mail.tsv"]
@@ -125,7 +128,22 @@ def test_two_files_of_one_name_are_refused(tmp_path, store):
     own = [OwnFile(file=file, labels=labels) for file in files]
     with pytest.raises(ConfigError, match="two tasks are called own/mail"):
         run([fake_model()], own, store, bootstrap=0)
-    assert len(run([fake_model()], [own[0], own[0]], store, bootstrap=0).finished) == 1, "one file named twice"
+    monkeypatch.chdir(tmp_path)
+    twice = [own[0], OwnFile(file=Path("mail.csv"), labels=Path("labels.yaml"))]
+    assert len(run([fake_model()], twice, store, bootstrap=0).finished) == 1, "one file named twice"
+
+
+def test_results_of_before_and_after_settings_were_stored_are_one_row(data, store, tiny_encoder_folder):
+    spec = f"embedding:{tiny_encoder_folder}"
+    [first] = run([spec], ["imdb"], store, data=data, dtype="float32", bootstrap=0).finished
+    store.append({**first, "revision": first["revision"].partition("+")[0]})  # as it was stored before
+    report = run([spec], NAMES, store, data=data, dtype="float32", bootstrap=0)
+    assert (len(report.reused), len(report.finished)) == (1, 1)
+    assert any("stored without settings are reused" in note for note in report.notes)
+    [(way, records)] = ways_of(store.records()).items()
+    assert (way.revision, len(records)) == (first["revision"], 2)
+    alone = {**first, "seed": 0, "revision": first["revision"].partition("+")[0]}
+    assert nli_of(way, records, [alone]) == [alone]
 
 
 def test_absent_tasks_are_named_with_the_reason_and_the_others_run(data, store):

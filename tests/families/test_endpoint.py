@@ -220,6 +220,22 @@ def test_a_first_text_that_the_server_refuses_does_not_end_the_run():
     assert all("response_format" not in body for body in server.bodies[-2:]), "a later text decides how to ask"
 
 
+def test_if_all_are_refused_no_text_has_an_answer_that_could_be_kept():
+    with Server(fails=lambda body: 400) as server:
+        answers = scorer_of(server).each(TEXTS, SPACE)
+        with pytest.raises(EncoderError, match="refuses the request"):
+            next(answers)
+
+
+def test_texts_that_were_refused_first_come_once_another_is_answered():
+    with (
+        Server(fails=lambda body: 422 if text_of(body) in TEXTS[:2] else None) as server,
+        pytest.warns(LabelSpaceWarning, match="^2 of 4 answers"),
+    ):
+        places = [place for place, _ in scorer_of(server).each(TEXTS, SPACE)]
+    assert sorted(places) == [0, 1, 2, 3]
+
+
 def test_an_option_that_is_a_number_may_be_written_as_one():
     question = Question.of(LabelSpace.from_names([f"label {number}" for number in range(60)]), max_characters=100)
     answers = [question.by_answer(content) for content in ('{"answer": 12}', '{"answer": "12"}', '{"answer": true}')]

@@ -138,6 +138,15 @@ def test_a_label_whose_texts_all_have_another_label_too_is_trained_on():
     assert split_texts(Rows([[1, 2]] * 4, None, 0), np.array([0, 0, 1, 1]), 0.5, seed=0) == ([0, 1, 2, 3], [])
 
 
+def test_a_text_that_is_most_of_the_rows_is_never_held_out():
+    rows = Rows([[0]] * 900 + [[1 + number] for number in range(100)], None, 0)
+    targets = np.array([0] * 900 + [0, 1] * 50)
+    for seed in range(8):
+        ours, theirs = split_texts(rows, targets, 0.2, seed=seed)
+        assert len(theirs) == 20
+        assert set(range(900)) <= set(ours)
+
+
 def test_pairs_are_equal_only_if_both_texts_are():
     """Two pairs may share their tokens and be divided at another place, as their token types tell."""
     pairs = Rows([[1, 2, 3]] * 20, [[0, 0, 1], [0, 1, 1]] * 10, 0)

@@ -209,6 +209,12 @@ class SavedScorer:
 
     Args:
         model: the opened model.
+
+    Example:
+        >>> from labelspace import LabelSpace, ZeroShotClassifier
+        >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+        >>> SavedScorer(clf).scores(["the match"], LabelSpace.from_names(["war", "peace", "art"])).shape
+        (1, 3)
     """
 
     def __init__(self, model: Any) -> None:

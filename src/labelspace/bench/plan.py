@@ -69,9 +69,10 @@ class Plan:
             if source.name not in own:
                 own[source.name] = task
                 sources.append(source)
-            elif own[source.name] is not task and (isinstance(task, Task) or own[source.name] != task):
+            elif _named(own[source.name]) != _named(task):
                 raise ConfigError(
-                    f"two tasks are called {source.name}, and would share their results; rename the file of one."
+                    f"two tasks are called {source.name}, and would share their results; rename the file of one, or "
+                    "run them into stores of their own."
                 )
         if not sources and not names:
             raise ConfigError("there is no task to run; name one, a family, or 'btzsc' for all of them.")
@@ -108,6 +109,13 @@ class Plan:
             return own_task(task.file, labels, **columns, limit=self.options["limit"], seed=seed)
 
         return Source(load(0).card.name, load)
+
+
+def _named(task: Task | OwnFile) -> object:
+    """Return what tells a task from another one of its name."""
+    if isinstance(task, Task):
+        return task.fingerprint
+    return task.file.resolve(), task.labels.resolve(), task.text_column, task.label_column
 
 
 def none_can_be_run(absent: Mapping[str, str]) -> InputError:

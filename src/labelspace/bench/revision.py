@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 from labelspace.folders import sha256_of
-from labelspace.header import HEADER, peek
+from labelspace.header import HEADER
 
 WEIGHTS = (".safetensors", ".gguf")
 SETTINGS = ("*.json", "*/config.json")
 # What a header says of the making of a model; two equal models may differ in it.
 MAKING = ("format", "labelspace", "versions", "encoder", "fit", "files")
+VERSIONS = ("__version__", "transformers_version")
 
 
 def model_revision(place: Path) -> str | None:
@@ -31,23 +32,35 @@ def model_revision(place: Path) -> str | None:
     for path in sorted({path for pattern in SETTINGS for path in place.glob(pattern) if path.is_file()}):
         if path.name == "tokenizer.json":  # it also holds how the tokenizer was last used
             continue
-        if path == place / HEADER:
-            header = {name: value for name, value in peek(place).items() if name not in MAKING}
-            content = json.dumps(header, sort_keys=True).encode()
-        else:
-            content = path.read_bytes()
+        content = _told(path, MAKING if path == place / HEADER else VERSIONS)
         digest.update(f"{path.relative_to(place).as_posix()} {len(content)} ".encode() + content)
     return f"{weights}+{digest.hexdigest()[:8]}"
 
 
-def same_revision(stored: str | None, revision: str | None) -> bool:
-    """Return whether a stored result may be of a revision; one without settings, as once stored, may be of any.
+def _told(path: Path, making: tuple[str, ...]) -> bytes:
+    """Return a file's JSON without what it says of its making; another file as it is."""
+    content = path.read_bytes()
+    try:
+        told = json.loads(content)
+    except ValueError:
+        return content
+    if isinstance(told, dict):
+        told = {name: value for name, value in told.items() if name not in making}
+    return json.dumps(told, sort_keys=True).encode()
+
+
+def same_revision(one: str | None, other: str | None) -> bool:
+    """Return whether two revisions may be of the same model.
+
+    One without settings, as results were stored before settings were hashed, matches any settings of the same weights.
 
     Example:
         >>> same_revision("sha256:1+a", "sha256:1+b"), same_revision("sha256:1", "sha256:1+b")
         (False, True)
     """
-    return None in (stored, revision) or stored in (revision, str(revision).partition("+")[0])
+    if one is None or other is None:
+        return True
+    return one == other or one == other.partition("+")[0] or other == one.partition("+")[0]
 
 
 def weights_revision(place: Path) -> str | None:

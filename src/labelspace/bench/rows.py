@@ -7,6 +7,7 @@ from typing import final
 
 from labelspace.bench.nli import PUBLISHED_COLUMNS
 from labelspace.bench.published import NLI_SETS, published_models, published_scores
+from labelspace.bench.revision import same_revision
 from labelspace.bench.ways import Record, Way, names_of, ways_of
 
 
@@ -157,7 +158,7 @@ def nli_of(way: Way, own: Sequence[Record], nli: Sequence[Record]) -> list[Recor
         for record in nli
         if (record["model"], record["limit"], record["dtype"]) == (way.model, way.limit, way.dtype)
         and record["seed"] in seeds
-        and (way.revision is None or record.get("revision") in (None, way.revision))
+        and same_revision(record.get("revision"), way.revision)
     ]
 
 

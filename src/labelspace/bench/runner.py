@@ -186,6 +186,8 @@ def _reused(jobs: Sequence[_Job], known: Mapping[RunKey, Record], notes: list[st
             left.append(job)
             continue
         reused.append(record)
+        if job.revision is not None and "+" in job.revision and "+" not in (record.get("revision") or "+"):
+            notes.append(f"{job.key.model}: results stored without settings are reused; these cannot be checked.")
         if isinstance(job.model, OpenModel) and job.model.revision is None:
             notes.append(f"{job.key.model}: the stored result of this name is reused; its weights cannot be checked.")
     return reused, left

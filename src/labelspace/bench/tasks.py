@@ -55,8 +55,8 @@ class Task:
     """Remarks to print beside results: rows left out, labels without a row, sampling."""
 
     fingerprint: str
-    """SHA-256 over texts, targets and verbalizers, of own files over all that the labels say; equal fingerprints mean
-    the same task."""
+    """SHA-256 over texts, targets and verbalizers, for own files also over names, descriptions, `not` and `outside`;
+    equal fingerprints mean the same task."""
 
     revision: str | None = None
     """Hub commit of the rows; None for rows from elsewhere."""

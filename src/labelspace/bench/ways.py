@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from labelspace.bench.cards import METRICS
 from labelspace.bench.records import NLI_TASK
+from labelspace.bench.revision import same_revision
 from labelspace.checks import did_you_mean
 from labelspace.errors import ConfigError, InputError
 
@@ -45,7 +46,7 @@ class Way(NamedTuple):
 def ways_of(records: Sequence[Record]) -> dict[Way, list[Record]]:
     """Group records by way, in the order of the store.
 
-    A record of unknown weights joins the records of known weights, if there is only one known revision.
+    A record of unknown weights, or of unknown settings, joins the only known revision that it may be of.
 
     Example:
         >>> run = {"model": "embedding:x", "protocol": "full", "unverbalized": "leave_out", "dtype": "float32"}
@@ -61,8 +62,10 @@ def ways_of(records: Sequence[Record]) -> dict[Way, list[Record]]:
     found: dict[Way, list[Record]] = {}
     for record in records:
         bare = _without_weights(record)
-        only = next(iter(known[bare])) if len(known.get(bare, ())) == 1 else None
-        found.setdefault(bare._replace(revision=record.get("revision") or only), []).append(record)
+        own, told = record.get("revision"), known.get(bare, set())
+        whole = [each for each in told if not any(other.startswith(f"{each}+") for other in told)]
+        may_be = [each for each in whole if same_revision(own, each)]
+        found.setdefault(bare._replace(revision=may_be[0] if len(may_be) == 1 else own), []).append(record)
     return found
 
 
@@ -175,7 +178,10 @@ def _sets(records: Sequence[Record]) -> int:
 
 
 def _short(revision: str | None) -> str:
-    return "unknown" if revision is None else revision.removeprefix("sha256:")[:8]
+    if revision is None:
+        return "unknown"
+    weights, plus, settings = revision.removeprefix("sha256:").partition("+")
+    return weights[:8] + plus + settings
 
 
 def _bare(spec: str) -> str:

@@ -156,7 +156,7 @@ def uncertainty_card(state: State) -> Card:
             "min_probability": parameters["min_probability"],
             "rows": _rows(fit),
             "learning rate": f"{rate:.0e}",
-            "steps": f"{len(curve['losses'])} in {curve['epochs']} epochs ({curve['stop_reason']})",
+            "steps": f"{curve.get('steps', len(curve['losses']))} in {curve['epochs']} epochs ({curve['stop_reason']})",
             "loss": f"{curve['losses'][0]:.4f} to {curve['losses'][-1]:.4f}",
             "seed": fit["seed"],
         },

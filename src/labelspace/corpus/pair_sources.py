@@ -206,7 +206,11 @@ def open_labelled_pairs(
         >>> [pair.positive for pair in open_labelled_pairs(table, name="news", descriptions={"sports": ["matches"]})]
         ['matches']
     """
-    known = None if descriptions is None else {key: _descriptions(key, texts) for key, texts in descriptions.items()}
+    known = (
+        None
+        if descriptions is None
+        else {key.strip(): _descriptions(key, texts) for key, texts in descriptions.items()}
+    )
     numbered = _names_of_numbers(source, label_column)
     table = open_table(source, text_column=text_column, label_column=label_column, batch_rows=batch_rows)
     own = _name(table, name)

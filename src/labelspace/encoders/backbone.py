@@ -5,7 +5,6 @@ Callers see texts as lists of token ids, and embeddings as float32 tensors of un
 
 import copy
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -21,11 +20,9 @@ from torch.nn import functional as F
 
 from labelspace.encoders.batching import TokenBatch, pad
 from labelspace.encoders.graph import Graph
-from labelspace.encoders.opening import NO_LIMIT, opening, quiet_loading
+from labelspace.encoders.opening import NO_LIMIT, TOKENIZING, opening, quiet_loading
 from labelspace.encoders.packed import POOLINGS, PackedTransformer, read_by, runs
 from labelspace.errors import EncoderError
-
-_TOKENIZING = threading.Lock()  # how a tokenizer cuts is set on the tokenizer, which threads share
 
 
 @final
@@ -149,7 +146,7 @@ class Backbone:
         # Keep white space, as sentence-transformers does, so that both give the same vectors.
         texts = [text.lower() for text in texts] if getattr(self.transformer, "do_lower_case", False) else list(texts)
         options = {"truncation": True, "max_length": self.max_tokens} if truncate else {"truncation": False}
-        with _TOKENIZING, quiet_tokenizer(self.tokenizer):
+        with TOKENIZING, quiet_tokenizer(self.tokenizer):
             return self.tokenizer(texts, return_attention_mask=False, return_token_type_ids=False, **options)[
                 "input_ids"
             ]
@@ -168,7 +165,7 @@ class Backbone:
             return [], None
         lower = getattr(self.transformer, "do_lower_case", False)
         firsts, seconds = ([text.lower() if lower else text for text in half] for half in zip(*pairs, strict=True))
-        with _TOKENIZING, quiet_tokenizer(self.tokenizer):
+        with TOKENIZING, quiet_tokenizer(self.tokenizer):
             encoded = self.tokenizer(
                 firsts, seconds, truncation=True, max_length=self.max_tokens, return_attention_mask=False
             )

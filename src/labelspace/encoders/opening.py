@@ -1,6 +1,7 @@
 """Shared by everything that opens a transformers folder: no output, and one clear error."""
 
 import logging
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from labelspace.errors import EncoderError
 
 # Tokenizers without a limit report a number above this.
 NO_LIMIT = 1_000_000
+
+TOKENIZING = threading.Lock()
+"""Held while a tokenizer is used: how it cuts is set on the tokenizer, which threads and copies share."""
 
 _FAILS = (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError, SafetensorError)
 

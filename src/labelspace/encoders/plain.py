@@ -5,7 +5,6 @@ a tokenizer that transformers takes as it is, says in its files all that inferen
 """
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, final
@@ -15,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from labelspace.encoders.opening import NO_LIMIT
+from labelspace.encoders.opening import NO_LIMIT, TOKENIZING
 from labelspace.encoders.packed import POOLINGS, PackedTransformer, read_by, runs
 from labelspace.errors import EncoderError
 
@@ -46,9 +45,6 @@ _NORMALIZER = {
 # sentence-transformers' names of poolings, and the switches that it wrote before version 6.
 _POOLED = {own: name for name, own in POOLINGS.items()}
 _SWITCHES = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_lasttoken": "last"}
-
-
-_TOKENIZING = threading.Lock()  # how a tokenizer cuts is set on the tokenizer, which threads and copies share
 
 
 @final
@@ -127,7 +123,7 @@ class PlainFolder:
 
     def tokenize(self, texts: Sequence[str], *, truncate: bool = True) -> list[list[int]]:
         """Turn texts into token ids with special tokens, truncated to `max_tokens` unless `truncate` is False."""
-        with _TOKENIZING:
+        with TOKENIZING:
             if truncate:
                 self._tokenizer.enable_truncation(self.max_tokens)
             else:

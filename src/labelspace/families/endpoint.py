@@ -36,7 +36,7 @@ MAX_CHARACTERS = 8_000
 """Characters of a text that are sent, some 2,000 tokens."""
 
 FIRST_TEXTS = 3
-"""If the server refuses so many texts before it answers one, it refuses all."""
+"""Texts that are tried before the server counts as refusing all."""
 
 _logger = logging.getLogger("labelspace")
 
@@ -163,11 +163,12 @@ class EndpointScorer:
                 ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
                 last = start + 1 == min(len(texts), FIRST_TEXTS)
                 way, row = self._decide(connection, texts[start], question, ways, last=last)
+                start, unusable = start + 1, unusable + (row is None)
                 if way is not None:
                     self._ways[lettered] = way
-                unusable += row is None
-                yield start, alike if row is None else row
-                start += 1
+                    # Those refused before wait for this one: if all are refused, none has an answer to be kept.
+                    yield from ((place, alike) for place in range(start - 1))
+                    yield start - 1, alike if row is None else row
             way = self._ways.get(lettered, LOGPROBS)
             for place, row in self._ask_all(connection, texts, start, question, way):
                 unusable += row is None

@@ -1,6 +1,6 @@
 """The checks of a label space by counts, characters and words; they need no encoder.
 
-A word is as in `words`, in any case; each Chinese or Japanese character is a word of its own.
+Words are those of `labels/words.py`, in any case; each Chinese or Japanese character is a word of its own.
 """
 
 import math

@@ -37,7 +37,7 @@ class Training:
     """Record of a training run; the trained modules hold the kept weights."""
 
     losses: tuple[float, ...] = field(repr=False)
-    """The loss of every update; where a loss used up the patience, that loss too, whose update was not made."""
+    """The loss of every update, and the loss that used up the patience, after which no update was made."""
 
     looks: tuple[Any, ...] = field(repr=False)
     """The looks, each with its `step`; empty if nothing is measured."""

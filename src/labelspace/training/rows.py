@@ -181,18 +181,20 @@ def split_texts(rows: Rows, targets: Targets, share: float, *, seed: int) -> tup
         seed: seed of the draw.
 
     Returns:
-        Rows to train on and rows held out, both ascending; none is held out if no label can spare a text of its own.
+        Rows to train on and rows held out, both ascending; none is held out if no label can spare a text of its own. A
+        text that is more than this share of its label's rows is always trained on.
 
     Example:
         >>> texts = Rows([[1], [2], [3], [4]] * 2, None, 0)
-        >>> split_texts(texts, np.array([0, 0, 1, 1] * 2), 0.25, seed=0)
-        ([1, 2, 3, 5, 6, 7], [0, 4])
+        >>> split_texts(texts, np.array([0, 0, 1, 1] * 2), 0.5, seed=0)
+        ([1, 2, 5, 6], [0, 3, 4, 7])
     """
     first: dict[tuple[bytes, ...], int] = {}
     parts = (rows.token_ids,) if rows.token_types is None else (rows.token_ids, rows.token_types)
     keys = (tuple(np.asarray(each, dtype=np.int32).tobytes() for each in row) for row in zip(*parts, strict=True))
     text = np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
-    different = np.unique(text)
+    different, repeats = np.unique(text, return_counts=True)
+    different = different[repeats <= np.maximum(1, share * np.bincount(targets)[targets[different]])]
     _, places = split(targets[different], share, seed=seed)
     held_out = np.isin(text, different[places])
     # A label may have only texts that first occur under another label; train on those.
