@@ -19,6 +19,7 @@ from pieces import Piece
 
 from labelspace.bench import run
 from labelspace.bench.models import OpenModel
+from labelspace.bench.revision import weights_revision
 from labelspace.progress import Progress
 from nli.heads import PROTOCOL, Head, heads, make, opened
 from nli.settings import Settings
@@ -56,14 +57,15 @@ def set_pieces(settings: Settings) -> Iterator[Piece]:
 
 
 def _run(settings: Settings, task: str, head: Head) -> dict[str, Any]:
-    models = scored_once(opened(make(settings, head)))
+    trained = make(settings, head)
+    models = scored_once(opened(trained))
     with TemporaryDirectory() as folder:
         store = Path(folder) / "results.jsonl"
         records = run(models, [task], store, limit=settings.rows, data=settings.data, bootstrap=0).records
     first = records[0]  # the second reuses its logits, so it has no speed of its own
     facts = {name: first[name] for name in ("texts", "classes", "fingerprint", "texts_per_second")}
     scores = {record["described"]["score"]: record["metrics"] for record in records}
-    return {**facts, "weights": first["revision"], **scores}
+    return {**facts, "weights": weights_revision(trained), **scores}
 
 
 def scored_once(model: OpenModel) -> list[OpenModel]:
