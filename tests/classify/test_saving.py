@@ -39,6 +39,7 @@ from labelspace.training.description import learning_rate
 from labelspace.training.description.objective import run
 
 Maker = Callable[..., Any]
+NAMES = ["sports", "money"]
 each_method = pytest.mark.parametrize("method", METHODS)
 each_dtype = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 
@@ -109,6 +110,41 @@ def test_the_encoders_default_prompt_is_saved_with_the_model(
     assert again.encoder_.prompts == clf.encoder_.prompts == {"text": "query: ", "label": "query: "}
     assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
     assert again.fit().encoder_.prompts == clf.encoder_.prompts
+
+
+def test_another_fit_starts_from_the_revision_that_the_first_one_was_given(
+    tiny_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path / "hub"))
+    home = tmp_path / "hub" / "models--somebody--tiny"
+    shutil.copytree(tiny_encoder_folder, home / "snapshots" / ("a" * 40))
+    DescriptionClassifier(NAMES, str(tiny_encoder_folder), max_steps=5, learning_rate=1e-2).fit().encoder_.save(
+        home / "snapshots" / ("b" * 40)
+    )
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text("b" * 40)
+    given = {"name": "somebody/tiny", "revision": "a" * 40, "offline": True, "dtype": "float32"}
+    clf = DescriptionClassifier(NAMES, given, max_steps=2, learning_rate=1e-3).fit()
+    load(clf.save(tmp_path / "one")).save(tmp_path / "two")
+    again = load(tmp_path / "two")
+    assert {"revision", "offline"} <= again.encoder.keys()
+    assert (again.fit().decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
+
+
+def test_a_model_that_took_the_place_of_its_encoder_is_not_trained_from_itself(
+    tiny_encoder_folder: Path, tmp_path: Path
+):
+    options: Any = {"max_steps": 2, "learning_rate": 1e-3}
+    place = DescriptionClassifier(NAMES, str(tiny_encoder_folder), **options).fit().save(tmp_path / "model")
+    clf = DescriptionClassifier(NAMES, str(place), **options).fit()
+    before = clf.decision_function(TEXTS)
+    again = load(clf.save(place))
+    assert (again.decision_function(TEXTS) == before).all()
+    with pytest.raises(ConfigError, match="no name leads to that"):
+        again.fit()
+    untrained = load(ZeroShotClassifier(NAMES, str(place)).fit().save(place))
+    before = untrained.decision_function(TEXTS)
+    assert (untrained.fit().decision_function(TEXTS) == before).all()
 
 
 def test_every_parameter_is_restored(fitted: Maker, tmp_path: Path):

@@ -185,8 +185,22 @@ def test_a_wrong_option_is_refused(options, error, message):
 def test_labels_that_teach_nothing_are_refused():
     with pytest.raises(InputError, match="nothing to learn from"):
         WordsClassifier(LABELS).fit(SEEN, [None] * 6)
-    with pytest.raises(InputError, match="sample_weight"):
-        WordsClassifier(LABELS).fit(SEEN, NAMES, sample_weight=[1])
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([1], r"must be 6 numbers.*Got the shape \(1,\)"),
+        ([1, 1, 1, 1, 1, -2], r"0 or more\. Got -2\.0 among them"),
+        ([1, 1, 1, 1, 1, float("nan")], "Got nan among them"),
+        (["a"] * 6, "could not convert string to float: 'a'"),
+    ],
+)
+def test_weights_that_are_not_numbers_are_refused_in_learning_and_scoring(weights, said):
+    with pytest.raises(InputError, match=said):
+        WordsClassifier(LABELS).fit(SEEN, NAMES, sample_weight=weights)
+    with pytest.raises(InputError, match=said):
+        WordsClassifier(LABELS).fit(SEEN, NAMES).score(SEEN, NAMES, sample_weight=weights)
 
 
 def test_numpy_parameters_are_saved_and_a_new_label_is_refused_by_name_or_label(tmp_path):

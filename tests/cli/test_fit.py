@@ -281,6 +281,12 @@ def test_zero_shot_refuses_options_of_training(run, refused, label_file, tmp_pat
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.parametrize("option", ["--text-column", "--delimiter", "--encoding"])
+def test_options_of_reading_are_refused_where_nothing_is_read(run, refused, label_file, tmp_path, option):
+    line = refused(run("fit", label_file, "--method", "zero-shot", "--out", tmp_path / "model", option, "body"))
+    assert f"{option} does nothing without --pool or --labelled" in line
+
+
 # ---- labelled rows
 
 

@@ -196,6 +196,14 @@ def test_lint_refuses_a_pool_that_says_nothing(run, refused, label_file, pool, t
     assert "nowhere" in refused(run("lint", label_file, "--pool", pool, "--figure", tmp_path / "nowhere" / "a.png"))
 
 
+@pytest.mark.parametrize("option", ["--text-column", "--delimiter", "--encoding", "--dtype"])
+def test_lint_refuses_options_that_do_nothing(run, refused, label_file, tiny_encoder_folder, option):
+    others = "--encoder or --pool" if option == "--dtype" else "--pool"
+    assert f"{option} does nothing without {others}; leave" in refused(run("lint", label_file, option, "float32"))
+    if option == "--dtype":
+        assert run("lint", label_file, option, "float32", "--encoder", tiny_encoder_folder).exit_code == 0
+
+
 def test_lint_takes_a_template_for_a_csv_file(run, tmp_path):
     file = tmp_path / "labels.csv"
     file.write_text("label,description\na,One two three four.\nb,Five six seven eight.\n")

@@ -16,6 +16,7 @@ from labelspace.config import ConsensusConfig, StudentConfig
 from labelspace.consensus.members import Members
 from labelspace.consensus.store import ScoreStore
 from labelspace.corpus import Pool
+from labelspace.encoders import Encoder
 from labelspace.encoders.precision import choose_device, has_native_bfloat16
 from labelspace.errors import (
     ConfigError,
@@ -532,4 +533,69 @@ def test_a_kept_view_that_was_opened_otherwise_is_trained_again(tiny_encoder_fol
     given = {"space": LabelSpace.from_dict(LABELS), "config": ConsensusConfig(), "checkpoint": None, "callbacks": ()}
     ways = ({}, {"max_tokens": 8}, {"label_prompt": "label: "}, {"text_prompt": "text: "})
     members = [Members(options=options, seed=0, verbose=False, **given) for options in ways]
-    assert len({each._identity(str(tiny_encoder_folder)) for each in members}) == 4
+    assert len({each.identity(str(tiny_encoder_folder)) for each in members}) == 4
+
+
+NEW_TEXTS = {
+    "labels": [
+        {"name": "money", "verbalizer": "the price", "descriptions": ["A rate that was opened.", "A bank."]},
+        {"name": "sports", "verbalizer": "the player", "descriptions": ["A cup that was won."]},
+    ]
+}
+
+
+@pytest.mark.parametrize("student", [None, "encoder"])
+def test_a_saved_view_of_the_same_names_answers_and_teaches_with_the_texts_of_today(
+    make, tiny_encoder_folder, tmp_path, student
+):
+    tiny = str(tiny_encoder_folder)
+    ZeroShotClassifier(LABELS, encoder=tiny).fit().save(tmp_path / "untrained")
+    views = [str(tmp_path / "untrained"), "words"]
+    alone = make(labels=NEW_TEXTS, views=views, config={"documents_per_label": 1000}).fit(POOL)
+    fresh = ZeroShotClassifier(NEW_TEXTS, encoder=tiny).fit()
+    assert (alone.answers(POOL).scores == fresh.answers(POOL).scores).all()
+    made = DescriptionClassifier(LABELS, encoder=tiny, max_steps=2).fit()
+    made.save(tmp_path / "trained")
+    clf = make(labels=NEW_TEXTS, views=[str(tmp_path / "trained"), "words"], student=student).fit(POOL)
+    assert set(clf.predict(POOL)) <= {"sports", "money"}
+    texts = [text for label in NEW_TEXTS["labels"] for text in label["descriptions"]]
+    assert all(text in texts for label in clf.explain(POOL[0]).top for text, _ in label.nearest)
+
+
+def test_a_consensus_stays_as_it_is_when_the_view_is_changed_afterwards(make, tiny_encoder_folder):
+    view = ZeroShotClassifier(LABELS, encoder=str(tiny_encoder_folder)).fit()
+    clf = make(views=[view, "words"]).fit(POOL)
+    before = clf.answers(POOL).scores
+    view.rename_label("money", "finance")
+    view.set_params(anchor="verbalizer", temperature=0.01)
+    assert (clf.answers(POOL).scores == before).all()
+
+
+@pytest.mark.parametrize("temperature", [0.07, 0.5])
+def test_a_single_view_is_as_sure_as_it_should_be_whatever_its_own_temperature_was(
+    make, tiny_encoder_folder, temperature
+):
+    view = DescriptionClassifier(LABELS, encoder=str(tiny_encoder_folder), max_steps=2).fit()
+    view.set_params(temperature=temperature)
+    # Without a text that answers otherwise nothing is told about the temperature.
+    pool = [*POOL, *(text for label in LABELS["labels"] for text in label["descriptions"])]
+    clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(pool)
+    told = clf.fit_result_.probabilities
+    assert clf.model_.temperature == pytest.approx(ConsensusConfig.temperature * told["temperature"])
+    assert view.temperature == temperature
+
+
+def test_a_student_that_is_an_encoder_of_other_settings_is_not_the_view_of_its_name(make, tiny_encoder_folder):
+    tiny = str(tiny_encoder_folder)
+    for given, steps in ((Encoder(tiny, max_tokens=6), 4), (Encoder(tiny), 2), (tiny, 2)):
+        counted: list[int] = []
+        short = StudentConfig(epochs=1, batch_size=96)
+        clf = make(student=given, teaching=short, callbacks=[trained(counted)]).fit(POOL)
+        assert len(counted) == steps + 1, "two updates for each encoder, and one of the student"
+        assert clf.model_.encoder_.max_tokens == (6 if steps == 4 else Encoder(tiny).max_tokens)
+
+
+def test_a_limit_of_a_single_view_stays(make, tiny_encoder_folder):
+    view = ZeroShotClassifier(LABELS, encoder=str(tiny_encoder_folder)).fit().set_none(POOL, by="left-out")
+    clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(POOL)
+    assert clf.none_ == view.none_

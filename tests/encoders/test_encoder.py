@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -299,6 +300,16 @@ def test_an_empty_input_gives_an_empty_array_of_the_right_width(shared: Encoder)
 def test_a_bare_string_is_refused_because_its_letters_would_be_encoded(shared: Encoder):
     with pytest.raises(InputError, match=r"a single str.*\[text\]"):
         shared.encode("a text")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [(None, r"NoneType \(None\)"), (3, "int"), (b"a", "bytes"), ("a \ud800", "lone surrogate.*ud800")],
+)
+def test_what_is_no_text_is_named(shared: Encoder, wrong: Any, said: str):
+    for ask in (shared.encode, shared.count_tokens, shared.tokenize):
+        with pytest.raises(InputError, match=said):
+            ask(["a text", wrong])
 
 
 def test_progress_reports_the_texts_done(shared: Encoder):

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 LABELS = "label_space.yaml"
 VECTORS = "label_vectors.safetensors"
 MEMBERS = "members"
+ABOUT_THE_HUB = ("revision", "offline")
+"""Arguments of `Encoder` that are kept if they were given."""
+
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
 
 
@@ -67,7 +70,7 @@ def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: st
         facts = {
             "class": name,
             "parameters": state.parameters,
-            "encoder": encoder and {**encoder.describe(), "name": state.started_from},
+            "encoder": encoder and {**encoder.describe(), **_start(state, folder)},
             "encoding": encoder and encoder.config.to_dict(),
             "fit": state.fit,
             **state.facts,
@@ -76,6 +79,16 @@ def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: st
         (scratch / "README.md").write_text(model_card(card, header, state.space), encoding="utf-8")
         write_header(scratch, header, editable=(LABELS,))
     return folder
+
+
+def _start(state: State, folder: Path) -> dict[str, Any]:
+    """Return what leads to the encoder that `fit` started from, beside its settings."""
+    encoder, name = state.encoder, state.started_from
+    start = Path(name).expanduser()
+    if encoder.trained and start.is_dir() and start.resolve() == folder.resolve():
+        name += TRAINED  # the model takes the place of what it started from
+    told = {option: getattr(encoder, option) for option in ABOUT_THE_HUB}
+    return {"name": name, **{option: value for option, value in told.items() if value is not None}}
 
 
 def read(
@@ -113,6 +126,7 @@ def read(
         encoding = EncodingConfig.from_dict(known).to_dict()
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
         prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
+        hub = {option: header["encoder"].get(option) for option in ABOUT_THE_HUB}
         parameters = {**header["parameters"]}
         if not name:
             raise ConfigError("the encoder that it began with has no name")
@@ -123,9 +137,11 @@ def read(
     try:
         encoder = Encoder(folder, **encoding, trust_remote_code=trust_remote_code, offline=True)
         encoder.name, encoder.pooling = name, pooling
+        encoder.revision, encoder.offline = hub["revision"], hub["offline"]
         encoder.trained = trains_encoder or name.endswith(TRAINED)
         # A second fit starts from the encoder as it was before training.
-        untrained = {"name": name, "pooling": pooling, **prompts, **encoding}
+        hub = {option: value for option, value in hub.items() if value is not None}
+        untrained = {"name": name, "pooling": pooling, **prompts, **encoding, **hub}
         if trust_remote_code:
             untrained["trust_remote_code"] = trust_remote_code
         return State(

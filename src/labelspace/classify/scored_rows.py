@@ -49,7 +49,7 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
     wrong = next((row for row in rows if not isinstance(truth[row], str)), None)
     if wrong is not None:
         raise InputError(f"y[{wrong}] is {truth[wrong]!r} of type {type(truth[wrong]).__name__}; pass label names.")
-    weights = _weights(sample_weight, len(names))
+    weights = as_weights(sample_weight, len(names))
     # No label is named "", and unlike None it can be sorted among names.
     answers = ["" if names[row] is None else names[row] for row in rows]
     return ScoredRows([truth[row] for row in rows], answers, None if weights is None else weights[rows])
@@ -72,16 +72,26 @@ def scored_sets(predicted: Any, y: Any, classes: Any, sample_weight: Any = None)
         raise InputError("y holds no labels, so there is nothing to score; pass label names.")
     from sklearn.metrics import accuracy_score
 
-    weights = _weights(sample_weight, len(predicted))
+    weights = as_weights(sample_weight, len(predicted))
     own = None if weights is None else weights[sets.known]
     return float(accuracy_score(sets.truth[sets.known], predicted[sets.known], sample_weight=own))
 
 
-def _weights(sample_weight: Any, documents: int) -> NDArray[np.float64] | None:
-    weights = None if sample_weight is None else np.asarray(sample_weight)
-    if weights is not None and weights.shape != (documents,):
-        raise InputError(
-            f"sample_weight must hold one weight for each of the {documents} documents. Got the shape "
-            f"{weights.shape} instead."
-        )
+def as_weights(sample_weight: Any, documents: int) -> NDArray[np.float64] | None:
+    """Return the weight of each document, [text], or None.
+
+    Raises:
+        InputError: these are not as many numbers, 0 or more.
+    """
+    if sample_weight is None:
+        return None
+    told = f"sample_weight must be {documents} numbers, one for each document, 0 or more"
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{told}. {error}.") from error
+    if weights.shape != (documents,):
+        raise InputError(f"{told}. Got the shape {weights.shape} instead.")
+    if not ((weights >= 0) & np.isfinite(weights)).all():
+        raise InputError(f"{told}. Got {weights[~((weights >= 0) & np.isfinite(weights))][0]} among them.")
     return weights

@@ -15,6 +15,7 @@ from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
 from labelspace.classify.opened_words import TENSORS_FILE, explain_by_words, head_of
+from labelspace.classify.scored_rows import as_weights
 from labelspace.classify.state import State
 from labelspace.corpus import Kind, as_documents, as_targets
 from labelspace.errors import InputError
@@ -91,9 +92,8 @@ class WordsClassifier(Classifier):
         self.decision()
         documents = as_documents(X)
         targets = np.asarray(as_targets(y, space.names, n_documents=len(documents)), dtype=np.intp)
-        weights = np.ones(len(documents)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != targets.shape or not (weights >= 0).all():
-            raise InputError(f"sample_weight must be {len(targets)} numbers, 0 or more. Got shape {weights.shape}.")
+        given = as_weights(sample_weight, len(documents))
+        weights = np.ones(len(documents)) if given is None else given
         used = np.flatnonzero((targets >= 0) & (weights > 0))
         if not len(used):
             raise InputError(f"y has no label for any of the {len(targets)} documents; there is nothing to learn from.")

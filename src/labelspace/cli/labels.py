@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelspace.cli.options import (
+    READING,
     AsJson,
     Delimiter,
     Dtype,
@@ -26,6 +27,7 @@ from labelspace.cli.options import (
 from labelspace.cli.pictures import check_picture
 from labelspace.cli.printing import busy, console, note, print_json, tell
 from labelspace.cli.sampling import sample_rows
+from labelspace.cli.settings import check_of_use
 from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, OutputError
@@ -76,6 +78,7 @@ def init_command(
 
 
 def lint_command(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A label file: YAML, JSON or CSV.")],
     encoder: Annotated[
         str | None, typer.Option(help="Also compare meanings with this encoder; see `labelspace encoders`.")
@@ -106,6 +109,10 @@ def lint_command(
     """
     space = LabelSpace.from_file(file, template=template)
     table = None
+    if pool is None:
+        check_of_use(context, READING, "--pool")
+    if pool is None and encoder is None:
+        check_of_use(context, ("dtype", "trust_remote_code", "offline"), "--encoder or --pool")
     if pool is not None:
         from labelspace.corpus import open_table
 

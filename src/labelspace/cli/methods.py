@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from labelspace.checks import check_choice
-from labelspace.cli.settings import Known, default_of, flag, is_given
+from labelspace.cli.options import READING
+from labelspace.cli.settings import Known, check_of_use, default_of, flag, is_given
 from labelspace.config import (
     ConsensusConfig,
     DecisionConfig,
@@ -169,6 +170,8 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *
             raise ConfigError(
                 f"{flag(name)} does nothing with --method {method}{implied}; it is for {' and '.join(methods)}."
             )
+    if context.params["pool"] is None and context.params["labelled"] is None:
+        check_of_use(context, READING, "--pool or --labelled")
 
 
 def check_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:

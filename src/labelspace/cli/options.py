@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _ENCODER = "Encoder"
 
 
+READING = ("text_column", "delimiter", "encoding")
+"""Options that say how a file of documents is read."""
+
+
 def choices(values: tuple[str, ...]) -> str:
     """Return the metavar of an option with a fixed list of values."""
     return "|".join(values)

@@ -92,6 +92,22 @@ def is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def check_of_use(context: typer.Context, names: Sequence[str], options: str) -> None:
+    """Refuse options that do nothing here.
+
+    Args:
+        context: the context of the command.
+        names: options that belong to others, none of which was given.
+        options: the others, for the message.
+
+    Raises:
+        ConfigError: one of them stands on the command line.
+    """
+    for name in names:
+        if is_given(context, name):
+            raise ConfigError(f"{flag(name)} does nothing without {options}; leave it out, or give one.")
+
+
 def flag(name: str) -> str:
     """Return the option of a setting, as typed on the command line."""
     return _OPTIONS.get(name, f"--{name.replace('_', '-')}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_callbacks
-from labelspace.classify import Answers, Classifier, DescriptionClassifier, Explanation, WordsClassifier
+from labelspace.classify import Answers, Classifier, Explanation, WordsClassifier
 from labelspace.classify.answers import AnswerBlock
 from labelspace.classify.arguments import check_targets, one_label_space
 from labelspace.classify.base import Answering
@@ -20,7 +20,7 @@ from labelspace.classify.none_of_these import NoneLimit
 from labelspace.classify.settings import merged
 from labelspace.classify.state import SavedFit
 from labelspace.config import ConsensusConfig, StudentConfig
-from labelspace.consensus.asking import ask, checked_views, scale_of
+from labelspace.consensus.asking import View, ask, checked_views, scale_of
 from labelspace.consensus.members import Members, as_options
 from labelspace.consensus.prior import as_prior
 from labelspace.consensus.signals import NEIGHBOURS
@@ -216,11 +216,11 @@ class ConsensusClassifier(Answering):
         if self.student is None:
             model, taught = _answering(found, members, space, config), None
         else:
-            taught = self._teach(found, members, student, texts, space, opener)
+            taught = self._teach(found, views, members, student, texts, space, opener)
             model = taught.model
             sure = None if sure is None else of_student(sure, taught.logits, agreed=taught.agreed)
         if sure is not None:
-            _set_temperature(model, sure)
+            _set_temperature(model, sure, scale_of(model, config) if model in members else 1)
         self.consensus_, self.model_ = found, model
         self.fit_result_ = ConsensusFit(
             views=(*names, *([WORDS] if found.words is not None else [])),
@@ -299,6 +299,7 @@ class ConsensusClassifier(Answering):
     def _teach(
         self,
         found: Consensus,
+        views: Sequence[View],
         members: Sequence[Classifier],
         encoder: Encoder | None,
         texts: list[str],
@@ -309,9 +310,8 @@ class ConsensusClassifier(Answering):
         stage(f"student: {name_of(self.student)}", verbose=self.verbose)
         student: Any = WORDS
         if encoder is not None:
-            same = [
-                one for one in members if isinstance(one, DescriptionClassifier) and one.started_from_ == encoder.name
-            ]
+            fast = zip(views, members, strict=False)  # slow views come last, and are no members
+            same = [model for view, model in fast if opener.start_alike(view.given, model, encoder)]
             student = same[0] if same else opener.fit(len(self.views), encoder)
         return teach(
             found,
@@ -348,7 +348,7 @@ def _answering(
 ) -> Classifier:
     """Return the views of a consensus as one classifier, or the only one if no step was kept."""
     if len(members) == 1 and not any(step.kept for step in found.steps):
-        return type(members[0]).from_state(members[0].state())  # a copy: the view may be the caller's own
+        return members[0]
     head = ByJoint(
         members=members,
         scales=tuple(scale_of(model, config) for model in members),
@@ -375,10 +375,16 @@ def _sureness(
     return sureness(found.logits, texts, space, graph, consensus=kept, seed=seed)
 
 
-def _set_temperature(model: Any, sure: Sureness) -> None:
-    """Make a model as sure as it should be; one whose temperature was calibrated on rows keeps it."""
+def _set_temperature(model: Any, sure: Sureness, scale: float) -> None:
+    """Make a model as sure as it should be; one whose temperature was calibrated on rows keeps it.
+
+    Args:
+        model: the model.
+        sure: the temperature of logits that were multiplied by `scale`.
+        scale: see `scale_of`.
+    """
     if "temperature" in model.get_params():
-        model.temperature = model.temperature * sure.temperature
+        model.temperature = model.temperature / scale * sure.temperature
 
 
 def _tell_model(model: Any, result: ConsensusFit) -> None:

@@ -62,7 +62,7 @@ class Members:
     """Whether progress is shown."""
 
     def checked(self, view: Any) -> Any:
-        """Check a view before any is trained; return it, opened if it is a saved classifier.
+        """Check a view before any is trained; return it, a copy of a fitted classifier, opened if it is a saved one.
 
         Raises:
             ConfigError: a fitted classifier has other labels.
@@ -85,12 +85,14 @@ class Members:
         Raises:
             KeyboardInterrupt: training was interrupted; a half-trained view would decide with the others.
         """
-        if isinstance(view, Classifier) or str(view).startswith(ZERO_SHOT):
+        if isinstance(view, Classifier):
+            return view
+        if str(view).startswith(ZERO_SHOT):
             return fit_view(view, self.space, self.options, long_texts=self.config.long_texts)
         if self.checkpoint is None:
             return self._trained(view, None)
         place = Path(self.checkpoint).expanduser() / f"view-{number}"
-        kept = place / self._identity(view)
+        kept = place / self.identity(view)
         if kept.is_dir():
             try:
                 return load(kept, device=self.options.get("device"))
@@ -99,6 +101,21 @@ class Members:
         model = self._trained(view, place)
         model.save(kept)
         return model
+
+    def start_alike(self, view: Any, model: Classifier, student: Encoder) -> bool:
+        """Return whether a student would start from what this view is.
+
+        Args:
+            view: from `checked`.
+            model: the view as `fit` returned it.
+            student: the encoder as it was given.
+        """
+        if not isinstance(model, DescriptionClassifier):
+            return False
+        if isinstance(view, Classifier):  # trained elsewhere, from what it names
+            told = [(one.dtype, one.max_tokens, one.pooling, one.prompts) for one in (model.encoder_, student)]
+            return model.started_from_ == student.name and told[0] == told[1]
+        return view is student or self.identity(view) == self.identity(student)
 
     def clear(self) -> None:
         """Remove the checkpoints of a fit that has ended."""
@@ -137,8 +154,8 @@ class Members:
             raise KeyboardInterrupt
         return model
 
-    def _identity(self, view: Any) -> str:
-        """Return a hash of everything that decides the trained view."""
+    def identity(self, view: Any) -> str:
+        """Return a hash of everything that decides the view that is trained from an encoder, given or by name."""
         encoder = view if isinstance(view, Encoder) else Encoder(view, **self.options)
         labels = json.dumps(self.space.to_dict(), sort_keys=True)
         facts = [encoder_hash(encoder), encoder.name, labels, self.config.view_steps, self.seed, __version__]

@@ -12,12 +12,15 @@ words                 TF-IDF and a linear model, which learns from the other vie
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
+from labelspace.classify.anchors import encode_labels
 from labelspace.classify.arguments import as_encoder
 from labelspace.classify.base import Classifier
+from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.fetching import model_folder
 from labelspace.config import DecisionConfig
 from labelspace.corpus import Kind
@@ -148,7 +151,7 @@ def fit_view(
     long_texts: str = DecisionConfig.long_texts,
     **training: Any,
 ) -> Classifier:
-    """Return a fitted classifier of the labels.
+    """Return a fitted classifier of the labels; of a fitted one a copy, which knows the labels' present texts.
 
     Args:
         view: an encoder by name, an Encoder, `zero-shot:NAME`, a saved classifier (its folder, or `saved:NAME`) or a
@@ -180,7 +183,7 @@ def fit_view(
                 f"{name_of(view)} has the labels {', '.join(model.label_space_.names)}, which are not those of the "
                 "label file; give a model of the same labels."
             )
-        return model
+        return _copy(model, space)
     if isinstance(view, str) and view.startswith(ZERO_SHOT):
         encoder = {"name": view.removeprefix(ZERO_SHOT), **options}
         return ZeroShotClassifier(space, encoder=encoder, long_texts=long_texts).fit()
@@ -189,3 +192,16 @@ def fit_view(
         steps = max(1, round(STEPS * min(1, WIDTH / encoder.dimension)))
     made = {"max_steps": steps, "long_texts": long_texts, **training}
     return DescriptionClassifier(space, encoder=encoder, **made).fit()
+
+
+def _copy(model: Classifier, space: LabelSpace) -> Classifier:
+    """Return a copy, since the caller may go on using the model; one by anchors compares with the texts of `space`."""
+    state, none = model.state(), model.none_
+    if isinstance(model.head_, ByAnchors) and state.space != space:
+        state = replace(state, space=space, label_vectors=encode_labels(state.encoder, space))
+        none = None  # it was set with the other texts
+    copy: Any = type(model).from_state(state)
+    copy.none_ = none
+    if "encoder" in model.get_params(deep=False):
+        copy.encoder = model.get_params(deep=False)["encoder"]
+    return copy

@@ -103,6 +103,7 @@ class Encoder:
         self.source = found.source
         self.folder = Path(found.path_or_name)
         self.pooling = pooling
+        self.revision, self.offline = revision, offline
         self._trained = False
         self._dtype = choose_dtype(dtype, self.device)
         self._opening: dict[str, Any] = {"pooling": pooling, "trust_remote_code": trust_remote_code}
@@ -256,12 +257,23 @@ class Encoder:
         return [vectors for _, vectors in done]
 
     def tokenize(self, texts: Sequence[str], *, role: str = "text") -> list[list[int]]:
-        """Return token ids with prompt and special tokens, truncated to `max_tokens`."""
+        """Return token ids with prompt and special tokens, truncated to `max_tokens`.
+
+        Raises:
+            InputError: one is no text.
+        """
         check_choice("role", role, ROLES)
-        prompt = self.prompts[role]
         # In windows, because a tokenizer holds some hundred bytes a token until all of its texts are done.
-        blocks = (self._reader.tokenize([prompt + text for text in block]) for block in windows(texts, WINDOW))
-        return [ids for block in blocks for ids in block]
+        return [ids for block in windows(texts, WINDOW) for ids in self._ids(block, role)]
+
+    def _ids(self, texts: Sequence[str], role: str, *, truncate: bool = True) -> list[list[int]]:
+        prompt = self.prompts[role]
+        try:
+            return self._reader.tokenize([prompt + text for text in texts], truncate=truncate)
+        except TypeError as error:
+            if (told := _no_text(texts)) is None:
+                raise
+            raise InputError(told) from error
 
     def tokenize_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Return token ids and, if the tokenizer has them, token types of text pairs, truncated to `max_tokens`.
@@ -328,8 +340,7 @@ class Encoder:
 
     def count_tokens(self, texts: Sequence[str], *, role: str = "text") -> list[int]:
         """Count the tokens of each text before truncation, including the prompt and special tokens."""
-        prompt = self.prompts[role]
-        return [len(ids) for ids in self._reader.tokenize([prompt + text for text in texts], truncate=False)]
+        return [len(ids) for ids in self._ids(texts, role, truncate=False)]
 
     def similarities(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of every pair of texts, [text text]."""
@@ -370,6 +381,16 @@ class Encoder:
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dimension={self.dimension}, dtype={self.dtype!r})"
+
+
+def _no_text(texts: Sequence[Any]) -> str | None:
+    """Return which of these cannot be encoded, and why; None if all can."""
+    for text in texts:
+        if not isinstance(text, str):
+            return f"a text must be a str. Got {type(text).__name__} ({text!r:.60}) instead."
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            return f"a text holds half of a character (a lone surrogate), which no encoder reads: {text!r:.60}."
+    return None
 
 
 def _packed_runner(packed: PackedTransformer, token_ids: Sequence[Sequence[int]]) -> Run:

@@ -408,13 +408,26 @@ def test_the_commands_of_the_export_run(label_file, encoder):
     documents.write_text("text\n" + "\n".join(POOL) + "\n")
     options = {"encoder": encoder.name, "device": "cpu"}
     exports = Exports(label_file, label_file.with_name("labels.clicks.csv"), str(documents), options)
-    commands = exports.commands(clicks=False, none=False)["commands"]
+    commands = exports.commands(clicked=(), names=(), none=False)["commands"]
     for line in (commands["train"] + " --method description --max-steps 1 --learning-rate 1e-4", commands["label"]):
         done = CliRunner().invoke(app, shlex.split(line)[1:])
         assert done.exit_code == 0, done.output
     rows = list(csv.DictReader(label_file.with_name("labels.labelled.csv").read_text().splitlines()))
     assert len(rows) == len(POOL)
     assert {row["predicted_label"] for row in rows} <= {"money", "sports"}
+
+
+def test_clicks_on_a_label_that_is_gone_have_no_command_that_would_fail_and_the_page_is_told(session):
+    session.edit({"do": "add label", "text": "world"})
+    session.click(0, "money", "random")
+    session.click(1, "world", "random")
+    session.edit({"do": "remove label", "label": 2})
+    told = session.commands()
+    assert "clicks" not in told["commands"]
+    assert told["gone"] == ["world"]
+    session.click(1, "money", "chosen")
+    assert session.commands()["gone"] == []
+    assert "clicks" in session.commands()["commands"]
 
 
 def test_too_few_documents_are_refused(label_file, encoder):

@@ -3,7 +3,7 @@
 import glob
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -78,13 +78,17 @@ class Exports:
         write_atomically(path, as_csv([COLUMNS, *rows]))
         return {"path": str(path), "replaced": replaced}
 
-    def commands(self, *, clicks: bool, none: bool) -> dict[str, Any]:
+    def commands(self, *, clicked: Collection[str], names: Collection[str], none: bool) -> dict[str, Any]:
         """Return the places of the files, and the commands that do what the page does, on all documents.
 
+        Clicks on a label that is gone have no command, because `labelspace fit` refuses their file; `gone` names them.
+
         Args:
-            clicks: whether there are clicks to learn from.
+            clicked: names that documents were labelled with.
+            names: names of the labels.
             none: whether documents may fit no label.
         """
+        gone = sorted(set(clicked).difference(names))
         labels, stem = str(self._labels), self._labels.stem
         # Names of their own, because fit and predict refuse what the page has exported.
         fitted, learnt = (str(self._labels.with_name(f"{stem}-{end}")) for end in ("fit", "clicks-fit"))
@@ -94,10 +98,11 @@ class Exports:
         train = ["fit", labels, "--pool", self._pool_file, *reading, *limit, "--out", fitted, *encoder]
         learn = ["fit", labels, "--labelled", str(self._clicks), "--out", learnt, *encoder]
         label = ["predict", fitted, self._pool_file, labelled, *reading, *self._words(RUNNING)]
-        lines = {"train": train, "label": label} | ({"clicks": learn} if clicks else {})
+        lines = {"train": train, "label": label} | ({"clicks": learn} if clicked and not gone else {})
         return {
             "labels": labels,
-            "clicks": str(self._clicks) if clicks else None,
+            "clicks": str(self._clicks) if clicked else None,
+            "gone": gone,
             "commands": {name: shlex.join(["labelspace", *words]) for name, words in lines.items()},
         }
 

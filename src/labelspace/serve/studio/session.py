@@ -177,7 +177,10 @@ class Session:
 
     def commands(self) -> dict[str, Any]:
         """Return the command lines that do the same."""
-        return self.exports.commands(clicks=bool(self.clicks.rows), none=self.none)
+        clicked = {row["label"] for row in self.clicks.rows.values()}
+        return self.exports.commands(
+            clicked=clicked, names=[label.name for label in self.file.draft.labels], none=self.none
+        )
 
     def close(self) -> None:
         """End the work in the background."""

@@ -133,6 +133,7 @@ export async function showExport() {
     el("h3", {}, "The same on the command line"),
     command("Train on labels and documents", found.commands.train),
     ...(found.commands.clicks ? [command("Train on your clicks", found.commands.clicks)] : []),
+    ...(found.gone.length ? [el("p", { className: "hint" }, `No command trains on your clicks: some are on ${found.gone.join(", ")}, which ${found.gone.length > 1 ? "are no labels" : "is no label"} any more. Label these documents anew, or undo.`)] : []),
     command("Label all documents with the model", found.commands.label));
 }
 
