@@ -34,6 +34,7 @@ from labelspace.errors import (
     RemoteCodeError,
     TrainingError,
 )
+from labelspace.evaluate.evaluation import untrained_encoder
 from labelspace.header import FORMAT
 from labelspace.training.description import learning_rate
 from labelspace.training.description.objective import run
@@ -128,6 +129,8 @@ def test_another_fit_starts_from_the_revision_that_the_first_one_was_given(
     load(clf.save(tmp_path / "one")).save(tmp_path / "two")
     again = load(tmp_path / "two")
     assert {"revision", "offline"} <= again.encoder.keys()
+    start = Encoder(tiny_encoder_folder, dtype="float32").encode(TEXTS)
+    assert (untrained_encoder(again.encoder_).encode(TEXTS) == start).all()
     assert (again.fit().decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
 
 
@@ -140,11 +143,23 @@ def test_a_model_that_took_the_place_of_its_encoder_is_not_trained_from_itself(
     before = clf.decision_function(TEXTS)
     again = load(clf.save(place))
     assert (again.decision_function(TEXTS) == before).all()
-    with pytest.raises(ConfigError, match="no name leads to that"):
-        again.fit()
+    for model in (again, load(clf.save(tmp_path / "elsewhere"))):
+        with pytest.raises(ConfigError, match="no name leads to that"):
+            model.fit()
     untrained = load(ZeroShotClassifier(NAMES, str(place)).fit().save(place))
     before = untrained.decision_function(TEXTS)
     assert (untrained.fit().decision_function(TEXTS) == before).all()
+
+
+def test_a_save_that_fails_leaves_the_name_of_what_the_model_started_from(tiny_encoder_folder: Path, tmp_path: Path):
+    options: Any = {"max_steps": 2, "learning_rate": 1e-3}
+    place = DescriptionClassifier(NAMES, str(tiny_encoder_folder), **options).fit().save(tmp_path / "model")
+    clf = DescriptionClassifier(NAMES, str(place), **options).fit()
+    shutil.rmtree(place)
+    place.write_text("in the way", encoding="utf-8")
+    with pytest.raises(OutputError, match="is a file"):
+        clf.save(place)
+    assert clf.started_from_ == str(place)
 
 
 def test_every_parameter_is_restored(fitted: Maker, tmp_path: Path):

@@ -194,6 +194,8 @@ def test_labels_that_teach_nothing_are_refused():
         ([1, 1, 1, 1, 1, -2], r"0 or more\. Got -2\.0 among them"),
         ([1, 1, 1, 1, 1, float("nan")], "Got nan among them"),
         (["a"] * 6, "could not convert string to float: 'a'"),
+        ([10**400] * 6, "too large"),
+        ([0] * 6, "All of them are 0"),
     ],
 )
 def test_weights_that_are_not_numbers_are_refused_in_learning_and_scoring(weights, said):

@@ -595,7 +595,40 @@ def test_a_student_that_is_an_encoder_of_other_settings_is_not_the_view_of_its_n
         assert clf.model_.encoder_.max_tokens == (6 if steps == 4 else Encoder(tiny).max_tokens)
 
 
-def test_a_limit_of_a_single_view_stays(make, tiny_encoder_folder):
+def test_a_limit_of_a_single_view_stays_while_the_labels_have_their_texts(make, tiny_encoder_folder):
     view = ZeroShotClassifier(LABELS, encoder=str(tiny_encoder_folder)).fit().set_none(POOL, by="left-out")
+    alone = {"views": [view, "words"], "config": {"documents_per_label": 1000}}
+    assert make(**alone).fit(POOL).none_ == view.none_
+    turned = {"name": "other", "labels": LABELS["labels"][::-1]}
+    assert make(labels=turned, **alone).fit(POOL).none_ == view.none_
+    with pytest.warns(LabelSpaceWarning, match="was set when the labels had other texts"):
+        clf = make(labels=NEW_TEXTS, **alone).fit(POOL)
+    assert clf.none_ is None
+
+
+def test_a_student_that_was_trained_before_is_taught_and_no_view_of_its_name(make, tiny_encoder_folder):
+    tiny = str(tiny_encoder_folder)
+    view = DescriptionClassifier(LABELS, encoder=tiny, max_steps=2).fit()
+    other = DescriptionClassifier(LABELS, encoder=tiny, max_steps=3, learning_rate=1e-2).fit().encoder_
+    start = other.copy().encode(POOL)
+    short = StudentConfig(epochs=1, batch_size=96, learning_rate=1e-12)
+    clf = make(views=[view, "words"], student=other, teaching=short, config=LEVEL | {"view_steps": 1}).fit(POOL)
+    assert np.abs(clf.model_.encoder_.encode(POOL) - start).max() < np.abs(view.encoder_.encode(POOL) - start).max()
+
+
+def test_a_view_that_was_trained_on_descriptions_by_lacon_has_the_texts_of_today(make, tiny_encoder_folder):
+    tiny = str(tiny_encoder_folder)
+    view = LaConClassifier(LABELS, encoder=tiny, description_steps=2).fit()
+    alone = {"views": [view, "words"], "config": {"documents_per_label": 1000}}
+    clf = make(labels=NEW_TEXTS, **alone).fit(POOL)
+    expected = ZeroShotClassifier(NEW_TEXTS, encoder=view.encoder_, anchor="descriptions").fit().answers(POOL).scores
+    assert clf.answers(POOL).scores == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_view_whose_logits_have_no_temperature_keeps_its_sureness_and_none_is_told(make, tiny_encoder_folder):
+    names = ["sports" if row % 3 else "money" for row in range(len(POOL))]
+    view = LaConClassifier(LABELS, encoder=str(tiny_encoder_folder), epochs=1, config={"objective": "cross-entropy"})
+    view.fit(POOL, names)
     clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(POOL)
-    assert clf.none_ == view.none_
+    assert clf.model_.temperature == view.temperature
+    assert clf.fit_result_.probabilities is None

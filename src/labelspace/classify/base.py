@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -297,10 +297,11 @@ class Classifier(Fitted, Answering):
         Raises:
             OutputError: the folder cannot be written; an existing one stays as it was.
         """
-        state, name = self.state(), type(self).__name__
-        if self.none_ is not None:
-            state = replace(state, facts={**state.facts, "none": self.none_.to_dict()})
-        return write(state, self.card_of(state), Path(folder), name=name, tensors_file=self.tensors_file)
+        with self._in_place_of(folder):
+            state, name = self.state(), type(self).__name__
+            if self.none_ is not None:
+                state = replace(state, facts={**state.facts, "none": self.none_.to_dict()})
+            return write(state, self.card_of(state), Path(folder), name=name, tensors_file=self.tensors_file)
 
     def push_to_hub(
         self, name: str, *, private: bool = False, token: str | None = None, message: str = "A model of labelspace"
@@ -333,7 +334,12 @@ class Classifier(Fitted, Answering):
         """
         from labelspace.classify.pushing import push
 
-        return push(self.save, name, private=private, token=token, message=message)
+        with self._in_place_of(name):
+            return push(self.save, name, private=private, token=token, message=message)
+
+    def _in_place_of(self, place: str | Path) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Return what has to hold while the model is saved at this place."""
+        return nullcontext()
 
     @abstractmethod
     def state(self) -> State:

@@ -1,13 +1,16 @@
 """The base of classifiers on an encoder: keeping it and its labels' vectors after `fit`, saving."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import plain
 from labelspace.classify.anchors import encode_label, encode_labels
-from labelspace.classify.arguments import name_of_start
+from labelspace.classify.arguments import TRAINED, name_of_start
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.none_of_these import OUTDATED
 from labelspace.classify.on_encoder import OnEncoder
@@ -64,6 +67,19 @@ class BiEncoderClassifier(OnEncoder, Classifier):
         model.label_vectors_ = state.label_vectors
         return model
 
+    @contextmanager
+    def _in_place_of(self, place: str | Path) -> Iterator[None]:
+        """Note that the name of what `fit` started from leads to this model, once it is saved there."""
+        check_is_fitted(self)
+        before = self.started_from_
+        if self.encoder_.trained and _leads_to(before, place):
+            self.started_from_ += TRAINED
+        try:
+            yield
+        except BaseException:
+            self.started_from_ = before
+            raise
+
     def _finish(self, encoder: Encoder, space: LabelSpace, reads: Kind = Kind.TEXTS) -> Self:
         vectors = encode_labels(encoder, space)  # first, so that Ctrl-C here leaves no mixture of two fits
         self.encoder_, self.started_from_ = encoder, name_of_start(self.encoder, encoder)
@@ -85,3 +101,11 @@ class BiEncoderClassifier(OnEncoder, Classifier):
             warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=4)
         self._set_labels(space)
         return space
+
+
+def _leads_to(name: str, place: str | Path) -> bool:
+    """Return whether an encoder's name is this folder, or this repository of the hub."""
+    try:
+        return name == str(place) or Path(name).expanduser().resolve() == Path(place).expanduser().resolve()
+    except (OSError, RuntimeError):  # a name that no path can have
+        return False

@@ -70,7 +70,7 @@ def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: st
         facts = {
             "class": name,
             "parameters": state.parameters,
-            "encoder": encoder and {**encoder.describe(), **_start(state, folder)},
+            "encoder": encoder and {**encoder.describe(), "name": state.started_from, **_of_hub(encoder)},
             "encoding": encoder and encoder.config.to_dict(),
             "fit": state.fit,
             **state.facts,
@@ -81,14 +81,9 @@ def write(state: State, card: Card, folder: Path, *, name: str, tensors_file: st
     return folder
 
 
-def _start(state: State, folder: Path) -> dict[str, Any]:
-    """Return what leads to the encoder that `fit` started from, beside its settings."""
-    encoder, name = state.encoder, state.started_from
-    start = Path(name).expanduser()
-    if encoder.trained and start.is_dir() and start.resolve() == folder.resolve():
-        name += TRAINED  # the model takes the place of what it started from
+def _of_hub(encoder: "Encoder") -> dict[str, Any]:
     told = {option: getattr(encoder, option) for option in ABOUT_THE_HUB}
-    return {"name": name, **{option: value for option, value in told.items() if value is not None}}
+    return {option: value for option, value in told.items() if value is not None}
 
 
 def read(

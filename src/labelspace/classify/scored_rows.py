@@ -88,10 +88,13 @@ def as_weights(sample_weight: Any, documents: int) -> NDArray[np.float64] | None
     told = f"sample_weight must be {documents} numbers, one for each document, 0 or more"
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{told}. {error}.") from error
     if weights.shape != (documents,):
         raise InputError(f"{told}. Got the shape {weights.shape} instead.")
-    if not ((weights >= 0) & np.isfinite(weights)).all():
-        raise InputError(f"{told}. Got {weights[~((weights >= 0) & np.isfinite(weights))][0]} among them.")
+    wrong = weights[~((weights >= 0) & np.isfinite(weights))]
+    if len(wrong):
+        raise InputError(f"{told}. Got {wrong[0]} among them.")
+    if not weights.any():
+        raise InputError(f"{told}. All of them are 0.")
     return weights

@@ -61,7 +61,8 @@ class ConsensusFit:
     """How well the student follows the consensus, and its training, see `teach.Taught`; None without a student."""
 
     probabilities: dict[str, Any] | None
-    """How the temperature was chosen, see `sureness.Sureness`; None if the documents do not tell one."""
+    """How the temperature was chosen, see `sureness.Sureness`; None if the documents do not tell one, or the model has
+    one that was calibrated on rows."""
 
     seed: int
     """The seed of the run."""
@@ -219,8 +220,8 @@ class ConsensusClassifier(Answering):
             taught = self._teach(found, views, members, student, texts, space, opener)
             model = taught.model
             sure = None if sure is None else of_student(sure, taught.logits, agreed=taught.agreed)
-        if sure is not None:
-            _set_temperature(model, sure, scale_of(model, config) if model in members else 1)
+        if sure is not None and not _set_temperature(model, sure, scale_of(model, config) if model in members else 1):
+            sure = None
         self.consensus_, self.model_ = found, model
         self.fit_result_ = ConsensusFit(
             views=(*names, *([WORDS] if found.words is not None else [])),
@@ -311,8 +312,8 @@ class ConsensusClassifier(Answering):
         student: Any = WORDS
         if encoder is not None:
             fast = zip(views, members, strict=False)  # slow views come last, and are no members
-            same = [model for view, model in fast if opener.start_alike(view.given, model, encoder)]
-            student = same[0] if same else opener.fit(len(self.views), encoder)
+            same = (model for view, model in fast if opener.start_alike(view.given, model, encoder))
+            student = next(same, None) or opener.fit(len(self.views), encoder)
         return teach(
             found,
             texts,
@@ -375,16 +376,19 @@ def _sureness(
     return sureness(found.logits, texts, space, graph, consensus=kept, seed=seed)
 
 
-def _set_temperature(model: Any, sure: Sureness, scale: float) -> None:
-    """Make a model as sure as it should be; one whose temperature was calibrated on rows keeps it.
+def _set_temperature(model: Any, sure: Sureness, scale: float) -> bool:
+    """Make a model as sure as it should be, and return whether it is: one calibrated on rows keeps its temperature.
 
     Args:
         model: the model.
         sure: the temperature of logits that were multiplied by `scale`.
         scale: see `scale_of`.
     """
-    if "temperature" in model.get_params():
-        model.temperature = model.temperature / scale * sure.temperature
+    own = model.get_params().get("temperature")
+    if own is None or model.decision().temperature != own:  # logits learnt from rows have none to set
+        return False
+    model.temperature = own / scale * sure.temperature
+    return True
 
 
 def _tell_model(model: Any, result: ConsensusFit) -> None:

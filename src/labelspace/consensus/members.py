@@ -15,6 +15,7 @@ from typing import Any, final
 
 from labelspace.checks import check_keys
 from labelspace.classify import DescriptionClassifier, load
+from labelspace.classify.arguments import name_of_start
 from labelspace.classify.base import Classifier
 from labelspace.config import ConsensusConfig, EncodingConfig
 from labelspace.consensus.views import ZERO_SHOT, fit_view, is_saved
@@ -110,12 +111,15 @@ class Members:
             model: the view as `fit` returned it.
             student: the encoder as it was given.
         """
-        if not isinstance(model, DescriptionClassifier):
+        if not isinstance(model, DescriptionClassifier) or model.started_from_ != name_of_start(student, student):
             return False
-        if isinstance(view, Classifier):  # trained elsewhere, from what it names
-            told = [(one.dtype, one.max_tokens, one.pooling, one.prompts) for one in (model.encoder_, student)]
-            return model.started_from_ == student.name and told[0] == told[1]
-        return view is student or self.identity(view) == self.identity(student)
+        told = [
+            (one.revision, one.dtype, one.max_tokens, one.pooling, one.prompts) for one in (model.encoder_, student)
+        ]
+        if told[0] != told[1] or not student.trained:
+            return told[0] == told[1]
+        # Of one that was trained before, the name does not tell the weights.
+        return view is student or (isinstance(view, Encoder) and self.identity(view) == self.identity(student))
 
     def clear(self) -> None:
         """Remove the checkpoints of a fit that has ended."""

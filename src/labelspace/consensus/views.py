@@ -11,6 +11,7 @@ openai:MODEL[@URL]    a hosted model; the texts leave this machine
 words                 TF-IDF and a linear model, which learns from the other views
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +21,13 @@ from labelspace.classify import DescriptionClassifier, ZeroShotClassifier, load
 from labelspace.classify.anchors import encode_labels
 from labelspace.classify.arguments import as_encoder
 from labelspace.classify.base import Classifier
-from labelspace.classify.by_anchors import ByAnchors
+from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.fetching import model_folder
+from labelspace.classify.none_of_these import OUTDATED
 from labelspace.config import DecisionConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError
+from labelspace.errors import ConfigError, LabelSpaceWarning
 from labelspace.families.endpoint_address import check_endpoint
 from labelspace.header import CLASSIFIER, kind_of
 from labelspace.labels import LabelSpace
@@ -195,13 +197,17 @@ def fit_view(
 
 
 def _copy(model: Classifier, space: LabelSpace) -> Classifier:
-    """Return a copy, since the caller may go on using the model; one by anchors compares with the texts of `space`."""
-    state, none = model.state(), model.none_
-    if isinstance(model.head_, ByAnchors) and state.space != space:
+    """Return a copy, since the caller may go on using the model; one on an encoder has the texts of `space`."""
+    state, given = model.state(), model.get_params(deep=False)
+    if isinstance(model, BiEncoderClassifier) and state.space != space:
         state = replace(state, space=space, label_vectors=encode_labels(state.encoder, space))
-        none = None  # it was set with the other texts
     copy: Any = type(model).from_state(state)
-    copy.none_ = none
-    if "encoder" in model.get_params(deep=False):
-        copy.encoder = model.get_params(deep=False)["encoder"]
+    for name in ("encoder", "cache"):  # a state does not hold them
+        if name in given:
+            setattr(copy, name, given[name])
+    if model.none_ is not None:
+        if model.none_.holds_for(copy.label_space_):
+            copy.none_ = model.none_
+        else:
+            warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=2)
     return copy

@@ -74,6 +74,10 @@ class Encoder:
         (2, 32)
     """
 
+    # Defaults, for an encoder that an older version pickled.
+    revision: str | None = None
+    offline: bool | None = None
+
     def __init__(
         self,
         name: str | Path = DEFAULT_ENCODER,

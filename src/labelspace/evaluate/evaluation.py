@@ -199,6 +199,8 @@ def untrained_encoder(encoder: Encoder) -> Encoder:
         pooling=encoder.pooling,
         text_prompt=encoder.prompts["text"],
         label_prompt=encoder.prompts["label"],
+        revision=encoder.revision,
+        offline=encoder.offline,
         **encoder.config.to_dict(),
     )
 

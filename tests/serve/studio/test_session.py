@@ -381,6 +381,7 @@ def test_the_commands_of_the_export_parse_and_have_the_options_of_the_studio(lab
     session = Session(LabelFile(label_file), pool, encoder, pool_file="my docs.csv", **options)
     wait_for(lambda: session.state()["answers"])
     session.click(0, "money", "random")
+    session.click(1, "sports", "random")
     session.set_none(True)
     session.export("untrained", "labels-model")
     commands = {name: shlex.split(line) for name, line in session.commands()["commands"].items()}
@@ -426,6 +427,10 @@ def test_clicks_on_a_label_that_is_gone_have_no_command_that_would_fail_and_the_
     assert "clicks" not in told["commands"]
     assert told["gone"] == ["world"]
     session.click(1, "money", "chosen")
+    assert session.commands()["gone"] == []
+    assert "clicks" not in session.commands()["commands"], "all are on one label, and fit refuses that"
+    for label in (" sports ", "", "-1"):  # as fit reads a file that was edited by hand
+        session.clicks.rows[label] = {"text": label, "label": label, "source": "chosen"}
     assert session.commands()["gone"] == []
     assert "clicks" in session.commands()["commands"]
 

@@ -81,7 +81,8 @@ class Exports:
     def commands(self, *, clicked: Collection[str], names: Collection[str], none: bool) -> dict[str, Any]:
         """Return the places of the files, and the commands that do what the page does, on all documents.
 
-        Clicks on a label that is gone have no command, because `labelspace fit` refuses their file; `gone` names them.
+        Clicks have no command if `labelspace fit` would refuse their file: if some are on a label that is gone, which
+        `gone` names, or all are on one label.
 
         Args:
             clicked: names that documents were labelled with.
@@ -98,7 +99,7 @@ class Exports:
         train = ["fit", labels, "--pool", self._pool_file, *reading, *limit, "--out", fitted, *encoder]
         learn = ["fit", labels, "--labelled", str(self._clicks), "--out", learnt, *encoder]
         label = ["predict", fitted, self._pool_file, labelled, *reading, *self._words(RUNNING)]
-        lines = {"train": train, "label": label} | ({"clicks": learn} if clicked and not gone else {})
+        lines = {"train": train, "label": label} | ({"clicks": learn} if len(clicked) > 1 and not gone else {})
         return {
             "labels": labels,
             "clicks": str(self._clicks) if clicked else None,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, final
 
 from labelspace.corpus import Pool
+from labelspace.corpus.targets import is_unlabelled
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError
 from labelspace.labels.document import DEFAULT_TEMPLATE
@@ -177,10 +178,10 @@ class Session:
 
     def commands(self) -> dict[str, Any]:
         """Return the command lines that do the same."""
-        clicked = {row["label"] for row in self.clicks.rows.values()}
-        return self.exports.commands(
-            clicked=clicked, names=[label.name for label in self.file.draft.labels], none=self.none
-        )
+        with self._lock:
+            clicked = {row["label"].strip() for row in self.clicks.rows.values() if not is_unlabelled(row["label"])}
+            names = [label.name for label in self.file.draft.labels]
+        return self.exports.commands(clicked=clicked, names=names, none=self.none)
 
     def close(self) -> None:
         """End the work in the background."""
