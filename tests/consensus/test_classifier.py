@@ -571,18 +571,26 @@ def test_a_consensus_stays_as_it_is_when_the_view_is_changed_afterwards(make, ti
     assert (clf.answers(POOL).scores == before).all()
 
 
-@pytest.mark.parametrize("temperature", [0.07, 0.5])
-def test_a_single_view_is_as_sure_as_it_should_be_whatever_its_own_temperature_was(
-    make, tiny_encoder_folder, temperature
-):
+def test_a_single_view_is_as_sure_as_it_should_be_whatever_its_own_temperature_was(make, tiny_encoder_folder):
     view = DescriptionClassifier(LABELS, encoder=str(tiny_encoder_folder), max_steps=2).fit()
-    view.set_params(temperature=temperature)
     # Without a text that answers otherwise nothing is told about the temperature.
     pool = [*POOL, *(text for label in LABELS["labels"] for text in label["descriptions"])]
-    clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(pool)
-    told = clf.fit_result_.probabilities
-    assert clf.model_.temperature == pytest.approx(ConsensusConfig.temperature * told["temperature"])
-    assert view.temperature == temperature
+    found = []
+    for temperature in (0.07, 0.5):
+        view.set_params(temperature=temperature)
+        clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(pool)
+        told = clf.fit_result_.probabilities
+        assert clf.model_.temperature == pytest.approx(temperature * told["temperature"])
+        assert view.temperature == temperature
+        found.append(clf.model_.temperature)
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+
+
+def test_a_fitted_view_keeps_its_temperature_beside_others(make, tiny_encoder_folder):
+    tiny = str(tiny_encoder_folder)
+    view = DescriptionClassifier(LABELS, encoder=tiny, max_steps=2, temperature=0.5).fit()
+    clf = make(views=[view, tiny, "words"], config=LEVEL | {"temperature": 0.14}).fit(POOL)
+    assert clf.model_.head_.scales == (1, 0.5)
 
 
 def test_a_student_that_is_an_encoder_of_other_settings_is_not_the_view_of_its_name(make, tiny_encoder_folder):

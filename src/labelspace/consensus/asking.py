@@ -80,14 +80,21 @@ def ask(views: Sequence[View], texts: list[str], members: Members) -> tuple[tupl
             if view.slow:
                 seen.append(ask_slow(view.name, texts, seen[: len(fitted)], members, report))
             else:
-                scale = scale_of(fitted[-1], members.config)
+                scale = scale_of(fitted[-1], view.given, members.config)
                 seen.append(see(fitted[-1], texts, members.space, scale=scale, report=report))
     return tuple(fitted), seen
 
 
-def scale_of(model: Classifier, config: ConsensusConfig) -> float:
-    """Return what a view's logits are multiplied by, so that encoders have the temperature of the configuration."""
-    return model.decision().temperature / config.temperature if isinstance(model, DescriptionClassifier) else 1.0
+def scale_of(model: Classifier, given: Any, config: ConsensusConfig) -> float:
+    """Return what a view's logits are multiplied by: one trained here gets the temperature of the configuration.
+
+    Args:
+        model: the view, fitted.
+        given: the view as it was given; a classifier keeps its own temperature.
+        config: the settings.
+    """
+    trained = isinstance(model, DescriptionClassifier) and not isinstance(given, Classifier)
+    return model.decision().temperature / config.temperature if trained else 1.0
 
 
 def ask_slow(view: str, texts: list[str], fast: Sequence[Seen], members: Members, report: Progress) -> Seen:

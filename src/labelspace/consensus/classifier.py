@@ -215,12 +215,14 @@ class ConsensusClassifier(Answering):
         found = agree(seen, names, texts, space, config, prior=prior, seed=seed)
         sure = _sureness(found, seen, texts, space, seed)
         if self.student is None:
-            model, taught = _answering(found, members, space, config), None
+            scales = tuple(scale_of(one, view.given, config) for one, view in zip(members, views, strict=False))
+            model, taught = _answering(found, members, scales, space, config), None
         else:
             taught = self._teach(found, views, members, student, texts, space, opener)
             model = taught.model
             sure = None if sure is None else of_student(sure, taught.logits, agreed=taught.agreed)
-        if sure is not None and not _set_temperature(model, sure, scale_of(model, config) if model in members else 1):
+        alone = scale_of(model, views[0].given, config) if model in members else 1
+        if sure is not None and not _set_temperature(model, sure, alone):
             sure = None
         self.consensus_, self.model_ = found, model
         self.fit_result_ = ConsensusFit(
@@ -345,14 +347,18 @@ def _pool_of(X: Any, config: ConsensusConfig, seed: int) -> Pool:
 
 
 def _answering(
-    found: Consensus, members: tuple[Classifier, ...], space: LabelSpace, config: ConsensusConfig
+    found: Consensus,
+    members: tuple[Classifier, ...],
+    scales: tuple[float, ...],
+    space: LabelSpace,
+    config: ConsensusConfig,
 ) -> Classifier:
     """Return the views of a consensus as one classifier, or the only one if no step was kept."""
     if len(members) == 1 and not any(step.kept for step in found.steps):
         return members[0]
     head = ByJoint(
         members=members,
-        scales=tuple(scale_of(model, config) for model in members),
+        scales=scales,
         shifts=found.shifts,
         held=found.held,
         space=space,
