@@ -121,7 +121,7 @@ def read(
         encoding = EncodingConfig.from_dict(known).to_dict()
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
         prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
-        hub = {option: header["encoder"].get(option) for option in ABOUT_THE_HUB}
+        hub = {option: header["encoder"][option] for option in ABOUT_THE_HUB if option in header["encoder"]}
         parameters = {**header["parameters"]}
         if not name:
             raise ConfigError("the encoder that it began with has no name")
@@ -132,10 +132,9 @@ def read(
     try:
         encoder = Encoder(folder, **encoding, trust_remote_code=trust_remote_code, offline=True)
         encoder.name, encoder.pooling = name, pooling
-        encoder.revision, encoder.offline = hub["revision"], hub["offline"]
+        encoder.revision, encoder.offline = hub.get("revision"), hub.get("offline")
         encoder.trained = trains_encoder or name.endswith(TRAINED)
         # A second fit starts from the encoder as it was before training.
-        hub = {option: value for option, value in hub.items() if value is not None}
         untrained = {"name": name, "pooling": pooling, **prompts, **encoding, **hub}
         if trust_remote_code:
             untrained["trust_remote_code"] = trust_remote_code
