@@ -90,6 +90,10 @@ class Studio:
         """Wait until the documents have answers."""
         self.page.wait_for_selector('body[data-version]:not([data-version=""])')
 
+    def wait_for(self, held: list[Any]) -> None:
+        """Wait until a request is held, while the page goes on."""
+        wait_for(lambda: self.page.wait_for_timeout(20) or held)
+
     def studied(self) -> None:
         """Wait until the findings are those of the labels as they are."""
         wait_for(
@@ -211,6 +215,49 @@ def test_the_first_road_goes_from_no_label_file_to_a_trained_exported_model(
     assert axe(studio) == []
     studio.close()
     assert studio.errors == []
+
+
+def test_the_page_takes_no_key_until_it_knows_the_labels_and_asks_again_where_it_got_no_answer(studio):
+    held: list[Any] = []
+    studio.page.route("**/api/state", lambda route: held.append(route))
+    studio.page.reload()
+    studio.wait_for(held)
+    assert studio.page.evaluate("document.querySelector('main').inert")
+    studio.page.keyboard.press("Control+z")
+    held.pop().abort()
+    studio.wait_for(held)
+    assert "does not answer" in studio.at("#problem").inner_text()
+    held.pop().continue_()
+    studio.at("#new-label").click()
+    studio.page.keyboard.type("refund")
+    studio.page.keyboard.press("Enter")
+    studio.page.wait_for_selector("#label-6-phrase:focus")
+    assert [label.name for label in studio.session.file.draft.labels][-1] == "refund"
+    assert studio.at("#problem").is_hidden()
+    studio.page.unroute("**/api/state")
+    studio.errors.clear()  # Chromium's own line about the request that was broken off
+
+
+def test_a_state_that_comes_after_a_newer_one_takes_no_label_and_no_cursor_away(studio):
+    held: list[Any] = []
+    studio.page.route("**/api/state", lambda route: held.append((route, route.fetch())))
+    studio.page.reload()
+    studio.wait_for(held)
+    held.pop()[0].continue_()
+    studio.at("#new-label").click()
+    studio.page.evaluate("""async () => {
+        const { store } = await import("/page/store.js");
+        store.documents.map = [];  // as on a page whose documents have just been read
+    }""")
+    studio.wait_for(held)
+    route, older = held.pop()
+    studio.page.keyboard.type("refund")
+    studio.page.keyboard.press("Enter")
+    studio.page.wait_for_selector("#label-6-phrase:focus")
+    route.fulfill(response=older)
+    studio.page.wait_for_timeout(500)
+    assert studio.page.evaluate("document.activeElement.id") == "label-6-phrase"
+    studio.page.unroute("**/api/state")
 
 
 def test_answers_for_2000_documents_come_while_typing_and_no_key_is_lost(studio, documents, capsys):

@@ -72,6 +72,7 @@ async function flush() {
 // ---- what comes back
 
 function take(state, force) {
+  if (state.version < store.state?.version) return; // asked before an edit, come after its answer
   const before = answers();
   store.state = state;
   showLabels(force);
@@ -217,18 +218,27 @@ async function start() {
   startDocuments(click);
   startClicks(click);
   startTabs();
-  startKeys();
   at("none").addEventListener("change", () => ask("none", { wanted: at("none").checked }));
   for (const keep of ["mine", "theirs"]) at(`keep-${keep}`).addEventListener("click", () => ask("resolve", { keep }, poll));
   at("conflict").addEventListener("cancel", (event) => event.preventDefault());
-  window.addEventListener("focus", poll);
+  begin();
+}
+
+// An edit says which label it is about, so the page takes no key and no click until it knows the labels.
+async function begin() {
   try {
     [store.documents, store.status] = [await get("documents"), await get("status")];
     take(await get("state"), true);
-    open("documents");
   } catch (error) {
     tell(error.message);
+    setTimeout(begin, 5000);
+    return;
   }
+  tell("");
+  open("documents");
+  startKeys();
+  window.addEventListener("focus", poll);
+  document.querySelector("main").inert = false;
   poll();
 }
 
