@@ -148,9 +148,10 @@ def test_callbacks_and_progress_receive_each_update_and_look():
     assert notes[2].endswith(f"distance {training.looks[0].value:.4f}, best 2")
 
 
-def test_weights_that_are_not_finite_are_never_kept(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_weights_that_are_not_finite_are_never_kept(monkeypatch: pytest.MonkeyPatch, value: float):
     toy = Toy(every=1)
-    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self: toy.weight.data.fill_(torch.nan))
+    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self: toy.weight.data.fill_(value))
     with pytest.raises(TrainingError, match="a weight is no longer finite at step 1 with learning_rate=") as error:
         train(toy)
     assert "\n" not in str(error.value)
