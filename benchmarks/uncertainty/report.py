@@ -160,15 +160,19 @@ def _means(runs: pd.DataFrame) -> pd.Series:
 
 
 def parts() -> str:
-    """Table 3: means over the sets of UCL and LCL with each extractor."""
-    runs, theirs = accuracies(), _means(published("Qwen3-Embedding-0.6B"))
-    ours = _means(runs[runs.encoder == ENCODERS[0]])
+    """Table 3: means over the sets of UCL and LCL with each extractor, and the paper's in brackets."""
+    means, theirs = by_set(accuracies())["mean"], _means(published("Qwen3-Embedding-0.6B"))
+    rows = products({encoder: encoder for encoder in ENCODERS}, PARTED)
 
-    theirs = theirs.map(" ({})".format).reindex(ours.index).fillna("")
-    cells = pd.DataFrame({one: {name: (ours + theirs).get(f"{name}-{one}") for name in PARTED} for one in PARTS})
+    def cell(encoder: str, variant: str) -> str | None:
+        own = means.get((encoder, variant), "-")
+        known = variant in theirs and encoder == ENCODERS[0]
+        return None if own == "-" else f"{own} ({theirs[variant]})" if known else own
+
+    found = {part: {(encoder, name): cell(encoder, f"{name}-{part}") for encoder, name in rows} for part in PARTS}
     columns = {"base": "neither", "lcl": "LCL", "ucl": "UCL", "both": "both"}
     head = f"mean accuracy, {len(NOT_COMPARABLE)} of {len(SETS)} sets {MARK}"
-    return noted(table(titled(cells, PARTED, columns), head))
+    return noted(table(titled(pd.DataFrame(found), rows, columns), "", head))
 
 
 def extractors() -> str:
@@ -185,12 +189,12 @@ def every_part() -> str:
 
 
 def _variants(order: Sequence[str]) -> str:
-    """Variants of the first encoder by set, and the paper's mean."""
-    runs = accuracies()
-    cells = by_set(runs[runs.encoder == ENCODERS[0]]).droplevel("encoder")
-    cells = cells.join(_means(published("Qwen3-Embedding-0.6B")).rename("paper"))
+    """Variants of each encoder by set, and beside the first encoder's the paper's mean."""
+    cells, theirs = by_set(accuracies()), _means(published("Qwen3-Embedding-0.6B"))
+    cells["paper"] = pd.Series({(ENCODERS[0], variant): mean for variant, mean in theirs.items()})
     columns = dict(zip(SETS, titles(), strict=True)) | {"mean": "mean", "paper": "paper, mean"}
-    return noted(table(titled(cells, {variant: TITLES[variant] for variant in order}, columns), ""))
+    rows = products({encoder: encoder for encoder in ENCODERS}, {variant: TITLES[variant] for variant in order})
+    return noted(table(titled(cells, rows, columns), "", ""))
 
 
 def grid_runs(encoder: str) -> pd.DataFrame:

@@ -575,11 +575,11 @@ def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypa
     assert cells("main", "tiny", "linear probe") == ["75.0"] * 8 + ["75.00"] * 2
     assert [cell[:4] for cell in cells("gains", "tiny", "TextCNN + both", "linear probe")[:8]] == ["+5.0"] * 8
     assert cells("gains", "tiny", "TextCNN + both, chosen", "TextCNN")[-1] == "+5.00"
-    assert cells("parts", "TextCNN")[0].startswith("75.00 (")
-    assert cells("parts", "[CLS]")[3].startswith("80.00 (")
+    assert cells("parts", "tiny", "TextCNN")[0].startswith("75.00 (")
+    assert cells("parts", "tiny", "[CLS]")[3].startswith("80.00 (")
     assert page["every-part"].count("\n|") == 1 + 12, "three extractors with four parts"
-    assert cells("every-part", "attention + UCL")[-1] == "91.24", "the paper's mean"
-    assert cells("extractors", "MLP of the same size, rate chosen")[8:] == ["80.00", "-"]
+    assert cells("every-part", "tiny", "attention + UCL")[-1] == "91.24", "the paper's mean"
+    assert cells("extractors", "tiny", "MLP of the same size, rate chosen")[8:] == ["80.00", "-"]
     assert cells("choice", "tiny", "**mlp, rate-0.0003**")[-1] == "80.00"
     assert "**textcnn, rate-0.0008, lcl-0.9**" in page["choice"], "of equal ones the default"
     assert page["choice"].count("**") == 2 * len(parts.variants.FAMILIES)
