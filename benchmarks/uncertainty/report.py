@@ -191,7 +191,7 @@ def every_part() -> str:
 def _variants(order: Sequence[str]) -> str:
     """Variants of each encoder by set, and beside the first encoder's the paper's mean."""
     cells, theirs = by_set(accuracies()), _means(published("Qwen3-Embedding-0.6B"))
-    cells["paper"] = pd.Series({(ENCODERS[0], variant): mean for variant, mean in theirs.items()})
+    cells["paper"] = pd.Series({(ENCODERS[0], variant): mean for variant, mean in theirs.items()}).reindex(cells.index)
     columns = dict(zip(SETS, titles(), strict=True)) | {"mean": "mean", "paper": "paper, mean"}
     rows = products({encoder: encoder for encoder in ENCODERS}, {variant: TITLES[variant] for variant in order})
     return noted(table(titled(cells, rows, columns), "", ""))
