@@ -18,6 +18,7 @@ from labelspace.bench.models import (
 )
 from labelspace.bench.published import MODEL_FAMILIES
 from labelspace.bench.revision import model_revision, weights_revision
+from labelspace.classify import WordsClassifier
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, EncoderError, LabelSpaceWarning, ModelFolderError, RemoteCodeError
 
@@ -131,6 +132,12 @@ def test_a_saved_model_scores_as_itself_on_its_own_labels_and_on_others(saved):
     assert model.family == "embedding"
     assert model.describe["anchor"] == "both"
     assert computed_dtype(f"saved:{saved}", "bfloat16") == "float32", "it brings its own"
+
+
+def test_a_saved_model_without_an_encoder_is_scored_too(tmp_path):
+    saved = WordsClassifier(["sports", "money"], min_df=1).fit(TEXTS[:2], ["sports", "money"]).save(tmp_path / "model")
+    assert computed_dtype(f"saved:{saved}", "float32") == "float32"
+    assert open_model(f"saved:{saved}").scorer.scores(TEXTS, labelspace.load(saved).label_space_).shape == (3, 2)
 
 
 def test_a_saved_model_scores_as_itself_with_what_labels_are_not_and_long_texts_in_windows(

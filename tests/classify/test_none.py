@@ -267,3 +267,14 @@ def test_a_limit_that_cannot_be_set_leaves_the_one_before(clf):
             wrong()
         assert clf.none_ == before
     assert clf.predict(POOL).tolist() == answered
+
+
+@pytest.mark.parametrize(
+    ("outside", "threshold", "told"), [(["The weather."], None, "lies outside"), ([], 0.5, "threshold")]
+)
+def test_the_card_tells_what_gets_no_label(outside, threshold, told, tmp_path):
+    space = LabelSpace.from_dict({"labels": list(NAMES), "outside": outside} if outside else {"labels": list(NAMES)})
+    clf = ZeroShotClassifier(space, encoder="tests/data/tiny-bert", threshold=threshold).fit()
+    card = (clf.save(tmp_path / "model") / "README.md").read_text()
+    assert told in card
+    assert "Every text gets a label" not in card

@@ -215,3 +215,18 @@ def test_numpy_parameters_are_saved_and_a_new_label_is_refused_by_name_or_label(
         clf.add_label("art")
     with pytest.raises(InputError, match=r"y\[1\] is 1 of type int; pass label names"):
         clf.score(SEEN[:2], ["sports", 1])
+
+
+def test_an_explanation_is_the_same_after_a_label_is_removed_and_the_model_opened_again(clf, tmp_path):
+    clf.remove_label("money")
+    opened = load(clf.save(tmp_path / "model"))
+    assert opened.explain("the team won a vote") == clf.explain("the team won a vote")
+
+
+def test_several_labels_written_into_a_saved_model_of_one_label_a_text_are_refused(clf, tmp_path):
+    folder = clf.save(tmp_path / "model")
+    with (folder / "label_space.yaml").open("a") as file:
+        file.write("several: true\n")
+    for opening in (load, open_to_answer):
+        with pytest.raises(ModelFolderError, match=r"label_space\.yaml says several: true, and this model"):
+            opening(folder)

@@ -470,3 +470,14 @@ def test_a_reader_that_is_held_while_python_exits_does_not_disturb_the_exit(tmp_
             [sys.executable, "-c", f"{held}; sys.exit({number})", path], capture_output=True, timeout=60
         )
         assert (done.returncode, done.stderr) == (number, b"")
+
+
+@pytest.mark.slow
+def test_a_process_that_exits_right_after_it_has_read_a_csv_does_not_abort(tmp_path):
+    (tmp_path / "rows.csv").write_text("text\n" + "a text\n" * 200)
+    # On one processor the thread of pyarrow is still at work when Python exits: 12 of 15 such processes aborted.
+    script = "import os, torch; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    script += "from labelspace.corpus import open_table; open_table('rows.csv').check_documents()"
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

@@ -291,7 +291,8 @@ def computed_dtype(
     spec = ModelSpec.parse(spec)
     EncodingConfig(dtype=dtype, device=device)  # checks both
     if spec.kind == "saved":
-        dtype = read_header(_saved_folder(spec, offline), CLASSIFIER).get("encoding", {}).get("dtype", dtype)
+        header = read_header(_saved_folder(spec, offline), CLASSIFIER)
+        dtype = (header.get("encoding") or {}).get("dtype", dtype)  # None: words, or a consensus
     return str(choose_dtype(dtype, choose_device(device))).removeprefix("torch.")
 
 
@@ -339,7 +340,8 @@ def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool, offline: 
     if model.reads_ is Kind.PAIRS:
         raise ConfigError(f"{spec} was fitted on pairs of texts, and the benchmark has single ones; leave it out.")
     scorer, anchored = model, isinstance(model, Anchored)
-    describe: dict[str, Any] = {"class": type(model).__name__, **model.encoder_.describe()}
+    encoder = getattr(model, "encoder_", None)  # None: words, or a consensus
+    describe: dict[str, Any] = {"class": type(model).__name__, **({} if encoder is None else encoder.describe())}
     if anchored:
         scorer = SavedScorer(model)
         describe["anchor"] = model.anchor
@@ -348,7 +350,7 @@ def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool, offline: 
         spec=str(spec),
         name=spec.shown,
         family=spec.family,
-        parameters=_parameters(model.encoder_) if hasattr(model, "encoder_") else None,
+        parameters=None if encoder is None else _parameters(encoder),
         revision=model_revision(folder),
         describe=describe,
     )

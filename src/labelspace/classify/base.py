@@ -189,7 +189,7 @@ class Classifier(Fitted, Answering):
         How close a document is: its score with its likeliest label, standardised over these documents.
 
         Args:
-            coverage: share to label, above 0; 1 labels all, and takes a limit away.
+            coverage: share to label, above 0; 1 takes a limit away.
             X: unlabelled documents, like those to predict.
 
         Returns:

@@ -156,8 +156,8 @@ class ByWords:
     def spoken(self, text: str, label: str, *, most: int) -> tuple[tuple[str, float], ...]:
         """Return the words of a text that speak most for a label, each with what it adds to the logit."""
         row = self.table([text])
-        # Compared with the mean of all labels: a weight that all labels share says nothing.
-        weights = self.weights - self.weights.mean(axis=0)
+        # Compared with the mean of the labels there are: a weight that all labels share says nothing.
+        weights = self.weights - self.weights[list(self.columns.values())].mean(axis=0)
         added = row.data * weights[self.columns[label], row.indices]
         best = np.argsort(-added, kind="stable")[:most]
         return tuple((self.words[row.indices[place]], float(added[place])) for place in best if added[place] > 0)

@@ -11,6 +11,11 @@ SHARES = "Probabilities are shares among these labels."
 def _none(state: State) -> str:
     """Return what the model does with texts that fit none of the labels."""
     limit = state.facts.get("none")
+    refusing = ["what lies outside the labels"] * bool(state.space.outside)
+    limits = [name for name in ("threshold", "min_probability") if state.parameters.get(name) is not None]
+    refusing += [f"a {name.replace('_', ' ')}" for name in limits]
+    if limit is None and refusing:
+        return f"Texts that fit none of the labels get None, by {' and '.join(refusing)}."
     if limit is None:
         return "Every text gets a label, also one that fits none; `set_none` changes that, with unlabelled documents."
     told = f"`predict` answers None below a closeness of {limit['value']:.3g} ({limit['way']})"

@@ -121,11 +121,16 @@ def _opened(
     try:
         model = cls.from_state(replace(state, members=tuple(members)))
         model.none_ = _limit_of(header, model)
-        model.decision()
+        decision = model.decision()
     except ModelFolderError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise damaged(folder, error) from error
+    if state.space.several and decision.cuts is None:
+        raise ModelFolderError(
+            f"{folder}: its label_space.yaml says several: true, and this model gives each text one label; take the "
+            "line out."
+        )
     return model
 
 

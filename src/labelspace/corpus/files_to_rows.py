@@ -25,6 +25,7 @@ import json
 import os
 import re
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -134,6 +135,11 @@ def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Pie
             block *= 2
 
 
+# The last readers that came to their end. A thread of pyarrow may be the one to let go of a reader's Python stream, and
+# where Python is about to exit by then, the process aborts.
+_ENDED: deque[Any] = deque(maxlen=8)
+
+
 def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) -> Iterator[Piece]:
     packed = file_kind(path)[1]
     stream = pa.input_stream(arrow_source(path), compression="gzip" if packed else None)
@@ -167,6 +173,7 @@ def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) ->
     finally:
         atexit.unregister(end)
         end()
+        _ENDED.append(reader)
 
 
 @final
