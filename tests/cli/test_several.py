@@ -98,6 +98,7 @@ def test_what_cannot_be_is_refused(run, refused, line, labels, pool, rows, label
     assert "for one label a text" in refused(run("evaluate", model, rows, "--confusion", tmp_path / "a.png"))
     assert "about one label a text" in refused(run("estimate", model, pool))
     assert "threshold does nothing with several labels" in refused(run("predict", model, pool, "--threshold", 0.1))
+    assert "--coverage is for one label a text" in refused(run("predict", model, pool, "--coverage", 1))
     rows.write_text(rows.read_text().replace("sports|money", "sports|monye", 1))
     told = refused(run("evaluate", model, rows))
     assert "rows.csv: row 1: column 'label' holds 'monye', which is no label. Did you mean 'money'?" in told

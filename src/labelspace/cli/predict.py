@@ -309,6 +309,8 @@ def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
     from labelspace.classify.decision import MeasuresDoubt
 
     if coverage is not None:
+        if model.label_space_.several:
+            raise ConfigError("--coverage is for one label a text; the cuts of several labels decide, so leave it out.")
         if coverage == 1:
             model.none_ = None
             for name in ("threshold", "min_probability"):
