@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from labelspace import LabelSpace, UncertaintyClassifier, ZeroShotClassifier, load
-from labelspace.classify import none_of_these, predict_file
+from labelspace.classify import WordsClassifier, none_of_these, predict_file
 from labelspace.classify.anchors import LabelVectors, cosines, less_what_it_is_not
 from labelspace.classify.none_of_these import fingerprint
 from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning
@@ -270,7 +270,7 @@ def test_a_limit_that_cannot_be_set_leaves_the_one_before(clf):
 
 
 @pytest.mark.parametrize(
-    ("outside", "threshold", "told"), [(["The weather."], None, "lies outside"), ([], 0.5, "threshold")]
+    ("outside", "threshold", "told"), [(["The weather."], None, "puts outside"), ([], 0.5, "threshold")]
 )
 def test_the_card_tells_what_gets_no_label(outside, threshold, told, tmp_path):
     space = LabelSpace.from_dict({"labels": list(NAMES), "outside": outside} if outside else {"labels": list(NAMES)})
@@ -278,3 +278,9 @@ def test_the_card_tells_what_gets_no_label(outside, threshold, told, tmp_path):
     card = (clf.save(tmp_path / "model") / "README.md").read_text()
     assert told in card
     assert "Every text gets a label" not in card
+
+
+def test_the_card_of_a_model_that_does_not_read_outside_does_not_promise_it(tmp_path):
+    space = LabelSpace.from_dict({"labels": ["a", "b"], "outside": ["The weather."]})
+    clf = WordsClassifier(space, min_df=1).fit(["the team won", "the bank lost"], ["a", "b"])
+    assert "Every text gets a label" in (clf.save(tmp_path / "model") / "README.md").read_text()

@@ -178,7 +178,7 @@ def test_an_interrupt_writes_nothing(run, doubting, source, tmp_path, monkeypatc
         (["--coverage", "0.5", "--risk", "0.1"], "--coverage and --risk set the same limit; choose one"),
         (
             ["--coverage", "1", "--threshold", "0.5"],
-            "--coverage 1 gives every document a label, and --threshold does not; leave one out",
+            "--coverage 1 takes the limits away, and --threshold sets one; leave one out",
         ),
         (["--coverage", "0"], "--coverage must be a number above 0 and at most 1. Got 0.0"),
         (["--coverage", "1.5"], "--coverage must be a number above 0 and at most 1"),

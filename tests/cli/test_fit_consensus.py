@@ -176,7 +176,7 @@ def test_a_fit_killed_between_its_views_and_in_its_student_resumes_to_the_same_m
     trained = next((checkpoint / "view-0").glob("*/model.safetensors")).stat().st_mtime_ns
     state = checkpoint / "student" / "state.json"
     stopped((*killed, "--resume"), state, "SIGKILL")
-    assert 0 < json.loads(state.read_text())["step"] < 9
+    assert 0 < json.loads(state.read_text())["step"] < 27  # of 27
     assert next((checkpoint / "view-0").glob("*/model.safetensors")).stat().st_mtime_ns == trained
     assert not (tmp_path / "model").exists()
     for words in ((*killed, "--resume"), (*line, *views, "--out", tmp_path / "straight")):

@@ -473,6 +473,7 @@ def test_a_reader_that_is_held_while_python_exits_does_not_disturb_the_exit(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process cannot be bound to one processor here")
 def test_a_process_that_exits_right_after_it_has_read_a_csv_does_not_abort(tmp_path):
     (tmp_path / "rows.csv").write_text("text\n" + "a text\n" * 200)
     # On one processor the thread of pyarrow is still at work when Python exits: 12 of 15 such processes aborted.

@@ -8,10 +8,10 @@ from labelspace.classify.state import State
 SHARES = "Probabilities are shares among these labels."
 
 
-def _none(state: State) -> str:
+def _none(state: State, *, reads_outside: bool = True) -> str:
     """Return what the model does with texts that fit none of the labels."""
     limit = state.facts.get("none")
-    refusing = ["what lies outside the labels"] * bool(state.space.outside)
+    refusing = ["what the label file puts outside"] * (reads_outside and bool(state.space.outside))
     limits = [name for name in ("threshold", "min_probability") if state.parameters.get(name) is not None]
     refusing += [f"a {name.replace('_', ' ')}" for name in limits]
     if limit is None and refusing:
@@ -124,7 +124,7 @@ def lacon_card(state: State) -> Card:
     return Card(
         origin=origin,
         facts=facts | {"seed": fit["seed"]},
-        limits=[SHARES, _none(state), _how_good(fit)],
+        limits=[SHARES, _none(state, reads_outside=False), _how_good(fit)],
         results=_measured(fit),
         example='("a text", "another")' if state.facts["lacon"]["pairs"] else '"a text"',
     )
@@ -181,7 +181,7 @@ def joint_card(state: State) -> Card:
         facts=facts,
         limits=[
             _sureness(fit),
-            _none(state),
+            _none(state, reads_outside=all(hasattr(member, "anchor") for member in state.members)),
             UNTESTED,
         ],
         results=_estimated(fit),
@@ -195,7 +195,7 @@ def words_card(state: State) -> Card:
         facts={**state.parameters, "words": len(state.tensors["idf"])},
         limits=[
             _sureness(state.fit or {}),
-            _none(state),
+            _none(state, reads_outside=False),
             "It knows only words of the documents that it learnt from; a text without any gets the likeliest label.",
         ],
         results=_estimated(state.fit),

@@ -102,7 +102,7 @@ def predict_command(
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
     if coverage == 1 and (threshold is not None or min_probability is not None):
         given = "--threshold" if threshold is not None else "--min-probability"
-        raise ConfigError(f"--coverage 1 gives every document a label, and {given} does not; leave one out.")
+        raise ConfigError(f"--coverage 1 takes the limits away, and {given} sets one; leave one out.")
     check_number("--workers", workers, least=1, whole=True)
     if workers > 1 and (target == STDIN or most_uncertain is not None):
         raise ConfigError("--workers needs an OUT file with all documents; leave it out here.")
