@@ -84,6 +84,28 @@ def test_coverage_labels_that_share_of_the_pool(coverage):
     assert limit.share == pytest.approx(1 - coverage, abs=0.005)
 
 
+def test_the_share_without_a_label_counts_what_a_threshold_and_outside_refuse(tiny_encoder_folder):
+    labels = {"labels": {"sports": ["the team won"], "money": ["the bank lost"]}, "outside": ["the team lost 3"]}
+    for threshold in (None, 0.96):
+        clf = ZeroShotClassifier(labels, encoder=tiny_encoder_folder, threshold=threshold).fit()
+        anyway = np.mean([name is None for name in clf.predict(POOL)])
+        assert anyway > 0
+        for coverage in (0.5, 0.99):
+            limit = clf.set_coverage(coverage, POOL).none_
+            assert limit.share == pytest.approx(np.mean([name is None for name in clf.predict(POOL)]))
+            assert limit.share == pytest.approx(max(anyway, 1 - coverage), abs=0.02)
+            assert ("get none anyway" in str(limit)) == (anyway > 1 - coverage)
+        limit = clf.set_none(POOL, by="left-out").none_
+        assert limit.share == pytest.approx(np.mean([name is None for name in clf.predict(POOL)]))
+
+
+def test_a_share_of_documents_that_all_get_no_label_is_refused(tiny_encoder_folder):
+    clf = ZeroShotClassifier(["sports", "money"], encoder=tiny_encoder_folder, threshold=1.0).fit()
+    with pytest.raises(InputError, match="every document gets no label anyway, because of a threshold"):
+        clf.set_coverage(0.5, POOL)
+    assert clf.none_ is None
+
+
 def test_predict_gives_no_label_below_the_limit_and_the_same_one_above(clf):
     before = clf.predict(POOL)
     clf.set_coverage(0.8, POOL)
@@ -221,6 +243,8 @@ def test_a_method_that_reads_neither_says_so(tiny_encoder_folder):
     clf = UncertaintyClassifier(labels, tiny_encoder_folder, epochs=1, cache=None)
     with pytest.warns(LabelSpaceWarning, match="does not read 'outside' and 'not' of the labels"):
         clf.fit(["the team won", "the bank closed"] * 4, ["sports", "money"] * 4)
+    with pytest.warns(LabelSpaceWarning, match="WordsClassifier does not read 'outside' and 'not' of the labels"):
+        WordsClassifier(labels).fit(["the team won", "the bank closed"] * 4, ["sports", "money"] * 4)
 
 
 def test_not_that_repeats_a_description_is_refused_with_its_line(tmp_path):
@@ -282,5 +306,6 @@ def test_the_card_tells_what_gets_no_label(outside, threshold, told, tmp_path):
 
 def test_the_card_of_a_model_that_does_not_read_outside_does_not_promise_it(tmp_path):
     space = LabelSpace.from_dict({"labels": ["a", "b"], "outside": ["The weather."]})
-    clf = WordsClassifier(space, min_df=1).fit(["the team won", "the bank lost"], ["a", "b"])
+    with pytest.warns(LabelSpaceWarning, match="does not read 'outside'"):
+        clf = WordsClassifier(space, min_df=1).fit(["the team won", "the bank lost"], ["a", "b"])
     assert "Every text gets a label" in (clf.save(tmp_path / "model") / "README.md").read_text()

@@ -125,8 +125,11 @@ def test_an_invalid_document_is_refused(
     untouched()
 
 
-def test_lines_that_are_not_utf8_are_refused(run, refused, saved):
-    assert "stdin: line 2" in refused(run("predict", saved, "-", input=b"a text\n\xff\xfe\n"))
+def test_lines_that_are_not_utf8_are_refused_after_the_answers_before_them(run, saved):
+    result = run("predict", saved, "-", input=b"a text\n\xff\xfe\nanother\n")
+    assert "stdin: line 2" in result.stderr
+    assert result.exit_code == 2
+    assert result.stdout.endswith("\ta text\n")  # what came before is answered
 
 
 @pytest.mark.parametrize(("text", "said"), [("  ", "empty"), ("the team won " * 800_000, "longer than")])

@@ -117,9 +117,19 @@ def test_with_keep_all_a_small_pool_only_shows_the_style(draft, tmp_path):
     assert "- the coach and the player" in server.bodies[0]["messages"][1]["content"]
 
 
-def test_what_cannot_work_is_refused_before_any_call(draft, refused, pool, labels, tmp_path):
+def test_drafts_for_texts_of_several_labels_are_all_kept_without_an_estimate(draft, labels, pool, tmp_path):
+    labels.write_text(f"several: true\n{labels.read_text(encoding='utf-8')}", encoding="utf-8")
+    result, _ = draft("--pool", pool, "--keep", "all", "--out", tmp_path / "out.yaml")
+    assert "estimate" not in result.stdout
+    assert LabelSpace.from_file(tmp_path / "out.yaml").several
+
+
+def test_what_cannot_work_is_refused_before_any_call(run, draft, refused, pool, labels, tmp_path):
     small = tmp_path / "small.jsonl"
     small.write_text('{"text": "the coach"}\n', encoding="utf-8")
+    several = tmp_path / "several.yaml"
+    several.write_text("several: true\nlabels: [sports, money]\n", encoding="utf-8")
+    assert "judged for one label a text" in refused(run("draft", several, "--model", "llm:m", "--pool", pool))
     for options, message in (
         (("--pool", small), "needs 100 different documents or more. Got 1;"),
         (("--pool", pool, "--out", tmp_path / "out.json"), "must end in .yaml or .yml, because comments mark"),

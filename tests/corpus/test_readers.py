@@ -419,6 +419,32 @@ def test_the_error_for_an_endless_row_suggests_an_open_quote(tmp_path, monkeypat
         read_all(open_table(path))
 
 
+@pytest.mark.parametrize(
+    ("content", "row"),
+    [
+        ('id,text\n1,a\n2,"b\n3,c\n', 2),
+        ('id,text\n1,a\n2,b\n3,"c', 3),
+        ('id,text\n1,a\n"2,b\n3,c\n', 2),  # the other column is missing from the row then
+        ('text\n"a\nb\n', 1),
+        ("text\n" + "x\n" * 1_000_000 + '"open\nx\n', 1_000_001),
+    ],
+)
+@pytest.mark.parametrize("end", ["", ".gz"])
+def test_a_quotation_mark_that_is_never_closed_is_an_error_that_names_its_row(tmp_path, content, row, end):
+    path = tmp_path / f"in.csv{end}"
+    path.write_bytes(gzip.compress(content.encode()) if end else content.encode())
+    with pytest.raises(InputError, match=rf"in\.csv{end}: row {row} has a quotation mark that is never closed"):
+        read_all(open_table(path))
+
+
+def test_quotation_marks_within_a_cell_without_quotes_are_letters(tmp_path):
+    (tmp_path / "in.csv").write_text('text,size\na 5" disk,3"\nthe "new" one,5""\n')
+    assert [list(row.values()) for row in read_all(open_table(tmp_path / "in.csv"))] == [
+        ['a 5" disk', '3"'],
+        ['the "new" one', '5""'],
+    ]
+
+
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_progress_runs_from_zero_to_the_total(tmp_path, suffix):
     table = open_table(write_file(tmp_path / f"in.{suffix}", rows_of(400)), batch_rows=16)

@@ -202,8 +202,11 @@ def test_resuming_another_run_names_the_differences(tmp_path):
     assert "model.heads.1 was 2, now 3; model.sha256 was 'abc', now 'def'; temperature was None, now 2." in said
     assert "batch_rows" not in said
     assert "\n" not in said
-    with pytest.raises(InputError, match=r"columns was .*score"), writer_to(path, resume=True, schema=SCHEMA.remove(2)):
-        pass
+    with pytest.raises(InputError, match=r"columns lost \[\['score', 'float'\]\]"):
+        writer_to(path, resume=True, schema=SCHEMA.remove(2)).__enter__()
+    more = SCHEMA.append(pa.field("more", pa.string()))
+    with pytest.raises(InputError, match=r"columns gained \[\['more', 'string'\]\]"):
+        writer_to(path, resume=True, schema=more).__enter__()
     with writer_to(path, resume=True) as writer:  # the refusal lost nothing
         assert writer.rows_done == 20
 

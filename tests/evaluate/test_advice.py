@@ -10,7 +10,7 @@ from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, en
 from labelspace.consensus.signals import signals
 from labelspace.consensus.without import Descriptions
 from labelspace.encoders import Encoder
-from labelspace.errors import InputError, LabelFileError
+from labelspace.errors import ConfigError, InputError, LabelFileError
 from labelspace.evaluate import advise
 from labelspace.evaluate.advice import HURTS
 from labelspace.evaluate.cures import Cures
@@ -154,6 +154,11 @@ def test_what_cannot_be_judged_is_refused_in_one_line(encoder, labels, texts, me
     with pytest.raises(InputError, match=message) as caught:
         advise(labels, texts, encoder=encoder)
     assert "\n" not in str(caught.value)
+
+
+def test_labels_of_which_a_text_may_have_several_are_refused(encoder):
+    with pytest.raises(ConfigError, match="advice is about one label a text"):
+        advise({"several": True, "labels": LABELS}, pool(), encoder=encoder)
 
 
 def test_a_file_that_is_not_there_is_refused(encoder):

@@ -99,6 +99,12 @@ def test_answers_that_are_one_label_for_all_count_as_no_agreement(encoder):
     assert judge.choose([]).before.accuracy.expected < 0.6
 
 
+def test_labels_of_which_a_text_may_have_several_are_refused(judge, encoder):
+    several = LabelSpace(judge.space.labels, several=True)
+    with pytest.raises(ConfigError, match="judged for one label a text"):
+        DraftJudge(several, ["a document"] * 200, encoder)
+
+
 def test_too_few_documents_and_an_unknown_choice_are_refused(judge, encoder):
     with pytest.raises(InputError, match=r"needs 100 different documents or more. Got 99"):
         DraftJudge(SPACE, POOL[:99], encoder)

@@ -1,5 +1,7 @@
 """Drafts in label files: what is refused, and where they stand in the user's own text."""
 
+import re
+
 import pytest
 
 from labelspace import LabelSpace
@@ -31,12 +33,16 @@ FORMS = {
     "bare mapping": "sports:\n- a\nmoney:\n- |\n  two\n  lines\n\n",
     "a list of lines last": "labels:\n- name: sports\n  not:\n  - a\n\n- name: money\n  not:\n    - b\n",
     "a list below a mapping": "labels:\n  sports:\n    - x\n  money:\n    not:\n      - b\n  other:\n    - c\n",
+    "bare names": "# all\nlabels:\n  - sports   # games\n  - 'money'\n  - name: other\n    descriptions: [x]\n",
+    "a bare list of names": "- sports\n# cash\n- money",
+    "single texts": "sports: a  # games\nmoney: 'b:\n  c'\n",
+    "single texts below labels": "labels:\n  sports: a\n  # cash\n  money:\n    descriptions:\n      - b\n",
     "block at the end": "labels:\n- name: sports\n- name: money\n  descriptions:\n    - >-\n      folded\n      text",
 }
 ANEW = {
     "names": "labels: [sports, money]\n",
     "flow": "labels:\n  - {name: sports}\n  - name: money\n    descriptions: [a, b]\n",
-    "single texts": "sports: a\nmoney: b\n",
+    "a text in lines": "sports: a\nmoney: |\n  two\n  lines\n",
     "not, in brackets": "labels: [{name: sports, not: [a, b]}, {name: money, not: [c]}]\n",
     "empty list": "labels:\n  - name: sports\n    descriptions: []\n  - name: money\n",
 }
@@ -73,6 +79,7 @@ def test_drafts_stand_in_every_form_that_has_lines(tmp_path, form):
     result, own = written(tmp_path, FORMS[form], [*SPORTS, MONEY])
     assert own
     assert result.count(f"# {MARK}") == 3
+    assert all(comment in result for comment in re.findall("#.*", FORMS[form]))
 
 
 @pytest.mark.parametrize("form", ANEW)

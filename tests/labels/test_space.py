@@ -138,6 +138,13 @@ def test_texts_mixed_with_lists_are_unknown_keys_and_not_labels():
         LabelSpace.from_dict({"classes": ["sports", "business"], "title": "News"})
 
 
+def test_texts_mixed_with_lists_go_below_the_key_labels_and_the_error_says_so():
+    labels = {"sports": "A match was won.", "money": ["A bank.", "A loan."]}
+    with pytest.raises(LabelFileError, match=r"some keys hold a text and some a list.*below the key 'labels'"):
+        LabelSpace.from_dict(labels)
+    assert LabelSpace.from_dict({"labels": labels}).descriptions == (("A match was won.",), ("A bank.", "A loan."))
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -202,7 +202,7 @@ class Classifier(Fitted, Answering):
         check_is_fitted(self)
         check_number("coverage", coverage, above=0, most=1)
         with self._without_limit():
-            limit = coverage_of(coverage, *self._near(X), self.label_space_) if coverage < 1 else None
+            limit = coverage_of(coverage, *self._near(X)) if coverage < 1 else None
         self.none_ = limit
         return self
 
@@ -233,7 +233,7 @@ class Classifier(Fitted, Answering):
         check_is_fitted(self)
         check_choice("by", by, NONE_WAYS)
         with self._without_limit():
-            limit = chosen(by, *self._near(X), self.label_space_)
+            limit = chosen(by, *self._near(X))
         self.none_ = limit
         return self
 
@@ -246,8 +246,11 @@ class Classifier(Fitted, Answering):
         finally:
             self.none_ = before
 
-    def _near(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
-        """Return how near documents are to labels, [text label], and their likeliest; a repeated one counts once."""
+    def _near(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.intp], LabelSpace, NDArray[np.bool_]]:
+        """Return how near documents are to the labels, [text label], which is likeliest, and which get none anyway.
+
+        A repeated document counts once.
+        """
         documents = self.read(X)
         if self.label_space_.several:
             raise ConfigError(
@@ -257,7 +260,8 @@ class Classifier(Fitted, Answering):
             raise InputError("X holds no document; pass unlabelled documents like those to predict.")
         judged = self.judge(Documents(list(dict.fromkeys(documents)), documents.kind), self.label_space_)
         found = self.decision().answers(self.label_space_.names, *judged)
-        return judged.scores if judged.near is None else judged.near, found.likeliest
+        near = judged.scores if judged.near is None else judged.near
+        return near, found.likeliest, self.label_space_, found.columns < 0
 
     @abstractmethod
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from labelspace.classify.standard import Standard
 from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
-from labelspace.training.abstention import coverage_limit
+from labelspace.training.abstention import coverage_limit, least_answers
 
 HIDDEN = 0.5
 """Share of documents that are below the limit once their label is hidden."""
@@ -40,6 +40,7 @@ OUTDATED = (
 
 Closeness = NDArray[np.float64]
 Columns = NDArray[np.intp]
+Refused = NDArray[np.bool_]
 
 
 @final
@@ -54,7 +55,7 @@ class NoneLimit:
     """How it was chosen: `"coverage"`, `"left-out"` or `"mixture"`."""
 
     share: float
-    """Share of the pool without a label."""
+    """Share of the pool without a label, for this or for another reason."""
 
     documents: int
     """Documents of the pool."""
@@ -102,20 +103,40 @@ class NoneLimit:
         return f"{told}; {self.note}" if self.note else told
 
 
-def coverage_of(coverage: float, near: NDArray[np.float32], best: Columns, space: LabelSpace) -> NoneLimit:
-    """Return the limit at which a share of documents gets a label, the closest ones.
+def coverage_of(
+    coverage: float, near: NDArray[np.float32], best: Columns, space: LabelSpace, refused: Refused | None = None
+) -> NoneLimit:
+    """Return the limit at which a share of documents gets a label, the closest ones of those that may have one.
 
     Args:
         coverage: the share, above 0 and below 1.
         near: [text label] how near the documents of the pool are to the labels.
         best: [text] column of the likeliest label.
         space: the labels.
+        refused: [text] whether a document gets no label anyway; None: each may have one.
+
+    Raises:
+        InputError: every document is refused anyway.
     """
     standard, own, _ = _measured(near, best, space)
-    return _limit(-coverage_limit(-own, coverage), "coverage", own, standard, space)
+    refused = np.zeros(len(own), dtype=bool) if refused is None else refused
+    free = own[~refused]
+    if not len(free):
+        raise InputError(
+            "every document gets no label anyway, because of a threshold, a limit of doubt or what the labels put "
+            "outside; loosen it, or pass documents that fit the labels."
+        )
+    value = -coverage_limit(-free, min(1.0, least_answers(coverage, len(own)) / len(free)))
+    limit = _limit(value, "coverage", own, standard, space, refused)
+    if limit.share <= 1 - coverage + 1 / len(own):
+        return limit
+    why = f"{refused.mean():.1%} get none anyway, because of a threshold, a limit of doubt or what lies outside"
+    return replace(limit, note=why)
 
 
-def chosen(way: str, near: NDArray[np.float32], best: Columns, space: LabelSpace) -> NoneLimit:
+def chosen(
+    way: str, near: NDArray[np.float32], best: Columns, space: LabelSpace, refused: Refused | None = None
+) -> NoneLimit:
     """Return the limit that the documents tell.
 
     Args:
@@ -123,6 +144,7 @@ def chosen(way: str, near: NDArray[np.float32], best: Columns, space: LabelSpace
         near: [text label] how near the documents of the pool are to the labels.
         best: [text] column of the likeliest label.
         space: the labels.
+        refused: [text] whether a document gets no label anyway, so that it counts in `share`; None: each may have one.
 
     Raises:
         InputError: there are fewer than 50 documents; or `"mixture"` is asked for and the pool has not two parts.
@@ -135,12 +157,12 @@ def chosen(way: str, near: NDArray[np.float32], best: Columns, space: LabelSpace
     standard, own, hidden = _measured(near, best, space)
     between = None if way == "left-out" else _between(own)
     if between is not None:
-        return _limit(between, "mixture", own, standard, space)
+        return _limit(between, "mixture", own, standard, space, refused)
     cannot_tell = "the documents do not fall into two parts, so they do not tell whether any fits no label"
     if way == "mixture":
         raise InputError(f"{cannot_tell}; use left-out, or state a coverage.")
     note = cannot_tell if way == "auto" else ""
-    return replace(_limit(float(np.quantile(hidden, HIDDEN)), "left-out", own, standard, space), note=note)
+    return replace(_limit(float(np.quantile(hidden, HIDDEN)), "left-out", own, standard, space, refused), note=note)
 
 
 def fingerprint(space: LabelSpace) -> str:
@@ -168,7 +190,9 @@ def _measured(near: NDArray[np.float32], best: Columns, space: LabelSpace) -> tu
     return standard, apart[rows, best], apart[rows, others.argmax(axis=1)]
 
 
-def _limit(value: float, way: str, own: Closeness, standard: Standard, space: LabelSpace) -> NoneLimit:
+def _limit(
+    value: float, way: str, own: Closeness, standard: Standard, space: LabelSpace, refused: Refused | None
+) -> NoneLimit:
     below, above = own[own < value], own[own >= value]
     if len(below) and len(above):
         # Halfway between two documents: at one of them, the last bit of a vector would decide.
@@ -176,7 +200,7 @@ def _limit(value: float, way: str, own: Closeness, standard: Standard, space: La
     return NoneLimit(
         value=value,
         way=way,
-        share=float((own < value).mean()),
+        share=float((own < value if refused is None else (own < value) | refused).mean()),
         documents=len(own),
         standard=standard,
         texts=fingerprint(space),

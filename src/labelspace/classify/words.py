@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_number, plain
-from labelspace.classify.arguments import as_label, one_label_space
+from labelspace.classify.arguments import as_label, one_label_space, warn_of_unread
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.by_words import ByWords
 from labelspace.classify.cards import words_card
@@ -87,6 +87,7 @@ class WordsClassifier(Classifier):
             InputError: X and y do not fit together, or no document has a label.
         """
         space = one_label_space(self.labels, type(self).__name__)
+        warn_of_unread(space, type(self).__name__)
         check_number("C", self.C, above=0)
         check_number("min_df", self.min_df, least=1, whole=True)
         self.decision()

@@ -95,6 +95,8 @@ def draft_command(
         check_number("price", price, least=0)
     _check_out(out, pool, keep, overwrite=overwrite)
     space = LabelSpace.from_file(labels)
+    if space.several and pool is not None and keep != "all":
+        raise ConfigError(f"{labels} says several: true, and drafts are judged for one label a text; add --keep all.")
     _check_model(model, offline=offline)
     documents: tuple[str, ...] = ()
     if pool is not None:
@@ -166,7 +168,7 @@ def _judge(
 ) -> "DraftJudge | None":
     from labelspace.evaluate.drafts import LEAST, DraftJudge
 
-    if len(documents) < LEAST:
+    if len(documents) < LEAST or space.several:
         return None
     opened = open_encoder(encoder, quiet=quiet, **options)
     with busy("reading the pool", quiet=quiet):

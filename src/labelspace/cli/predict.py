@@ -32,6 +32,7 @@ from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 
 if TYPE_CHECKING:
     from labelspace.corpus import Documents
+    from labelspace.corpus.policy import DocumentPolicy
 
 STDIN = "-"
 PREFIX, TEXT = "predicted_", "text"
@@ -385,7 +386,7 @@ def _lines() -> "Iterator[Documents]":
             block = [line.removesuffix(b"\r") for line in lines[start : start + LINES_AT_ONCE]]
             if not done:
                 block[0] = block[0].removeprefix(codecs.BOM_UTF8)
-            yield Documents(policy.clean(block, done), Kind.TEXTS)
+            yield from _cleaned(policy, block, done)
             done += len(block)
     if not done:
         pending = pending.removeprefix(codecs.BOM_UTF8)
@@ -393,3 +394,16 @@ def _lines() -> "Iterator[Documents]":
         yield Documents(policy.clean([pending], done), Kind.TEXTS)
     for message in policy.notes().values():
         warnings.warn(message, LabelSpaceWarning, stacklevel=2)
+
+
+def _cleaned(policy: "DocumentPolicy", lines: list[bytes], done: int) -> "Iterator[Documents]":
+    """Yield some lines as documents, also those before a line that cannot be read."""
+    from labelspace.corpus.documents import Documents, Kind
+
+    try:
+        whole = policy.clean(lines, done)
+    except InputError:
+        for row, line in enumerate(lines):
+            yield Documents(policy.clean([line], done + row), Kind.TEXTS)
+        raise
+    yield Documents(whole, Kind.TEXTS)

@@ -139,22 +139,36 @@ def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Pie
 # where Python is about to exit by then, the process aborts.
 _ENDED: deque[Any] = deque(maxlen=8)
 
+# A row of such cells is put after the last row of a CSV. A quotation mark left open takes it into its cell.
+_END = "\x1eend of the file\x1e"
+
 
 def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) -> Iterator[Piece]:
     packed = file_kind(path)[1]
     stream = pa.input_stream(arrow_source(path), compression="gzip" if packed else None)
     if dialect.encoding != "utf-8":
         stream = pa.transcoding_input_stream(stream, dialect.encoding, "utf-8")
-    source = _WholeBreaks(stream)
+    source = _WholeBreaks(stream, dialect.delimiter.join([_END] * len(csv_schema(path, dialect))))
+    file_bytes, first, complete = path.stat().st_size, 0, False
+    swallowed = 0  # rows left out because of the cell that took the end in
+
+    def invalid(row: pa_csv.InvalidRow) -> str:
+        nonlocal swallowed
+        if _END not in row.text:
+            return "error"
+        swallowed = 1
+        return "skip"
+
     reader = pa_csv.open_csv(
         pa.PythonFile(source, mode="r"),
         read_options=pa_csv.ReadOptions(block_size=block, use_threads=False),
-        parse_options=pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+        parse_options=pa_csv.ParseOptions(
+            delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=invalid
+        ),
         convert_options=pa_csv.ConvertOptions(
             column_types=schema, include_columns=schema.names, strings_can_be_null=False
         ),
     )
-    file_bytes, first = path.stat().st_size, 0
     unpacked_bytes = _unpacked_bytes(path) if packed else file_bytes
 
     def end() -> None:
@@ -168,8 +182,15 @@ def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) ->
     atexit.register(end)
     try:
         for number, rows in enumerate(reader, 1):
+            if rows.num_rows and rows.column(0)[-1].as_py() == _END:
+                rows, complete = rows.slice(0, rows.num_rows - 1), True
             yield Piece(first, rows, int(file_bytes * min(1, number * block / unpacked_bytes)))
             first += rows.num_rows
+        if not complete:
+            raise InputError(
+                f"{path}: row {first + swallowed} has a quotation mark that is never closed, which takes all later "
+                'lines into one cell; close it, or write it twice ("") in a quoted cell.'
+            )
     finally:
         atexit.unregister(end)
         end()
@@ -178,12 +199,12 @@ def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) ->
 
 @final
 class _WholeBreaks:
-    """A stream no block of which ends between CR and LF: pyarrow drops the LF from a quoted cell that does."""
+    """A stream with a last row added. No block ends between CR and LF: pyarrow drops the LF from a quoted cell then."""
 
     closed = ended = False
 
-    def __init__(self, stream: pa.NativeFile) -> None:
-        self._stream, self._kept = stream, b""
+    def __init__(self, stream: pa.NativeFile, last: str) -> None:
+        self._stream, self._kept, self._last = stream, b"", f"\n{last}\n".encode()
 
     def read(self, size: int) -> bytes:
         if self.ended:
@@ -191,6 +212,8 @@ class _WholeBreaks:
         content = self._kept + self._stream.read(size - len(self._kept))
         if content == b"\r":  # or all would be kept, which means the end
             content += self._stream.read(1)
+        if not content:
+            content, self._last = self._last, b""
         self._kept = b"\r" if len(content) > 1 and content.endswith(b"\r") else b""
         return content.removesuffix(self._kept)
 

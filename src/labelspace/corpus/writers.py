@@ -390,7 +390,11 @@ def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
     """Yield a description of every leaf in which two states differ."""
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         before, now = dict(enumerate(before)), dict(enumerate(now))
-    if isinstance(before, dict) and isinstance(now, dict):
+    if isinstance(before, list) and isinstance(now, list):
+        gone, new = ([it for it in one if it not in other] for one, other in ((before, now), (now, before)))
+        parts = [f"lost {one_line(repr(gone), 80)}"] * bool(gone) + [f"gained {one_line(repr(new), 80)}"] * bool(new)
+        yield f"{where} {' and '.join(parts) or 'repeat'}"
+    elif isinstance(before, dict) and isinstance(now, dict):
         for key in [*before, *(key for key in now if key not in before)]:
             inner = f"{where}.{key}".removeprefix(".fingerprint").removeprefix(".")
             yield from _differences(before.get(key), now.get(key), inner)

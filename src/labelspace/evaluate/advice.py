@@ -14,7 +14,7 @@ from labelspace.consensus.signals import NEIGHBOURS, Range, Signals, ranges
 from labelspace.consensus.without import Descriptions, Without
 from labelspace.corpus import as_documents
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import InputError
+from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.cures import Cures
 from labelspace.evaluate.drawing import short
 from labelspace.evaluate.quality import DOCUMENTS, FEWEST
@@ -191,6 +191,7 @@ def advise(labels: Any, pool: Any, *, encoder: Any = DEFAULT_ENCODER, seed: int 
 
     Raises:
         LabelFileError: the labels are invalid.
+        ConfigError: a text may have several labels.
         InputError: no label has a description, there are fewer than 50 documents, all get the same label, or their
             words are not those of the labels' texts.
 
@@ -203,6 +204,11 @@ def advise(labels: Any, pool: Any, *, encoder: Any = DEFAULT_ENCODER, seed: int 
         True
     """
     seed, space = as_seed(seed), as_label_space(labels)
+    if space.several:
+        raise ConfigError(
+            "advice is about one label a text, and with several: true a text may have several; judge these labels "
+            "without a pool, or take several out of a copy of them."
+        )
     if not any(space.descriptions):
         raise InputError("no label has a description, so there is none to judge; write three to five for each label.")
     texts = list(dict.fromkeys(as_documents(pool, what="pool")))

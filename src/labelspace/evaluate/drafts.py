@@ -19,7 +19,7 @@ from labelspace.classify.arguments import as_encoder
 from labelspace.config import DecisionConfig
 from labelspace.consensus.signals import Range, Signals, ranges, signals
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import InputError
+from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.quality import FEWEST
 from labelspace.evaluate.text_table import text_table
 from labelspace.labels import LabelSpace
@@ -127,6 +127,7 @@ class DraftJudge:
         verbose: True shows a bar on a terminal, plain lines elsewhere.
 
     Raises:
+        ConfigError: a text may have several labels.
         InputError: there are fewer than 100 documents.
 
     Example:
@@ -147,6 +148,8 @@ class DraftJudge:
         seed: int = 0,
         verbose: bool = False,
     ) -> None:
+        if space.several:
+            raise ConfigError("drafts are judged for one label a text, and with several: true a text may have several.")
         check_documents(len(pool))
         self.space, self.seed, self.verbose = space, as_seed(seed), verbose
         self._texts = list(pool)

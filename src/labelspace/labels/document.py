@@ -195,9 +195,15 @@ def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
     bare = len(data) > 1 and not any(key in data for key in KEYS if key != "several")
     if not bare or not all(value is None or isinstance(value, list | tuple | str) for value in data.values()):
         return data
-    # Texts mixed with lists may be the name or template of a label file whose keys are all mistyped.
-    mixed = len({isinstance(value, str) for value in data.values() if value}) > 1
-    return data if mixed else {"labels": data}
+    if len({isinstance(value, str) for value in data.values() if value}) < 2:
+        return {"labels": data}
+    if any(isinstance(key, str) and did_you_mean(key, KEYS) for key in data):
+        return data
+    # Texts mixed with lists may be the title of a label file whose keys are all wrong.
+    raise LabelFileError(
+        f"{source.at(())}some keys hold a text and some a list, which may be labels or something else; if they are "
+        "labels, write them below the key 'labels'."
+    )
 
 
 def _items(labels: object, source: Source) -> Iterator[tuple[Path, Path, Any]]:

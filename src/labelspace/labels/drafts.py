@@ -123,11 +123,16 @@ def _near(one: str, other: str) -> bool:
 
 
 class _Place(NamedTuple):
-    """Where the next description of a label goes: before which line, how far in, and whether the key is missing."""
+    """Where the next description of a label goes: before which line, how far in, and whether the key is missing.
+
+    `opening` is written first before `scalar`, a name or a text without room for more.
+    """
 
     line: int
     column: int
     key: bool
+    scalar: Any = None
+    opening: str = ""
 
 
 def _inserted(text: str, drafts: Sequence[Draft], mark: str) -> str | None:
@@ -140,12 +145,16 @@ def _inserted(text: str, drafts: Sequence[Draft], mark: str) -> str | None:
     if not set(by_label) <= set(places):
         return None
     for name in sorted(by_label, key=lambda name: -places[name].line):
-        line, column, key = places[name]
+        line, column, key, scalar, opening = places[name]
         added = [" " * (column - 2) + "descriptions:"] if key else []
         for draft in by_label[name]:
             against = "" if draft.against is None else f", against {draft.against}"
             added += [f"{' ' * column}# {mark}{against}", f"{' ' * column}- {yaml_scalar(draft.text)}"]
         lines[line:line] = added
+        if scalar is not None:
+            before, at = lines[scalar.start_mark.line], scalar.start_mark.column
+            head = before[:at].rstrip() if opening.startswith("\n") else before[:at]
+            lines[scalar.start_mark.line] = head + opening + before[at:]
     return "\n".join(lines) + "\n"
 
 
@@ -157,13 +166,17 @@ def _places(root: Any) -> Iterator[tuple[str, _Place]]:
     else:
         pairs = [(getattr(value_below(item, "name"), "value", None), None, item) for item in labels.value]
     for name, key, value in pairs:
+        if name is None and isinstance(value, yaml.ScalarNode) and not labels.flow_style:
+            name, at = value.value, value.start_mark.column
+            yield str(name).strip(), _Place(line_after(value), at + 2, key=True, scalar=value, opening="name: ")
+            continue
         place = _place(key, value)
         if name is not None and place is not None:
             yield str(name).strip(), place
 
 
 def _place(key: Any, value: Any) -> _Place | None:
-    """Return the place in what stands for a label: a list of descriptions below a key, or a mapping."""
+    """Return the place in what stands for a label: descriptions below a key, or a mapping."""
     if isinstance(value, yaml.MappingNode) and not value.flow_style:
         for inner, descriptions in value.value:
             if inner.value == "descriptions":
@@ -173,4 +186,7 @@ def _place(key: Any, value: Any) -> _Place | None:
         return _Place(line_after(value.value[-1]), value.start_mark.column, key=False)
     if is_nothing(value) and key is not None:
         return _Place(key.end_mark.line + 1, key.start_mark.column + 2, key=False)
+    if isinstance(value, yaml.ScalarNode) and key is not None:
+        column = key.start_mark.column + 2
+        return _Place(line_after(value), column, key=False, scalar=value, opening=f"\n{' ' * column}- ")
     return None

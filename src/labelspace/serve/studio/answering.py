@@ -32,8 +32,8 @@ class Answered:
         self.model: ZeroShotClassifier = known.model(space)
         judged = self.model.head_.judge_vectors(pool.vectors, space)
         if none and len(pool.texts) >= FEWEST:
-            likeliest = self.model.decision().answers(space.names, *judged).likeliest
-            self.model.none_ = chosen("auto", judged.scores, likeliest, space)
+            found = self.model.decision().answers(space.names, *judged)
+            self.model.none_ = chosen("auto", judged.scores, found.likeliest, space, found.columns < 0)
         self.decision = self.model.decision()
         self.answers: Answers = self.decision.answers(space.names, *judged)
         self.doubt = self.decision.doubt(self.answers, "entropy")

@@ -165,8 +165,9 @@ class Training:
         whole: Any = (None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True))
         judged = Judged(*whole)
         if none:
-            likeliest = model.decision().answers(space.names, *judged).likeliest
-            model.none_ = chosen("auto", judged.scores if judged.near is None else judged.near, likeliest, space)
+            found = model.decision().answers(space.names, *judged)
+            near = judged.scores if judged.near is None else judged.near
+            model.none_ = chosen("auto", near, found.likeliest, space, found.columns < 0)
         return model.decision().answers(space.names, *judged)
 
     def _graph(self, model: Any) -> Graph:
