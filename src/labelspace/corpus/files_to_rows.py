@@ -8,7 +8,7 @@
 What a user should know about each format:
 
     CSV, TSV   every column is read as strings, so 007 stays 007; an empty cell is an empty string; a blank
-               line is not a row; one row may hold up to 64 MB. Delimiter and encoding: see `dialects`.
+               line is not a row; one cell may hold 64 million characters. Delimiter and encoding: see `dialects`.
     JSONL      the first SCHEMA_ROWS rows decide columns and types; a later row that does not fit them is an
                error, never a silent loss. A key that a row lacks is null.
     Parquet    read unchanged.
@@ -17,35 +17,36 @@ What a user should know about each format:
 `rows_to_files` does the reverse, from rows to the bytes of a file.
 """
 
-import atexit
 import csv
 import gzip
 import io
 import json
-import os
-import re
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from itertools import islice
-from typing import Any, NamedTuple, final
+from contextlib import contextmanager
+from itertools import chain, islice
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from labelspace.corpus.dialects import Dialect, wrong_encoding
 from labelspace.corpus.policy import without_surrogates
-from labelspace.corpus.stores import Place, StoredFile, arrow_source, unpacked, unreachable
+from labelspace.corpus.stores import Place, StoredFile, arrow_source, unreachable
 from labelspace.corpus.wording import one_line, shown
 from labelspace.errors import InputError
 
 SCHEMA_ROWS = 1000
 """Rows of JSONL that decide columns and types; a constant, so that `batch_rows` changes no type."""
 
-_CSV_BLOCK_BYTES = 1024 * 1024
-_CSV_ROW_BYTES = 64 * 1024 * 1024  # a document may have 10 MB; a much longer row is an unclosed quotation mark
+_CSV_ROWS_AT_ONCE = 64
+_CSV_PIECE_CHARACTERS = 1024 * 1024
+_CSV_CELL_CHARACTERS = 64 * 1024 * 1024  # a document may have 10 MB; a much longer cell is an unclosed quotation mark
+_END = "\x1eend of the file\x1e"
+_OPEN = (
+    "has a quotation mark that is never closed, which takes all later lines into one cell; close it, or write it twice "
+    '("") in a quoted cell.'
+)
 _SCHEMA_BYTES = 32 * 1024 * 1024  # of JSONL read for the schema if rows are very long
 _COLUMN_BYTES = 1024 * 1024  # of a Parquet column held at a time
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".xlsx": "xlsx"}
@@ -96,137 +97,77 @@ def readable(path: Place, encoding: str = "utf-8") -> Iterator[None]:
         raise InputError(f"{path}: cannot be read, it may be damaged or cut short ({one_line(error)}).") from error
 
 
+@contextmanager
+def _csv_rows(path: Place, dialect: Dialect) -> Iterator[tuple[BinaryIO, Iterator[list[str]]]]:
+    """Yield the open file and its rows with the header, then a row that is not in the file, [_END].
+
+    A quotation mark left open takes that last row into its cell.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), _CSV_CELL_CHARACTERS))
+    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
+    with path.open("rb") as raw:
+        file: Any = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
+        with io.TextIOWrapper(file, encoding, newline="") as lines:
+            yield raw, filter(None, csv.reader(chain(lines, [_END]), delimiter=dialect.delimiter))
+
+
 def csv_schema(path: Place, dialect: Dialect) -> pa.Schema:
     """Return the columns named in the header, all of type string."""
-    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
-    with unpacked(path) as file, io.TextIOWrapper(file, encoding, newline="") as lines:
-        names = next((row for row in csv.reader(lines, delimiter=dialect.delimiter) if row), None)
-    if names is None:
+    with _csv_rows(path, dialect) as (_, rows):
+        names = next(rows)
+    if names == [_END]:
         raise InputError(f"{path}: is empty; its first line must name the columns.")
+    if names[-1].endswith(_END):
+        raise InputError(f"{path}: the header {_OPEN}")
     return pa.schema([pa.field(name, pa.string()) for name in names])
 
 
 def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Piece]:
-    """Read in small blocks, because pyarrow buffers 32 of them; double the block size if a row does not fit."""
-    first, block = 0, _CSV_BLOCK_BYTES
-    while True:
-        try:
-            for piece in _csv_blocks(path, schema, dialect, block):
-                fresh = piece.first + piece.rows.num_rows - first
-                if fresh > 0:
-                    yield Piece(first, piece.rows.slice(piece.rows.num_rows - fresh), piece.position)
-                    first += fresh
-            return
-        except pa.ArrowInvalid as error:
-            if re.search(r"Expected \d+ columns, got", str(error)):
-                raise InputError(
-                    f"{path}: cannot be read, a row does not fit the header with the delimiter {dialect.delimiter!r} "
-                    f"({one_line(error)}); quote cells that contain it, or name another delimiter (--delimiter)."
-                ) from error
-            if "Empty CSV file" in str(error):  # a header without a line break at its end; `csv_schema` has read it
-                return
-            if "straddling" not in str(error):
-                raise
-            if block >= _CSV_ROW_BYTES:
-                raise InputError(
-                    f"{path}: row {first + 1}, or one soon after, is longer than {_CSV_ROW_BYTES // 1024**2} MB; "
-                    "is a quotation mark left open?"
-                ) from error
-            block *= 2
+    """Read with Python's csv: pyarrow's has threads, which can abort a process that exits soon afterwards."""
+    first = 0
+    with _csv_rows(path, dialect) as (file, rows):
+        names = next(rows)
+        places, width = [names.index(name) for name in schema.names], len(names)
+        while found := _some_rows(path, rows, first):
+            good = len(found)
+            if set(map(len, found)) != {width}:
+                good = next(place for place, row in enumerate(found) if len(row) != width)
+            elif found[-1][-1].endswith(_END):
+                good -= 1
+            if good:
+                columns = list(zip(*found[:good], strict=True))
+                cells = [pa.array(columns[place], pa.string()) for place in places]
+                yield Piece(first, pa.record_batch(cells, schema=schema), file.tell())
+            first += good
+            if good < len(found) and found[good] != [_END]:
+                raise _wrong_row(path, first + 1, found[good], width, dialect)
 
 
-# The last readers that came to their end. A thread of pyarrow may be the one to let go of a reader's Python stream, and
-# where Python is about to exit by then, the process aborts.
-_ENDED: deque[Any] = deque(maxlen=8)
-
-# A row of such cells is put after the last row of a CSV. A quotation mark left open takes it into its cell.
-_END = "\x1eend of the file\x1e"
-
-
-def _csv_blocks(path: Place, schema: pa.Schema, dialect: Dialect, block: int) -> Iterator[Piece]:
-    packed = file_kind(path)[1]
-    stream = pa.input_stream(arrow_source(path), compression="gzip" if packed else None)
-    if dialect.encoding != "utf-8":
-        stream = pa.transcoding_input_stream(stream, dialect.encoding, "utf-8")
-    source = _WholeBreaks(stream, dialect.delimiter.join([_END] * len(csv_schema(path, dialect))))
-    file_bytes, first, complete = path.stat().st_size, 0, False
-    swallowed = 0  # rows left out because of the cell that took the end in
-
-    def invalid(row: pa_csv.InvalidRow) -> str:
-        nonlocal swallowed
-        if _END not in row.text:
-            return "error"
-        swallowed = 1
-        return "skip"
-
-    reader = pa_csv.open_csv(
-        pa.PythonFile(source, mode="r"),
-        read_options=pa_csv.ReadOptions(block_size=block, use_threads=False),
-        parse_options=pa_csv.ParseOptions(
-            delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=invalid
-        ),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=schema, include_columns=schema.names, strings_can_be_null=False
-        ),
-    )
-    unpacked_bytes = _unpacked_bytes(path) if packed else file_bytes
-
-    def end() -> None:
-        """Let the reader's thread, which reads ahead, come to an end; it must not call Python while Python exits."""
-        source.ended = True
-        with suppress(pa.ArrowException):
-            for _ in reader:
-                pass
-        reader.close()
-
-    atexit.register(end)
+def _some_rows(path: Place, rows: Iterator[list[str]], first: int) -> list[list[str]]:
+    """Return the next rows, some more than _CSV_PIECE_CHARACTERS."""
+    found, size = list[list[str]](), 0
     try:
-        for number, rows in enumerate(reader, 1):
-            if rows.num_rows and rows.column(0)[-1].as_py() == _END:
-                rows, complete = rows.slice(0, rows.num_rows - 1), True
-            yield Piece(first, rows, int(file_bytes * min(1, number * block / unpacked_bytes)))
-            first += rows.num_rows
-        if not complete:
-            raise InputError(
-                f"{path}: row {first + swallowed} has a quotation mark that is never closed, which takes all later "
-                'lines into one cell; close it, or write it twice ("") in a quoted cell.'
-            )
-    finally:
-        atexit.unregister(end)
-        end()
-        _ENDED.append(reader)
+        while size < _CSV_PIECE_CHARACTERS and (some := list(islice(rows, _CSV_ROWS_AT_ONCE))):
+            found += some
+            size += sum(map(len, chain.from_iterable(some)))
+    except csv.Error as error:
+        if "field limit" not in str(error):
+            raise
+        raise InputError(
+            f"{path}: row {first + len(found) + 1}, or one soon after, has a cell of more than "
+            f"{_CSV_CELL_CHARACTERS // 1024**2} million characters; is a quotation mark left open?"
+        ) from error
+    return found
 
 
-@final
-class _WholeBreaks:
-    """A stream with a last row added. No block ends between CR and LF: pyarrow drops the LF from a quoted cell then."""
-
-    closed = ended = False
-
-    def __init__(self, stream: pa.NativeFile, last: str) -> None:
-        self._stream, self._kept, self._last = stream, b"", f"\n{last}\n".encode()
-
-    def read(self, size: int) -> bytes:
-        if self.ended:
-            return b""
-        content = self._kept + self._stream.read(size - len(self._kept))
-        if content == b"\r":  # or all would be kept, which means the end
-            content += self._stream.read(1)
-        if not content:
-            content, self._last = self._last, b""
-        self._kept = b"\r" if len(content) > 1 and content.endswith(b"\r") else b""
-        return content.removesuffix(self._kept)
-
-    def close(self) -> None:
-        self.closed = True
-        self._stream.close()
-
-
-def _unpacked_bytes(path: Place) -> int:
-    """Estimate the unpacked size from the end of a gzip file; with several members it is only the last one's."""
-    with path.open("rb") as file:
-        file.seek(-4, os.SEEK_END)
-        return max(int.from_bytes(file.read(), "little"), path.stat().st_size)
+def _wrong_row(path: Place, number: int, row: list[str], width: int, dialect: Dialect) -> InputError:
+    if row[-1].endswith(_END):
+        return InputError(f"{path}: row {number} {_OPEN}")
+    return InputError(
+        f"{path}: row {number} does not fit the header with the delimiter {dialect.delimiter!r}: it has {len(row)} "
+        f"cells, and there are {width} columns ({one_line(dialect.delimiter.join(row), 60)}); quote cells that contain "
+        "it, close a quotation mark left open, or name another delimiter (--delimiter)."
+    )
 
 
 def parquet_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Iterator[Piece]:
