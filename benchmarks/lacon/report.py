@@ -120,15 +120,16 @@ def tuned() -> str:
 
 
 def chosen() -> str:
-    """Rate and temperature of each method on each set, chosen on held-out rows."""
-    runs = scored("tuned", "method", "chosen.learning_rate", "chosen.temperature")
+    """Rate and temperature of each method on each set, chosen on held-out rows, and runs that kept the untrained state."""
+    runs = scored("tuned", "method", "chosen.learning_rate", "chosen.temperature", "best_step")
     if runs.empty:
         return NOT_YET
-    runs = runs.drop_duplicates(["method", "set"])
 
     def cell(own: pd.DataFrame, *_: str) -> str:
         rate, temperature = own["chosen.learning_rate"].iloc[0], own["chosen.temperature"].iloc[0]
-        return f"{rate:g}" if pd.isna(temperature) else f"{rate:g}, {temperature:g}"
+        told = f"{rate:g}" if pd.isna(temperature) else f"{rate:g}, {temperature:g}"
+        untrained = int((own.best_step == 0).sum())
+        return f"{told}; untrained: {untrained} of {len(own)}" if untrained else told
 
     cells = crossed(runs, ["method"], ["set"], cell)
     return table(titled(cells, {method: METHODS[method].title for method in COMPARED}, titles_of(runs)), "")
