@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 import labelspace
 from classify.conftest import METHODS, TEXTS, columns_of
-from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier, folders, load
+from labelspace import DescriptionClassifier, LabelSpace, UncertaintyClassifier, ZeroShotClassifier, folders, load
 from labelspace.classify import saving
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.head import Judged
@@ -29,6 +29,7 @@ from labelspace.errors import (
     ConfigError,
     LabelFileError,
     LabelSpaceError,
+    LabelSpaceWarning,
     ModelFolderError,
     OutputError,
     RemoteCodeError,
@@ -290,6 +291,18 @@ def test_the_label_file_keeps_its_order_and_the_classes_are_sorted(method: str, 
     assert (again.scores(TEXTS, again.label_space_) == again.decision_function(TEXTS)[:, [2, 1, 0]]).all()
 
 
+def test_a_model_that_does_not_read_what_lies_outside_keeps_it(tiny_encoder_folder: Path, tmp_path: Path):
+    space = LabelSpace.from_dict({"labels": ["sports", "money"], "outside": ["The weather."]})
+    texts, names = ["the team won", "the bank closed"] * 4, ["sports", "money"] * 4
+    with pytest.warns(LabelSpaceWarning, match="does not read 'outside'"):
+        clf = UncertaintyClassifier(space, tiny_encoder_folder, epochs=1, cache=None).fit(texts, names)
+    opened = load(clf.save(tmp_path / "one"))
+    opened.rename_label("money", "Money")
+    again = load(opened.save(tmp_path / "one"))
+    assert again.label_space_.outside == space.outside
+    assert (again.scores(texts, again.label_space_) == opened.scores(texts, opened.label_space_)).all()
+
+
 def test_an_edited_model_is_saved_as_edited(fitted: Maker, tmp_path: Path):
     clf = fitted()
     clf.rename_label("sports", "Sport")
@@ -522,6 +535,17 @@ def test_a_damaged_folder_is_one_clear_error(what: str, saved: Path):
             opened(saved)
         assert "\n" not in str(error.value)
         assert "model" in str(error.value)
+
+
+@pytest.mark.parametrize("cuts", [{"of_labels": {"sports": 0.5}}, {"of_labels": None}, {"standard": {}}])
+def test_a_damaged_cut_is_told_when_the_model_is_opened(cuts: Any, tiny_encoder_folder: Path, tmp_path: Path):
+    space = LabelSpace.from_dict({"labels": ["sports", "money"], "several": True})
+    pool = [f"the {who} {what} {row}" for who in ("team", "bank") for what in ("won", "lost") for row in range(20)]
+    folder = ZeroShotClassifier(space, tiny_encoder_folder).fit(pool).save(tmp_path / "model")
+    edit_header(cuts={**header_of(folder)["cuts"], **cuts})(folder)
+    for opened in (load, open_to_answer):
+        with pytest.raises(ModelFolderError, match="damaged"):
+            opened(folder)
 
 
 def test_a_path_that_is_no_folder_is_one_clear_error(tmp_path: Path):

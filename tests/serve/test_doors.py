@@ -1,6 +1,7 @@
 """Keys, health, counts, the page and the OpenAPI document."""
 
 import base64
+import html
 from typing import Any
 
 import pytest
@@ -110,6 +111,12 @@ def test_the_page_shows_every_path_and_a_command_that_works(alone: Service):
     assert "https://" not in found.text
 
 
+def test_the_commands_of_the_page_bring_a_key_and_quote_the_models_name(news: Any):
+    with serving({"a b/c'd": news}, keys=["a"]) as found:
+        page = html.unescape(found.http.get("/", headers={"Authorization": "Bearer a"}).text)
+    assert f"curl http://127.0.0.1:{found.port}/predict/a%20b%2Fc%27d -H 'Authorization: Bearer KEY'" in page
+
+
 def test_the_page_writes_what_a_client_says_as_text(alone: Service):
     host = "<script>alert(1)</script>"
     found = alone.http.get("/", headers={"Host": host})
@@ -135,4 +142,8 @@ def test_the_document_is_valid_openapi(news: Any, keys: list[str]):
     with serving({"news": news}, keys=keys) as found:
         document = found.http.get("/openapi.json", headers={"Authorization": "Bearer a"}).json()
     schemathesis.openapi.from_dict(document).validate()
+    for path, methods in document["paths"].items():
+        for told in methods.values():
+            assert ("401" in told["responses"]) == (bool(keys) and path not in OPEN)
+            assert (told.get("security") == []) == (path in OPEN)
     assert ("security" in document) == bool(keys)

@@ -109,7 +109,36 @@ def test_rows_may_be_lists_and_pairs_are_lists_of_two(service: Service, judge: A
     assert [part["label"] for part in alone] == [part["label"] for part in found[0]]
     assert np.allclose([part["score"] for part in alone], [part["score"] for part in found[0]], atol=1e-6)
     wrong = service.post("/predict/judge", {"inputs": "one text"})
-    assert (wrong.status_code, wrong.json()["error"]) == (422, "judge reads pairs of texts. Got 1 text(s) in a row.")
+    assert (wrong.status_code, wrong.json()["error"]) == (
+        422,
+        "inputs.0: judge reads pairs of texts. Got 1 text(s) in a row.",
+    )
+
+
+def test_the_models_labels_with_its_own_template_are_answered_by_the_model(service: Service, space: LabelSpace):
+    for name in ("news", "choosy", "words"):
+        own = {
+            "candidate_labels": list(space.names)[::-1],
+            "hypothesis_template": space.template.replace("{label}", "{}"),
+        }
+        found = service.post(f"/predict/{name}", {"inputs": TEXTS, "parameters": own})
+        assert found.json() == service.post(f"/predict/{name}", {"inputs": TEXTS}).json()
+
+
+def test_shares_of_a_model_of_several_labels_are_refused(service: Service, space: LabelSpace):
+    asked: dict[str, Any] = {"candidate_labels": list(space.names)}
+    refused = service.post("/predict/several", {"inputs": TEXTS, "parameters": asked})
+    assert (refused.status_code, "say multi_label: true" in refused.json()["error"]) == (422, True)
+    found = service.post("/predict/several", {"inputs": TEXTS, "parameters": {**asked, "multi_label": True}})
+    assert found.json() == service.post("/predict/several", {"inputs": TEXTS}).json()
+
+
+def test_other_scores_than_probabilities_are_refused(service: Service):
+    for more in ({"raw_scores": True}, {"parameters": {"function_to_apply": "sigmoid"}}):
+        refused = service.post("/predict/news", {"inputs": "a text", **more})
+        assert (refused.status_code, "scores are probabilities" in refused.json()["error"]) == (422, True)
+    for more in ({"raw_scores": False, "truncate": True}, {"parameters": {"function_to_apply": "softmax"}}):
+        assert service.post("/predict/news", {"inputs": "a text", **more}).status_code == 200
 
 
 def test_what_cannot_be_answered_is_said(service: Service):

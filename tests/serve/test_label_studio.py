@@ -67,6 +67,7 @@ def test_several_labels_need_choices_of_which_several_may_be_taken(service: Serv
     [
         (asked(TEXTS, "<View/>"), "no choices of a text"),
         (asked(TEXTS, "<View>" + "<" * 9), "no choices of a text"),
+        (asked(TEXTS, "<![foo <View/>"), "no choices of a text"),
         (asked([None]), "task 1 has no text in 'body'"),
         (asked([]), "there is no text"),
     ],

@@ -15,6 +15,7 @@ from openai.types.decision import (
 )
 
 from labelspace import LabelSpace, ZeroShotClassifier
+from labelspace.encoders import Encoder
 from labelspace.labels import Label
 from serve.service import TEXTS, Service, serving
 
@@ -136,6 +137,32 @@ def test_a_predicate_is_the_probability_of_a_label_by_its_name_its_sentence_or_a
             [answer] = decide(client, {"type": "predicate", "instructions": statement}).answers
             assert isinstance(answer, AnswerAnswerResourcePredicate)
             assert answer.probability == pytest.approx(expected[list(news.classes_).index(label)], abs=1e-6), statement
+
+
+def test_a_predicate_tells_labels_apart_that_differ_by_their_capital_letters(encoder: Encoder):
+    labels = {"US": ["the states of America"], "us": ["we and our friends"], "Polish": ["Warsaw"], "other": ["more"]}
+    clf = ZeroShotClassifier(labels, encoder).fit()
+    [expected] = clf.predict_proba(TEXTS[:1]).tolist()
+    with serving({"news": clf}) as service:
+        for statement, name in (("us", "us"), ("US", "US"), ("This text is about us.", "us"), ("polish", "Polish")):
+            question = {"type": "predicate", "name": "p", "instructions": statement}
+            found = service.post("/v1/decisions", {"model": "news", "input": TEXTS[0], "questions": [question]}).json()
+            share = expected[list(clf.classes_).index(name)]
+            assert found["answers"][0]["probability"] == pytest.approx(share, abs=1e-6), statement
+        question = {"type": "predicate", "name": "p", "instructions": "uS"}
+        found = service.post("/v1/decisions", {"model": "news", "input": TEXTS[0], "questions": [question]})
+        assert found.status_code == 422
+
+
+def test_a_score_whose_levels_are_the_models_labels_is_answered_by_the_model(
+    service: Service, news: ZeroShotClassifier
+):
+    levels = [{"label": name} for name in reversed(news.label_space_.names)]
+    question = {"type": "score", "instructions": "How?", "name": "s", "levels": levels}
+    body = {"model": "news", "input": TEXTS[0], "questions": [question]}
+    [found] = service.post("/v1/decisions", body).json()["answers"]
+    expected = dict(zip(news.classes_, news.predict_proba(TEXTS[:1])[0].tolist(), strict=True))
+    assert {one["label"]: one["probability"] for one in found["probabilities"]} == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_model_of_several_labels_answers_predicates_and_refuses_a_choice(

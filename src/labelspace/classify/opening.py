@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from labelspace.checks import did_you_mean
 from labelspace.classify.fetching import model_folder
 from labelspace.classify.fitted import Fitted
@@ -122,9 +124,12 @@ def _opened(
         model = cls.from_state(replace(state, members=tuple(members)))
         model.none_ = _limit_of(header, model)
         decision = model.decision()
+        names = state.space.names
+        no_text = np.zeros((1, len(names)), dtype=np.float32)
+        decision.answers(names, no_text, no_text[:, 0])  # so that a damaged limit or cut is told now
     except ModelFolderError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, ConfigError) as error:
         raise damaged(folder, error) from error
     if state.space.several and decision.cuts is None:
         raise ModelFolderError(

@@ -205,8 +205,9 @@ def _write_vectors(state: State, path: Path) -> None:
 
 def _read_vectors(path: Path, encoder: "Encoder", space: LabelSpace) -> dict[str, LabelVectors]:
     with safe_open(path, framework="numpy") as file:
-        # label_space.yaml was edited by hand, so encode the labels again.
-        if (file.metadata() or {}).get("space") != _space_hash(space):
+        # label_space.yaml was edited by hand, or an older version left out what lies outside: encode the labels again.
+        edited = (file.metadata() or {}).get("space") != _space_hash(space)
+        if edited or (space.outside and "outside" not in file.keys()):  # noqa: SIM118 - the file is no dictionary
             return encode_labels(encoder, space)
         found = {
             name: LabelVectors(

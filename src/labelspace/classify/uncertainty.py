@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 
 from labelspace.checks import as_seed, check_callbacks, check_choice, check_number
 from labelspace.classify.abstaining import AbstainingClassifier
+from labelspace.classify.anchors import OUTSIDE
 from labelspace.classify.arguments import as_encoder, as_label, one_label_space, warn_of_unread
 from labelspace.classify.base import Change
 from labelspace.classify.by_gaussians import ByGaussians
@@ -283,7 +284,8 @@ class UncertaintyClassifier(AbstainingClassifier):
                     "the model with it."
                 )
         # Drop labels removed from the label file by hand.
-        model._edit(state.space, lambda known: {name: its for name, its in known.items() if name in state.space})
+        kept = (*state.space.names, OUTSIDE)
+        model._edit(state.space, lambda known: {name: its for name, its in known.items() if name in kept})
         if facts["labels_from_y"]:
             model.labels = None  # a second fit takes them from its own y
         return model

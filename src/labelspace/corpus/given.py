@@ -123,7 +123,8 @@ def _pairs(X: Any, what: str) -> list[tuple[str, str]]:
     for row, pair in enumerate(X):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             got = f"{len(pair)} values" if isinstance(pair, (tuple, list)) else f"a {type(pair).__name__}"
-            raise InputError(f"{what}[{row}] must be a pair of texts, as {what}[0] is. Got {got} instead.")
+            as_first = f", as {what}[0] is" if row else " or a text"
+            raise InputError(f"{what}[{row}] must be a pair of texts{as_first}. Got {got} instead.")
         policy = DocumentPolicy(lambda half, row=row: f"{what}[{row}][{half}]")
         first, second = policy.clean(pair)
         pairs.append((first, second))

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from labelspace.config.serving import ServingConfig
+from labelspace.errors import ConfigError
 from labelspace.serve.decisions import DECISIONS, openai_error
 from labelspace.serve.describe import described, page
 from labelspace.serve.inference import INFERENCE
@@ -54,7 +55,7 @@ def make_app(
     measures = Measures()
     room = Room(models, config or ServingConfig(), measures.run, log_texts=log_texts)
     measures.waiting.set_function(lambda: room.batcher.waiting)
-    documents = described(OPERATIONS, keyed=bool(keys))
+    documents = described(OPERATIONS, keyed=bool(keys), without=OPEN)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -72,7 +73,7 @@ def make_app(
         return JSONResponse(documents)
 
     async def shown(request: Request) -> Response:
-        return HTMLResponse(page(OPERATIONS, list(room.models), request.url.netloc))
+        return HTMLResponse(page(OPERATIONS, list(room.models), request.url.netloc, keyed=bool(keys)))
 
     routes = [_route(operation, room, measures) for operation in OPERATIONS]
     for path, endpoint in (
@@ -129,6 +130,8 @@ class Keyed:
     """
 
     def __init__(self, app: Any, keys: Sequence[str]) -> None:
+        if isinstance(keys, str):
+            raise ConfigError("keys must be a list of keys; put the key in brackets.")
         self._app = app
         self._keys = [key.encode() for key in keys]
 

@@ -221,7 +221,7 @@ def _asked(question: Any, where: tuple[str | int, ...]) -> Question | YesNo:
         return YesNo(_joined(question.instructions), None, None, where)
     if isinstance(question, ScoreQuestion):
         levels = tuple(Option(level.label, level.description or None) for level in question.levels)
-        return Question(levels, where, ordered=True)
+        return Question(levels, where)
     values = [choice.value for choice in question.choices]
     if len({(type(value), value) for value in values}) < len(values):
         raise RefusedError(422, "two choices have the same value; each must be unique.", where)

@@ -3,8 +3,10 @@
 import html
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
@@ -24,12 +26,13 @@ PROBLEMS = {
 }
 
 
-def described(operations: Sequence[Operation], *, keyed: bool = False) -> dict[str, Any]:
+def described(operations: Sequence[Operation], *, keyed: bool = False, without: Sequence[str] = ()) -> dict[str, Any]:
     """Return the OpenAPI document.
 
     Args:
         operations: what the service answers.
         keyed: whether a key is asked for.
+        without: paths that need none.
     """
     wanted: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = []
     for number, operation in enumerate(operations):
@@ -45,9 +48,15 @@ def described(operations: Sequence[Operation], *, keyed: bool = False) -> dict[s
     found = {key: schema for (key, _), schema in schemas.items()}
     paths: dict[str, Any] = {}
     for number, operation in enumerate(operations):
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(
-            operation, found[number, "gives"], found.get((number, "takes")), found[number, "problem"], keyed
+        free = operation.path in without
+        told = _operation(
+            operation,
+            found[number, "gives"],
+            found.get((number, "takes")),
+            found[number, "problem"],
+            keyed and not free,
         )
+        paths.setdefault(operation.path, {})[operation.method.lower()] = {**told, "security": []} if free else told
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "labelspace", "version": __version__},
@@ -92,8 +101,9 @@ _STYLE = (
 )
 
 
-def page(operations: Sequence[Operation], models: Sequence[str], address: str) -> str:
+def page(operations: Sequence[Operation], models: Sequence[str], address: str, *, keyed: bool = False) -> str:
     """Return a page with every operation and a command that calls it; nothing is loaded from elsewhere."""
+    key = " -H 'Authorization: Bearer KEY'" if keyed else ""
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>labelspace</title>",
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style><main><h1>labelspace</h1>",
@@ -103,9 +113,11 @@ def page(operations: Sequence[Operation], models: Sequence[str], address: str) -
     for operation in operations:
         parts.append(f"<h2><code>{operation.method} {html.escape(operation.path)}</code></h2>")
         parts.append(f"<p>{html.escape(operation.summary)}</p>")
-        if operation.example is not None:
-            path = operation.path.replace("{name}", models[0]).replace("{version}", "1")
-            body = json.dumps(operation.example, indent=2).replace('"MODEL"', json.dumps(models[0]))
-            command = f"curl http://{address}{path} -H 'Content-Type: application/json' -d '{body}'"
+        if operation.takes is None or operation.example is not None:
+            path = operation.path.replace("{name}", quote(models[0], safe="")).replace("{version}", "1")
+            command = f"curl http://{address}{path}{key}"
+            if operation.example is not None:
+                body = json.dumps(operation.example, indent=2).replace('"MODEL"', json.dumps(models[0]))
+                command += f" -H 'Content-Type: application/json' -d {shlex.quote(body)}"
             parts.append(f"<pre><code>{html.escape(command)}</code></pre>")
     return "".join([*parts, "</main></html>"])

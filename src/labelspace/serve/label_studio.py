@@ -1,5 +1,6 @@
 """The four routes of a Label Studio backend: predictions in its labelling page, which can be sorted by doubt."""
 
+import contextlib
 from html.parser import HTMLParser
 from typing import Any, final
 
@@ -59,7 +60,8 @@ class Config(HTMLParser):
             RefusedError: it has no choices for a text.
         """
         config = cls()
-        config.feed(source)
+        with contextlib.suppress(AssertionError):  # of HTMLParser, for some declarations
+            config.feed(source)
         usable = (found for found in config._found if found[0] and found[1] in config._columns)
         config.choices, config.text, config.multiple = next(usable, (None, None, False))
         config.column = config._columns.get(config.text or "")

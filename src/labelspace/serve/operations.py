@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import re
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ from labelspace.serve.room import Room, Served
 READ_SECONDS = 30
 WINDOW_LOG = 23
 """Memory that a body packed with zstd may ask for, as a power of two: 8 MB."""
+
+_TYPES = ("str", "int", "float", "bool")  # pydantic names them, where a value may have several types
+_HALVES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
+"""In JSON: an escaped backslash, a character in two halves, or (a group) half of one, which is no text."""
 
 RETRY_AFTER = "1"
 """Seconds after which a refused client may come again."""
@@ -53,7 +58,8 @@ class PlainError(BaseModel):
 
 def plain_error(refused: RefusedError) -> Any:
     """Return an error as most protocols tell it; the two decision clients read it too."""
-    return PlainError(error=refused.message)
+    place = ".".join(str(step) for step in refused.where if "[" not in str(step) and step not in _TYPES)
+    return PlainError(error=f"{place}: {refused.message}" if place else refused.message)
 
 
 @final
@@ -110,6 +116,7 @@ async def _body(operation: Operation, room: Room, request: Request) -> list[Any]
     if kind != "application/json" and not kind.endswith("+json"):
         raise RefusedError(415, f"the body must be application/json. Got {kind or 'nothing'} instead.")
     raw = await read_body(request, int(room.config.max_megabytes * 2**20))
+    raw = _HALVES.sub(lambda found: rb"\ufffd" if found[1] else found[0], raw)
     return [_adapter(operation.takes).validate_json(raw, strict=True)]
 
 
@@ -200,7 +207,8 @@ def _refused(error: Exception) -> RefusedError:
         case ClientDisconnect():
             return RefusedError(499, "the client has gone.")
         case ValidationError():
-            first = error.errors(include_url=False, include_context=False)[0]
+            # Of a choice of types, the one that got furthest.
+            first = max(error.errors(include_url=False, include_context=False), key=lambda each: len(each["loc"]))
             # Input is not repeated: it may be a user's text, and errors are logged.
             return RefusedError(400 if first["type"] == "json_invalid" else 422, first["msg"], first["loc"])
     return RefusedError(422, str(error))

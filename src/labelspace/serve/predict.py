@@ -13,12 +13,13 @@ from labelspace.serve.room import Room, Served
 
 
 class Parameters(BaseModel):
-    """Parameters of the zero-shot pipeline, and how many labels to tell."""
+    """Parameters of the zero-shot pipeline and of the hub's client, and how many labels to tell."""
 
     candidate_labels: list[str] | str | None = None
     hypothesis_template: str | None = None
     multi_label: bool = False
     top_k: int | None = Field(default=None, ge=1)
+    function_to_apply: str | None = None
 
 
 class PredictRequest(BaseModel):
@@ -26,6 +27,7 @@ class PredictRequest(BaseModel):
 
     inputs: str | list[str | list[str]]
     parameters: Parameters | None = None
+    raw_scores: bool = False
 
 
 class Scored(BaseModel):
@@ -43,6 +45,12 @@ async def predict(room: Room, request: PredictRequest, name: str | None = None) 
     served = model_of(room, name)
     single, documents = _documents(room, served, request.inputs)
     parameters = request.parameters or Parameters()
+    if request.raw_scores:
+        raise RefusedError(422, "scores are probabilities; leave raw_scores out.", ("raw_scores",))
+    if parameters.function_to_apply not in (None, "softmax"):
+        raise RefusedError(
+            422, "scores are probabilities; leave function_to_apply out.", ("parameters", "function_to_apply")
+        )
     space = _space(room, served, parameters)
     [answers], _ = await room.ask(served, documents, [space])
     names = answers.labels if space is None else tuple(label.phrase or label.name for label in space.labels)
@@ -74,15 +82,22 @@ def _space(room: Room, served: Served, parameters: Parameters) -> LabelSpace | N
         return None
     names = [name.strip() for name in (asked.split(",") if isinstance(asked, str) else asked)]
     template = parameters.hypothesis_template
-    if set(names) == set(served.labels) and parameters.multi_label == several and template is None:
-        return None
+    template = None if template is None else template.replace("{}", "{label}")
+    if set(names) == set(served.labels) and template in (None, served.space.template):
+        if parameters.multi_label == several:
+            return None
+        if several:
+            raise RefusedError(
+                422,
+                f"a text may have several labels of {served.name}; say multi_label: true, or leave its labels out.",
+                ("parameters", "multi_label"),
+            )
     if parameters.multi_label:
         raise RefusedError(
             422,
             "how likely each of several labels is cannot be told without documents; fit a model with several: true.",
             ("parameters", "multi_label"),
         )
-    template = None if template is None else template.replace("{}", "{label}")
     return space_of(room, served, [Option(name) for name in names], ("parameters", "candidate_labels"), template)
 
 

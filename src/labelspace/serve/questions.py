@@ -36,9 +36,6 @@ class Question:
     where: tuple[str | int, ...]
     """Path to the question in the request's body."""
 
-    ordered: bool = False
-    """Whether the options are levels of a score, from 0 on."""
-
 
 @final
 @dataclass(frozen=True)
@@ -118,12 +115,13 @@ def _own_columns(served: Served, question: Question) -> tuple[int, ...] | None:
 
     An option with a description that the model does not have is another option.
     """
-    if question.ordered or {option.name for option in question.options} != set(served.labels):
+    names = [str(option.description if option.name is None else option.name) for option in question.options]
+    if sorted(names) != sorted(served.labels):
         return None
-    for option in question.options:
-        if option.description is not None and option.description not in served.space[str(option.name)].descriptions:
+    for name, option in zip(names, question.options, strict=True):
+        if option.name is not None and option.description not in (None, *served.space[name].descriptions):
             return None
-    return tuple(served.labels.index(str(option.name)) for option in question.options)
+    return tuple(map(served.labels.index, names))
 
 
 def _yes_no(room: Room, served: Served, question: YesNo) -> Plan:
@@ -146,10 +144,15 @@ def _yes_no(room: Room, served: Served, question: YesNo) -> Plan:
 
 
 def _column_of(served: Served, statement: str) -> int | None:
-    """Return the column of the label that a statement is; None if it is none."""
-    for column, (label, verbalizer) in enumerate(zip(served.space.labels, served.space.verbalizers, strict=True)):
-        if _bare(statement) in map(_bare, (label.name, verbalizer, *label.descriptions)):
-            return column
+    """Return the column of the label that a statement is; None if it is none, or could be several."""
+    texts = [
+        (label.name, verbalizer, *label.descriptions)
+        for label, verbalizer in zip(served.space.labels, served.space.verbalizers, strict=True)
+    ]
+    for form in (str.strip, _bare):  # labels may differ by their capital letters alone
+        found = [column for column, own in enumerate(texts) if form(statement) in map(form, own)]
+        if found:
+            return found[0] if len(found) == 1 else None
     return None
 
 
@@ -182,8 +185,12 @@ def space_of(
     if not 2 <= len(options) <= MOST_OPTIONS:
         raise RefusedError(422, f"a question has 2 to {MOST_OPTIONS:,} options. Got {len(options)} instead.", where)
     labels = [_label(room, number, option, where) for number, option in enumerate(options)]
+    template, most = served.space.template if template is None else template, room.config.max_characters
+    longest = max(len(label.phrase or "") for label in labels)
+    if len(template) + template.count("{label}") * longest > most:
+        raise RefusedError(413, f"the template with an option in it is longer than {most:,} characters.", where)
     try:
-        return LabelSpace(labels, template=served.space.template if template is None else template)
+        return LabelSpace(labels, template=template)
     except LabelFileError as error:
         raise RefusedError(422, str(error), where) from error
 

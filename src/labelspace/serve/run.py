@@ -11,8 +11,10 @@ from typing import Any
 
 import uvicorn
 
+from labelspace.checks import check_number
+from labelspace.classify.fitted import answerer, check_fitted
 from labelspace.config import ServingConfig
-from labelspace.errors import InputError
+from labelspace.errors import ConfigError, InputError
 from labelspace.serve.app import make_app
 from labelspace.serve.listening import listen
 from labelspace.serve.room import Served
@@ -81,7 +83,8 @@ def running(
         A context manager whose value is the address of the service, such as `http://127.0.0.1:8000`.
 
     Raises:
-        ConfigError: the port is taken.
+        ConfigError: the port is taken, or an argument is invalid.
+        NotFittedError: a classifier is not fitted.
 
     Example:
         >>> import urllib.request
@@ -91,8 +94,19 @@ def running(
         ...     response.read()
         b'{"status":"ready","models":["news"]}'
     """
-    bound = listen("127.0.0.1", port)
+    if not models:
+        raise ConfigError("there is no model to serve; give one or more by their names.")
+    if config is not None and not isinstance(config, ServingConfig):
+        raise ConfigError(f"config must be a ServingConfig. Got {type(config).__name__} instead.")
+    check_number("port", port, least=0, most=65_535, whole=True)
+    for name, classifier in models.items():
+        if not hasattr(classifier, "answers"):
+            raise ConfigError(
+                f"model {name!r} must be a labelspace classifier. Got {type(classifier).__name__} instead."
+            )
+        check_fitted(answerer(classifier))
     app = make_app([Served(name, classifier) for name, classifier in models.items()], config, keys=keys)
+    bound = listen("127.0.0.1", port)
     server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="labelspace-service")
     thread.start()

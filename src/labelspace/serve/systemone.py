@@ -154,7 +154,7 @@ def _asked(question: Any, where: tuple[str | int, ...]) -> Question | YesNo:
         return YesNo(statement, true, false, where)
     if isinstance(question, ScoreQuestion):
         levels = tuple(Option(None, as_text(level)) for level in question.criteria)
-        return Question(levels, where, ordered=True)
+        return Question(levels, where)
     return Question(tuple(Option(name, as_text(content) or None) for name, content in question.criteria.items()), where)
 
 
