@@ -113,7 +113,9 @@ class PlainFolder:
         except OSError:
             same = False
         if not same:
-            raise EncoderError(f"the folder {self.folder} has changed or moved since it was opened; put it back, or open it again.")
+            raise EncoderError(
+                f"the folder {self.folder} has changed or moved since it was opened; put it back, or open it again."
+            )
 
     def _sign(self) -> list[tuple[int, int, int]]:
         older = [self.folder / name for name in (_ADDED, _SPECIAL_MAP)]
