@@ -120,7 +120,7 @@ def tuned() -> str:
 
 
 def chosen() -> str:
-    """Rate and temperature of each method on each set, chosen on held-out rows, and runs that kept the untrained state."""
+    """Rate and temperature of each method on each set, chosen on held-out rows, and runs that stayed untrained."""
     runs = scored("tuned", "method", "chosen.learning_rate", "chosen.temperature", "best_step")
     if runs.empty:
         return NOT_YET

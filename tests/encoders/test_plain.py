@@ -179,9 +179,7 @@ def test_a_folder_that_changed_cannot_be_trained_or_saved(folder: Path, tmp_path
     save_file(weights, folder / "model.safetensors")
     assert (encoder.encode(TEXTS) == vectors).all()
     for use in (lambda: encoder.save(tmp_path / "saved"), encoder.weights, lambda: encoder.backbone):
-        with pytest.raises(
-            EncoderError, match=r"changed or moved since it was opened; put it back, or open it again\.$"
-        ):
+        with pytest.raises(EncoderError, match=r"has changed or moved since it was opened; .*open it again\.$"):
             use()
     shutil.rmtree(folder)
     with pytest.raises(EncoderError, match="has changed or moved since it was opened"):
