@@ -40,7 +40,7 @@ from labelspace.errors import InputError
 SCHEMA_ROWS = 1000
 """Rows of JSONL that decide columns and types; a constant, so that `batch_rows` changes no type."""
 
-_CSV_ROWS_AT_ONCE = 16
+_CSV_ROWS_AT_ONCE = 4  # so that even the longest cells stay below the 2 GB of a column in a piece
 _CSV_PIECE_CHARACTERS = 1024 * 1024
 _CSV_CELL_CHARACTERS = 64 * 1024 * 1024  # a document may have 10 MB; a much longer cell is an unclosed quotation mark
 _END = "\x1eend of the file\x1e"
