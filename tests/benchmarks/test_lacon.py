@@ -176,6 +176,8 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
         assert row["provenance"]["data"].startswith("shared/data/"), row["name"]
         own = ("description_steps", 2) if row["part"] == "curve" else ("epochs", 1)  # each has what it uses
         assert row["protocol"][own[0]] == own[1], row["name"]
+        if row["part"] == "tuned":
+            assert row["training"]["patience"] == row["training"]["epochs"], "no run may stop early"
     (prior,) = [row["prior"] for row in rows if "lacon_n02" in row["name"]]
     assert (prior["weight"], prior["reason"]) == (pytest.approx(0.8), "rows per label")
     assert prior["agreement"]["contradicted"] is None, "two rows a class cannot tell"
