@@ -105,7 +105,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
 
 
 def fingerprints(folder: Path, *, hashed: bool = True) -> dict[str, dict[str, Any]]:
-    """Return the size of every file of a folder except the model card, and the hash of weights."""
+    """Return size and hash of every file of a folder except the model card."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
     return {path.relative_to(folder).as_posix(): _fingerprint(path, hashed) for path in files}
 
@@ -144,7 +144,7 @@ def refuse_pickles(folder: Path) -> None:
 
 
 def _fingerprint(path: Path, hashed: bool) -> dict[str, Any]:
-    digest = {"sha256": sha256_of(path)} if hashed and path.suffix == ".safetensors" else {}
+    digest = {"sha256": sha256_of(path)} if hashed else {}
     return {"bytes": path.stat().st_size, **digest}
 
 

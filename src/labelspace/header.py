@@ -4,7 +4,7 @@
     kind        `"classifier"`, `"nli-cross-encoder"`, `"encoder"` or `"export"`
     labelspace  version of labelspace that wrote it
     versions    versions of the packages it depends on
-    files       size of each file, and hash of weights
+    files       size and hash of each file
     ...         fields of the kind
 
 In format 1 a classifier had `format_version` and no `kind`, and an encoder's header was named `prefinetune.json`; up to

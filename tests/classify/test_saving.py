@@ -463,11 +463,14 @@ def truncate(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
 
 
-def flip_a_bit(folder: Path) -> None:
-    path = folder / "model.safetensors"
-    content = bytearray(path.read_bytes())
-    content[-5] ^= 1
-    path.write_bytes(content)
+def flip_a_bit(name: str) -> Callable[[Path], None]:
+    def flip(folder: Path) -> None:
+        path = folder / name
+        content = bytearray(path.read_bytes())
+        content[-5] ^= 1
+        path.write_bytes(content)
+
+    return flip
 
 
 def edit_header(**values: Any) -> Callable[[Path], None]:
@@ -489,7 +492,8 @@ def write(name: str, content: str) -> Callable[[Path], None]:
 
 BAD = {
     "truncated weights": (truncate, "has 1,000 bytes and should have .* it was cut off or changed"),
-    "a bit flipped in the weights": (flip_a_bit, "is not the file that was saved"),
+    "a bit flipped in the weights": (flip_a_bit("model.safetensors"), "is not the file that was saved"),
+    "a bit flipped in a small file": (flip_a_bit("sentence_bert_config.json"), "is not the file that was saved"),
     "weights missing": (lambda f: (f / "model.safetensors").unlink(), "lacks model.safetensors; it was copied in part"),
     "vectors missing": (lambda f: (f / "label_vectors.safetensors").unlink(), "lacks label_vectors.safetensors"),
     "config missing": (lambda f: (f / "config.json").unlink(), "lacks config.json"),

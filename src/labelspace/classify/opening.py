@@ -129,7 +129,7 @@ def _opened(
         decision.answers(names, no_text, no_text[:, 0])  # so that a damaged limit or cut is told now
     except ModelFolderError:
         raise
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, ConfigError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RuntimeError, ConfigError) as error:
         raise damaged(folder, error) from error
     if state.space.several and decision.cuts is None:
         raise ModelFolderError(
