@@ -180,6 +180,21 @@ def test_a_risk_set_on_labelled_documents_holds_on_others(clf: UncertaintyClassi
     assert chance_of_these_errors(np.ones(300, dtype=bool)) < 0.01
 
 
+def test_a_risk_is_promised_of_the_answers_that_other_limits_leave(clf: UncertaintyClassifier):
+    sure = clf.predict_proba(NEW).max(axis=1)
+    clf.min_probability = float(np.median(sure))
+    doubt, wrong = doubt_of(clf, NEW, "entropy"), clf.predict(NEW) != np.array(NEW_Y)
+    named = sure >= clf.min_probability
+    assert 0 < named.sum() < len(named)
+    expected = risk_limit(doubt[named], wrong[named], 0.1)
+    clf.set_risk(0.1, NEW, NEW_Y, by="entropy")
+    assert clf.limit_ is not None
+    assert clf.limit_.value == expected != risk_limit(doubt, wrong, 0.1)
+    clf.limit_ = None
+    with pytest.raises(ConfigError, match="pass labelled X and y, or take these limits away"):
+        clf.set_risk(0.1)
+
+
 def test_set_risk_ignores_rows_without_a_label(clf: UncertaintyClassifier):
     clf.set_risk(0.2, NEW, NEW_Y)
     expected, clf.limit_ = clf.limit_, None

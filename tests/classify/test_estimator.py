@@ -31,7 +31,7 @@ from labelspace import (
 )
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, InputError, LabelFileError
+from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning
 from weights import weights_of
 
 Maker = Callable[..., Any]
@@ -146,9 +146,16 @@ def test_fit_returns_self_and_learns_names_that_end_in_an_underscore(method: str
     before = set(vars(clf))
     assert clf.fit() is clf
     learnt = set(vars(clf)) - before
-    assert learnt == {"encoder_", "started_from_", "label_space_", "label_vectors_", "classes_", "reads_", "none_"} | (
-        {"fit_result_"} if method == "description" else set()
-    )
+    assert learnt == {
+        "encoder_",
+        "started_from_",
+        "label_space_",
+        "label_vectors_",
+        "classes_",
+        "reads_",
+        "none_",
+        "calibrated_",
+    } | ({"fit_result_"} if method == "description" else set())
 
 
 @each_method
@@ -353,8 +360,12 @@ def test_a_score_leaves_out_documents_without_a_label(make: Maker):
     wrong = "money" if names[1] != "money" else "world"
     assert clf.score(TEXTS, [names[0], wrong, None, float("nan"), "", -1]) == 0.5
     assert clf.score(TEXTS, [names[0], wrong, *[None] * 4], sample_weight=[3, 1, 9, 9, 9, 9]) == 0.75
+    with pytest.raises(InputError, match="sample_weight is 0 for every document that has a label"):
+        clf.score(TEXTS, [names[0], wrong, *[None] * 4], sample_weight=[0, 0, 9, 9, 9, 9])
     clf.set_params(threshold=1.0)
     assert clf.score(TEXTS, names) == 0.0, "an abstention is never right"
+    with pytest.warns(LabelSpaceWarning, match="y names 'Money', which is no label and counts as wrong. Did you mean"):
+        assert clf.set_params(threshold=None).score(TEXTS, ["Money", *names[1:]]) == pytest.approx(5 / 6)
     with pytest.raises(InputError, match="y names no label"):
         clf.score(TEXTS, [None] * 6)
     with pytest.raises(InputError, match=r"one label for each of the 6 documents\. Got 2"):
@@ -440,6 +451,8 @@ def test_an_invalid_parameter_set_after_fit_is_refused_before_encoding(
         ({"labels": 3}, "labels must be a LabelSpace"),
         ({"labels": pd.DataFrame({"label": ["a", "b"], "description": ["c", "d"]})}, "Got DataFrame instead"),
         ({"labels": io.StringIO("sports\nmoney\n")}, "Got StringIO instead"),
+        ({"labels": {"sports", "money"}}, "Got set instead"),
+        ({"labels": iter(["sports", "money"])}, "Got list_iterator instead"),
         ({"labels": ["sports", 1]}, "Got a list that holds 1, a number instead"),
         ({"encoder": 3}, "encoder must be a name, a folder, an Encoder or a dictionary of its arguments. Got int"),
     ],

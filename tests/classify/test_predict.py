@@ -135,6 +135,11 @@ def texts_table(texts: list[str]) -> pa.Table:
     return pa.table({"text": texts})
 
 
+def test_scores_are_asked_for_a_label_space(fitted: Maker):
+    with pytest.raises(ConfigError, match=r"space must be a LabelSpace\. Got list instead"):
+        fitted("zero-shot").scores(TEXTS, ["sports", "money"])
+
+
 def test_scores_are_cosines_with_the_anchor(fitted: Maker, encoders: dict[str, Encoder], space: LabelSpace):
     encoder = encoders["float32"]
     texts = encoder.encode(TEXTS).astype(np.float64)
@@ -294,6 +299,15 @@ def test_an_invalid_anchor_set_after_fit_is_refused(fitted: Maker):
 
 
 # ---- explain
+
+
+@pytest.mark.parametrize("long_texts", ["cut", "windows"])
+def test_what_predict_reads_is_explained_half_a_character_too(long_texts: str, make: Maker):
+    clf = make("zero-shot", long_texts=long_texts).fit()
+    text = "the \ud800 match " * 200
+    found = clf.explain(text)
+    assert "the \ufffd match" in str(found)
+    assert found.label == clf.predict([text])[0]
 
 
 @each_method

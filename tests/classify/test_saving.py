@@ -557,6 +557,8 @@ def test_a_path_that_is_no_folder_is_one_clear_error(tmp_path: Path):
     for path in (tmp_path / "file", tmp_path / "nowhere"):
         with pytest.raises(ModelFolderError, match="is no folder; give the folder of a classifier"):
             load(path)
+    with pytest.raises(ModelFolderError, match=r"a model is a folder or a name on the hub\. Got NoneType"):
+        load(None)  # pyright: ignore
 
 
 def test_an_encoder_folder_is_not_a_classifier(tiny_encoder_folder: Path):

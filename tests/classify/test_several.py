@@ -47,6 +47,10 @@ def several(make: Any, space: LabelSpace) -> Any:
     return made
 
 
+def test_sets_of_labels_may_stand_in_an_arrow_column(several: Any):
+    assert (several(y=pa.array(SETS)).predict(POOL) == several(y=SETS).predict(POOL)).all()
+
+
 @pytest.mark.parametrize("method", ["description", "zero-shot"])
 @pytest.mark.parametrize("y", [None, SETS])
 def test_a_probability_is_a_half_or_more_exactly_where_the_label_is_predicted(method: str, y: Any, several: Any):

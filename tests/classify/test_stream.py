@@ -17,6 +17,7 @@ from classify.conftest import TEXTS
 from labelspace.classify import predict_file
 from labelspace.classify.stream import model_fingerprint
 from labelspace.corpus import DocumentTable, Kind
+from labelspace.corpus.in_memory import MemorySource
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, InputError
 
@@ -151,6 +152,33 @@ def test_the_parts_of_another_run_are_not_resumed(
         predict_file(clf, source, target, resume=True, **options)
     done = predict_file(clf, source, target, overwrite=True, **options)
     assert done.resumed_at == 0
+
+
+def test_a_table_in_memory_with_another_row_in_its_middle_is_not_resumed(
+    fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clf, target, rows = fitted("zero-shot"), tmp_path / "out.parquet", table()
+    interrupt_after_two_chunks(monkeypatch, clf, rows, target, chunk_rows=5)
+    other = rows.to_pylist()
+    other[ROWS // 2]["text"] += " again"
+    with pytest.raises(InputError):
+        predict_file(clf, pa.Table.from_pylist(other, rows.schema), target, chunk_rows=5, resume=True)
+    pieces = pa.concat_tables([rows.slice(0, 3), rows.slice(3)])
+    assert predict_file(clf, pieces, target, chunk_rows=5, resume=True).resumed_at == 10
+
+
+def test_what_a_table_in_memory_holds_is_its_fingerprint():
+    def fingerprint(rows: pa.Table) -> dict[str, Any]:
+        return MemorySource(rows).fingerprint()
+
+    rows = pa.table({"text": ["a", None, "b"] * 5000, "flag": [True, False, None] * 5000})
+    assert fingerprint(rows.slice(1)) == fingerprint(pa.table(rows.slice(1).to_pydict()))
+    assert fingerprint(pa.concat_tables([rows.slice(0, 7), rows.slice(7)])) == fingerprint(rows)
+    changed = pa.concat_tables([rows.slice(0, 7000), rows.slice(2, 1), rows.slice(7001)])
+    assert changed.num_rows == rows.num_rows
+    assert fingerprint(changed) != fingerprint(rows)
+    named = [pa.table({"text": pa.array(["a", name] * 50).dictionary_encode()}) for name in "bc"]
+    assert fingerprint(named[0]) != fingerprint(named[1])
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "memory"])

@@ -145,12 +145,29 @@ TWO_LABELS = "y must name two labels at least, as text, .* Got {} instead"
     [
         (["sports"] * 12, TWO_LABELS.format(1)),
         ([None] * 12, TWO_LABELS.format(0)),
+        (["sports", b"money"] * 6, r"y\[1\] is b'money' of type bytes; pass label names, as text"),
         (list(range(12)), r"y\[0\] is the number 0, and labels is None, .*; pass names in y"),
     ],
 )
 def test_a_y_with_too_few_labels_is_refused_in_one_line(y: Any, message: str, make: Maker):
     with pytest.raises(InputError, match=message):
         make().fit(FEW, y)
+
+
+def test_a_minus_one_that_may_be_a_label_is_told(make: Maker):
+    y = ["-1", "0", "1"] * 4
+    with pytest.warns(LabelSpaceWarning, match="y holds the text '-1' 4 times, .*; if it is a label, say labels="):
+        assert list(make().fit(FEW, y).classes_) == ["0", "1"]
+    assert list(make(labels=["-1", "0", "1"]).fit(FEW, y).classes_) == ["-1", "0", "1"]
+    assert list(make().fit(FEW, np.array([-1, "0", "1"] * 4)).classes_) == ["0", "1"]  # numpy made the text
+
+
+def test_both_ways_to_compose_a_letter_are_one_label(make: Maker):
+    y = ["caf\u00e9", "cafe\u0301", "bar"] * 4
+    assert list(make().fit(FEW, y).classes_) == ["bar", "caf\u00e9"]
+    clf = make(labels=["cafe\u0301", "bar"]).fit(FEW, y)
+    assert list(clf.classes_) == ["bar", "cafe\u0301"]
+    assert clf.score(FEW, y) == np.mean(clf.predict(FEW) == [{"caf\u00e9": "cafe\u0301"}.get(one, one) for one in y])
 
 
 @pytest.mark.parametrize(

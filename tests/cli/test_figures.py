@@ -1,5 +1,7 @@
 """The command figures draws every figure that applies to the model, or those in --only."""
 
+import json
+
 import pytest
 
 PNG = b"\x89PNG"
@@ -86,6 +88,16 @@ def test_the_documents_of_the_map_are_drawn_from_the_whole_file(documents):
     assert len({text for texts, _ in everything for text in texts}) == 6
     assert sample_rows(table, 2, 7) == sample_rows(table, 2, 7)
     assert len(sample_rows(table, 100, 0)[0]) == 6
+
+
+def test_rows_with_a_label_come_first_whatever_marks_the_others(tmp_path):
+    from labelspace.cli.sampling import sample_rows
+    from labelspace.corpus import open_table
+
+    rows = [{"text": f"text {row}", "label": "sports" if row % 10 == 0 else "-1"} for row in range(100)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = open_table(tmp_path / "rows.jsonl", text_column="text", label_column="label")
+    assert sample_rows(table, 15, 0, labelled_first=True)[1].count("sports") == 10
 
 
 @pytest.mark.slow

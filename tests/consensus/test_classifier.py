@@ -15,7 +15,7 @@ from labelspace.classify.joint import JointClassifier
 from labelspace.config import ConsensusConfig, StudentConfig
 from labelspace.consensus.members import Members
 from labelspace.consensus.store import ScoreStore
-from labelspace.corpus import Pool
+from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import Encoder
 from labelspace.encoders.precision import choose_device, has_native_bfloat16
 from labelspace.errors import (
@@ -248,6 +248,9 @@ def test_the_pool_can_be_a_file(make, tmp_path):
     clf = make().fit(str(tmp_path / "pool.csv"))
     assert clf.fit_result_.pool == f"pool.csv ({len(POOL)} rows)"
     assert (clf.answers(POOL).scores == make().fit(POOL).answers(POOL).scores).all()
+    pool = sample_pool(str(tmp_path / "pool.csv"), size=len(POOL), seed=0)
+    fewer = make(config={"documents": 10}).fit(pool).fit_result_
+    assert (fewer.pool, fewer.pool_documents) == (pool.source, 10), "a smaller draw tells of the same source"
 
 
 def test_it_is_a_scikit_learn_estimator(make):
@@ -580,9 +583,9 @@ def test_a_single_view_is_as_sure_as_it_should_be_whatever_its_own_temperature_w
         view.set_params(temperature=temperature)
         clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(pool)
         told = clf.fit_result_.probabilities
-        assert clf.model_.temperature == pytest.approx(temperature * told["temperature"])
+        assert clf.model_.temperature_ == pytest.approx(temperature * told["temperature"])
         assert view.temperature == temperature
-        found.append(clf.model_.temperature)
+        found.append(clf.model_.temperature_)
     assert found[0] == pytest.approx(found[1], rel=1e-3)
 
 
@@ -638,5 +641,5 @@ def test_a_view_whose_logits_have_no_temperature_keeps_its_sureness_and_none_is_
     view = LaConClassifier(LABELS, encoder=str(tiny_encoder_folder), epochs=1, config={"objective": "cross-entropy"})
     view.fit(POOL, names)
     clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(POOL)
-    assert clf.model_.temperature == view.temperature
+    assert clf.model_.temperature_ == view.temperature
     assert clf.fit_result_.probabilities is None

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from labelspace import ConsensusClassifier, LabelSpace, ZeroShotClassifier, load
+from labelspace import ConsensusClassifier, DescriptionClassifier, LabelSpace, ZeroShotClassifier, load
+from labelspace.classify.opening import open_to_answer
 from labelspace.consensus.signals import Range
 from labelspace.consensus.sureness import Sureness, of_student, sureness
 from labelspace.errors import ConfigError, InputError
@@ -101,6 +102,23 @@ def test_calibrate_changes_how_sure_answers_are_and_no_answer(tiny_encoder_folde
     assert json.dumps(found.to_dict()) == json.dumps(estimate(clf, TEXTS).to_dict())
 
 
+def test_a_temperature_from_documents_is_saved_and_not_trained_with(tiny_encoder_folder, tmp_path):
+    clf = DescriptionClassifier(SPACE, tiny_encoder_folder, max_steps=2).fit()
+    losses, given = clf.fit_result_.curve.losses, clf.temperature
+    calibrate(clf, TEXTS)
+    sure = clf.predict_proba(TEXTS)
+    folder = clf.save(tmp_path / "model")
+    assert f"| temperature | {clf.temperature_}" in (folder / "README.md").read_text()
+    for opened in (load(folder), open_to_answer(folder)):
+        assert (opened.decision().temperature, opened.temperature) == (clf.temperature_, given)
+    assert (load(folder).predict_proba(TEXTS) == sure).all()
+    assert clf.set_params(**clf.get_params()).decision().temperature == clf.temperature_ != given
+    assert clf.set_params(temperature=0.5).decision().temperature == 0.5, "the last word counts"
+    calibrate(clf.set_params(temperature=given), TEXTS)
+    assert clf.fit().fit_result_.curve.losses == losses
+    assert clf.decision().temperature == given, "a new fit forgets what documents told"
+
+
 def test_labels_narrow_what_calibrate_goes_by(tiny_encoder_folder):
     clf = ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()
     wide, narrow = calibrate(clf, TEXTS).accuracy, calibrate(clf, TEXTS, NAMES).accuracy
@@ -127,4 +145,4 @@ def test_probabilities_of_all_labels_still_sum_to_one(tiny_encoder_folder):
     calibrate(clf, TEXTS)
     assert clf.predict_proba(TEXTS).sum(axis=1) == pytest.approx(1)
     scores = clf.predict(TEXTS, return_scores=True)[1].astype(float)
-    assert clf.predict_proba(TEXTS) == pytest.approx(softmax(scores / clf.temperature, axis=1), abs=1e-9)
+    assert clf.predict_proba(TEXTS) == pytest.approx(softmax(scores / clf.temperature_, axis=1), abs=1e-9)

@@ -6,12 +6,13 @@ import sys
 import time
 import warnings
 
+import datasets
 import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from labelspace.corpus import MAX_CHARACTERS, as_documents, as_targets
+from labelspace.corpus import MAX_CHARACTERS, as_documents, as_targets, as_texts_or_pairs
 from labelspace.corpus.in_memory import as_arrow_table
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
 
@@ -178,6 +179,16 @@ def test_a_document_of_ten_megabytes_is_cut_with_one_warning():
 
 def test_a_document_of_exactly_the_maximum_length_is_not_cut():
     assert as_documents(["x" * MAX_CHARACTERS]) == ["x" * MAX_CHARACTERS]
+
+
+def test_a_stream_that_cannot_be_read_is_refused_before_it_is_read():
+    def rows():
+        pytest.fail("it was read")
+        yield {"text": "a"}
+
+    stream = datasets.IterableDataset.from_generator(rows)
+    with pytest.raises(InputError, match="pass an iterator over its texts"):
+        as_texts_or_pairs(stream)
 
 
 def test_lone_surrogates_are_replaced():

@@ -11,8 +11,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
-from labelspace import LabelSpace, ZeroShotClassifier, load
-from labelspace.classify import distinct
+from labelspace import ConsensusClassifier, LabelSpace, ZeroShotClassifier, load
+from labelspace.classify import WordsClassifier, distinct
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
 from labelspace.evaluate import evaluate, evaluate_table, evaluation, write_result
@@ -316,3 +316,19 @@ def test_anything_but_a_fitted_classifier_is_refused(texts, names, space: LabelS
 def test_the_package_keeps_function_and_module_apart():
     assert callable(evaluate)
     assert evaluation is evaluation_module()
+
+
+def test_the_baselines_of_a_consensus_know_its_labels_after_an_edit(encoder, texts):
+    labels = {"sports": ["the team won a match"], "money": ["the bank lends"], "weather": ["rain and wind"]}
+    words = WordsClassifier(list(labels)).fit(["team", "bank", "rain"] * 2, ["sports", "money", "weather"] * 2)
+    views = ["zero-shot:tests/data/tiny-bert", words]
+    joint = ConsensusClassifier(labels, views, config={"guards": False}).fit(texts * 4).model_
+    untrained = ZeroShotClassifier(labels, encoder).fit()
+    for edit in (lambda model: model.remove_label("weather"), lambda model: model.rename_label("money", "cash")):
+        edit(joint)
+        edit(untrained)
+        answers = list(untrained.predict(texts))
+        assert len(set(answers)) == 2, "the test needs texts of both"
+        accuracies = {one.name: one.metrics.accuracy for one in evaluate(joint, texts, answers).baselines}
+        assert accuracies["untrained: mean of descriptions"] == accuracies["alone: tiny-bert"] == 1
+        assert accuracies["alone: WordsClassifier"] < 1

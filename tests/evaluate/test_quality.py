@@ -10,7 +10,7 @@ from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.classify import WordsClassifier
 from labelspace.consensus.signals import Signals, features, measured, ranges, signals, which
 from labelspace.errors import ConfigError, InputError
-from labelspace.evaluate import estimate
+from labelspace.evaluate import estimate, evaluate
 from labelspace.evaluate.quality import label_trust
 
 NAMES = ("sports", "money", "food")
@@ -104,6 +104,20 @@ def test_many_labels_overrule_the_signals():
     assert ranges(low, 2, consensus=False, labelled=500, right=450)[0].low > 0.85
     high = Signals(0.95, 0.95, np.zeros(1, np.intp), None)
     assert ranges(high, 2, consensus=False, labelled=30, right=3)[0].high < 0.5
+
+
+def test_macro_f1_goes_by_enough_labels_too(encoder):
+    texts, truth, _ = documents()
+    clf = ZeroShotClassifier(SPACE, encoder).fit()
+    answers, names = list(clf.predict(texts)), [SPACE.names[column] for column in truth]
+    other = dict(zip(SPACE.names, (*SPACE.names[1:], SPACE.names[0]), strict=True))
+    wrong = estimate(clf, texts, [other[name] for name in answers])
+    assert wrong.macro_f1.high < 0.05, "though answers that differ have more by chance"
+    macro_f1 = evaluate(clf, texts, names, baselines=False).metrics.macro_f1
+    found = estimate(clf, texts, names).macro_f1
+    assert found.low - 0.02 <= macro_f1 <= found.high + 0.02
+    few = [name if row < 29 else None for row, name in enumerate(names)]
+    assert estimate(clf, texts, few).macro_f1.high - estimate(clf, texts, few).macro_f1.low > found.high - found.low
 
 
 def test_answers_by_chance_leave_no_label_trusted():

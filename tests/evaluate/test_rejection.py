@@ -373,6 +373,11 @@ def test_rows_that_are_not_probabilities_are_refused(shares, error, words):
         Rejections().add([True], shares)
 
 
+def test_doubt_that_is_no_number_is_refused():
+    with pytest.raises(InputError, match=r"must hold numbers\. could not convert string"):
+        rejection_curve(["a"], [1])
+
+
 def test_invalid_bounds_and_coverages_are_refused():
     with pytest.raises(ConfigError, match=r"hard must be above easy \(0.8\). Got 0.8"):
         difficulty([0.5], [True], hard=0.8)

@@ -107,11 +107,15 @@ def test_without_drafts_the_text_stays_as_it_is(tmp_path):
         ("A  MATCH is won.", "in the label file already"),
         ("So: this text is about 'Sports'!", "or nearly"),
         ("This text is about sports.", "in the label file already"),
+        ("A Match is LOST.", "in the label file already"),
+        ("A recipe of a cake.", "in the label file already"),
         ("They ask for MONEY in the end.", "names the label 'money'"),
         ("The sports page of a paper.", None),
     ],
 )
 def test_a_draft_that_cannot_be_used_says_why(text, problem):
-    space = LabelSpace.from_dict({"labels": {"sports": [], "money": ["A match is won."]}})
+    sports = {"name": "sports", "not": ["A match is lost."]}
+    money = {"name": "money", "descriptions": ["A match is won."]}
+    space = LabelSpace.from_dict({"labels": [sports, money], "outside": ["A recipe of a cake."]})
     found = problem_of(space, Draft("sports", text))
     assert found is problem is None or problem in found

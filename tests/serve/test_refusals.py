@@ -14,6 +14,7 @@ except ImportError:  # before Python 3.14
     from backports import zstd
 
 from labelspace.config import ServingConfig
+from labelspace.serve import operations
 from serve.service import TEXTS, Service, raw, request, serving
 
 CHOICE = {"type": "choice", "instructions": "?", "choices": [{"value": "a"}, {"value": "b"}]}
@@ -155,6 +156,13 @@ def test_packed_bodies_are_unpacked_up_to_the_limit(service: Service, path: str)
     check(path, service.send(path, wide, content_encoding="zstd"), 400, "not valid zstd")  # it asks for 128 MB
     for name in ("br", "gzip, gzip", "x" * 5000):
         check(path, service.send(path, body, content_encoding=name), 415)
+
+
+def test_only_a_body_packed_with_zstd_needs_its_package(service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(operations, "_zstd", lambda: pytest.fail("nobody needs it"))
+    path = "/v1/decisions"
+    check(path, service.send(path, b"no gzip", content_encoding="gzip"), 400, "not valid gzip")
+    check(path, service.send(path, b"{}", content_encoding="br"), 415)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -1,6 +1,7 @@
 """Abstention: the doubt of each document, and limits above which the answer is None."""
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from labelspace.classify.answers import Answers
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_gaussians import ByGaussians
 from labelspace.classify.decision import RANKINGS
-from labelspace.corpus import as_targets
+from labelspace.corpus import Documents, as_targets
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.training.abstention import coverage_limit, risk_limit
 from labelspace.training.uncertainty import HeldOut, Limit
@@ -29,7 +30,6 @@ class AbstainingClassifier(BiEncoderClassifier):
     """
 
     head_: ByGaussians
-    temperature_: float
     limit_: Limit | None
     held_out_: HeldOut
 
@@ -120,7 +120,8 @@ class AbstainingClassifier(BiEncoderClassifier):
         """Make `predict` answer as often as possible with at most this share of its answers wrong.
 
         The bound holds with the given confidence for documents drawn like those it is set on, see
-        `training.abstention.risk_limit`. With `by="auto"`, the held-out rows also chose between two measures, so both
+        `training.abstention.risk_limit`. Set `min_probability` and a limit for "none of these" before, so that they
+        count. With `by="auto"`, the held-out rows also chose between two measures, so both
         share the chance of error and more rows are needed; to avoid that, name the measure or pass other rows. The
         temperature is fitted on the held-out rows too; the bound does not account for this one number.
 
@@ -148,6 +149,12 @@ class AbstainingClassifier(BiEncoderClassifier):
         if X is None and y is not None:
             raise InputError("y holds labels, and X is None. Pass the documents they belong to, or leave y out too.")
         if X is None:
+            if self.decision().min_probability is not None or self.none_ is not None:
+                raise ConfigError(
+                    "the rows that fit held out do not tell which of them min_probability or the limit for 'none of "
+                    "these' leaves without a label, so no risk can be promised on them; pass labelled X and y, or take "
+                    "these limits away."
+                )
             doubt, wrong = self._held_out_doubt(by), self.held_out_.wrong
         else:
             documents = self.read(X)
@@ -157,8 +164,10 @@ class AbstainingClassifier(BiEncoderClassifier):
             rows = np.flatnonzero(targets >= 0)
             if not len(rows):
                 raise InputError(f"set_risk needs labelled rows, and y names no label. Got {len(documents)} rows.")
-            answers = self.answers(documents.take(rows))
+            answers = self._answers_of_other_limits(documents.take(rows))
             doubt, wrong = self.doubt(answers, by), answers.likeliest != targets[rows]
+            named = answers.columns >= 0  # the promise is about answers, and other limits refuse some
+            doubt, wrong = doubt[named], wrong[named]
         limit = risk_limit(doubt, wrong, risk, confidence=confidence, measures=measures)
         if limit is None:
             raise InputError(
@@ -168,6 +177,11 @@ class AbstainingClassifier(BiEncoderClassifier):
             )
         self.limit_ = Limit(by, limit)
         return self
+
+    def _answers_of_other_limits(self, documents: Documents) -> Answers:
+        """Return the answers to documents as they are without the limit of doubt."""
+        judged = self.judge(documents, self.label_space_)
+        return replace(self.decision(), limit=None).answers(self.label_space_.names, *judged)
 
     def _held_out_doubt(self, by: str) -> NDArray[np.float64]:
         if not len(self.held_out_.wrong):

@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,9 @@ def as_label_space(labels: Any) -> LabelSpace:
         return LabelSpace.from_dict(dict(labels))
     came = type(labels).__name__
     # A table iterates over its columns' names, and an open file over its lines: both would pass for label names.
-    if isinstance(labels, Iterable) and not (hasattr(labels, "columns") or hasattr(labels, "read")):
+    # A set has another order in each process, and an iterator is empty for the second fit.
+    passes = not isinstance(labels, (set, frozenset, Iterator)) and isinstance(labels, Iterable)
+    if passes and not (hasattr(labels, "columns") or hasattr(labels, "read")):
         entries = list(labels)
         if all(isinstance(entry, Label) for entry in entries):
             return LabelSpace(entries)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice, check_number, plain
 from labelspace.classify.answers import AnswerBlock, Answers, gathered
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
@@ -183,6 +183,10 @@ class Classifier(Fitted, Answering):
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks")
     """Constructor arguments that are not saved as parameters."""
 
+    def takes_temperature(self) -> bool:
+        """Return whether documents may set the temperature: false where labelled rows or logits leave none to set."""
+        return "temperature" in self.get_params(deep=False)
+
     def set_coverage(self, coverage: float, X: Any) -> Self:
         """Make `predict` label this share of documents like these, the closest ones, and return None for the others.
 
@@ -303,9 +307,12 @@ class Classifier(Fitted, Answering):
         """
         with self._in_place_of(folder):
             state, name = self.state(), type(self).__name__
-            if self.none_ is not None:
-                state = replace(state, facts={**state.facts, "none": self.none_.to_dict()})
-            return write(state, self.card_of(state), Path(folder), name=name, tensors_file=self.tensors_file)
+            none = {} if self.none_ is None else {"none": self.none_.to_dict()}
+            told = self.takes_temperature() and self.calibrated_ is not None
+            temperature = {"temperature": plain(self.temperature_)} if told else {}
+            state = replace(state, facts={**state.facts, **none, **temperature})
+            card = self.card_of(replace(state, parameters={**state.parameters, **temperature}))
+            return write(state, card, Path(folder), name=name, tensors_file=self.tensors_file)
 
     def push_to_hub(
         self, name: str, *, private: bool = False, token: str | None = None, message: str = "A model of labelspace"

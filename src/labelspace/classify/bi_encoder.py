@@ -83,7 +83,8 @@ class BiEncoderClassifier(OnEncoder, Classifier):
     def _finish(self, encoder: Encoder, space: LabelSpace, reads: Kind = Kind.TEXTS) -> Self:
         vectors = encode_labels(encoder, space)  # first, so that Ctrl-C here leaves no mixture of two fits
         self.encoder_, self.started_from_ = encoder, name_of_start(self.encoder, encoder)
-        self.label_vectors_, self.reads_, self.none_ = vectors, reads, None
+        self.label_vectors_, self.reads_ = vectors, reads
+        self.none_, self.calibrated_ = None, None
         self._set_labels(space, keep_parameter=True)
         return self
 

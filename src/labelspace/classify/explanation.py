@@ -12,6 +12,7 @@ from labelspace.classify.anchors import LabelVectors, Matrix, cosines
 from labelspace.classify.answers import Answers
 from labelspace.classify.decision import Decision
 from labelspace.classify.long_texts import Passage
+from labelspace.corpus.policy import DocumentPolicy
 from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
 
@@ -121,7 +122,7 @@ Quotes = Callable[[str], tuple[tuple[str, float], ...]]
 
 
 def check_asked(text: str | tuple[str, str], top: object, nearest: object, *, pairs: bool = False) -> str:
-    """Check the arguments of `explain`, and return the text to show.
+    """Check the arguments of `explain`, and return the text to show, as a model reads it.
 
     Raises:
         InputError: `text` is not one text, or not one pair of texts where the model also reads pairs.
@@ -133,7 +134,7 @@ def check_asked(text: str | tuple[str, str], top: object, nearest: object, *, pa
         raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
     check_number("top", top, least=1, whole=True)
     check_number("nearest", nearest, least=0, whole=True)
-    return text if isinstance(text, str) else " | ".join(text)
+    return " | ".join(DocumentPolicy(str).clean([text] if isinstance(text, str) else text))
 
 
 def explain_answer(

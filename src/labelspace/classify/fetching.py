@@ -42,6 +42,8 @@ def model_folder(name: str | Path, *, revision: str | None = None, offline: bool
         >>> model_folder("tests/data/tiny-bert").name
         'tiny-bert'
     """
+    if not isinstance(name, (str, Path)):
+        raise ModelFolderError(f"a model is a folder or a name on the hub. Got {type(name).__name__} instead.")
     folder = Path(name)
     repository = name if isinstance(name, str) else name.as_posix()
     if folder.exists() or not is_repository(repository):

@@ -14,6 +14,7 @@ from labelspace.classify.head import Judged, Matrix
 from labelspace.classify.none_of_these import NoneLimit
 from labelspace.corpus import Documents, Kind, as_texts_or_pairs
 from labelspace.corpus.documents import check_kind
+from labelspace.errors import ConfigError
 from labelspace.labels import LabelSpace
 
 
@@ -30,6 +31,9 @@ class Fitted(ABC):
     reads_: Kind
     none_: NoneLimit | None = None
 
+    calibrated_: tuple[float | None, float] | None = None
+    """The parameter `temperature`, if there is one, and what documents put in its place; None: they did not."""
+
     takes_pairs: ClassVar[bool] = False
     """Whether `fit` takes pairs of texts, in which case two text columns are read as pairs."""
 
@@ -41,6 +45,19 @@ class Fitted(ABC):
     @abstractmethod
     def decision(self) -> Decision:
         """Return the decision rule, from the current parameters."""
+
+    @property
+    def temperature_(self) -> float:
+        """What divides the scores: as `evaluate.calibrate`, a consensus or held-out rows told, or else the parameter.
+
+        A new fit, or another value of the parameter, takes back what was told.
+        """
+        given: Any = getattr(self, "temperature", None)
+        return given if self.calibrated_ is None or self.calibrated_[0] != given else self.calibrated_[1]
+
+    @temperature_.setter
+    def temperature_(self, value: float) -> None:
+        self.calibrated_ = getattr(self, "temperature", None), value
 
     def read(self, X: Any) -> Documents:
         """Check and convert documents; `Documents` are returned as they are.
@@ -92,6 +109,8 @@ class Fitted(ABC):
     def scores(self, texts: Sequence[Any], space: LabelSpace) -> Matrix:
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
         check_fitted(self)
+        if not isinstance(space, LabelSpace):
+            raise ConfigError(f"space must be a LabelSpace. Got {type(space).__name__} instead; LabelSpace.from_names?")
         return self.judge(texts, space).scores
 
     def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:

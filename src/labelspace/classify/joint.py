@@ -68,7 +68,7 @@ class JointClassifier(Classifier):
 
     def decision(self) -> Decision:
         """Return the decision rule: the temperature and the lowest probability."""
-        return Decision(temperature=self.temperature, min_probability=self.min_probability, none=self.none_)
+        return Decision(temperature=self.temperature_, min_probability=self.min_probability, none=self.none_)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Refuse: a consensus learns in `ConsensusClassifier`.

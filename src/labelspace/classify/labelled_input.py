@@ -2,6 +2,7 @@
 
 import numbers
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from labelspace.corpus import Documents, Kind, as_targets, as_texts_or_pairs
 from labelspace.corpus.given import kind_of_input
 from labelspace.corpus.in_memory import document_values
 from labelspace.corpus.policy import is_missing
-from labelspace.corpus.targets import UNLABELLED
-from labelspace.errors import InputError
+from labelspace.corpus.targets import UNLABELLED, composed, is_unlabelled
+from labelspace.corpus.wording import shown
+from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.labels import LabelSpace
 
 _WORDS = re.compile(r"[^\W\d_]+")
@@ -77,7 +79,7 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
     given, y = y, list(document_values(y, text_column=None, what="y"))
     if space is None:
         _check_names(y, given)
-        names = sorted({value.strip() for value in y if isinstance(value, str)} - {"", "-1"})
+        names = sorted({composed(value) for value in y if isinstance(value, str)} - {"", "-1"})
         if len(names) < 2:
             raise InputError(
                 f"y must name two labels at least, as text, where labels is None. Got {len(names)} instead; pass "
@@ -131,8 +133,9 @@ def are_codes(names: Sequence[str]) -> bool:
 
 
 def _check_names(y: Sequence[object], given: Any) -> None:
-    """Raise InputError if y holds numbers, or names that numpy made of missing labels."""
-    if isinstance(given, np.ndarray) and given.dtype.kind in "US":
+    """Raise InputError if y holds other values than names, or names that numpy made of missing labels."""
+    made_by_numpy = isinstance(given, np.ndarray) and given.dtype.kind in "US"
+    if made_by_numpy:
         made = next((value for value in y if value in NUMPYS_WORDS), None)
         if made is not None:
             raise InputError(
@@ -145,3 +148,12 @@ def _check_names(y: Sequence[object], given: Any) -> None:
                 f"y[{row}] is the number {value!r}, and labels is None, so that nothing says what the labels are "
                 "called; pass names in y, for example [names[number] for number in y]."
             )
+        if not isinstance(value, str) and not is_unlabelled(value):
+            raise InputError(f"y[{row}] is {shown(value)} of type {type(value).__name__}; pass label names, as text.")
+    minus_one = sum(isinstance(value, str) and value.strip() == "-1" for value in y)
+    if minus_one and not made_by_numpy:
+        warnings.warn(
+            f"y holds the text '-1' {minus_one} times, which is read as no label; if it is a label, say labels=[...].",
+            LabelSpaceWarning,
+            stacklevel=4,
+        )

@@ -203,7 +203,11 @@ class LaConClassifier(BiEncoderClassifier):
         self._check_lowest(by_logits=by_logits)
         if by_logits:
             return Decision(min_probability=self.min_probability, none=self.none_)
-        return Decision(temperature=self.temperature, threshold=self.threshold, none=self.none_)
+        return Decision(temperature=self.temperature_, threshold=self.threshold, none=self.none_)
+
+    def takes_temperature(self) -> bool:
+        """Return whether documents may set the temperature: not that of logits."""
+        return not isinstance(self.head_, ByLogits)
 
     def add_label(self, label: Label | Mapping[str, Any]) -> LabelChange:
         """Add a label to a fitted model without training; the other labels' scores stay as they are.

@@ -35,7 +35,7 @@ class OnEncoder(Fitted):
         """
         check_fitted(self)
         shown = check_asked(text, top, nearest, pairs=self.reads_ is Kind.PAIRS)
-        documents = self.read([text])
+        documents = self.read([text if isinstance(text, tuple) else shown])
         answers = self.answers(documents)
         passage = speaking_passage(self, shown, self.label_space_, answers.labels[answers.likeliest[0]])
         if passage is not None:

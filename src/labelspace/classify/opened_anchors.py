@@ -40,7 +40,8 @@ class AnswersByAnchors(OnEncoder):
         Raises:
             ConfigError: a parameter is invalid, or the cuts were set for another anchor.
         """
-        rule, cuts = Decision(temperature=self.temperature, threshold=self.threshold, none=self.none_), self.cuts_
+        rule = Decision(temperature=self.temperature_, threshold=self.threshold, none=self.none_)
+        cuts = self.cuts_
         if cuts is None:
             return rule
         check_several(self.label_space_, self.several, self.labels_per_text, self.threshold)

@@ -49,7 +49,7 @@ class OpenedWords(Fitted):
 
     def decision(self) -> Decision:
         """Return the decision rule: the temperature and the lowest probability."""
-        return Decision(temperature=self.temperature, min_probability=self.min_probability, none=self.none_)
+        return Decision(temperature=self.temperature_, min_probability=self.min_probability, none=self.none_)
 
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
         """Explain the label of one text by its words; see `WordsClassifier.explain`."""

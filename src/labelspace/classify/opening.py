@@ -123,6 +123,8 @@ def _opened(
     try:
         model = cls.from_state(replace(state, members=tuple(members)))
         model.none_ = _limit_of(header, model)
+        if "temperature" in header:
+            model.temperature_ = header["temperature"]
         decision = model.decision()
         names = state.space.names
         no_text = np.zeros((1, len(names)), dtype=np.float32)

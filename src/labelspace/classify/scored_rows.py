@@ -1,15 +1,17 @@
 """Rows used for scoring: labelled rows only; an abstention counts as wrong."""
 
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelspace.checks import did_you_mean
 from labelspace.corpus.in_memory import document_values
 from labelspace.corpus.label_sets import as_label_sets
-from labelspace.corpus.targets import is_unlabelled
-from labelspace.errors import InputError
+from labelspace.corpus.targets import composed, is_unlabelled
+from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.labels.document import SEPARATOR
 
 
@@ -37,9 +39,14 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
 
     Raises:
         InputError: lengths differ, or y names no label.
+
+    Warns:
+        LabelSpaceWarning: y names something that is no label.
     """
     truth = list(document_values(y, text_column=None, what="y"))
-    truth = [name.strip() if isinstance(name, str) else name for name in truth]  # as in label spaces
+    # As in label spaces, and however it is composed.
+    spelt = {composed(name): name for name in classes}
+    truth = [spelt.get(composed(name), name.strip()) if isinstance(name, str) else name for name in truth]
     if len(truth) != len(names):
         raise InputError(f"y must hold one label for each of the {len(names)} documents. Got {len(truth)} instead.")
     known = set(classes)
@@ -49,7 +56,16 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
     wrong = next((row for row in rows if not isinstance(truth[row], str)), None)
     if wrong is not None:
         raise InputError(f"y[{wrong}] is {truth[wrong]!r} of type {type(truth[wrong]).__name__}; pass label names.")
+    unknown = sorted({str(truth[row]) for row in rows} - known)
+    if unknown:
+        warnings.warn(
+            f"y names {unknown[0]!r}, which is no label and counts as wrong.{did_you_mean(unknown[0], list(classes))}",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
     weights = as_weights(sample_weight, len(names))
+    if weights is not None and not weights[rows].any():
+        raise InputError("sample_weight is 0 for every document that has a label, so there is nothing to score.")
     # No label is named "", and unlike None it can be sorted among names.
     answers = ["" if names[row] is None else names[row] for row in rows]
     return ScoredRows([truth[row] for row in rows], answers, None if weights is None else weights[rows])

@@ -72,7 +72,7 @@ class WordsClassifier(Classifier):
 
     def decision(self) -> Decision:
         """Return the decision rule: the temperature and the lowest probability."""
-        return Decision(temperature=self.temperature, min_probability=self.min_probability, none=self.none_)
+        return Decision(temperature=self.temperature_, min_probability=self.min_probability, none=self.none_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the words of each label.
@@ -107,7 +107,7 @@ class WordsClassifier(Classifier):
             min_df=self.min_df,
             seed=as_seed(self.seed),
         )
-        self.head_, self.reads_, self.none_ = head, Kind.TEXTS, None
+        self.head_, self.reads_, self.none_, self.calibrated_ = head, Kind.TEXTS, None, None
         self._set_labels(space, keep_parameter=True)
         return self
 

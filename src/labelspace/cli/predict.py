@@ -29,6 +29,7 @@ from labelspace.cli.options import (
 from labelspace.cli.printing import hush, note, print_json, tell
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.labels.document import SEPARATOR
 
 if TYPE_CHECKING:
     from labelspace.corpus import Documents
@@ -243,7 +244,7 @@ def _details(done: Any) -> str:
 def _record(text: Any, label: str | None, probability: float, *, several: bool) -> dict[str, Any]:
     """Return a record for Argilla: its field `text`, and a suggestion for its question `label`."""
     parts = text if isinstance(text, tuple) else (text,)
-    value = label.split("|") if label and several else label
+    value = label.split(SEPARATOR) if label and several else label
     suggestion = {"value": value, "score": None if several else probability, "agent": "labelspace"}
     return {
         "fields": dict(zip(("text", "text_pair"), parts, strict=False)),

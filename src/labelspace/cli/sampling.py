@@ -25,6 +25,8 @@ def sample_rows(
     Returns:
         Texts, and labels, which are None without a label column.
     """
+    from labelspace.corpus.targets import is_unlabelled
+
     tickets = random.Random(child_seed(seed, "figures"))
 
     def rows() -> Iterator[tuple[float, int, str, Any]]:
@@ -34,7 +36,7 @@ def sample_rows(
             names = batch.column(table.label_column).to_pylist() if table.label_column else [None] * len(texts)
             for text, name in zip(texts, names, strict=True):
                 ticket = tickets.random()
-                yield ticket - (labelled_first and bool(name)), number, text, name
+                yield ticket - (labelled_first and not is_unlabelled(name)), number, text, name
                 number += 1
 
     drawn = heapq.nsmallest(size, rows(), key=lambda row: row[0])

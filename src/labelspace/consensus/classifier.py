@@ -336,9 +336,10 @@ def _pool_of(X: Any, config: ConsensusConfig, seed: int) -> Pool:
         InputError: there are fewer than two.
         MissingDependencyError: there are so many that their neighbours need a package that is missing.
     """
-    pool = X
-    if not isinstance(X, Pool) or len(X.texts) > config.documents:
-        pool = sample_pool(list(X.texts) if isinstance(X, Pool) else X, size=config.documents, seed=seed)
+    pool = X if isinstance(X, Pool) else sample_pool(X, size=config.documents, seed=seed)
+    if len(pool.texts) > config.documents:
+        fewer = sample_pool(list(pool.texts), size=config.documents, seed=seed)
+        pool = replace(fewer, seen=pool.seen, source=pool.source)
     if len(pool.texts) < 2:
         raise InputError(f"a consensus needs two documents or more. Got {len(pool.texts)}; give more.")
     if config.neighbours:
@@ -390,10 +391,9 @@ def _set_temperature(model: Any, sure: Sureness, scale: float) -> bool:
         sure: the temperature of logits that were multiplied by `scale`.
         scale: see `scale_of`.
     """
-    own = model.get_params().get("temperature")
-    if own is None or model.decision().temperature != own:  # logits learnt from rows have none to set
+    if not model.takes_temperature():
         return False
-    model.temperature = own / scale * sure.temperature
+    model.temperature_ = model.temperature_ / scale * sure.temperature
     return True
 
 

@@ -1,7 +1,8 @@
 r"""The prior of a view: how often it gives each label over the pool, and a shift of its scores that corrects that.
 
 An encoder has labels that attract everything and labels that attract nothing, whatever the documents are. A bias per
-label is found such that the mean probabilities over the pool meet a wanted prior (OTTER, Shin et al., 2024, "OTTER:
+label is found such that the mean probabilities over the pool (with a prior given by the user: the shares of the
+answers) meet a wanted prior (OTTER, Shin et al., 2024, "OTTER:
 effortless label distribution adaptation of zero-shot models", https://arxiv.org/abs/2404.08461; with soft answers in
 place of its transport plan). The wanted prior is
 
@@ -25,6 +26,8 @@ ROUNDS = 500
 CLOSE = 1e-6
 # A label that no document is near gets this share at least, so that its bias stays finite.
 LEAST = 1e-6
+SURE = 0.99
+"""Mean probability of the likeliest label at which mean probabilities are the shares of answers, nearly."""
 
 
 def levelled(shares: Table, alpha: float) -> Table:
@@ -58,6 +61,26 @@ def shift_to(logits: NDArray[np.floating], prior: Table) -> Table:
             break
         bias += np.log(prior) - np.log(np.maximum(mean, 1e-12))
     return bias - bias.mean()
+
+
+def shift_answers_to(logits: NDArray[np.floating], prior: Table) -> Table:
+    """Return the bias of each label that makes the shares of the answers meet a prior, nearly, [label], with mean 0.
+
+    `shift_to` meets it by mean probabilities. Where a view is unsure of everything, these hardly tell its answers: a
+    label of a tenth of the documents would be the answer to none.
+
+    Args:
+        logits: [text label], scores divided by their temperature.
+        prior: [label], above 0, with sum 1.
+
+    Example:
+        >>> logits = np.array([[0.2, 0.0], [0.1, 0.0], [0.05, 0.0], [0.0, 0.1]])
+        >>> [(logits + shift(logits, np.array([0.25, 0.75]))).argmax(axis=1).tolist()
+        ...  for shift in (shift_to, shift_answers_to)]
+        [[1, 1, 1, 1], [0, 1, 1, 1]]
+    """
+    sure = as_sure_as(np.asarray(logits, dtype=np.float64), SURE)
+    return shift_to(sure, prior) * (np.abs(logits).max() or 1) / (np.abs(sure).max() or 1)
 
 
 def as_sure_as(logits: Table, confidence: float) -> Table:

@@ -107,6 +107,7 @@ def ranges(
     consensus: bool,
     labelled: int = 0,
     right: int = 0,
+    measured_f1: tuple[float, float] | None = None,
     lines: Mapping[str, Any] | None = None,
 ) -> tuple[Range, Range]:
     """Return the ranges of accuracy and macro-F1.
@@ -117,6 +118,7 @@ def ranges(
         consensus: whether the model learnt from unlabelled documents, whose words and neighbours it then follows.
         labelled: number of labelled documents, drawn at random.
         right: how many of them the model answers rightly.
+        measured_f1: macro-F1 on them and its standard error, if they are enough for one.
         lines: what the signals say; None: as measured.
     """
     line = (measured() if lines is None else lines)[which(found.neighbours is not None, consensus=consensus)]
@@ -131,7 +133,12 @@ def ranges(
     error = _log_odds(values, labels) - at @ np.array(one["weights"])
     middle = at @ np.array(other["weights"]) + other["slope"] * error
     macro_f1 = beyond(middle[:, None] + other["own_deviation"] * steps[None, :], labels)
-    return _range(values, mass), _range(macro_f1.ravel(), (mass[:, None] * _shares(steps)[None, :]).ravel())
+    f1, f1_mass = macro_f1.ravel(), (mass[:, None] * _shares(steps)[None, :]).ravel()
+    if measured_f1 is not None:
+        f1 = np.concatenate([f1, ANY])
+        f1_mass = np.concatenate([(1 - MISLED) * f1_mass / f1_mass.sum(), np.full(len(ANY), MISLED / len(ANY))])
+        f1_mass *= norm.pdf(f1, *measured_f1)
+    return _range(values, mass), _range(f1, f1_mass)
 
 
 def features(words: float, neighbours: float | None) -> Values:

@@ -28,7 +28,7 @@ from labelspace.classify.by_words import ByWords
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.agreement import kappa
 from labelspace.consensus.guards import Columns, Judge, Step, Table, asked
-from labelspace.consensus.prior import LEAST, levelled, shift_to
+from labelspace.consensus.prior import LEAST, levelled, shift_answers_to, shift_to
 from labelspace.geometry.neighbours import Graph, smooth
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
@@ -297,7 +297,7 @@ def _shift(logits: Table, alpha: float, prior: NDArray[np.floating] | None) -> T
     if not asked(logits).all():
         return np.zeros(logits.shape[1])
     if prior is not None:
-        return shift_to(logits, np.asarray(prior, dtype=np.float64) / np.sum(prior))
+        return shift_answers_to(logits, np.asarray(prior, dtype=np.float64) / np.sum(prior))
     return shift_to(logits, levelled(np.exp(logits).mean(axis=0), alpha))
 
 

@@ -205,6 +205,7 @@ def _copy(model: Classifier, space: LabelSpace) -> Classifier:
     for name in ("encoder", "cache"):  # a state does not hold them
         if name in given:
             setattr(copy, name, given[name])
+    copy.temperature_ = model.temperature_
     if model.none_ is not None:
         if model.none_.holds_for(copy.label_space_):
             copy.none_ = model.none_

@@ -86,8 +86,10 @@ def as_texts_or_pairs(X: Any, what: str = "X", *, pair_columns: bool = True) -> 
         if X.shape[1] != 2 or not pair_columns:
             return Documents(as_documents(X, what=what), Kind.TEXTS)
         X = [tuple(row) for row in X.tolist()]
-    elif _objects_of_pairs(X) or is_stream(X):
+    elif _objects_of_pairs(X):
         X = list(X)
+    elif is_stream(X):
+        X = list(document_values(X, text_column=None, what=what))
     if kind_of_input(X) is Kind.TEXTS:
         return Documents(as_documents(X, what=what), Kind.TEXTS)
     return Documents(_pairs(X, what), Kind.PAIRS)

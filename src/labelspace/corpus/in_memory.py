@@ -18,6 +18,7 @@ import pyarrow as pa
 from labelspace.corpus.wording import missing_column, one_line
 from labelspace.errors import ColumnError, InputError
 
+ROWS_AT_ONCE = 10_000
 _STRING_DTYPES = {"str", "string", "object", "utf8", "large_string"}
 _NOT_YET_TABLES = {
     "polars.LazyFrame": "call .collect() first",
@@ -120,9 +121,15 @@ class MemorySource:
         return f"{self.name}: row {row + 1}"
 
     def fingerprint(self) -> dict[str, Any]:
-        ends = [self._table.slice(0, 1000).to_pylist(), self._table.slice(max(0, self.rows - 1000)).to_pylist()]
-        digest = hashlib.sha256(repr(ends).encode()).hexdigest()
-        return {"files": None, "rows": self.rows, "columns": self.schema.names, "sha256_ends": digest}
+        digest = hashlib.sha256()
+        for start in range(0, self.rows, ROWS_AT_ONCE):
+            content = pa.BufferOutputStream()
+            with pa.ipc.new_stream(content, self.schema) as stream:
+                # Copied, so that neither chunks nor what lies under a null make a difference.
+                rows = self._table.slice(start, ROWS_AT_ONCE)
+                stream.write_table(rows.take(np.arange(rows.num_rows)).combine_chunks())
+            digest.update(content.getvalue())
+        return {"files": None, "rows": self.rows, "columns": self.schema.names, "sha256": digest.hexdigest()}
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.checks import did_you_mean
+from labelspace.corpus.in_memory import document_values
 from labelspace.corpus.readers import DocumentTable
 from labelspace.corpus.targets import is_unlabelled
 from labelspace.errors import InputError
@@ -56,7 +57,7 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
                 "the columns in the order of classes_."
             )
         return _of_matrix(matrix, names, n_documents, what)
-    sets = list(y)
+    sets = list(document_values(y, text_column=None, what=what))
     if len(sets) != n_documents:
         raise InputError(
             f"{what} must hold one set of labels for each of the {n_documents} documents. Got {len(sets)} instead; "
@@ -71,7 +72,8 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
             if known[row]:
                 raise InputError(f"{what}[{row}] is {value!r}; give a list of names, or None where none is known.")
             continue
-        parts: Iterable[Any] = value
+        own: Any = value
+        parts: Iterable[Any] = own
         if isinstance(value, str):
             parts = value.split(separator) if value.strip() else ()
         for name in parts:

@@ -1,6 +1,7 @@
 """Labels of documents as column numbers; labels may be missing."""
 
 import numbers
+import unicodedata
 from collections.abc import Sequence
 
 from labelspace.checks import did_you_mean
@@ -17,9 +18,9 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
     """Return the column number of each document's label, -1 for documents without one.
 
     Args:
-        y: one label name per document, in any collection that `as_documents` takes; surrounding white space is
-            ignored. -1, None, NaN and NA mean unlabelled; so do "-1" (numpy's form of -1 among strings) and ""
-            (an empty CSV cell), unless a label has that name.
+        y: one label name per document, in any collection that `as_documents` takes; surrounding white space and
+            the form of Unicode are ignored. -1, None, NaN and NA mean unlabelled; so do "-1" (numpy's form of -1
+            among strings) and "" (an empty CSV cell), unless a label has that name.
         names: the label names, in column order.
         n_documents: number of documents.
         what: the caller's name for `y`, used in messages.
@@ -35,9 +36,12 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
         [1, -1, 0]
     """
     columns = {name: column for column, name in enumerate(names)}
+    in_any_form = {composed(name): column for name, column in columns.items()}
     targets = []
     for position, value in enumerate(document_values(y, text_column=None, what=what)):
-        column = columns.get(value.strip()) if isinstance(value, str) else None
+        column = None
+        if isinstance(value, str):
+            column = columns.get(value.strip(), in_any_form.get(composed(value)))
         if column is None and is_unlabelled(value):
             column = UNLABELLED
         if column is None:
@@ -49,6 +53,16 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
             "documents without a label carry None."
         )
     return targets
+
+
+def composed(name: str) -> str:
+    """Return a label's name without surrounding white space, in the form (Unicode NFC) that compares equal.
+
+    Example:
+        >>> composed(" cafe\u0301") == "caf\u00e9"
+        True
+    """
+    return unicodedata.normalize("NFC", name.strip())
 
 
 def is_unlabelled(value: object) -> bool:

@@ -32,6 +32,7 @@ from labelspace.evaluate.rejection import Rejections
 from labelspace.evaluate.report import Baseline, Evaluation
 from labelspace.evaluate.sets import evaluate_sets, evaluate_sets_table
 from labelspace.evaluate.several import SeveralEvaluation
+from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 
 BASELINES = {
@@ -217,7 +218,7 @@ def _evaluate(
 ) -> Evaluation:
     space = model.label_space_
     tally = Tally(space.names)
-    untrained = _Untrained(_start(model)) if baselines else None
+    untrained = _Untrained(_start(model), space) if baselines else None
     alone = _Alone(model) if baselines else None
     seconds, done = 0.0, 0
     with progress_bar("evaluating", verbose=verbose) as report:
@@ -275,14 +276,20 @@ class _Alone:
     """Each view of a consensus by itself."""
 
     def __init__(self, model: Classifier) -> None:
-        self._space = model.label_space_
-        self._members = model.head_.members if isinstance(model, JointClassifier) else ()
-        self._tallies = [Tally(self._space.names) for _ in self._members]
+        self._names = model.label_space_.names
+        self._head = model.head_ if isinstance(model, JointClassifier) else None
+        self._members = self._head.members if self._head is not None else ()
+        self._tallies = [Tally(self._names) for _ in self._members]
 
     def add(self, documents: Documents, own: list[int]) -> None:
         """Count some documents."""
+        if self._head is None:
+            return
+        # Views know the labels by the names that they were trained with.
+        before, columns = self._head.space, [self._head.columns[name] for name in self._names]
         for member, tally in zip(self._members, self._tallies, strict=True):
-            found = member.decision().answers(self._space.names, member.scores(list(documents.rows), self._space))
+            scores = member.scores(list(documents.rows), before)[:, columns]
+            found = member.decision().answers(self._names, scores)
             tally.add(own, found.likeliest, found.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
@@ -304,8 +311,8 @@ def _short(member: Classifier) -> str:
 class _Untrained:
     """Both baselines, from one encoding of each document."""
 
-    def __init__(self, model: Classifier) -> None:
-        self._space = space = model.label_space_
+    def __init__(self, model: Classifier, space: LabelSpace) -> None:
+        self._space = space
         self._encoder, self._reason = None, ""
         if not isinstance(model, BiEncoderClassifier):
             self._reason = "the model has no encoder"
@@ -318,7 +325,8 @@ class _Untrained:
         except EncoderError as error:
             self._reason = f"the untrained encoder cannot be opened: {error}"
             return
-        vectors = encode_labels(self._encoder, space) if model.trains_encoder else model.label_vectors_
+        own = not model.trains_encoder and model.label_space_ is space
+        vectors = model.label_vectors_ if own else encode_labels(self._encoder, space)
         # The model's own calibration, but no abstention: a baseline always names a label.
         self._decision = replace(model.decision(), threshold=None, min_probability=None, limit=None)
         self._anchors = np.concatenate([anchor_matrix(vectors, space, kind) for kind in BASELINES.values()])

@@ -40,6 +40,12 @@ TRUSTED, DOUBTFUL = 0.75, 0.5
 ENOUGH = 100
 """Number of labelled documents from which on they measure by themselves."""
 
+ROWS_PER_LABEL = 10
+"""Labelled documents per label from which on their macro-F1 counts, and not only how many are right."""
+
+RESAMPLED = 200
+"""Samples of the bootstrap."""
+
 
 @final
 @dataclass(frozen=True)
@@ -151,12 +157,13 @@ def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
 
 
 def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
-    """Set a classifier's temperature so that its answers are as sure, on average, as they are likely to be right.
+    """Set a classifier's `temperature_` so that its answers are as sure, on average, as they are likely to be right.
 
     No answer changes.
 
     Args:
-        model: a fitted classifier; its parameter `temperature` is changed.
+        model: a fitted classifier; its `temperature_` is set, until the next `fit` or another value of its parameter
+            `temperature`.
         X: [text] documents, as for `estimate`.
         y: [text] label names, None where a document has none, as for `estimate`.
         seed: as for `estimate`.
@@ -178,10 +185,10 @@ def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
     """
     look = _look(model, X, y, as_seed(seed))
     own: Any = look.model
-    if own.get_params().get("temperature") != own.decision().temperature:
+    if not own.takes_temperature():
         raise ConfigError(f"{type(own).__name__} has no temperature to set; its probabilities are those of its rows.")
     found = _estimated(look)
-    own.temperature = own.temperature * temperature_for_accuracy(look.logits, found.accuracy.expected)
+    own.temperature_ = own.temperature_ * temperature_for_accuracy(look.logits, found.accuracy.expected)
     return found
 
 
@@ -246,7 +253,15 @@ def estimate_of(
     """
     known = targets >= 0
     labelled, right = int(known.sum()), int((answers[known] == targets[known]).sum())
-    accuracy, macro_f1 = ranges(found, len(space), consensus=consensus, labelled=labelled, right=right)
+    enough = labelled >= ROWS_PER_LABEL * len(space)
+    accuracy, macro_f1 = ranges(
+        found,
+        len(space),
+        consensus=consensus,
+        labelled=labelled,
+        right=right,
+        measured_f1=_macro_f1(answers[known], targets[known], len(space)) if enough else None,
+    )
     return Estimate(
         documents=len(answers),
         labelled=labelled,
@@ -257,6 +272,20 @@ def estimate_of(
         labels=label_trust(answers, found, space.names),
         notes=_notes(answers, found, space.names, labelled=labelled),
     )
+
+
+def _macro_f1(answers: Columns, targets: Columns, labels: int) -> tuple[float, float]:
+    """Return macro-F1 over the labels that occur, and its standard error by the bootstrap."""
+    cells, counts = np.unique(targets * labels + answers, return_counts=True)
+    truth, given = np.divmod(cells, labels)
+    drawn = np.random.default_rng(0).multinomial(len(targets), counts / len(targets), size=RESAMPLED)
+    found = np.vstack([counts, drawn])
+    right, all_of = np.zeros((labels, len(found))), np.zeros((labels, len(found)))
+    for of in (truth, given):
+        np.add.at(all_of, of, found.T)
+    np.add.at(right, truth[truth == given], found.T[truth == given])
+    f1 = (2 * right / np.maximum(all_of, 1))[np.unique(truth)].mean(axis=0)
+    return float(f1[0]), max(float(f1[1:].std()), 1 / len(targets))
 
 
 def label_trust(answers: Columns, found: Signals, names: Sequence[str]) -> tuple[LabelTrust, ...]:

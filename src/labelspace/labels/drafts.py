@@ -63,7 +63,8 @@ def problem_of(space: LabelSpace, draft: Draft) -> str | None:
         >>> problem_of(space, Draft("sports", "A match that costs much money."))
         "names the label 'money'"
     """
-    known = [text for texts in space.descriptions for text in texts] + list(space.verbalizers)
+    excludes = [text for label in space for text in label.excludes]
+    known = [*(text for texts in space.descriptions for text in texts), *space.verbalizers, *excludes, *space.outside]
     if len(words(draft.text)) < FEWEST_WORDS:
         return f"has fewer than {FEWEST_WORDS} words"
     if len(draft.text) > MOST_CHARACTERS:

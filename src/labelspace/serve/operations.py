@@ -152,18 +152,17 @@ def _too_large(most: int) -> RefusedError:
 def _unpacked(raw: bytes, packing: str, most: int) -> bytes:
     if packing == "identity":
         return raw
+    if packing == "zstd":
+        zstd = _zstd()
+        limits = {zstd.DecompressionParameter.window_log_max: WINDOW_LOG}
+        unpacker, wrong = zstd.ZstdDecompressor(options=limits), zstd.ZstdError
+    elif packing in ("gzip", "deflate"):
+        unpacker, wrong = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32), zlib.error
+    else:
+        raise RefusedError(415, f"Content-Encoding may be gzip, deflate or zstd. Got {packing!r} instead.")
     try:
-        if packing == "zstd":
-            unpacker: Any = _zstd().ZstdDecompressor(
-                options={_zstd().DecompressionParameter.window_log_max: WINDOW_LOG}
-            )
-            found = unpacker.decompress(raw, most + 1)
-        elif packing in ("gzip", "deflate"):
-            unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-            found = unpacker.decompress(raw, most + 1)
-        else:
-            raise RefusedError(415, f"Content-Encoding may be gzip, deflate or zstd. Got {packing!r} instead.")
-    except (zlib.error, _zstd().ZstdError, EOFError) as error:
+        found = unpacker.decompress(raw, most + 1)
+    except (wrong, EOFError) as error:
         raise RefusedError(400, f"the body is not valid {packing}.") from error
     if len(found) > most:
         raise _too_large(most)

@@ -269,7 +269,10 @@ def one_number_each(name: str, values: ArrayLike) -> NDArray[np.float64]:
         ShapeError: not one number per document.
         InputError: no document, or a number that is not finite.
     """
-    numbers = np.asarray(values, dtype=np.float64)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must hold numbers. {error}.") from error
     if numbers.ndim != 1:
         raise ShapeError(f"{name} must hold one number for each document. Got shape {numbers.shape} instead.")
     if not len(numbers):
