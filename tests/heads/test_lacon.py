@@ -377,16 +377,6 @@ def test_with_the_default_spread_labels_turn_as_documented():
     assert turned == pytest.approx(2e-5 / 0.02, rel=0.1)
 
 
-def test_given_label_vectors_are_copied_and_learnable():
-    given = torch.randn(3, 5, generator=seeded())
-    own = LabelEmbeddings.from_vectors(given)
-    assert torch.equal(own(), given)
-    given.zero_()
-    assert own().abs().sum() > 0
-    assert own.vectors.requires_grad
-    assert [part for part, _ in own.named_parameters()] == ["vectors"]
-
-
 def test_the_label_embeddings_of_a_baseline_are_shared_and_trained():
     own = labels()
     assert LEAMHead(own, generator=seeded()).labels is own
@@ -438,12 +428,6 @@ def test_words_or_a_mask_of_another_shape_are_refused(name: str, shape, mask_sha
 def test_states_of_another_shape_are_refused_by_the_projection(shape: tuple[int, ...]):
     with pytest.raises(ShapeError, match=r"\[text dim\] with 6 columns"):
         ProjectionHead(DIM, generator=seeded())(torch.ones(shape))
-
-
-@pytest.mark.parametrize("shape", [(3,), (0, 3), (1, 2, 3)], ids=str)
-def test_label_vectors_must_be_a_matrix(shape: tuple[int, ...]):
-    with pytest.raises(ShapeError, match=r"\[label dim\]"):
-        LabelEmbeddings.from_vectors(torch.ones(shape))
 
 
 @pytest.mark.parametrize("window", [0, 4, -1, 2.5])

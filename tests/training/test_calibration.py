@@ -18,7 +18,6 @@ from labelspace.training.calibration import (
     calibrate,
     calibration_bins,
     expected_calibration_error,
-    fit_temperature,
 )
 
 answers = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
@@ -126,21 +125,21 @@ def test_the_temperature_is_where_the_slope_written_out_is_zero(seed, sure):
     logits, targets = drawn(seed, sure=sure)
     expected = temperature_by_hand(logits.tolist(), targets.tolist())
     assert 1 / MOST_TEMPERATURE < expected < MOST_TEMPERATURE
-    assert fit_temperature(logits, targets) == pytest.approx(expected, rel=1e-5)
+    assert calibrate(logits, targets).temperature == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_temperature_recovers_the_overconfidence():
     logits, targets = drawn(0, documents=20_000, sure=3.0)
-    assert fit_temperature(logits, targets) == pytest.approx(3.0, rel=0.05)
+    assert calibrate(logits, targets).temperature == pytest.approx(3.0, rel=0.05)
 
 
 @given(st.floats(0.2, 5), st.lists(st.floats(-50, 50), min_size=60, max_size=60))
 @settings(max_examples=25, deadline=None)
 def test_scaled_logits_have_a_scaled_temperature_and_shifted_rows_the_same(factor, shifts):
     logits, targets = drawn(1)
-    first = fit_temperature(logits, targets)
-    assert fit_temperature(factor * logits, targets) == pytest.approx(factor * first, rel=1e-4)
-    assert fit_temperature(logits + np.array(shifts)[:, None], targets) == pytest.approx(first, rel=1e-4)
+    first = calibrate(logits, targets).temperature
+    assert calibrate(factor * logits, targets).temperature == pytest.approx(factor * first, rel=1e-4)
+    assert calibrate(logits + np.array(shifts)[:, None], targets).temperature == pytest.approx(first, rel=1e-4)
 
 
 def test_the_order_of_labels_and_rows_does_not_matter():
@@ -148,9 +147,9 @@ def test_the_order_of_labels_and_rows_does_not_matter():
     order = np.array([2, 0, 3, 1])
     moved = np.empty_like(logits)
     moved[:, order] = logits
-    first = fit_temperature(logits, targets)
-    assert fit_temperature(moved, order[targets]) == pytest.approx(first, rel=1e-6)
-    assert fit_temperature(logits[::-1], targets[::-1]) == pytest.approx(first, rel=1e-6)
+    first = calibrate(logits, targets).temperature
+    assert calibrate(moved, order[targets]).temperature == pytest.approx(first, rel=1e-6)
+    assert calibrate(logits[::-1], targets[::-1]).temperature == pytest.approx(first, rel=1e-6)
 
 
 HUGE = 1e308
@@ -182,7 +181,7 @@ def test_degenerate_rows_stay_finite_and_inside_the_range(kind):
 def test_the_confidence_of_a_faultless_model_is_limited_by_the_number_of_rows(documents):
     targets = np.arange(documents) % 2
     logits = np.where(np.arange(2) == targets[:, None], 9.0, 0.0)
-    gap = 9.0 / fit_temperature(logits, targets)
+    gap = 9.0 / calibrate(logits, targets).temperature
     assert 1 / (1 + math.exp(-gap)) == pytest.approx(1 - 0.5 / (documents + 1), abs=1e-6)
 
 
@@ -193,7 +192,6 @@ def test_the_confidence_of_a_faultless_model_is_limited_by_the_number_of_rows(do
 def test_calibrating_reports_likelihood_and_error_before_and_after(sure):
     logits, targets = drawn(3, sure=sure)
     found = calibrate(logits, targets)
-    assert found.temperature == fit_temperature(logits, targets)
     assert found.documents == 60
     for temperature, nll, ece in (
         (1.0, found.nll_before, found.ece_before),
@@ -227,9 +225,8 @@ def test_calibrating_reports_likelihood_and_error_before_and_after(sure):
     ],
 )
 def test_invalid_logits_and_targets_are_refused(logits, targets, error, words):
-    for function in (fit_temperature, calibrate):
-        with pytest.raises(error, match=words):
-            function(logits, targets)
+    with pytest.raises(error, match=words):
+        calibrate(logits, targets)
 
 
 @pytest.mark.parametrize(

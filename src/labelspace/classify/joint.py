@@ -62,9 +62,9 @@ class JointClassifier(Classifier):
         self.temperature = temperature
 
     @classmethod
-    def of(cls, head: ByJoint, *, min_probability: float | None = None) -> Self:
+    def of(cls, head: ByJoint) -> Self:
         """Return the fitted classifier with this head."""
-        return cls._of(head, head.space, min_probability=min_probability)
+        return cls._of(head, head.space)
 
     def decision(self) -> Decision:
         """Return the decision rule: the temperature and the lowest probability."""
@@ -137,10 +137,7 @@ class JointClassifier(Classifier):
             "words": head.words is not None,
         }
         return State(
-            encoder=None,
-            started_from="",
             space=self.label_space_,
-            label_vectors={},
             parameters={"min_probability": plain(self.min_probability), "temperature": plain(self.temperature)},
             fit=None if fit is None else fit.to_dict(),
             facts={"joint": facts},

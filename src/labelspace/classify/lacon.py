@@ -160,7 +160,6 @@ class LaConClassifier(BiEncoderClassifier):
         space = None if self.labels is None else one_label_space(self.labels, type(self).__name__)
         if space is not None:
             warn_of_unread(space, type(self).__name__)
-        if space is not None:
             _check_class_weight(config, space)
         given = look_at(space, X, y)
         rows = given.supervision

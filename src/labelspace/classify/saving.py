@@ -156,10 +156,7 @@ def read(
 def _read_without_encoder(folder: Path, header: dict[str, Any], space: LabelSpace, tensors_file: str | None) -> State:
     try:
         return State(
-            encoder=None,
-            started_from="",
             space=space,
-            label_vectors={},
             parameters={**header["parameters"]},
             fit=header.get("fit"),
             facts=header,

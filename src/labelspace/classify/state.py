@@ -15,20 +15,20 @@ from labelspace.labels import LabelSpace
 class State:
     """The complete state of a fitted classifier."""
 
-    encoder: Any
-    """The `Encoder` with its current weights; None if the model has none."""
-
-    started_from: str
-    """Name of the encoder that `fit` started from."""
-
     space: LabelSpace
     """The labels."""
 
-    label_vectors: dict[str, LabelVectors]
-    """Encoded label texts by label name."""
-
     parameters: dict[str, Any]
     """Constructor arguments without the labels; plain values if they are to be saved."""
+
+    encoder: Any = None
+    """The `Encoder` with its current weights; None if the model has none."""
+
+    started_from: str = ""
+    """Name of the encoder that `fit` started from."""
+
+    label_vectors: dict[str, LabelVectors] = field(default_factory=dict)
+    """Encoded label texts by label name."""
 
     fit: dict[str, Any] | None = None
     """The fit result as plain values; None if nothing was trained."""

@@ -26,9 +26,6 @@ from labelspace.progress import progress_bar
 
 CHUNK_ROWS = 2048
 
-MOST_COLUMNS = 2000
-"""Most labels whose scores a file may hold, each in a column of its own."""
-
 
 @final
 @dataclass(frozen=True, kw_only=True)

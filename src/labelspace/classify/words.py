@@ -142,10 +142,7 @@ class WordsClassifier(Classifier):
         check_is_fitted(self)
         fit = getattr(self, "fit_result_", None)
         return State(
-            encoder=None,
-            started_from="",
             space=self.label_space_,
-            label_vectors={},
             parameters={k: plain(v) for k, v in self.get_params(deep=False).items() if k not in self.not_parameters},
             fit=None if fit is None else fit.to_dict(),
             facts={"words": {"labels": list(self.head_.columns)}},

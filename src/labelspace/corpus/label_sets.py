@@ -67,13 +67,12 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
     truth = np.zeros((n_documents, len(names)), dtype=bool)
     known = np.ones(n_documents, dtype=bool)
     for row, value in enumerate(sets):
-        if not isinstance(value, str) and not _is_collection(value):
+        if not isinstance(value, Iterable):
             known[row] = not is_unlabelled(value)
             if known[row]:
                 raise InputError(f"{what}[{row}] is {value!r}; give a list of names, or None where none is known.")
             continue
-        own: Any = value
-        parts: Iterable[Any] = own
+        parts: Iterable[Any] = value
         if isinstance(value, str):
             parts = value.split(separator) if value.strip() else ()
         for name in parts:
@@ -82,10 +81,6 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
                 raise _unknown(f"{what}[{row}]", name, names, separator)
             truth[row, column] = True
     return LabelSets(truth, known)
-
-
-def _is_collection(value: object) -> bool:
-    return isinstance(value, Iterable)
 
 
 def _as_matrix(y: Any) -> NDArray[Any] | None:

@@ -105,23 +105,22 @@ def resolve(
     raise EncoderNotFoundError(_not_found(name, spec, hub, cache_dir))
 
 
-def where(spec: EncoderSpec, *, cache_dir: str | Path | None = None) -> Source | None:
+def where(spec: EncoderSpec) -> Source | None:
     """Return the place on this machine that has a known encoder, without network access or hash checks.
 
     Args:
         spec: a registry entry.
-        cache_dir: as in `resolve`.
 
     Returns:
         `"package"`, `"hub cache"`, or None if it would have to be downloaded.
 
     Example:
-        >>> where(find_spec("Qwen3-Embedding-0.6B"), cache_dir="an/empty/cache") is None
-        True
+        >>> where(find_spec("all-MiniLM-L6-v2"))
+        'package'
     """
     if is_installed(spec):
         return "package"
-    return "hub cache" if _cached([spec.name], _revisions(spec, None), cache_dir) is not None else None
+    return "hub cache" if _cached([spec.name], _revisions(spec, None), None) is not None else None
 
 
 def check_remote_code(

@@ -110,8 +110,6 @@ class LabelEmbeddings(nn.Module):
     Example:
         >>> LabelEmbeddings(3, 8, generator=torch.Generator().manual_seed(0))().shape
         torch.Size([3, 8])
-        >>> LabelEmbeddings.from_vectors(torch.eye(2))().tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
 
     Reference:
         LaCon, section 2.1.
@@ -124,22 +122,6 @@ class LabelEmbeddings(nn.Module):
         check_number("spread", spread, above=0)
         check_generator(generator)
         self.vectors = nn.Parameter(torch.empty(labels, dim).normal_(0, spread, generator=generator))
-
-    @classmethod
-    def from_vectors(cls, vectors: Labels) -> "LabelEmbeddings":
-        """Start from a copy of given vectors, for example those of the labels' descriptions.
-
-        Args:
-            vectors: [label dim], of any norm; only their direction is used, but a longer vector turns more slowly.
-
-        Raises:
-            ShapeError: `vectors` is not a matrix.
-        """
-        if vectors.ndim != 2 or 0 in vectors.shape:
-            raise ShapeError(f"vectors must be a matrix [label dim]. Got shape {tuple(vectors.shape)} instead.")
-        made = cls(*vectors.shape, generator=torch.Generator())
-        made.vectors = nn.Parameter(vectors.detach().clone())
-        return made
 
     def forward(self) -> Labels:
         """Return all vectors, [label dim], not normalized."""

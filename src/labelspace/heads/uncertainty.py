@@ -226,9 +226,6 @@ class AttentionPooling(nn.Module):
         return (weights[:, None].to(states.dtype) @ states)[:, 0].to(scores.dtype)
 
 
-AnyExtractor = TextCNN | AdapterMLP | AttentionPooling | MeanPooling | TokenPooling
-
-
 @final
 class GaussianHead(nn.Module):
     r"""A Gaussian for each text, and a linear classifier on samples from it.

@@ -130,46 +130,6 @@ def expected_calibration_error(confidence: ArrayLike, right: ArrayLike, bins: in
     return error_of_bins(calibration_bins(sure, flags, bins))
 
 
-def fit_temperature(logits: ArrayLike, targets: ArrayLike) -> float:
-    r"""Return the temperature with the highest likelihood of the true labels, smoothed by half an error.
-
-    .. math::
-        T = \arg\min_T \; - \frac{1}{n} \sum_i \sum_k q_{ik} \log \mathrm{softmax}(z_i / T)_k, \quad
-        q_{ik} = \begin{cases} 1 - \epsilon & k = y_i \\ \epsilon / (K - 1) & \text{else} \end{cases}, \quad
-        \epsilon = \frac{1/2}{n + 1}
-
-    Without the half error the likelihood has no optimum if every answer is right, as is common with few rows: it grows
-    with ever lower temperatures, and the model would become certain of everything. With hundreds of rows the half error
-    changes nothing.
-
-    The search over log T is bounded, from 1/20 to 20. There is one optimum, because the sum is convex in 1/T. If no
-    temperature improves the likelihood, T stays 1.
-
-    Args:
-        logits: [text label] input of the softmax, finite. Divide cosines by the model's temperature first: the best
-            temperature of bare cosines may lie below 1/20.
-        targets: [text] column of each document's own label.
-
-    Returns:
-        1/20 to 20.
-
-    Raises:
-        ShapeError: not a matrix, not one target per row, or a target out of range.
-        InputError: no document, or a logit that is not finite.
-
-    Example:
-        One answer in four is wrong, and the model is as certain of it as of the others.
-
-        >>> round(fit_temperature([[6.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 0.0]], [0, 0, 1, 1]), 2)
-        7.08
-
-    Reference:
-        Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2; the paper gives no range. Platt, 1999,
-        "Probabilistic outputs for support vector machines", section 2.2, adds one error where this adds half.
-    """
-    return _best_temperature(*_below_the_highest(logits, targets))
-
-
 def temperature_for_accuracy(logits: ArrayLike, accuracy: float) -> float:
     r"""Return the temperature at which answers are as sure, on average, as they are right.
 
@@ -216,13 +176,28 @@ def temperature_for_accuracy(logits: ArrayLike, accuracy: float) -> float:
 
 
 def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:
-    """Fit a temperature, and measure the calibration before and after on the same documents.
+    r"""Fit a temperature, and measure the calibration before and after on the same documents.
+
+    The temperature has the highest likelihood of the true labels, smoothed by half an error:
+
+    .. math::
+        T = \arg\min_T \; - \frac{1}{n} \sum_i \sum_k q_{ik} \log \mathrm{softmax}(z_i / T)_k, \quad
+        q_{ik} = \begin{cases} 1 - \epsilon & k = y_i \\ \epsilon / (K - 1) & \text{else} \end{cases}, \quad
+        \epsilon = \frac{1/2}{n + 1}
+
+    Without the half error the likelihood has no optimum if every answer is right, as is common with few rows: it grows
+    with ever lower temperatures, and the model would become certain of everything. With hundreds of rows the half error
+    changes nothing.
+
+    The search over log T is bounded, from 1/20 to 20. There is one optimum, because the sum is convex in 1/T. If no
+    temperature improves the likelihood, T stays 1.
 
     Only one number is fitted, so with hundreds of documents the error afterwards is hardly optimistic; with a handful
     it may be. For an unbiased error, use `expected_calibration_error` on other documents.
 
     Args:
-        logits: [text label] input of the softmax, finite; see `fit_temperature`.
+        logits: [text label] input of the softmax, finite. Divide cosines by the model's temperature first: the best
+            temperature of bare cosines may lie below 1/20.
         targets: [text] column of each document's own label.
 
     Returns:
@@ -238,7 +213,8 @@ def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:
         (0.25, 0.05, 4)
 
     Reference:
-        Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2.
+        Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2; the paper gives no range. Platt, 1999,
+        "Probabilistic outputs for support vector machines", section 2.2, adds one error where this adds half.
     """
     below, columns = _below_the_highest(logits, targets)
     temperature = _best_temperature(below, columns)

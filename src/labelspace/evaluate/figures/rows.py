@@ -28,9 +28,9 @@ def rows_inches(count: int) -> float:
     return round(count * (0.32 if count <= FEW else 0.2), 2)
 
 
-def names_inches(names: Sequence[str], font: float = 9.0) -> float:
+def names_inches(names: Sequence[str]) -> float:
     """Return the width of the longest name as it is drawn, in inches."""
-    return min(max(map(len, names)), NAME) * font * 0.62 / 72
+    return min(max(map(len, names)), NAME) * 9.0 * 0.62 / 72
 
 
 def name_rows(axes: "Axes", names: Sequence[str], beside: Sequence[str], *, heading: str = "") -> None:

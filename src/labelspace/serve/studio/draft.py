@@ -94,7 +94,7 @@ def edited(draft: Document, edit: Mapping[str, Any]) -> Document:
         labels.append(Label(_text(edit)))
     elif do in FIELDS:
         place = _label(edit, labels)
-        labels[place] = _with(labels[place], **{str(do): _text(edit) or None})
+        labels[place] = replace(labels[place], **{str(do): _text(edit) or None})
     elif do in ("remove label", "description", "remove description"):
         place = _label(edit, labels)
         if do == "remove label":
@@ -102,7 +102,7 @@ def edited(draft: Document, edit: Mapping[str, Any]) -> Document:
         else:
             texts = list(labels[place].descriptions)
             _change(texts, edit, remove=do != "description")
-            labels[place] = _with(labels[place], descriptions=texts)
+            labels[place] = replace(labels[place], descriptions=texts)
     else:
         raise InputError(f"the studio knows no edit {do!r}; reload the page.")
     names = [label.name for label in labels]
@@ -124,19 +124,6 @@ def _change(texts: list[str], edit: Mapping[str, Any], *, remove: bool) -> None:
         del texts[place]
     else:
         texts[place] = _text(edit)
-
-
-def _with(label: Label, **changes: Any) -> Label:
-    values = {
-        "name": label.name,
-        "phrase": label.phrase,
-        "verbalizer": label.verbalizer,
-        "descriptions": label.descriptions,
-        "excludes": label.excludes,
-    }
-    values.update(changes)
-    values["name"] = values["name"] or ""
-    return Label(**values)
 
 
 def _text(edit: Mapping[str, Any]) -> str:

@@ -69,16 +69,15 @@ class Look:
         return {"dev_loss": self.dev_loss, "dev_accuracy": self.dev_accuracy, **auroc}
 
 
-def pair_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
+def pair_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Binary cross-entropy for one logit (1: entailment, 0: neutral or contradiction), cross-entropy for three.
 
     Args:
         logits: [pair class], one or three columns.
         labels: [pair], 0 entailment, 1 neutral, 2 contradiction.
-        reduction: `"mean"` for a scalar, `"none"` for [pair].
 
     Returns:
-        A scalar, or [pair], zero or more.
+        A scalar, zero or more.
 
     Example:
         >>> round(pair_loss(torch.zeros(2, 1), torch.tensor([0, 2])).item(), 4)
@@ -88,8 +87,8 @@ def pair_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor
         BTZSC benchmark, appendix C.1.
     """
     if logits.shape[1] == 1:
-        return F.binary_cross_entropy_with_logits(logits[:, 0], (labels == 0).float(), reduction=reduction)
-    return F.cross_entropy(logits, labels, reduction=reduction)
+        return F.binary_cross_entropy_with_logits(logits[:, 0], (labels == 0).float())
+    return F.cross_entropy(logits, labels)
 
 
 @final
