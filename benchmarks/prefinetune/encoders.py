@@ -231,6 +231,5 @@ def target_pairs(settings: Settings, names: tuple[str, ...], most: int = MEASURE
         positives=tuple(positives),
         source_ids=tuple(numbers),
         sources=names,
-        task_types=tuple(TARGETS[name].task for name in names),
         seen=tuple(seen),
     )

@@ -129,7 +129,6 @@ def fine_tune(encoder: Encoder, rows: Rows, target: str, seed: int) -> dict[str,
         positives=rows.positives,
         source_ids=(0,) * len(rows),
         sources=(target,),
-        task_types=(TARGETS[target].task,),
         seen=(len(rows),),
     )
     config = PrefinetuneConfig(regularizer_weight=0.0)

@@ -64,23 +64,18 @@ def test_every_format_gives_every_pair_once_in_order_and_the_file_names_the_sour
     source = open_pairs(write_file(tmp_path / f"qa.v2.{suffix}", rows_of(50)), batch_rows=8)
     assert texts(source) == [(row["anchor"], row["positive"]) for row in rows_of(50)]
     assert source.name == "qa.v2"
-    assert {(pair.source, pair.task_type) for pair in source} == {("qa.v2", "")}, "and it can be read again"
+    assert {pair.source for pair in source} == {"qa.v2"}, "and it can be read again"
 
 
 def test_columns_with_other_names_can_be_chosen():
-    found = open_pairs(
-        table([{"q": "who?", "a": "she", "n": 3}]), anchor_column="q", positive_column="a", name="qa", task_type="t"
-    )
-    assert list(found) == [("who?", "she", "qa", "t")]
+    found = open_pairs(table([{"q": "who?", "a": "she", "n": 3}]), anchor_column="q", positive_column="a", name="qa")
+    assert list(found) == [("who?", "she", "qa")]
 
 
-def test_rows_may_name_their_source_and_task_type():
-    rows = [
-        {"anchor": "a", "positive": "A", "source": "one", "task_type": "retrieval"},
-        {"anchor": "b", "positive": "B", "source": "two", "task_type": None},
-    ]
+def test_rows_may_name_their_source():
+    rows = [{"anchor": "a", "positive": "A", "source": "one"}, {"anchor": "b", "positive": "B", "source": "two"}]
     source = open_pairs(table(rows))
-    assert [(pair.source, pair.task_type) for pair in source] == [("one", "retrieval"), ("two", "")]
+    assert [pair.source for pair in source] == ["one", "two"]
     assert source.name is None
 
 
@@ -178,7 +173,6 @@ LABELLED = [
 def test_the_positive_of_a_labelled_text_is_the_name_of_its_label():
     source = open_labelled_pairs(table(LABELLED), name="news")
     assert texts(source) == [("a cup", "sports"), ("a vote", "politics"), ("a match", "sports")]
-    assert {pair.task_type for pair in source} == {"classification"}
 
 
 def test_with_descriptions_the_positive_is_drawn_by_seed_and_text_alone():
@@ -283,7 +277,6 @@ def test_positives_are_the_pairs_at_or_above_the_threshold(scores: list[Any], th
     rows = [{**row, "label": score} for row, score in zip(rows_of(4), scores, strict=True)]
     source = open_scored_pairs(table(rows), min_score=threshold, name="sts")
     assert texts(source) == [(rows[n]["anchor"], rows[n]["positive"]) for n in kept]
-    assert {pair.task_type for pair in source} == {"pair_classification"}
 
 
 def test_an_empty_half_of_a_negative_pair_is_ignored():
@@ -459,31 +452,22 @@ def test_a_pair_is_its_two_halves_and_not_their_letters():
 
 
 def test_rows_that_name_the_same_source_share_one_draw():
-    shards = [open_pairs(table(rows_of(100, source="qa", task_type=kind)[part])) for kind, part in SHARDS]
+    shards = [open_pairs(table(rows_of(100, source="qa")[part])) for part in (slice(0, 60), slice(60, 100))]
     pairs = draw_pairs(shards, per_source=30)
     assert pairs.counts() == {"qa": 30}
     assert pairs.seen == (100,)
-    assert pairs.task_types == ("reranking, retrieval",)
     whole = draw_pairs([open_pairs(table(rows_of(100, source="qa")))], per_source=30)
     assert pairs.anchors == whole.anchors
-
-
-SHARDS = [("retrieval", slice(0, 60)), ("reranking", slice(60, 100))]
 
 
 def test_all_kinds_of_sources_are_drawn_together():
     pairs = draw_pairs(
         [
-            open_pairs(table(rows_of(3)), name="qa", task_type="retrieval"),
+            open_pairs(table(rows_of(3)), name="qa"),
             open_labelled_pairs(table(LABELLED), name="news"),
             open_scored_pairs(table([{**row, "label": 1} for row in rows_of(3)]), min_score=1, name="dup"),
         ]
     )
-    assert dict(zip(pairs.sources, pairs.task_types, strict=True)) == {
-        "qa": "retrieval",
-        "news": "classification",
-        "dup": "pair_classification",
-    }
     assert pairs.counts() == {"qa": 3, "news": 3, "dup": 3}
 
 
@@ -514,14 +498,14 @@ def test_a_limit_that_is_not_a_positive_whole_number_is_refused(most: Any):
     [
         ({"positives": ("A",)}, "2 anchors, 1 positives and 2 source ids"),
         ({"source_ids": (0,)}, "2 anchors, 2 positives and 1 source ids"),
-        ({"seen": ()}, "1 sources, 1 task types and 0 numbers seen"),
+        ({"seen": ()}, "1 sources and 0 numbers seen"),
         ({"source_ids": (0, 1)}, "an index into the 1 sources, from 0. Got 1 instead"),
         ({"source_ids": (-1, 0)}, "Got -1 instead"),
     ],
 )
 def test_columns_of_pairs_must_fit_together(wrong: dict[str, Any], said: str):
     right = {"anchors": ("a", "b"), "positives": ("A", "B"), "source_ids": (0, 0)}
-    named = {"sources": ("letters",), "task_types": ("",), "seen": (2,)}
+    named = {"sources": ("letters",), "seen": (2,)}
     assert len(Pairs(**right, **named)) == 2
     with pytest.raises(InputError, match=said):
         Pairs(**{**right, **named, **wrong})

@@ -33,7 +33,6 @@ class Pair(NamedTuple):
     anchor: str
     positive: str
     source: str
-    task_type: str
 
 
 @final
@@ -101,13 +100,12 @@ def open_pairs(
     anchor_column: str = "anchor",
     positive_column: str = "positive",
     source_column: str | None = "source",
-    task_type: str = "",
     batch_rows: int = 1024,
 ) -> PairSource:
     """Open a table of anchor-positive pairs without reading it.
 
-    A column `source` names the source of each row, and a column `task_type` its task type; both are optional. If
-    `source` means something else, such as an address, pass `source_column=None`.
+    A column `source`, which is optional, names the source of each row. If it means something else, such as an address,
+    pass `source_column=None`.
 
     Args:
         source: a path or glob, a list of paths, a table in memory or a stream, as for `open_table`.
@@ -116,7 +114,6 @@ def open_pairs(
         positive_column: the column of positives: passages, answers, summaries; or of lists of them, one pair for each.
         source_column: the column that names the source of each row; only the default `"source"` may be missing.
             None: no column does.
-        task_type: task type if there is no column `task_type`.
         batch_rows: rows read together; changes no result.
 
     Returns:
@@ -132,7 +129,7 @@ def open_pairs(
     Example:
         >>> table = pa.table({"anchor": ["who?"], "positive": ["she"], "source": ["qa"]})
         >>> list(open_pairs(table))
-        [Pair(anchor='who?', positive='she', source='qa', task_type='')]
+        [Pair(anchor='who?', positive='she', source='qa')]
     """
     table = open_table(source, text_column=anchor_column, label_column=positive_column, batch_rows=batch_rows)
     if source_column not in (None, "source", *table.columns):
@@ -153,12 +150,11 @@ def open_pairs(
     def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair | None]:
         rows = zip(anchors.texts(batch, first), positives.lists(batch, first), strict=True)
         sources = [own or ""] * batch.num_rows if names is None else names.texts(batch, first)
-        types = batch.column("task_type").to_pylist() if "task_type" in table.columns else [task_type] * batch.num_rows
-        for (one, others), row_source, kind in zip(rows, sources, types, strict=True):
+        for (one, others), row_source in zip(rows, sources, strict=True):
             if not others:
                 yield None
             for other in others:
-                yield Pair(one, other, row_source, "" if is_missing(kind) else str(kind))
+                yield Pair(one, other, row_source)
 
     nothing = "it has {rows} rows; give it some"
     return PairSource(table, name=own, read=read, nothing=nothing, source_column=named)
@@ -172,7 +168,6 @@ def open_labelled_pairs(
     label_column: str = "label",
     descriptions: Mapping[str, Sequence[str]] | None = None,
     seed: int = 0,
-    task_type: str = "classification",
     batch_rows: int = 1024,
 ) -> PairSource:
     """Open a table of labelled texts: the positive of a text is its label name, or a description of its label.
@@ -188,7 +183,6 @@ def open_labelled_pairs(
         descriptions: texts by label name, as in a label space. Seed and text choose one of them as the positive; a
             label with an empty list keeps its name. None: the label name itself.
         seed: seed of the choice among descriptions.
-        task_type: recorded with each pair.
         batch_rows: as in `open_pairs`.
 
     Returns:
@@ -242,7 +236,7 @@ def open_labelled_pairs(
         else:
             names = [numbered[int(value)] for row in kept if (value := values[row]) is not None]
         for row, one, value in zip(kept, texts, names, strict=True):
-            yield Pair(one, positive(one, value, first + row), own, task_type)
+            yield Pair(one, positive(one, value, first + row), own)
 
     return PairSource(table, name=own, read=read, nothing="none of its {rows} rows has a label; add labels")
 
@@ -255,7 +249,6 @@ def open_scored_pairs(
     anchor_column: str = "anchor",
     positive_column: str = "positive",
     score_column: str = "label",
-    task_type: str = "pair_classification",
     batch_rows: int = 1024,
 ) -> PairSource:
     """Open a table of scored pairs of texts: those with a score of at least `min_score` become pairs.
@@ -269,7 +262,6 @@ def open_scored_pairs(
         anchor_column: the column of first texts.
         positive_column: the column of second texts.
         score_column: the column of scores or labels: numbers, booleans, or numbers as text in a file.
-        task_type: recorded with each pair.
         batch_rows: as in `open_pairs`.
 
     Returns:
@@ -299,7 +291,7 @@ def open_scored_pairs(
         ]
         kept = [row for row, value in enumerate(scores) if value is not None and value >= min_score]
         for one, other in zip(anchors.texts(batch, first, kept), positives.texts(batch, first, kept), strict=True):
-            yield Pair(one, other, own, task_type)
+            yield Pair(one, other, own)
 
     nothing = f"none of its {{rows}} rows has a {score_column} of at least {min_score:g}; lower min_score"
     return PairSource(table, name=own, read=read, nothing=nothing)

@@ -47,9 +47,6 @@ class Pairs:
     sources: tuple[str, ...]
     """Names of the sources, in order of first appearance."""
 
-    task_types: tuple[str, ...]
-    """Task type of each source; empty if unknown."""
-
     seen: tuple[int, ...]
     """Number of pairs read from each source, with repetitions."""
 
@@ -63,11 +60,10 @@ class Pairs:
                 "pairs need one positive and one source id for each anchor. Got "
                 "{} anchors, {} positives and {} source ids.".format(*lengths)
             )
-        names = [len(self.sources), len(self.task_types), len(self.seen)]
-        if len(set(names)) > 1:
+        if len(self.sources) != len(self.seen):
             raise InputError(
-                "pairs need one task type and one number seen for each source. Got "
-                "{} sources, {} task types and {} numbers seen.".format(*names)
+                "pairs need one number seen for each source. Got "
+                f"{len(self.sources)} sources and {len(self.seen)} numbers seen."
             )
         odd = {number for number in self.source_ids if not 0 <= number < len(self.sources)}
         if odd:
@@ -85,7 +81,6 @@ class Pairs:
             positives=tuple(self.positives[row] for row in rows),
             source_ids=tuple(self.source_ids[row] for row in rows),
             sources=self.sources,
-            task_types=self.task_types,
             seen=self.seen,
             source_columns=self.source_columns,
         )
@@ -144,7 +139,6 @@ def draw_pairs(sources: Sequence[PairSource], *, per_source: int | None = None, 
         positives=tuple(pair.positive for part in drawn for pair in part),
         source_ids=tuple(number for number, part in enumerate(drawn) for _ in part),
         sources=tuple(draws),
-        task_types=tuple(", ".join(sorted(draw.task_types)) for draw in draws.values()),
         seen=tuple(draw.seen for draw in draws.values()),
         source_columns=tuple(columns.values()),
     )
@@ -186,15 +180,13 @@ class _Draw:
     """The pairs of one source with the smallest tickets."""
 
     def __init__(self, size: int | None, key: int) -> None:
-        self.seen, self.task_types = 0, set[str]()
+        self.seen = 0
         self._size, self._key = size, key.to_bytes(8, "big")
         self._heap: list[tuple[int, int, Pair]] = []  # largest ticket on top, negated; number; pair
         self._tickets: set[int] = set()
 
     def add(self, pair: Pair) -> None:
         self.seen += 1
-        if pair.task_type:
-            self.task_types.add(pair.task_type)
         number = ticket(self._key, pair.anchor, pair.positive)
         full = len(self._heap) == self._size
         if number in self._tickets or (full and number > -self._heap[0][0]):

@@ -27,6 +27,5 @@ def toy_pairs(count: int = 12, *, sources: tuple[str, ...] = ("news", "questions
         positives=tuple(positives),
         source_ids=tuple(ids),
         sources=sources,
-        task_types=("",) * len(sources),
         seen=(count,) * len(sources),
     )

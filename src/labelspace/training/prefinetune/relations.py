@@ -49,7 +49,7 @@ class ReferenceRelations:
 
     Example:
         >>> import tempfile
-        >>> names = {"source_ids": (0, 0), "sources": ("news",), "task_types": ("",), "seen": (2,)}
+        >>> names = {"source_ids": (0, 0), "sources": ("news",), "seen": (2,)}
         >>> pairs = Pairs(anchors=("a team", "a bank"), positives=("sports", "money"), **names)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     relations = ReferenceRelations(Encoder("tests/data/tiny-bert"), pairs, Path(folder))

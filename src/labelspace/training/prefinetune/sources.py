@@ -151,7 +151,7 @@ def hold_aside(pairs: Pairs, *, seed: int, share: float = PrefinetuneConfig.vali
         >>> rows = [f"text {number}" for number in range(25)]
         >>> pairs = Pairs(
         ...     anchors=tuple(rows), positives=tuple(rows), source_ids=(0,) * 20 + (1,) * 5, sources=("a", "b"),
-        ...     task_types=("", ""), seen=(20, 5),
+        ...     seen=(20, 5),
         ... )
         >>> train, aside = hold_aside(pairs, seed=0)
         >>> len(train), len(aside), max(aside) < 20
