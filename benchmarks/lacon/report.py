@@ -132,7 +132,8 @@ def chosen() -> str:
         return f"{told}; untrained: {untrained} of {len(own)}" if untrained else told
 
     cells = crossed(runs, ["method"], ["set"], cell)
-    return table(titled(cells, {method: METHODS[method].title for method in COMPARED}, titles_of(runs)), "")
+    titles = {name: SETS[name].title for name in CHOSEN_SETS if name in cells}
+    return table(titled(cells, {method: METHODS[method].title for method in COMPARED}, titles), "")
 
 
 def _gain(samples: pd.DataFrame, method: str, other: str) -> pd.Series:
