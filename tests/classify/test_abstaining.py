@@ -190,7 +190,9 @@ def test_a_risk_is_promised_of_the_answers_that_other_limits_leave(clf: Uncertai
     clf.set_risk(0.1, NEW, NEW_Y, by="entropy")
     assert clf.limit_ is not None
     assert clf.limit_.value == expected != risk_limit(doubt, wrong, 0.1)
-    clf.limit_ = None
+    clf.limit_, clf.min_probability = None, 1.0
+    with pytest.raises(InputError, match="leaves all 120 labelled documents without a label"):
+        clf.set_risk(0.1, NEW, NEW_Y, by="entropy")
     with pytest.raises(ConfigError, match="pass labelled X and y, or take these limits away"):
         clf.set_risk(0.1)
 

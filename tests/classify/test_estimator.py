@@ -354,6 +354,11 @@ def test_two_labels_have_one_decision_column_that_scorers_can_read(method: str, 
     assert by_scikit.predict_proba(TEXTS).shape == (6, 2)
 
 
+def test_labels_that_differ_in_the_form_of_a_letter_alone_are_scored_as_they_are(make: Maker):
+    clf = make("zero-shot", labels=["caf\u00e9", "cafe\u0301"]).fit()
+    assert clf.score(TEXTS, list(clf.predict(TEXTS))) == 1
+
+
 def test_a_score_leaves_out_documents_without_a_label(make: Maker):
     clf = make("zero-shot").fit()
     names = list(clf.predict(TEXTS))

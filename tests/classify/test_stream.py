@@ -177,6 +177,8 @@ def test_what_a_table_in_memory_holds_is_its_fingerprint():
     changed = pa.concat_tables([rows.slice(0, 7000), rows.slice(2, 1), rows.slice(7001)])
     assert changed.num_rows == rows.num_rows
     assert fingerprint(changed) != fingerprint(rows)
+    nested = pa.table({"text": ["a"], "more": pa.array([["b"]], pa.list_(pa.string_view()))})
+    assert fingerprint(nested) == fingerprint(nested.slice(0, 1))
     named = [pa.table({"text": pa.array(["a", name] * 50).dictionary_encode()}) for name in "bc"]
     assert fingerprint(named[0]) != fingerprint(named[1])
 

@@ -74,17 +74,19 @@ def test_levelling_mends_a_label_that_attracts_everything():
 
 def test_a_known_prior_takes_the_place_of_levelling():
     texts, truth = pool()
-    consensus = agree(
-        [view(truth, 0.8, 0)],
-        ["view"],
-        texts,
-        SPACE,
-        ConsensusConfig(neighbours=0, words=False),
-        prior=np.array([0.9, 0.1]),
-        seed=0,
-    )
-    shares = np.bincount(consensus.probabilities.argmax(axis=1)) / len(texts)
-    assert shares == pytest.approx([0.9, 0.1], abs=0.04)
+    for options in ({"neighbours": 0, "words": False}, {"neighbours": 0}, {}):
+        for sure, bias in ((1.0, 0), (0.05, 0), (0.05, 10)):
+            consensus = agree(
+                [view(truth, 0.8, 0, sure=sure, bias=bias, space=True)],
+                ["view"],
+                texts,
+                SPACE,
+                ConsensusConfig(**options),
+                prior=np.array([0.9, 0.1]),
+                seed=0,
+            )
+            shares = np.bincount(consensus.probabilities.argmax(axis=1), minlength=2) / len(texts)
+            assert shares == pytest.approx([0.9, 0.1], abs=0.04), (options, sure, bias)
 
 
 def test_too_few_documents_leave_every_step_out_and_the_report_says_so():

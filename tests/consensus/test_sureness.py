@@ -119,6 +119,15 @@ def test_a_temperature_from_documents_is_saved_and_not_trained_with(tiny_encoder
     assert clf.decision().temperature == given, "a new fit forgets what documents told"
 
 
+def test_a_view_keeps_the_temperature_that_documents_told(tiny_encoder_folder):
+    clf = ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()
+    calibrate(clf, TEXTS)
+    joint = ConsensusClassifier(SPACE, [clf, ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()]).fit(TEXTS).model_
+    assert [one.temperature_ == clf.temperature_ for one in joint.head_.members] == [True, False]
+    with pytest.raises(ConfigError, match="temperature_ must be a number above 0"):
+        clf.temperature_ = 0
+
+
 def test_labels_narrow_what_calibrate_goes_by(tiny_encoder_folder):
     clf = ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()
     wide, narrow = calibrate(clf, TEXTS).accuracy, calibrate(clf, TEXTS, NAMES).accuracy

@@ -119,8 +119,8 @@ def test_the_size_must_be_a_positive_whole_number(size):
 @pytest.mark.parametrize(
     ("source", "error", "said"),
     [
-        (["a", None], InputError, r"X\[1\] is missing"),
-        (7, InputError, "X must be documents"),
+        (["a", None], InputError, r"source\[1\] is missing"),
+        (7, InputError, "source must be documents"),
         (Path("nowhere.csv"), InputError, "no such file"),
         (pa.table({"body": ["a"], "title": ["b"]}), ColumnError, "without a column 'text'"),
         (pa.table({"text": ["a", None]}), InputError, "row 2 is missing"),

@@ -321,7 +321,10 @@ def test_the_package_keeps_function_and_module_apart():
 def test_the_baselines_of_a_consensus_know_its_labels_after_an_edit(encoder, texts):
     labels = {"sports": ["the team won a match"], "money": ["the bank lends"], "weather": ["rain and wind"]}
     words = WordsClassifier(list(labels)).fit(["team", "bank", "rain"] * 2, ["sports", "money", "weather"] * 2)
-    views = ["zero-shot:tests/data/tiny-bert", words]
+    limited = (
+        ZeroShotClassifier(labels, encoder).fit().set_none([f"{text} {row}" for row in range(9) for text in texts])
+    )
+    views = ["zero-shot:tests/data/tiny-bert", words, limited]
     joint = ConsensusClassifier(labels, views, config={"guards": False}).fit(texts * 4).model_
     untrained = ZeroShotClassifier(labels, encoder).fit()
     for edit in (lambda model: model.remove_label("weather"), lambda model: model.rename_label("money", "cash")):

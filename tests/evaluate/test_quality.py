@@ -120,6 +120,14 @@ def test_macro_f1_goes_by_enough_labels_too(encoder):
     assert estimate(clf, texts, few).macro_f1.high - estimate(clf, texts, few).macro_f1.low > found.high - found.low
 
 
+@pytest.mark.parametrize("found", [(1.0, 1e-4), (0.0, 1e-4), (0.5, 0.01)])
+def test_a_macro_f1_far_from_what_the_signals_say_overrules_them(found):
+    low = Signals(0.0, 0.0, np.zeros(1, np.intp), None)
+    right = round(10_000 * found[0])
+    macro_f1 = ranges(low, 3, consensus=False, labelled=10_000, right=right, measured_f1=found)[1]
+    assert macro_f1.expected == pytest.approx(found[0], abs=0.02)
+
+
 def test_answers_by_chance_leave_no_label_trusted():
     texts, truth, vectors = documents()
     often = (np.random.default_rng(3).random(len(truth)) < 0.2).astype(np.intp)  # four in five have the first label

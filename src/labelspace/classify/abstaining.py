@@ -120,8 +120,8 @@ class AbstainingClassifier(BiEncoderClassifier):
         """Make `predict` answer as often as possible with at most this share of its answers wrong.
 
         The bound holds with the given confidence for documents drawn like those it is set on, see
-        `training.abstention.risk_limit`. Set `min_probability` and a limit for "none of these" before, so that they
-        count. With `by="auto"`, the held-out rows also chose between two measures, so both
+        `training.abstention.risk_limit`. Set `min_probability` and a limit for "none of these" before: the bound is
+        about the answers that they leave. With `by="auto"`, the held-out rows also chose between two measures, so both
         share the chance of error and more rows are needed; to avoid that, name the measure or pass other rows. The
         temperature is fitted on the held-out rows too; the bound does not account for this one number.
 
@@ -168,6 +168,11 @@ class AbstainingClassifier(BiEncoderClassifier):
             doubt, wrong = self.doubt(answers, by), answers.likeliest != targets[rows]
             named = answers.columns >= 0  # the promise is about answers, and other limits refuse some
             doubt, wrong = doubt[named], wrong[named]
+            if not len(doubt):
+                raise InputError(
+                    f"min_probability or the limit for 'none of these' leaves all {len(rows)} labelled documents "
+                    "without a label, so there is no answer to promise anything of; lower it."
+                )
         limit = risk_limit(doubt, wrong, risk, confidence=confidence, measures=measures)
         if limit is None:
             raise InputError(

@@ -134,7 +134,7 @@ def check_asked(text: str | tuple[str, str], top: object, nearest: object, *, pa
         raise InputError(f"explain takes {what}. Got {type(text).__name__} instead; loop over several.")
     check_number("top", top, least=1, whole=True)
     check_number("nearest", nearest, least=0, whole=True)
-    return " | ".join(DocumentPolicy(str).clean([text] if isinstance(text, str) else text))
+    return " | ".join(DocumentPolicy(lambda _: "the text").clean([text] if isinstance(text, str) else text))
 
 
 def explain_answer(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from labelspace.checks import check_number
 from labelspace.classify.answers import AnswerBlock, Answers
 from labelspace.classify.decision import Decision
 from labelspace.classify.distinct import at_once, in_windows
@@ -50,13 +51,14 @@ class Fitted(ABC):
     def temperature_(self) -> float:
         """What divides the scores: as `evaluate.calibrate`, a consensus or held-out rows told, or else the parameter.
 
-        A new fit, or another value of the parameter, takes back what was told.
+        A new fit takes back what was told; while the parameter has another value, the parameter holds.
         """
         given: Any = getattr(self, "temperature", None)
         return given if self.calibrated_ is None or self.calibrated_[0] != given else self.calibrated_[1]
 
     @temperature_.setter
     def temperature_(self, value: float) -> None:
+        check_number("temperature_", value, above=0)
         self.calibrated_ = getattr(self, "temperature", None), value
 
     def read(self, X: Any) -> Documents:

@@ -45,8 +45,9 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
     """
     truth = list(document_values(y, text_column=None, what="y"))
     # As in label spaces, and however it is composed.
-    spelt = {composed(name): name for name in classes}
-    truth = [spelt.get(composed(name), name.strip()) if isinstance(name, str) else name for name in truth]
+    spelt = {**{composed(name): name for name in classes}, **{name: name for name in classes}}
+    truth = [name.strip() if isinstance(name, str) else name for name in truth]
+    truth = [spelt.get(name, spelt.get(composed(name), name)) if isinstance(name, str) else name for name in truth]
     if len(truth) != len(names):
         raise InputError(f"y must hold one label for each of the {len(names)} documents. Got {len(truth)} instead.")
     known = set(classes)

@@ -1,10 +1,10 @@
 r"""The prior of a view: how often it gives each label over the pool, and a shift of its scores that corrects that.
 
 An encoder has labels that attract everything and labels that attract nothing, whatever the documents are. A bias per
-label is found such that the mean probabilities over the pool (with a prior given by the user: the shares of the
-answers) meet a wanted prior (OTTER, Shin et al., 2024, "OTTER:
+label is found such that the mean probabilities over the pool meet a wanted prior (OTTER, Shin et al., 2024, "OTTER:
 effortless label distribution adaptation of zero-shot models", https://arxiv.org/abs/2404.08461; with soft answers in
-place of its transport plan). The wanted prior is
+place of its transport plan). A prior that the user gives is met by the answers, not by mean probabilities. The wanted
+prior is
 
     shares ** alpha, normalised    alpha 1: as the view has it; alpha 0: all labels equally often; between: levelled
     a prior given by the user
@@ -26,6 +26,7 @@ ROUNDS = 500
 CLOSE = 1e-6
 # A label that no document is near gets this share at least, so that its bias stays finite.
 LEAST = 1e-6
+CORRECTIONS, NEAR = 5, 0.01
 SURE = 0.99
 """Mean probability of the likeliest label at which mean probabilities are the shares of answers, nearly."""
 
@@ -41,12 +42,13 @@ def levelled(shares: Table, alpha: float) -> Table:
     return powered / powered.sum()
 
 
-def shift_to(logits: NDArray[np.floating], prior: Table) -> Table:
+def shift_to(logits: NDArray[np.floating], prior: Table, *, close: float = CLOSE) -> Table:
     """Return the bias of each label that makes the mean probabilities meet a prior, [label], with mean 0.
 
     Args:
         logits: [text label], scores divided by their temperature.
         prior: [label], above 0, with sum 1.
+        close: largest difference from the prior that is left.
 
     Example:
         >>> logits = np.array([[2.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
@@ -57,7 +59,7 @@ def shift_to(logits: NDArray[np.floating], prior: Table) -> Table:
     bias = np.zeros(logits.shape[1])
     for _ in range(ROUNDS):
         mean = softmax(logits + bias, axis=1).mean(axis=0)
-        if np.abs(mean - prior).max() < CLOSE:
+        if np.abs(mean - prior).max() < close:
             break
         bias += np.log(prior) - np.log(np.maximum(mean, 1e-12))
     return bias - bias.mean()
@@ -79,8 +81,16 @@ def shift_answers_to(logits: NDArray[np.floating], prior: Table) -> Table:
         ...  for shift in (shift_to, shift_answers_to)]
         [[1, 1, 1, 1], [0, 1, 1, 1]]
     """
-    sure = as_sure_as(np.asarray(logits, dtype=np.float64), SURE)
-    return shift_to(sure, prior) * (np.abs(logits).max() or 1) / (np.abs(sure).max() or 1)
+    table, bias = np.asarray(logits, dtype=np.float64), np.zeros(np.shape(logits)[1])
+    # A label that attracts everything makes a view look sure, so it is corrected first; then there is less to correct.
+    for _ in range(CORRECTIONS):
+        moved = table + bias
+        if np.abs(np.bincount(moved.argmax(axis=1), minlength=len(bias)) / len(moved) - prior).max() < NEAR:
+            break
+        spread = moved - moved.mean(axis=1, keepdims=True)
+        sure = as_sure_as(spread, SURE)
+        bias += shift_to(sure, prior, close=NEAR / 10) * (np.abs(spread).max() or 1) / (np.abs(sure).max() or 1)
+    return bias - bias.mean()
 
 
 def as_sure_as(logits: Table, confidence: float) -> Table:

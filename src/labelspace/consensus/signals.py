@@ -128,16 +128,20 @@ def ranges(
     steps = np.linspace(-4, 4, 801)
     values = np.concatenate([beyond(at @ np.array(one["weights"]) + one["deviation"] * steps, labels), ANY])
     mass = np.concatenate([(1 - MISLED) * _shares(steps), np.full(len(ANY), MISLED / len(ANY))])
-    mass *= np.exp(_log_likelihood(values, labelled, right))
+    before = mass
+    mass = before * np.exp(_log_likelihood(values, labelled, right))
     # The error of macro-F1: a share of accuracy's, and one of its own.
     error = _log_odds(values, labels) - at @ np.array(one["weights"])
     middle = at @ np.array(other["weights"]) + other["slope"] * error
     macro_f1 = beyond(middle[:, None] + other["own_deviation"] * steps[None, :], labels)
-    f1, f1_mass = macro_f1.ravel(), (mass[:, None] * _shares(steps)[None, :]).ravel()
+    # Labels count once: by how many are right, or by their own macro-F1.
+    of_accuracy = mass if measured_f1 is None else before
+    f1, f1_mass = macro_f1.ravel(), (of_accuracy[:, None] * _shares(steps)[None, :]).ravel()
     if measured_f1 is not None:
         f1 = np.concatenate([f1, ANY])
         f1_mass = np.concatenate([(1 - MISLED) * f1_mass / f1_mass.sum(), np.full(len(ANY), MISLED / len(ANY))])
-        f1_mass *= norm.pdf(f1, *measured_f1)
+        told = norm.logpdf(f1, *measured_f1)
+        f1_mass *= np.exp(told - told.max())
     return _range(values, mass), _range(f1, f1_mass)
 
 

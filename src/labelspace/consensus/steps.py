@@ -175,7 +175,7 @@ def agree(
         chance = chance or judge.scattered(logits, close)
     if config.words:
         across = learner.answers(logits)
-        joined, bias = _held(logits + across, shares)
+        joined, bias = _held(logits + across, shares, prior)
         chance = chance or judge.chance(logits, across)
         if judge.keeps("words", logits, joined, chance, reason=judge.agreed(logits, across)):
             words = ByWords.learn(list(texts), logits.argmax(axis=1), space.names, C=config.C, seed=seed)
@@ -184,7 +184,7 @@ def agree(
         near, graph = _best_space(spaces, logits.argmax(axis=1))
         # As they will be saved, so that a loaded model answers alike.
         mixed = smooth(softmax(logits, axis=1), graph.own, rounds=config.rounds, own=config.own).astype(np.float32)
-        joined, bias = _held(np.log(mixed.astype(np.float64) + TINY), shares)
+        joined, bias = _held(np.log(mixed.astype(np.float64) + TINY), shares, prior)
         if judge.keeps(
             f"smoothed in the space of {names[near]}", logits, joined, chance or judge.chance(logits, joined)
         ):
@@ -267,9 +267,13 @@ def _levelled(
     return found, shifted
 
 
-def _held(logits: Table, shares: Table) -> tuple[Table, Table]:
-    """Return log-probabilities whose mean over the pool has these shares, [text label], and the bias of each label."""
-    bias = shift_to(logits, np.maximum(shares, LEAST) / np.maximum(shares, LEAST).sum())
+def _held(logits: Table, shares: Table, prior: NDArray[np.floating] | None) -> tuple[Table, Table]:
+    """Return log-probabilities whose mean over the pool has these shares, [text label], and the bias of each label.
+
+    With a prior the shares of the answers are held at it.
+    """
+    least = np.maximum(shares, LEAST)
+    bias = shift_to(logits, least / least.sum()) if prior is None else shift_answers_to(logits, prior / np.sum(prior))
     return log_softmax(logits + bias, axis=1), bias
 
 

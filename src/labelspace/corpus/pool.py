@@ -95,7 +95,7 @@ def sample_pool(
 def _chunks(source: object, text_column: str, **dialect: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
     """Return the cleaned documents in small lists, and a function from their count to a description of the source."""
     if is_table(source):
-        text_column = find_text_column(source, None if text_column == "text" else text_column, "X")
+        text_column = find_text_column(source, None if text_column == "text" else text_column, "source")
     if _names_files(source) or is_table(source):
         table = open_table(source, text_column=text_column, batch_rows=_CHUNK, **dialect)
         values = (batch.column(text_column).to_pylist() for batch in table.batches())
@@ -104,11 +104,11 @@ def _chunks(source: object, text_column: str, **dialect: str) -> tuple[Iterator[
             return _cleaned(values, table.place), lambda seen: f"{kind_of(source) or 'Arrow table'} ({seen} rows)"
         names = ", ".join(file["name"] for file in files[:5]) + (f" and {len(files) - 5} more" if files[5:] else "")
         return _cleaned(values, table.place), lambda seen: f"{names} ({seen} rows)"
-    items = iter(document_values(source, text_column=text_column, what="X"))
+    items = iter(document_values(source, text_column=text_column, what="source"))
     values = iter(lambda: list(islice(items, _CHUNK)), [])
     kind = kind_of(source) or type(source).__name__
     return (
-        _cleaned(values, lambda position: f"X[{position}]"),
+        _cleaned(values, lambda position: f"source[{position}]"),
         lambda seen: f"{kind} in memory ({seen} documents)",
     )
 

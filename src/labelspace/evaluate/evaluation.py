@@ -289,7 +289,7 @@ class _Alone:
         before, columns = self._head.space, [self._head.columns[name] for name in self._names]
         for member, tally in zip(self._members, self._tallies, strict=True):
             scores = member.scores(list(documents.rows), before)[:, columns]
-            found = member.decision().answers(self._names, scores)
+            found = replace(member.decision(), none=None).answers(self._names, scores)
             tally.add(own, found.likeliest, found.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
@@ -328,7 +328,7 @@ class _Untrained:
         own = not model.trains_encoder and model.label_space_ is space
         vectors = model.label_vectors_ if own else encode_labels(self._encoder, space)
         # The model's own calibration, but no abstention: a baseline always names a label.
-        self._decision = replace(model.decision(), threshold=None, min_probability=None, limit=None)
+        self._decision = replace(model.decision(), threshold=None, min_probability=None, limit=None, none=None)
         self._anchors = np.concatenate([anchor_matrix(vectors, space, kind) for kind in BASELINES.values()])
         self._windows = reads_windows(model)
         self._tallies = {name: Tally(space.names) for name in BASELINES}

@@ -162,8 +162,8 @@ def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
     No answer changes.
 
     Args:
-        model: a fitted classifier; its `temperature_` is set, until the next `fit` or another value of its parameter
-            `temperature`.
+        model: a fitted classifier; its `temperature_` is set, until the next `fit`; another value of its parameter
+            `temperature` comes before it.
         X: [text] documents, as for `estimate`.
         y: [text] label names, None where a document has none, as for `estimate`.
         seed: as for `estimate`.
