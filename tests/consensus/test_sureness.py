@@ -124,7 +124,7 @@ def test_a_view_keeps_the_temperature_that_documents_told(tiny_encoder_folder):
     calibrate(clf, TEXTS)
     joint = ConsensusClassifier(SPACE, [clf, ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()]).fit(TEXTS).model_
     assert [one.temperature_ == clf.temperature_ for one in joint.head_.members] == [True, False]
-    with pytest.raises(ConfigError, match="temperature_ must be a number above 0"):
+    with pytest.raises(ConfigError, match="temperature must be a number above 0"):
         clf.temperature_ = 0
 
 

@@ -58,7 +58,7 @@ class Fitted(ABC):
 
     @temperature_.setter
     def temperature_(self, value: float) -> None:
-        check_number("temperature_", value, above=0)
+        check_number("temperature", value, above=0)
         self.calibrated_ = getattr(self, "temperature", None), value
 
     def read(self, X: Any) -> Documents:
