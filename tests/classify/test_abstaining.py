@@ -186,10 +186,10 @@ def test_a_risk_is_promised_of_the_answers_that_other_limits_leave(clf: Uncertai
     doubt, wrong = doubt_of(clf, NEW, "entropy"), clf.predict(NEW) != np.array(NEW_Y)
     named = sure >= clf.min_probability
     assert 0 < named.sum() < len(named)
-    expected = risk_limit(doubt[named], wrong[named], 0.1)
-    clf.set_risk(0.1, NEW, NEW_Y, by="entropy")
+    expected = risk_limit(doubt[named], wrong[named], 0.3)
+    clf.set_risk(0.3, NEW, NEW_Y, by="entropy")
     assert clf.limit_ is not None
-    assert clf.limit_.value == expected != risk_limit(doubt, wrong, 0.1)
+    assert clf.limit_.value == expected != risk_limit(doubt, wrong, 0.3)
     clf.limit_, clf.min_probability = None, 1.0
     with pytest.raises(InputError, match="leaves all 120 labelled documents without a label"):
         clf.set_risk(0.1, NEW, NEW_Y, by="entropy")

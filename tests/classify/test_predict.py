@@ -136,7 +136,7 @@ def texts_table(texts: list[str]) -> pa.Table:
 
 
 def test_scores_are_asked_for_a_label_space(fitted: Maker):
-    with pytest.raises(ConfigError, match=r"space must be a LabelSpace\. Got list instead"):
+    with pytest.raises(ConfigError, match=r"space must be a LabelSpace\. Got list; LabelSpace.from_names makes one"):
         fitted("zero-shot").scores(TEXTS, ["sports", "money"])
 
 

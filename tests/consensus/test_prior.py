@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from labelspace.consensus.prior import as_sure_as, levelled, shift_to
+from labelspace.consensus.prior import NEAR, as_sure_as, levelled, shift_answers_to, shift_to
 
 
 def random_logits(rows: int = 200, labels: int = 4) -> np.ndarray:
@@ -52,3 +52,13 @@ def test_logits_without_any_difference_stay():
 def test_ties_do_not_make_the_other_rows_sure_beyond_measure():
     scaled = as_sure_as(np.array([[0.5, 0.5], [0.2, 0.1]]), 0.9)
     assert scaled[1, 0] - scaled[1, 1] < 20
+
+
+@pytest.mark.parametrize("prior", [[0.9, 0.1], [0.99, 0.01], [0.7, 0.295, 0.005]])
+@pytest.mark.parametrize(("sure", "bias"), [(0.01, 0), (0.1, 1), (0.1, 10), (5, 0)])
+def test_the_answers_have_the_shares_of_a_prior_rare_labels_too(prior, sure, bias):
+    logits = np.random.default_rng(0).normal(size=(2000, len(prior))) * sure
+    logits[:, -1] -= bias * sure
+    answers = (logits + shift_answers_to(logits, np.array(prior))).argmax(axis=1)
+    shares = np.bincount(answers, minlength=len(prior)) / len(answers)
+    assert (np.abs(shares - prior) <= 2 * NEAR * np.array(prior) + 1 / len(answers)).all()

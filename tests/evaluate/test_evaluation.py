@@ -324,8 +324,7 @@ def test_the_baselines_of_a_consensus_know_its_labels_after_an_edit(encoder, tex
     limited = (
         ZeroShotClassifier(labels, encoder).fit().set_none([f"{text} {row}" for row in range(9) for text in texts])
     )
-    views = ["zero-shot:tests/data/tiny-bert", words, limited]
-    joint = ConsensusClassifier(labels, views, config={"guards": False}).fit(texts * 4).model_
+    joint = ConsensusClassifier(labels, [limited, words], config={"guards": False}).fit(texts * 4).model_
     untrained = ZeroShotClassifier(labels, encoder).fit()
     for edit in (lambda model: model.remove_label("weather"), lambda model: model.rename_label("money", "cash")):
         edit(joint)

@@ -112,7 +112,9 @@ class Fitted(ABC):
         """Score texts against a label space, the fitted one or any other; see `classify.scorer.Scorer`."""
         check_fitted(self)
         if not isinstance(space, LabelSpace):
-            raise ConfigError(f"space must be a LabelSpace. Got {type(space).__name__} instead; LabelSpace.from_names?")
+            raise ConfigError(
+                f"space must be a LabelSpace. Got {type(space).__name__}; LabelSpace.from_names makes one."
+            )
         return self.judge(texts, space).scores
 
     def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:

@@ -26,7 +26,10 @@ ROUNDS = 500
 CLOSE = 1e-6
 # A label that no document is near gets this share at least, so that its bias stays finite.
 LEAST = 1e-6
-CORRECTIONS, NEAR = 5, 0.01
+CORRECTIONS = 3
+NEAR = 0.1
+"""Part of a label's share by which the answers may differ from a prior, beside half a document."""
+
 SURE = 0.99
 """Mean probability of the likeliest label at which mean probabilities are the shares of answers, nearly."""
 
@@ -81,15 +84,17 @@ def shift_answers_to(logits: NDArray[np.floating], prior: Table) -> Table:
         ...  for shift in (shift_to, shift_answers_to)]
         [[1, 1, 1, 1], [0, 1, 1, 1]]
     """
-    table, bias = np.asarray(logits, dtype=np.float64), np.zeros(np.shape(logits)[1])
-    # A label that attracts everything makes a view look sure, so it is corrected first; then there is less to correct.
+    table = np.asarray(logits, dtype=np.float64)
+    # A label that attracts everything would make a view look sure.
+    bias, close = -table.mean(axis=0), max(CLOSE, NEAR * float(prior.min()) / 10)
     for _ in range(CORRECTIONS):
         moved = table + bias
-        if np.abs(np.bincount(moved.argmax(axis=1), minlength=len(bias)) / len(moved) - prior).max() < NEAR:
+        shares = np.bincount(moved.argmax(axis=1), minlength=len(bias)) / len(moved)
+        if (np.abs(shares - prior) <= NEAR * prior + 0.5 / len(moved)).all():
             break
         spread = moved - moved.mean(axis=1, keepdims=True)
         sure = as_sure_as(spread, SURE)
-        bias += shift_to(sure, prior, close=NEAR / 10) * (np.abs(spread).max() or 1) / (np.abs(sure).max() or 1)
+        bias += shift_to(sure, prior, close=close) * (np.abs(spread).max() or 1) / (np.abs(sure).max() or 1)
     return bias - bias.mean()
 
 

@@ -157,6 +157,7 @@ def agree(
         ['words']
     """
     labels = len(space)
+    prior = None if prior is None else np.asarray(prior, dtype=np.float64) / np.sum(prior)
     judge = Judge(config, labels)
     few = ""
     if len(texts) < config.documents_per_label * labels:
@@ -241,7 +242,7 @@ def _heard(plain: Sequence[Table], names: Sequence[str], judge: Judge) -> list[i
 def _levelled(
     plain: Sequence[Table],
     config: ConsensusConfig,
-    prior: NDArray[np.floating] | None,
+    prior: Table | None,
     learner: _WordsLearner,
     judge: Judge,
     few: str,
@@ -267,13 +268,13 @@ def _levelled(
     return found, shifted
 
 
-def _held(logits: Table, shares: Table, prior: NDArray[np.floating] | None) -> tuple[Table, Table]:
+def _held(logits: Table, shares: Table, prior: Table | None) -> tuple[Table, Table]:
     """Return log-probabilities whose mean over the pool has these shares, [text label], and the bias of each label.
 
     With a prior the shares of the answers are held at it.
     """
     least = np.maximum(shares, LEAST)
-    bias = shift_to(logits, least / least.sum()) if prior is None else shift_answers_to(logits, prior / np.sum(prior))
+    bias = shift_to(logits, least / least.sum()) if prior is None else shift_answers_to(logits, prior)
     return log_softmax(logits + bias, axis=1), bias
 
 
@@ -296,12 +297,12 @@ def _mean(each: Sequence[Table]) -> Table:
     return np.nanmean(np.array(each), axis=0)
 
 
-def _shift(logits: Table, alpha: float, prior: NDArray[np.floating] | None) -> Table:
+def _shift(logits: Table, alpha: float, prior: Table | None) -> Table:
     """Return the bias of each label; none for a view that saw a part, whose documents are not those of the pool."""
     if not asked(logits).all():
         return np.zeros(logits.shape[1])
     if prior is not None:
-        return shift_answers_to(logits, np.asarray(prior, dtype=np.float64) / np.sum(prior))
+        return shift_answers_to(logits, prior)
     return shift_to(logits, levelled(np.exp(logits).mean(axis=0), alpha))
 
 
